@@ -1,0 +1,61 @@
+# Targets create .venv when it is missing and install what they need.
+PYTHON ?= python3
+BIN := .venv/bin
+# Another index for torch, e.g. TORCH_INDEX=https://download.pytorch.org/whl/cpu for the CPU build.
+TORCH_INDEX ?=
+TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
+
+.DEFAULT_GOAL := help
+.PHONY: help install train test test-slow check format parity benchmark warm-start clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	@touch $@
+
+install: .venv/installed  ## create .venv and install the project into it
+
+train: .venv/installed  ## train a small team on the CPU and write a report (about 4 minutes)
+	$(BIN)/python -m experiments.train
+
+test: .venv/installed  ## run the default tests (at most 5 minutes on two cores)
+	$(BIN)/python -m pytest -q
+
+test-slow: .venv/installed  ## run the slow tests as well
+	$(BIN)/python -m pytest -q -m "not gpu and not parity"
+
+check: .venv/installed  ## format check, lint, types, default tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q
+
+format: .venv/installed  ## format and mend what ruff can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+parity: .venv-trl/installed .venv-verl/installed  ## compare losses with TRL and verl, in virtual environments of their own
+	HF_HUB_OFFLINE=1 .venv-trl/bin/python -m pytest -q -m parity tests/parity/test_trl.py
+	HF_HUB_OFFLINE=1 .venv-verl/bin/python -m pytest -q -m parity tests/parity/test_verl.py
+
+.venv-trl/installed: PEER := trl==1.16.0 peft
+.venv-verl/installed: PEER := verl==0.9.1
+.venv-%/installed:
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet $(TORCH)
+	.venv-$*/bin/python -m pip install --quiet --editable . pytest $(PEER)
+	@touch $@
+
+benchmark: .venv/installed  ## measure the cost of the environment and of a training step
+	$(BIN)/python -m experiments.benchmark
+
+warm-start: .venv/installed  ## make the tiny policy again (about half an hour)
+	$(BIN)/python -m experiments.warm_start
+
+clean:  ## remove virtual environments and caches; runs stay
+	rm -rf .venv .venv-trl .venv-verl .mypy_cache .pytest_cache .ruff_cache *.egg-info

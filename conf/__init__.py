@@ -1,0 +1,1 @@
+"""The choices: one folder per Hydra group, one yaml per option."""

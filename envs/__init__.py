@@ -1,0 +1,132 @@
+"""Text environments for teams of language agents that pay for every word.
+
+Every benchmark is a `pettingzoo.ParallelEnv`:
+
+    env = envs.make("gsm8k", information="split")
+    observations, infos = env.reset(seed=0)
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from envs import benchmarks
+from envs.budget import Budget
+from envs.dialogue import DialogueEnv
+from envs.errors import SettingError, UnknownNameError
+from envs.reward import Reward
+from envs.settings import choice
+from envs.task import Benchmark, Part, Score, Task
+
+__all__ = [
+    "Benchmark",
+    "Budget",
+    "DialogueEnv",
+    "Reward",
+    "Score",
+    "Task",
+    "benchmark",
+    "make",
+    "names",
+]
+
+GENERATED = "generated"
+_GENERATED_TASKS = 4096
+
+
+def names() -> tuple[str, ...]:
+    """The environments that `make` knows, in alphabetical order."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__)))
+
+
+def benchmark(name: str) -> Benchmark:
+    """The benchmark behind an environment: `load`, `generate` and `score`.
+
+    Raises:
+        UnknownNameError: there is no benchmark of that name.
+    """
+    if name not in names():
+        raise UnknownNameError("environment", name, names())
+    found: Benchmark = import_module(f"envs.benchmarks.{name}").BENCHMARK
+    return found
+
+
+def make(
+    name: str,
+    *,
+    source: str = GENERATED,
+    part: Part = "train",
+    tasks: int | None = None,
+    generator: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> DialogueEnv:
+    """Make the environment of a benchmark.
+
+    Args:
+        name: one of `names()`.
+        source: `generated`, a file or folder with the original data, or `hub:<id>`.
+        part: `train` or `evaluation`; the two never share a generated task.
+        tasks: how many tasks to take. None takes the whole source, or 4,096 generated ones.
+        generator: settings of the benchmark's `generate`, `seed` among them (default 0).
+        **settings: settings of `DialogueEnv`; `budget` and `reward` may be mappings.
+
+    Raises:
+        UnknownNameError: there is no such environment or setting.
+        SourceError: the source cannot be read.
+        SettingError: a setting is out of its range.
+    """
+    found = benchmark(name)
+    if tasks is not None and (isinstance(tasks, bool) or not isinstance(tasks, int) or tasks < 1):
+        raise SettingError(f"env.tasks must be null or a whole number of at least 1; got {tasks!r}")
+    choice("part", part, ("train", "evaluation"))
+    known = {*signature(make).parameters, *signature(DialogueEnv).parameters}
+    _check_names("setting of an environment", settings, known - {"settings", "benchmark"})
+    for key, record in (("budget", Budget), ("reward", Reward)):
+        if isinstance(settings.get(key), Mapping):
+            _check_names(f"setting of env.{key}", settings[key], signature(record).parameters)
+            settings[key] = record(**settings[key])
+    if source == GENERATED:
+        chosen = _generated(name, part, tasks or _GENERATED_TASKS, _frozen(generator or {}))
+    else:
+        chosen = _loaded(name, source, part, _stamp(source))[:tasks]
+    return DialogueEnv(found, chosen, **settings)
+
+
+def _check_names(kind: str, given: Iterable[str], known: Collection[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise UnknownNameError(kind, name, known)
+
+
+@lru_cache(maxsize=32)
+def _generated(
+    name: str, part: Part, count: int, settings: tuple[tuple[str, Any], ...]
+) -> tuple[Task, ...]:
+    """Generated tasks, kept so that many copies of one environment cost one generation."""
+    chosen = dict(settings)
+    return benchmark(name).generate(chosen.pop("seed", 0), count, part=part, **chosen)
+
+
+@lru_cache(maxsize=8)
+def _loaded(name: str, source: str, part: Part, stamp: object) -> tuple[Task, ...]:
+    """Tasks of a file, kept until the file changes."""
+    return benchmark(name).load(source, part)
+
+
+def _stamp(source: str) -> object:
+    path = Path(source)
+    files = sorted(path.iterdir()) if path.is_dir() else [path] if path.exists() else []
+    return tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+
+
+def _frozen(settings: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(
+        (key, tuple(value) if isinstance(value, list) else value)
+        for key, value in sorted(settings.items())
+    )

@@ -1,0 +1,1 @@
+"""One module per benchmark; each has a `BENCHMARK` and is found by its file name."""

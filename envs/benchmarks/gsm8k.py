@@ -1,0 +1,129 @@
+"""GSM8K: grade-school word problems, real ones from the original files and generated ones.
+
+Source: Cobbe et al., "Training Verifiers to Solve Math Word Problems" (arXiv:2110.14168); rows are
+`{"question", "answer"}`, where the reference answer stands after the only `####`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from envs.errors import SourceError, UnknownNameError
+from envs.numbers import answer_in, commitment, plain
+from envs.sentences import split_question
+from envs.sources import FILES, HUB, Row, field, locate, rows
+from envs.task import Benchmark, Part, Score, Style, Task
+from envs.word_problems import generate
+
+_MARK = "####"
+_GOAL = (
+    "Your team solves a grade-school word problem together. Its facts may be spread over the team,"
+    " and some of them may not matter."
+)
+_ANSWER_FORM = "State the answer as `#### number`, for example `#### 12`."
+_DUTIES = {
+    "solver": "You give the answer: put together what you know and what the helpers tell you, and"
+    f" work it out. {_ANSWER_FORM}",
+    "helper": "You help the solver, who may not know what you know: pass on the facts that the"
+    " question depends on, in few words, and leave out those that do not matter.",
+}
+
+
+class GSM8K(Benchmark):
+    """Word problems whose answer is one number."""
+
+    name = "gsm8k"
+    roles = ("solver", "helper")
+
+    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+        """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
+
+        Args:
+            path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` and `test.jsonl` (or
+                their `.gz`), or `hub:openai/gsm8k#main`.
+            part: `train` or `evaluation` (the test file).
+
+        Raises:
+            SourceError: the source is missing or empty, or a row cannot be read.
+        """
+        on_hub = str(path).startswith(HUB)
+        name = FILES[part] if on_hub else locate(path, part).name.partition(".")[0]
+        return tuple(
+            _read(row, where, f"{name}/{index}")
+            for index, (where, row) in enumerate(rows(path, part), start=1)
+        )
+
+    def generate(
+        self,
+        seed: int,
+        count: int,
+        *,
+        part: Part = "train",
+        level: int | tuple[int, int] = (1, 8),
+        distractors: int | tuple[int, int] = (1, 2),
+        **unknown: Any,
+    ) -> tuple[Task, ...]:
+        """Make word problems from a seed; see `envs.word_problems`.
+
+        Args:
+            seed: any whole number.
+            count: how many tasks; no two are equal.
+            part: `train` or `evaluation`; they share no problem, whatever the seeds.
+            level: arithmetic steps, 1 to 8; a pair draws from fewest to most.
+            distractors: statements that do not matter; a pair draws from fewest to most.
+            **unknown: refused.
+
+        Raises:
+            SettingError: a setting is out of its range, or there are not so many problems.
+            UnknownNameError: there is no such setting.
+        """
+        for name in unknown:
+            raise UnknownNameError("setting of generator", name, ("seed", "level", "distractors"))
+        return generate(seed, count, part, level, distractors)
+
+    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
+        """Compare the number most agents answer with to the reference, exactly.
+
+        Agents without a number have no vote. Among equally common numbers that of the earliest
+        agent in the mapping counts. No number at all is worth nothing.
+        """
+        votes = Counter(number for text in answers.values() if (number := answer_in(text)))
+        if not votes:
+            return Score(0.0, False, "")
+        # Equal counts keep the order of the first vote.
+        answer = votes.most_common(1)[0][0]
+        solved = answer == plain(task.answer)
+        return Score(float(solved), solved, answer)
+
+    def committed(self, message: str) -> str | None:
+        """The last `#### 12` or `\\boxed{12}` of a message, letter for letter; None without one."""
+        found = commitment(message)
+        return found[0] if found else None
+
+    def instructions(self, role: str, style: Style = "full") -> str:
+        """What a role does here; `brief` needs no words, for the agent's name says its role."""
+        if style == "brief":
+            return ""
+        general = f"Say what helps the team to find the answer. {_ANSWER_FORM}"
+        return f"{_GOAL} {_DUTIES.get(role, general)}"
+
+
+def _read(row: Row, where: str, key: str) -> Task:
+    text, solution = field(row, "question", where), field(row, "answer", where)
+    if not text.strip():
+        raise SourceError(f"{where}: expected a question; the field 'question' is empty")
+    before, _, after = solution.partition(_MARK)
+    answer = None if _MARK in after else plain(after)
+    if answer is None:
+        raise SourceError(
+            f"{where}: expected field 'answer' to end in one `{_MARK} number`;"
+            f" got {solution[-80:]!r}"
+        )
+    statements, question = split_question(text)
+    return Task(key, question, statements, answer)
+
+
+BENCHMARK = GSM8K()

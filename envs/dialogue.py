@@ -1,0 +1,313 @@
+"""DialogueEnv: agents solve a task together in rounds of simultaneous messages.
+
+Rules. Agents are `<role>_<number>`. In each round every agent whose turn it is says a string or
+stays silent (`""`, published to nobody, charged nothing). Messages over budget are cut at a token
+border. After the round each agent hears those its topology links it to. What an agent observes is
+only what is new to it, so a conversation grows at its end; the history is the agent's to keep.
+
+Observation: `{"text": any string, "tokens_left": int32 array (4,)}`; the four entries are what the
+next message may have (0 out of turn and after the end), and what is left to the agent, to this
+round and to the episode (`envs.budget.UNLIMITED` for no cap).
+Action: any string; lone surrogates are published as `?`.
+
+Reward of an agent in a round: minus the price of the tokens charged; in the last round also the
+task reward. Terminated: all agents of the answering role have committed to an answer (a majority
+is counted at the end only), the last round is played, or nobody spoke in a round after the first.
+Truncated: the episode budget is spent before that.
+
+Source: a reconstruction of the setting of Agent-GSPO (arXiv 2510.22477), of which only the abstract
+and the first paragraphs were read; the budgets follow arXiv 2511.13193.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils import seeding
+from pettingzoo import ParallelEnv
+
+from envs.answers import MAJORITY, Answers, answering_agents
+from envs.briefing import Rules, first_texts
+from envs.budget import Budget, Ledger
+from envs.errors import UnknownNameError
+from envs.information import Information, Shares, deal, useful
+from envs.reward import Account, Reward
+from envs.schedule import Schedule, speakers
+from envs.settings import at_least_one, by_key, check_actions, check_turns, choice
+from envs.spaces import FreeText, observation_space
+from envs.task import Benchmark, Score, Style, Task
+from envs.team import agent_names
+from envs.tokens import Tokenize, cut, split_words, well_formed
+from envs.topology import hears
+from envs.transcript import Message, heard, show
+
+Observation = dict[str, Any]
+Info = dict[str, Any]
+StepResult = tuple[
+    dict[str, Observation],
+    dict[str, float],
+    dict[str, bool],
+    dict[str, bool],
+    dict[str, Info],
+]
+
+
+class DialogueEnv(ParallelEnv[str, Observation, str]):
+    """A team of language agents, one task, token budgets and a priced reward.
+
+    Args:
+        benchmark: grades answers and explains roles.
+        tasks: the tasks that episodes are drawn from.
+        team: number of agents of each role, the answering role first.
+        rounds: most rounds of an episode.
+        information: `full` or `split`.
+        topology: who hears whom, a name or a matrix (`envs.topology`).
+        schedule: whose turn it is, `all` or a list of roles (`envs.schedule`).
+        answer: the role that answers, or `majority` of all agents.
+        budget: caps on what may be said.
+        reward: the price of a token.
+        instructions: `full` for language models, `brief` for policies trained on the game.
+        tokenize: cuts text into tokens; a policy brings its own.
+        render_mode: None, `ansi` (`render` returns text) or `human` (each round is printed).
+
+    Raises:
+        SettingError: a setting is outside its range or contradicts another; two tasks share a key.
+        UnknownNameError: a role, topology or information mode does not exist.
+    """
+
+    metadata: dict[str, Any] = {
+        "name": "laconic_dialogue_v0",
+        "render_modes": ["human", "ansi"],
+        "is_parallelizable": True,
+    }
+
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        tasks: Sequence[Task],
+        *,
+        team: Mapping[str, int] | None = None,
+        rounds: int = 2,
+        information: Information = "full",
+        topology: str | Sequence[Sequence[int]] = "complete",
+        schedule: Schedule = "all",
+        answer: str = "solver",
+        budget: Budget | None = None,
+        reward: Reward | None = None,
+        instructions: Style = "full",
+        tokenize: Tokenize = split_words,
+        render_mode: Literal["human", "ansi"] | None = None,
+    ) -> None:
+        """Check the settings and build the spaces."""
+        self.benchmark = benchmark
+        self.tasks = by_key(tasks)
+        self.possible_agents = agent_names({"solver": 1, "helper": 3} if team is None else team)
+        self.rounds = at_least_one("rounds", rounds)
+        self.information: Information = choice("information", information, ("full", "split"))
+        self.instructions: Style = choice("instructions", instructions, ("full", "brief"))
+        self.render_mode = choice("render_mode", render_mode, (None, "ansi", "human"))
+        self.budget = budget or Budget()
+        self.reward = reward or Reward()
+        self.tokenize = tokenize
+        self.answering = answering_agents(answer, self.possible_agents)
+        self._by_role = answer != MAJORITY
+        self._hears = hears(topology, self.possible_agents)
+        self._cycle = speakers(schedule, self.possible_agents)
+        check_turns(self._cycle, self.rounds, self.answering)
+        self._keys = tuple(self.tasks)
+        self._spaces = {agent: observation_space() for agent in self.possible_agents}
+        self._actions = {agent: FreeText() for agent in self.possible_agents}
+        self._generator: np.random.Generator | None = None
+        self.agents: list[str] = []
+        self.messages: list[Message] = []
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """The observation space of an agent, the same object at every call."""
+        return self._spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """The action space of an agent, the same object at every call."""
+        return self._actions[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Observation], dict[str, Info]]:
+        """Start an episode.
+
+        Args:
+            seed: seeds this environment's own generator; None goes on with the one it has.
+            options: `{"task": key}` names the task, else one is drawn. Others are ignored.
+
+        Returns:
+            Observations and infos of all agents.
+
+        Raises:
+            UnknownNameError: there is no task of that key.
+        """
+        if seed is not None or self._generator is None:
+            self._generator, _ = seeding.np_random(seed)
+        # Drawn in any case, so that a task is dealt alike whether it was drawn or named.
+        drawn = self._keys[int(self._generator.integers(len(self._keys)))]
+        named = (options or {}).get("task")
+        key = drawn if named is None else named
+        if key not in self.tasks:
+            raise UnknownNameError("task", key, self._keys)
+        self.task = self.tasks[key]
+        self.agents = list(self.possible_agents)
+        self._start_episode(self._generator)
+        texts = self._first_texts()
+        return self._observe(texts), {agent: self._info(agent) for agent in self.agents}
+
+    def step(self, actions: Mapping[str, str]) -> StepResult:
+        """Play one round.
+
+        Args:
+            actions: what each agent says; an agent that is left out is silent.
+
+        Returns:
+            Observations, rewards, terminations, truncations and infos of the agents that were
+            alive before the round. The last infos carry `score`, `solved` and `answer`. With
+            nobody alive (before a reset, or after the end) all five are empty.
+
+        Raises:
+            UnknownNameError: an action is not of an agent of this team.
+            SettingError: an action is not a string.
+        """
+        agents = tuple(self.agents)
+        if not agents:
+            return {}, {}, {}, {}, {}
+        check_actions(actions, self.possible_agents)
+        self._speak(actions)
+        terminated = self._is_over()
+        truncated = self.ledger.spent and not terminated
+        over = terminated or truncated
+        score = self.benchmark.score(self.task, self._answers.graded) if over else None
+        rewards = self._account.pay(self._charged(), score)
+        self._end_round(over)
+        messages = tuple(self._latest.values())
+        observations = self._observe(
+            {agent: heard(messages, self._hears[agent]) for agent in agents}
+        )
+        infos = {agent: self._info(agent, score) for agent in agents}
+        if self.render_mode == "human":
+            _print(messages, score)
+        return (
+            observations,
+            rewards,
+            dict.fromkeys(agents, terminated),
+            dict.fromkeys(agents, truncated),
+            infos,
+        )
+
+    def render(self) -> str | None:
+        """The transcript so far as text in mode `ansi`; in `human` it was printed already."""
+        return show(self.messages) if self.render_mode == "ansi" else None
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def _start_episode(self, generator: np.random.Generator) -> None:
+        self.round = 0
+        self.ledger = Ledger(self.budget, self.possible_agents)
+        self.messages = []
+        self._latest: dict[str, Message] = {}
+        self._answers = Answers(self.benchmark, self.answering)
+        self._account = Account(self.reward, self.possible_agents)
+        helpers = [agent for agent in self.possible_agents if agent not in self.answering]
+        holders = helpers or self.possible_agents
+        self.shares: Shares = deal(
+            self.task, self.information, self.possible_agents, holders, generator
+        )
+
+    def _first_texts(self) -> dict[str, str]:
+        rules = Rules(
+            agents=tuple(self.possible_agents),
+            answering=self.answering,
+            rounds=self.rounds,
+            budget=self.budget,
+            priced=self.reward.price > 0,
+        )
+        return first_texts(self.task, self.shares, rules, self.benchmark, self.instructions)
+
+    def _speak(self, actions: Mapping[str, str]) -> None:
+        said = {}
+        for agent in self.ledger.serving_order(self.round):
+            wish = well_formed(actions.get(agent, ""))
+            text, tokens = cut(wish, self._left(agent)[0], self.tokenize)
+            self.ledger.charge(agent, tokens)
+            said[agent] = Message(agent, self.round, text, tokens, cut=text != wish)
+            self._answers.note(agent, text)
+        self._latest = {agent: said[agent] for agent in self.agents}
+        self.messages += self._latest.values()
+
+    def _left(self, agent: str) -> tuple[int, int, int, int]:
+        left = self.ledger.left(agent)
+        in_turn = self.agents and agent in self._cycle[self.round % len(self._cycle)]
+        return left if in_turn else (0, *left[1:])
+
+    def _is_over(self) -> bool:
+        answered = self._by_role and self._answers.complete
+        silent = self.round > 0 and not any(message.text for message in self._latest.values())
+        return answered or silent or self.round + 1 >= self.rounds
+
+    def _end_round(self, over: bool) -> None:
+        self.ledger.start_round()
+        self.round += 1
+        if over:
+            self.agents = []
+
+    def _charged(self) -> dict[str, int]:
+        charged = {agent: message.tokens for agent, message in self._latest.items()}
+        for agent in self.answering if self.reward.exempt_answer else ():
+            if answer := self.benchmark.committed(self._latest[agent].text):
+                # Cut on its own, an answer may have more tokens than the message it was part of.
+                charged[agent] = max(0, charged[agent] - len(self.tokenize(answer)))
+        return charged
+
+    def _observe(self, texts: Mapping[str, str]) -> dict[str, Observation]:
+        observations = {}
+        for agent, text in texts.items():
+            self.ledger.read[agent] += len(self.tokenize(text))
+            tokens_left = np.array(self._left(agent), dtype=np.int32)
+            observations[agent] = {"text": text, "tokens_left": tokens_left}
+        return observations
+
+    def _info(self, agent: str, score: Score | None = None) -> Info:
+        latest = self._latest.get(agent)
+        info: Info = {
+            "task": self.task.key,
+            "round": self.round,
+            "rounds": self.rounds,
+            "answering": agent in self.answering,
+            "share": self.shares[agent],
+            "informed": self._informed(agent),
+            "message": latest.text if latest else "",
+            "cut": latest.cut if latest else False,
+            "tokens_said": self.ledger.said[agent],
+            "tokens_read": self.ledger.read[agent],
+        }
+        if score is not None:
+            info |= {"score": score.value, "solved": score.solved, "answer": score.answer}
+        return info
+
+    def _informed(self, agent: str) -> bool | None:
+        """Whether the agent's next message could tell the team something that matters.
+
+        None where nobody can say: everybody reads everything, the source has no flags, or the
+        agent speaks to answer.
+        """
+        if self.information == "full" or (self._by_role and agent in self.answering):
+            return None
+        if self.ledger.said[agent]:
+            return False
+        return useful(self.task, self.shares[agent])
+
+
+def _print(messages: Sequence[Message], score: Score | None) -> None:
+    # Rich is imported only where somebody looks.
+    from envs.console import print_round
+
+    print_round(messages, score)

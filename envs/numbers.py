@@ -1,0 +1,103 @@
+"""Reading the number that a text commits to, or else the last one it mentions.
+
+A number is written in ASCII digits, with an optional sign (`-` or the unicode minus), dollar sign,
+thousands commas and decimal part: `12`, `-3`, `$12.50`, `1,234.0`, `12.`, `5%`. Digits glued to a
+letter before them (`H2O`, `1e9`) belong to a word, and fractions and dates (`1/2`) are no numbers.
+Numbers are compared in plain form, a text without commas or needless zeros, so no digit is lost to
+floating point. The work is bounded: a window at the end of the text is read, and a run of too many
+digits is no number.
+"""
+
+from __future__ import annotations
+
+import re
+
+WINDOW = 20_000
+"""Characters at the end of a text that are read."""
+_MOST_DIGITS = 40
+_MOST_BOXES = 20
+_BOX_LENGTH = 200
+
+_SIGN = r"[-\u2212]"
+_DIGITS = r"(?>(?:[0-9]{1,3}(?:,[0-9]{3})++(?![0-9])|[0-9]++)(?:\.[0-9]++)?|\.[0-9]++)"
+_AMOUNT = rf"(?P<sign>{_SIGN})?[ ]?\\?\$?[ ]?(?P<late>{_SIGN})?(?P<digits>{_DIGITS})"
+_PLAIN = re.compile(
+    # A minus glued to what stands before it subtracts or joins (`10-3`, `2-5 days`).
+    rf"(?:(?<![\w)\]}}%.])(?P<sign>{_SIGN})\\?\$?|\$(?P<late>{_SIGN}))?"
+    rf"(?<![A-Za-z0-9_])(?P<digits>{_DIGITS})(?P<over>[ ]?/[ ]?[0-9])?"
+)
+_MARKED = re.compile(rf"####[ \t]{{0,4}}\*{{0,2}}{_AMOUNT}(?![ ]?/[ ]?[0-9])")
+_BOXED = re.compile(r"\\boxed[ ]?\{")
+
+
+def plain(number: str) -> str | None:
+    """A number in plain form (`$1,234.50` -> `1234.5`), or None when the text is not one number."""
+    found = _PLAIN.fullmatch(number.strip().rstrip("%").removesuffix("."))
+    return _value(found) if found else None
+
+
+def answer_in(text: str) -> str | None:
+    """The number a text answers with, in plain form: the marked one, or else the last one.
+
+    A marker is `#### 12` or `\\boxed{12}`. Where there are several the last counts, and any marker
+    with a number goes before unmarked numbers, even later ones.
+    """
+    marked = commitment(text)
+    if marked is not None:
+        return marked[1]
+    return _last_number(text, max(0, len(text) - WINDOW))
+
+
+def commitment(text: str) -> tuple[str, str] | None:
+    """The last marker that holds a number: its exact text, and the number in plain form."""
+    start = max(0, len(text) - WINDOW)
+    best: tuple[int, str, str] | None = None
+    for found in _MARKED.finditer(text, start):
+        value = _value(found)
+        if value is not None:
+            best = (found.start(), found.group(), value)
+    boxes = [found.span() for found in _BOXED.finditer(text, start)][-_MOST_BOXES:]
+    for begin, inside in reversed(boxes):
+        end = _closing_brace(text, inside)
+        value = _boxed_number(text[inside:end]) if end is not None else None
+        if value is not None and end is not None:
+            if best is None or begin > best[0]:
+                best = (begin, text[begin : end + 1], value)
+            break
+    return best[1:] if best else None
+
+
+def _value(found: re.Match[str]) -> str | None:
+    digits = found["digits"].replace(",", "")
+    if len(digits) > _MOST_DIGITS:
+        return None
+    whole, _, decimals = digits.partition(".")
+    value = whole.lstrip("0") or "0"
+    if decimals := decimals.rstrip("0"):
+        value += f".{decimals}"
+    negative = (found["sign"] or found["late"]) and value != "0"
+    return f"-{value}" if negative else value
+
+
+def _last_number(text: str, start: int) -> str | None:
+    last = None
+    for found in _PLAIN.finditer(text, start):
+        if not found["over"]:
+            last = _value(found) or last
+    return last
+
+
+def _closing_brace(text: str, inside: int) -> int | None:
+    depth = 1
+    for place in range(inside, min(len(text), inside + _BOX_LENGTH)):
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        if depth == 0:
+            return place
+    return None
+
+
+def _boxed_number(content: str) -> str | None:
+    if "frac" in content:
+        return None
+    simple = re.sub(r"\{,\}", ",", content)
+    return _last_number(re.sub(r"\\[!,;: ]", "", simple), 0)

@@ -1,0 +1,101 @@
+"""What an episode is about: a task, the score of an answer to it, and the benchmark both belong to.
+
+A benchmark is three pure functions (`load`, `generate`, `score`) and the words that explain it to
+an agent. It knows nothing of rounds, budgets or rewards.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from envs.errors import SettingError
+
+Part = Literal["train", "evaluation"]
+Style = Literal["full", "brief"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One problem, cut into what can be dealt among agents and what everybody reads."""
+
+    key: str
+    """Name of the task, unique in its source; `reset(options={"task": key})` starts it."""
+    question: str
+    """What is asked. Every agent reads it in both information modes."""
+    statements: tuple[str, ...]
+    """The facts in reading order; split information deals them, full information shows all."""
+    answer: str
+    """The reference answer in the benchmark's plain form."""
+    relevant: tuple[bool, ...] | None = None
+    """One flag per statement: True where the answer depends on it. None: not known."""
+
+    def __post_init__(self) -> None:
+        """Check that every statement has its flag."""
+        if self.relevant is not None and len(self.relevant) != len(self.statements):
+            raise SettingError(
+                f"task {self.key!r}: expected one relevant flag per statement"
+                f" ({len(self.statements)}), got {len(self.relevant)}"
+            )
+
+    @property
+    def text(self) -> str:
+        """The whole problem as one paragraph."""
+        return " ".join((*self.statements, self.question))
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a set of answers is worth."""
+
+    value: float
+    """Task reward, from 0 (nothing right) to the benchmark's maximum (1 for a right answer)."""
+    solved: bool
+    """True when the task counts as solved."""
+    answer: str
+    """The answer that was graded, in plain form; empty when none was found."""
+
+
+class Benchmark(ABC):
+    """A family of tasks: where they come from, how answers are graded, how they are explained."""
+
+    name: ClassVar[str]
+    """Name in `envs.make(name)` and in the configuration."""
+    roles: ClassVar[tuple[str, ...]]
+    """Roles that make sense here, the answering one first."""
+
+    @abstractmethod
+    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+        """Read real data in its original format.
+
+        Args:
+            path: a file, a folder that holds the original files, or `hub:<id>`.
+            part: which file of a folder (or split of a hub data set) to read.
+
+        Raises:
+            SourceError: the source is missing, empty, or has a row that cannot be read.
+        """
+
+    @abstractmethod
+    def generate(
+        self, seed: int, count: int, *, part: Part = "train", **settings: Any
+    ) -> tuple[Task, ...]:
+        """Make tasks from a seed; train and evaluation never share one, whatever the seeds."""
+
+    @abstractmethod
+    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
+        """Grade what the answering agents said last; several answers are put to a majority vote.
+
+        Never raises: text without an answer is worth nothing.
+        """
+
+    @abstractmethod
+    def committed(self, message: str) -> str | None:
+        """The part of a message that commits to an answer (`#### 12`), or None."""
+
+    @abstractmethod
+    def instructions(self, role: str, style: Style = "full") -> str:
+        """What an agent of this role is told before the task."""

@@ -1,0 +1,91 @@
+"""Level 1: two short sentences, one number each, about one person and one item.
+
+The sentence shapes are few and regular, so that a very small model can learn them. Distractors have
+the same shapes and differ from the question in the person or in the item, so that only a reader who
+compares both can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from envs.word_problems.problem import Problem
+from envs.word_problems.words import ITEMS, PEOPLE
+
+GAIN = ("buys", "finds", "gets")
+"""Verbs that add."""
+LOSS = ("sells", "loses", "uses")
+"""Verbs that subtract."""
+_Shape = Callable[[Random, str, str], str]
+
+
+def one_step(random: Random, level: int = 1) -> Problem:
+    """A problem of one addition, subtraction or multiplication with an answer from 0 to 81."""
+    person, item = random.choice(PEOPLE), random.choice(ITEMS)
+    operation = random.choice("+-*")
+    if operation == "*":
+        return _boxes(random, person, item)
+    first, second = random.randint(2, 9), random.randint(2, 9)
+    if operation == "-" and second > first:
+        first, second = second, first
+    verb = random.choice(GAIN if operation == "+" else LOSS)
+    result = first + second if operation == "+" else first - second
+    return Problem(
+        facts=(f"{person} has {first} {item}.", f"{person} {verb} {second} {item}."),
+        question=f"How many {item} does {person} have now?",
+        steps=(f"{first}{operation}{second}={result}",),
+        decoy=lambda random: _decoy(random, person, item, (_has, _gains, _loses)),
+        ordered=False,
+    )
+
+
+def _boxes(random: Random, person: str, item: str) -> Problem:
+    first, second = random.randint(2, 9), random.randint(2, 9)
+    return Problem(
+        facts=(f"{person} fills {first} boxes with {item}.", _puts(person, item, second)),
+        question=f"How many {item} does {person} have in all?",
+        steps=(f"{first}*{second}={first * second}",),
+        decoy=lambda random: _decoy(random, person, item, (_fills, _packs)),
+        ordered=False,
+    )
+
+
+def _decoy(random: Random, person: str, item: str, shapes: tuple[_Shape, ...]) -> tuple[str, str]:
+    """A sentence about another person with this item, or about this person with another item."""
+    if random.random() < 0.5:
+        person = another(random, PEOPLE, person)
+    else:
+        item = another(random, ITEMS, item)
+    return random.choice(shapes)(random, person, item), f"{person} {item}"
+
+
+def another(random: Random, words: tuple[str, ...], *taken: str) -> str:
+    """A word that is not among those taken."""
+    while (word := random.choice(words)) in taken:
+        pass
+    return word
+
+
+def _has(random: Random, person: str, item: str) -> str:
+    return f"{person} has {random.randint(2, 9)} {item}."
+
+
+def _gains(random: Random, person: str, item: str) -> str:
+    return f"{person} {random.choice(GAIN)} {random.randint(2, 9)} {item}."
+
+
+def _loses(random: Random, person: str, item: str) -> str:
+    return f"{person} {random.choice(LOSS)} {random.randint(2, 9)} {item}."
+
+
+def _fills(random: Random, person: str, item: str) -> str:
+    return f"{person} fills {random.randint(2, 9)} boxes with {item}."
+
+
+def _packs(random: Random, person: str, item: str) -> str:
+    return _puts(person, item, random.randint(2, 9))
+
+
+def _puts(person: str, item: str, count: int) -> str:
+    return f"{person} puts {count} {item} in each box."

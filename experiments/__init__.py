@@ -1,0 +1,1 @@
+"""Programs under Hydra: train, evaluate, compare, warm start, report."""

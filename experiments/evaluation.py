@@ -1,0 +1,106 @@
+"""One greedy evaluation: play every task once, write down figures and some transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.run_folder import RunFolder
+from experiments.setup import Environments, task_keys
+from learners.agents.base import Policy
+from learners.episode import Episode
+from learners.metrics import intervals, prefixed, summarise
+from learners.rollout import Start, play
+
+_DRAWN_EPISODES = 256
+"""Episodes of an evaluation in an environment that does not name its tasks."""
+
+
+def evaluation_starts(environments: Environments) -> list[Start]:
+    """Every task once, each with the same seed whenever it is played."""
+    keys = task_keys(environments[0])
+    if not keys:
+        return [Start(seed) for seed in range(_DRAWN_EPISODES)]
+    return [Start(seed, key) for seed, key in enumerate(keys)]
+
+
+def evaluate(
+    environments: Environments,
+    policies: Mapping[str, Policy],
+    folder: RunFolder,
+    *,
+    step: int,
+    transcripts: int,
+) -> dict[str, float]:
+    """Play all evaluation tasks greedily and record the outcome in the run folder.
+
+    Args:
+        environments: equal environments of the evaluation part.
+        policies: who speaks for each agent.
+        folder: gets a line in `evaluations.jsonl` and the transcripts of the first tasks.
+        step: training step the policies have reached.
+        transcripts: how many transcripts to keep.
+
+    Returns:
+        The metrics under their `eval/` names.
+    """
+    episodes = play(environments, policies, evaluation_starts(environments), seed=0, greedy=True)
+    record(environments, episodes, folder, step=step, transcripts=transcripts)
+    return prefixed(summarise(episodes), "eval/")
+
+
+def record(
+    environments: Environments,
+    episodes: Sequence[Episode],
+    folder: RunFolder,
+    *,
+    step: int,
+    transcripts: int,
+) -> None:
+    """Write intervals and the first transcripts of an evaluation."""
+    found = {
+        name: {
+            "mean": interval.mean,
+            "low": interval.low,
+            "high": interval.high,
+            "count": interval.count,
+        }
+        for name, interval in intervals(episodes).items()
+    }
+    folder.append_evaluation({"step": step, "episodes": len(episodes), "intervals": found})
+    tasks = getattr(environments[0], "tasks", {})
+    folder.append_transcripts(
+        [transcript(episode, tasks.get(episode.task), step) for episode in episodes[:transcripts]]
+    )
+
+
+def transcript(episode: Episode, task: Any, step: int) -> dict[str, Any]:
+    """One episode as a row of `transcripts.jsonl`.
+
+    Args:
+        episode: what was played.
+        task: its `envs.Task`, or None where the environment has no such thing.
+        step: training step of the policies that played it.
+    """
+    return {
+        "step": step,
+        "task": episode.task,
+        "question": task.question if task else "",
+        "statements": list(task.statements) if task else [],
+        "reference": task.answer if task else "",
+        "messages": [
+            {
+                "agent": turn.agent,
+                "round": turn.round,
+                "text": turn.message,
+                "tokens": turn.tokens_said,
+                "cut": turn.cut,
+                "informed": turn.informed,
+            }
+            for turn in episode.turns
+        ],
+        "solved": episode.solved,
+        "score": episode.score,
+        "answer": episode.answer,
+        "tokens_said": sum(episode.tokens_said.values()),
+    }

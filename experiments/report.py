@@ -1,0 +1,148 @@
+"""Makes the report of a run, or of a folder of runs: one HTML file, with its pictures beside it.
+
+    python -m experiments.report outputs/train/2026-01-31_12-00-00
+    python -m experiments.report multirun/2026-01-31/12-00-00
+
+Works on whatever a folder holds. A run that is still going, was stopped or lost a file gets a
+report that says what is missing. Knows nothing of Hydra but the place where it records overrides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from experiments.reporting import frontier, single, sweep
+from experiments.reporting.look import Picture
+from experiments.reporting.runs import read_run
+
+PAGE = "report.html"
+PICTURES = "report"
+# Columns of a sweep's table, and the width from which a change is printed with its interval.
+_PRINTED, _WIDE = 5, 104
+
+
+def write_report(folder: Path, console: Console | None = None) -> Path:
+    """Write the report of a folder into it.
+
+    Args:
+        folder: a run folder, or a folder with run folders at any depth below.
+        console: where the table, the warnings and the paths are printed; None prints nothing.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        FileNotFoundError: the folder does not exist, or there is no run in it.
+        OSError: the folder cannot be written to.
+    """
+    folder = Path(folder).resolve()
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"expected the folder of a run or of a multirun; there is no folder {str(folder)!r}"
+        )
+    if sweep.is_run(folder):
+        return _write_run(folder, console)
+    found = sweep.find_runs(folder)
+    if not found:
+        raise FileNotFoundError(
+            f"expected a run folder (with metrics.jsonl) or a folder of such; {str(folder)!r} has"
+            " none. Name the folder that experiments.train printed, or one above it."
+        )
+    return _write_sweep(folder, found, console)
+
+
+def _write_run(folder: Path, console: Console | None) -> Path:
+    run = read_run(folder)
+    document, pictures = single.document(run)
+    path = _save(folder, document, pictures)
+    if console:
+        _print_lines(console, "warning: ", run.warnings)
+        _print_lines(console, "missing: ", single.missing(run))
+        rows = single.rows(run)
+        if console.width < _WIDE:
+            rows = [(*row[:-1], re.sub(r" \[.*?\]", "", row[-1])) for row in rows]
+        _print_table(console, f"{folder.name}: {run.state}", single.COLUMNS, rows)
+        _print_paths(console, path, pictures)
+    return path
+
+
+def _write_sweep(folder: Path, found: Sequence[Path], console: Console | None) -> Path:
+    runs = [read_run(one) for one in found]
+    sorted_out = sweep.sort_out(runs)
+    document, pictures = frontier.document(folder, runs, sorted_out)
+    path = _save(folder, document, pictures)
+    if console:
+        for run in runs:
+            _print_lines(console, f"{run.folder.name} warned: ", run.warnings)
+        _print_lines(
+            console,
+            "left out: ",
+            [f"{run.folder.name}: {reason}" for run, reason in sorted_out.left_out],
+        )
+        title = f"{folder.name}: 95 % t-intervals over seeds; one seed: over its tasks"
+        # A terminal has no room for more; the page has the rest.
+        rows = [row[:_PRINTED] for row in sweep.rows(sorted_out)]
+        _print_table(console, title, sweep.COLUMNS[:_PRINTED], rows)
+        _print_paths(console, path, pictures)
+    return path
+
+
+def _save(folder: Path, document: str, pictures: Sequence[Picture]) -> Path:
+    beside = folder / PICTURES
+    beside.mkdir(exist_ok=True)
+    for picture in pictures:
+        (beside / f"{picture.name}.png").write_bytes(picture.png)
+    path = folder / PAGE
+    path.write_text(document, encoding="utf-8")
+    return path
+
+
+def _print_table(
+    console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    # As Text, because overrides hold square brackets and rich would read them as markup.
+    table = Table(
+        title=Text(title, style="bold"), title_justify="left", header_style="dim", box=SIMPLE_HEAD
+    )
+    # Names may fold, but never lose their end, where settings differ; numbers stay whole.
+    table.add_column(columns[0], overflow="fold")
+    for column in columns[1:]:
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table if rows else Text(f"{title}: no evaluation yet"))
+
+
+def _print_lines(console: Console, prefix: str, lines: Sequence[str]) -> None:
+    for line in lines:
+        console.print(Text(prefix, style="bold").append(line, style="not bold"))
+
+
+def _print_paths(console: Console, path: Path, pictures: Sequence[Picture]) -> None:
+    names = ", ".join(f"{picture.name}.png" for picture in pictures)
+    # Unwrapped, so that a path can be copied.
+    console.print(Text(f"report: {path}"), soft_wrap=True)
+    console.print(Text(f"pictures: {path.parent / PICTURES} ({names})"), soft_wrap=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Report on the folder named on the command line."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.report", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("folder", type=Path, help="a run folder, or a multirun folder")
+    try:
+        write_report(parser.parse_args(arguments).folder, Console())
+    except OSError as error:
+        parser.error(str(error))
+
+
+if __name__ == "__main__":
+    main()

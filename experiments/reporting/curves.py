@@ -1,0 +1,155 @@
+"""Pictures of one run: how accuracy, tokens and silence moved over training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from experiments.reporting.look import BLUE, GREEN, GREY, INK, ORANGE, Picture, draw, say
+from experiments.reporting.records import Run
+from experiments.reporting.words import SHARES, label
+
+_SIZE = (6.0, 3.7)
+_LEARNER = {
+    "train/reward": "reward",
+    "price": "price",
+    "learner/clip_fraction": "share of ratios clipped",
+    "learner/grad_norm": "gradient norm",
+    "learner/loss": "loss",
+}
+
+
+def curves(run: Run) -> list[Picture]:
+    """All pictures of a run; one with nothing to draw says so."""
+    pictures = [
+        _over_training(
+            run,
+            "accuracy",
+            ["accuracy"],
+            "Share of tasks solved. Line: training episodes (sampled replies). Dots: evaluations"
+            " on the evaluation tasks, with 95 % intervals.",
+        ),
+        _over_training(
+            run,
+            "tokens_said",
+            ["tokens_said"],
+            "Tokens the whole team said in an episode. Lines and dots as before.",
+        ),
+        _over_training(
+            run,
+            "silence",
+            ["silent_if_uninformed", "spoke_if_informed", "silence_rate"],
+            "A team that has learned when to speak has both informed-silence curves high: quiet"
+            " with nothing useful to tell, and not quiet otherwise.",
+        ),
+        _over_training(
+            run,
+            "tokens_read",
+            ["tokens_read"],
+            "Tokens the whole team read in an episode, the task among them.",
+        ),
+    ]
+    learner = _learner(run)
+    return [*pictures, learner] if learner else pictures
+
+
+def smooth(values: Sequence[float]) -> list[float]:
+    """A centred running mean over about a fifteenth of the values, cut short at both ends."""
+    half = max(len(values) // 30, 1)
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    places = np.arange(len(values))
+    low, high = np.maximum(places - half, 0), np.minimum(places + half + 1, len(values))
+    return [float(mean) for mean in (sums[high] - sums[low]) / (high - low)]
+
+
+def _over_training(run: Run, name: str, metrics: list[str], caption: str) -> Picture:
+    colours = (BLUE, GREEN, GREY) if len(metrics) > 1 else (BLUE,)
+    title = {"silence": "Silence, and informed silence"}.get(name, label(name).capitalize())
+
+    def paint(axes: Axes) -> None:
+        drawn = [
+            _curve(axes, run, metric, colour, marker, alone=len(metrics) == 1)
+            for metric, colour, marker in zip(metrics, colours, "osD", strict=False)
+        ]
+        axes.set_title(title, pad=28)
+        if not any(drawn):
+            say(axes, "nothing recorded yet")
+            return
+        _frame(axes, run, metrics)
+        legend = axes.legend(
+            loc="lower left", bbox_to_anchor=(-0.02, 0.99), ncols=3, columnspacing=1.2
+        )
+        # The title's distance leaves room for it; a wide one must not squeeze the axes.
+        legend.set_in_layout(False)
+
+    return Picture(name, caption, draw(*_SIZE, 1, paint))
+
+
+def _curve(axes: Axes, run: Run, metric: str, colour: str, marker: str, alone: bool) -> bool:
+    """Draw one metric, training and evaluation; False when there was nothing of it.
+
+    Alone in its picture, the legend tells training from evaluation; else one metric from another.
+    """
+    steps, values = run.series(f"train/{metric}")
+    if steps:
+        axes.plot(steps, values, color=colour, alpha=0.22, linewidth=1)
+        axes.plot(steps, smooth(values), color=colour, alpha=0.75)
+    points = [
+        (one.step, one.intervals[metric]) for one in run.evaluations if metric in one.intervals
+    ]
+    dots: Any = {"marker": marker, "markeredgecolor": "white", "markeredgewidth": 0.8}
+    for step, interval in points:
+        if not math.isnan(interval.low) and not math.isnan(interval.high):
+            axes.vlines(step, interval.low, interval.high, color=colour, linewidth=2.2, zorder=4)
+        axes.plot(step, interval.mean, color=colour, markersize=6, zorder=5, clip_on=False, **dots)
+    if alone:
+        axes.plot([], [], color=colour, alpha=0.75, label="training episodes")
+        words = "evaluation, 95 % interval"
+        axes.plot([], [], color=colour, linestyle="none", markersize=6.5, label=words, **dots)
+    else:
+        axes.plot([], [], color=colour, markersize=6.5, label=label(metric), **dots)
+    return bool(steps or points)
+
+
+def _frame(axes: Axes, run: Run, metrics: list[str]) -> None:
+    last = max(run.last_step, 1)
+    axes.set_xlim(-0.03 * last, 1.03 * last)
+    axes.set_xlabel("training step")
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    if metrics[0] in SHARES:
+        # One share alone starts at a quarter below it, where a few points can still be seen.
+        lowest = axes.dataLim.y0 - 0.02 if len(metrics) == 1 else 0.0
+        axes.set_ylim(max(math.floor(4 * lowest) / 4, 0.0), 1.02)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+    else:
+        axes.margins(y=0.1)
+        axes.set_ylim(bottom=min(axes.dataLim.y0, 0.0))
+
+
+def _learner(run: Run) -> Picture | None:
+    """Small panels of what the learner did; None where nothing of it was recorded."""
+    shown = [name for name in _LEARNER if run.series(name)[0]][:4]
+    if not shown:
+        return None
+
+    def paint(*panels: Axes) -> None:
+        for axes, name, colour in zip(panels, shown, (INK, ORANGE, BLUE, GREEN), strict=False):
+            steps, values = run.series(name)
+            is_set = name == "price"
+            axes.plot(steps, values, color=colour, alpha=0.25, linewidth=1)
+            axes.plot(steps, values if is_set else smooth(values), color=colour)
+            axes.set_title(_LEARNER[name], fontsize=10, fontweight="normal", pad=8)
+            axes.set_xlabel("training step")
+            axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], integer=True))
+            axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+            if min(values) >= 0:
+                axes.set_ylim(bottom=0)
+
+    caption = "The learner at work, step by step: faint as recorded, strong smoothed."
+    return Picture("learner", caption, draw(12.4, 2.6, len(shown), paint), wide=True)

@@ -1,0 +1,107 @@
+"""What every picture of a report looks like: colours, type and frame.
+
+The palette is that of M. Okabe and K. Ito, "Color universal design" (2008): its colours can be told
+apart with every common form of colour blindness. Kinds are told apart by shape as well.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+INK, MUTED, RULE = "#1b2430", "#687385", "#d9dee5"
+BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
+PINK, SKY, GREY = "#CC79A7", "#56B4E9", "#7b8490"
+PALETTE = (BLUE, RED, GREEN, ORANGE, PINK, SKY, INK)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+_STYLE: Any = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": RULE,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.labelcolor": MUTED,
+    "axes.labelsize": 9,
+    "axes.spines.left": False,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 12,
+    "axes.titlesize": 11.5,
+    "axes.titleweight": "bold",
+    "figure.dpi": 150,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9,
+    "grid.color": "#e9ecf0",
+    "grid.linewidth": 0.8,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "legend.handletextpad": 0.5,
+    "legend.labelcolor": INK,
+    "lines.linewidth": 1.8,
+    "lines.solid_capstyle": "round",
+    # Overrides are shown as they are: a dollar sign in one is no formula.
+    "text.parse_math": False,
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "xtick.labelsize": 8.5,
+    "xtick.major.size": 3,
+    "ytick.color": MUTED,
+    "ytick.labelsize": 8.5,
+    "ytick.major.size": 0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A finished picture."""
+
+    name: str
+    """File name without its ending."""
+    caption: str
+    """What it shows, in one or two sentences; also read to those who cannot see it."""
+    png: bytes
+    """The picture itself."""
+    wide: bool = False
+    """True when it needs the whole width of a page."""
+
+
+def draw(width: float, height: float, panels: int, paint: Callable[..., None]) -> bytes:
+    """Paint a picture in the report's style.
+
+    Args:
+        width: inches.
+        height: inches.
+        panels: number of axes beside each other.
+        paint: called with that many axes.
+
+    Returns:
+        The picture as PNG. No window and no global state of the plotting library is touched.
+    """
+    with matplotlib.rc_context(_STYLE):
+        layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)
+        figure = Figure(figsize=(width, height), layout=layout, facecolor="white")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots(1, panels, squeeze=False)[0]
+        paint(*axes)
+        buffer = io.BytesIO()
+        # Without the version of the plotting library, equal runs give equal files.
+        figure.savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def say(axes: Axes, words: str) -> None:
+    """Write words where there is nothing to draw."""
+    axes.set(xticks=[], yticks=[])
+    axes.grid(False)
+    axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=MUTED)

@@ -1,0 +1,115 @@
+"""What a report knows of a run: records that the reader fills and pages show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from learners.metrics import Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What one evaluation found."""
+
+    step: int
+    """Training steps before it; 0 is before training."""
+    episodes: int
+    """Episodes played; 0 where it is not known."""
+    intervals: Mapping[str, Interval]
+    """Metric name without prefix -> mean and interval; NaN ends where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One turn of a transcript."""
+
+    agent: str
+    """Who spoke."""
+    round: int
+    """Round, from 0."""
+    text: str
+    """What was published; empty for silence."""
+    tokens: int
+    """Tokens charged."""
+    cut: bool
+    """True when the message was over budget."""
+    informed: bool | None
+    """Whether the agent held something useful; None: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """One evaluation episode in full."""
+
+    step: int
+    """Training steps before it."""
+    task: str
+    """Key of the task."""
+    question: str
+    """What was asked."""
+    statements: tuple[str, ...]
+    """The facts of the task."""
+    reference: str
+    """The right answer."""
+    messages: tuple[Said, ...]
+    """All turns."""
+    solved: bool
+    """Whether the task was solved."""
+    answer: str
+    """The answer that was graded."""
+    tokens_said: int
+    """Tokens of the whole team."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Everything a run folder holds that a report shows."""
+
+    folder: Path
+    """Where it is."""
+    config: str
+    """The composed configuration as yaml; empty where missing."""
+    overrides: tuple[str, ...] | None
+    """What was set on the command line; None where it was not recorded."""
+    seed: str
+    """The seed as text; empty where it is not known."""
+    metrics: Mapping[int, Mapping[str, float]]
+    """Step -> metrics of that step, steps rising."""
+    evaluations: tuple[Evaluation, ...]
+    """Evaluations, steps rising."""
+    transcripts: tuple[Transcript, ...]
+    """Transcripts, steps rising."""
+    state: str
+    """`finished`, or words for how far it came."""
+    warnings: tuple[str, ...]
+    """What the run warned of."""
+    problems: tuple[str, ...]
+    """What is missing or broken in the folder."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run came to its end."""
+        return self.state == "finished"
+
+    @property
+    def last_step(self) -> int:
+        """The last step with anything recorded; 0 without."""
+        return max((*self.metrics, *(one.step for one in self.evaluations)), default=0)
+
+    @property
+    def before(self) -> Evaluation | None:
+        """The evaluation before training, or None."""
+        return next((one for one in self.evaluations if one.step == 0), None)
+
+    @property
+    def after(self) -> Evaluation | None:
+        """The last evaluation after some training, or None."""
+        trained = [one for one in self.evaluations if one.step > 0]
+        return trained[-1] if trained else None
+
+    def series(self, name: str) -> tuple[list[int], list[float]]:
+        """The steps that have a metric, and its values there."""
+        points = [(step, row[name]) for step, row in self.metrics.items() if name in row]
+        return [step for step, _ in points], [value for _, value in points]

@@ -1,0 +1,185 @@
+"""Many runs together: which belong to one setting, and what their seeds say about it.
+
+Runs with equal overrides, `seed` and `resume` aside, are one setting. Runs that did not finish, or
+have no evaluation after training, are named and left out of every mean.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.reporting.records import Evaluation, Run
+from experiments.reporting.words import SHARES, level, share_of_before
+from experiments.statistics import over_seeds
+from learners.metrics import Interval
+
+COLUMNS = (
+    "setting",
+    "seeds",
+    "accuracy",
+    "tokens said",
+    "vs before",
+    "silent with nothing useful",
+    "spoke with something useful",
+    "silence, all turns",
+    "reward",
+)
+_IN_TABLE = ("silent_if_uninformed", "spoke_if_informed", "silence_rate", "reward")
+_APART = ("seed", "resume")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Runs that differ in their seed only."""
+
+    label: str
+    """The overrides that tell it from the other settings."""
+    runs: tuple[Run, ...]
+    """Finished and evaluated runs, one for each seed."""
+
+    def values(self, name: str) -> list[float]:
+        """A metric at the last evaluation of each run that has it."""
+        return [one.intervals[name].mean for one in self._finals() if name in one.intervals]
+
+    def after(self, name: str) -> Interval | None:
+        """A metric after training: over seeds, or of one seed with the interval over its tasks."""
+        return _together(
+            [one.intervals[name] for one in self._finals() if name in one.intervals], name
+        )
+
+    def before(self, name: str) -> Interval | None:
+        """A metric before training, like `after`."""
+        return before(self.runs, name)
+
+    def _finals(self) -> list[Evaluation]:
+        return [run.after for run in self.runs if run.after is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A folder of runs, sorted out."""
+
+    settings: tuple[Setting, ...]
+    """In the order of their first runs."""
+    shared: tuple[str, ...]
+    """Overrides that all runs have in common."""
+    left_out: tuple[tuple[Run, str], ...]
+    """Runs outside every mean, and why."""
+
+
+def find_runs(folder: Path) -> list[Path]:
+    """Run folders below a folder in natural order (2 before 10); runs are not looked into."""
+    found = []
+    for root, inner, _ in os.walk(folder):
+        here = Path(root)
+        if is_run(here):
+            found.append(here)
+            inner.clear()
+    return sorted(found, key=_natural)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder has anything that only a run folder has."""
+    return any(
+        (folder / name).exists() for name in ("metrics.jsonl", "evaluations.jsonl", ".hydra")
+    )
+
+
+def sort_out(runs: Sequence[Run]) -> Sweep:
+    """Put runs into settings; see the module docstring."""
+    groups: dict[tuple[str, ...], dict[str, Run]] = {}
+    left_out = []
+    for run in runs:
+        reason = _unfit(run)
+        if reason:
+            left_out.append((run, reason))
+            continue
+        seeds = groups.setdefault(_setting(run), {})
+        # Without a known seed two runs cannot be told to be the same.
+        seed = run.seed or str(run.folder)
+        if seed in seeds:
+            left_out.append((seeds[seed], f"{run.folder.name} repeats its setting and seed {seed}"))
+        seeds[seed] = run
+    shared = set.intersection(*map(set, groups)) if len(groups) > 1 else set()
+    settings = tuple(
+        Setting(
+            ", ".join(one for one in key if one not in shared) or "default", tuple(seeds.values())
+        )
+        for key, seeds in groups.items()
+    )
+    return Sweep(settings, tuple(sorted(shared)), tuple(left_out))
+
+
+def before(runs: Sequence[Run], name: str) -> Interval | None:
+    """A metric before training over runs; the starting point that pictures and tables show."""
+    found = [
+        run.before.intervals[name] for run in runs if run.before and name in run.before.intervals
+    ]
+    return _together(found, name)
+
+
+def rows(sweep: Sweep) -> list[tuple[str, ...]]:
+    """One row for the start, and one for each setting."""
+    runs = [run for setting in sweep.settings for run in setting.runs]
+    if not runs:
+        return []
+    start = [before(runs, name) for name in ("accuracy", "tokens_said", *_IN_TABLE)]
+    names = ("accuracy", "tokens_said", *_IN_TABLE)
+    texts = [_bare(name, interval) for name, interval in zip(names, start, strict=True)]
+    return [("before training", str(len(runs)), *texts[:2], "", *texts[2:])] + [
+        _row(setting) for setting in sweep.settings
+    ]
+
+
+def _row(setting: Setting) -> tuple[str, ...]:
+    said, said_before = setting.after("tokens_said"), setting.before("tokens_said")
+    return (
+        setting.label,
+        str(len(setting.runs)),
+        level("accuracy", setting.after("accuracy")),
+        level("tokens_said", said),
+        share_of_before(said_before, said) if said and said_before else "",
+        *(level(name, setting.after(name)) for name in _IN_TABLE),
+    )
+
+
+def _bare(name: str, interval: Interval | None) -> str:
+    return level(name, interval).partition(" [")[0]
+
+
+def _together(found: Sequence[Interval], name: str) -> Interval | None:
+    if not found:
+        return None
+    if len(found) == 1:
+        return found[0]
+    bounds = (0.0, 1.0) if name in SHARES else (-math.inf, math.inf)
+    return over_seeds([one.mean for one in found], bounds)
+
+
+def _unfit(run: Run) -> str:
+    """Why a run has no place in a mean; empty when it has one."""
+    if not run.finished:
+        return run.state
+    if run.after is None:
+        return "no evaluation after training"
+    if run.after.step < max(run.metrics, default=0):
+        return f"last evaluated at step {run.after.step} of {max(run.metrics)}"
+    return ""
+
+
+def _setting(run: Run) -> tuple[str, ...]:
+    """What a run shares with those of its setting; a run of unknown overrides stands alone."""
+    if run.overrides is None:
+        return (f"run {run.folder.name}, overrides not recorded",)
+    kept = (one for one in run.overrides if one.lstrip("+").split("=", 1)[0] not in _APART)
+    return tuple(sorted(kept))
+
+
+def _natural(folder: Path) -> list[tuple[int, int | str]]:
+    parts = re.findall(r"\d+|\D+", str(folder))
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]

@@ -1,0 +1,82 @@
+"""How metrics are named and numbers are written, the same on pages, in pictures and terminals."""
+
+from __future__ import annotations
+
+import math
+
+from experiments.statistics import difference
+from learners.metrics import Interval
+
+LABELS = {
+    "accuracy": "accuracy",
+    "score": "score",
+    "reward": "reward",
+    "tokens_said": "tokens said",
+    "tokens_read": "tokens read",
+    "silence_rate": "silence, all turns",
+    "silent_if_uninformed": "silent with nothing useful",
+    "spoke_if_informed": "spoke with something useful",
+    "cut_rate": "messages cut",
+    "truncated_rate": "episodes truncated",
+    "rounds": "rounds",
+}
+"""Metric name -> words for people, in the order of tables."""
+SHARES = frozenset(
+    name for name in LABELS if name.endswith(("_rate", "informed")) or name == "accuracy"
+)
+"""Metrics from 0 to 1 that are written in percent."""
+NOTHING = "–"
+
+
+def label(name: str) -> str:
+    """Words for a metric; an unknown one keeps its name."""
+    return LABELS.get(name, name)
+
+
+def order(names: set[str]) -> list[str]:
+    """Metric names as tables list them, unknown ones last."""
+    return [name for name in LABELS if name in names] + sorted(names - LABELS.keys())
+
+
+def level(name: str, interval: Interval | None) -> str:
+    """A mean with its interval: `81.2 % [78.7, 83.5]`; a dash for None."""
+    if interval is None:
+        return NOTHING
+    unit = " %" if name in SHARES else ""
+    return _with_ends(name, interval, "", unit)
+
+
+def change(name: str, before: Interval | None, after: Interval | None) -> str:
+    """How much a metric moved: `+1.3 points [−1.1, +3.7]`, or for tokens `−21.4 [...], −62 %`."""
+    if before is None or after is None:
+        return NOTHING
+    unit = " points" if name in SHARES else ""
+    text = _with_ends(name, difference(before, after), "+", unit)
+    relative = share_of_before(before, after) if name.startswith("tokens") else ""
+    return f"{text}, {relative}" if relative else text
+
+
+def share_of_before(before: Interval, after: Interval) -> str:
+    """The relative change in percent; empty where there was nothing before."""
+    if before.mean == 0:
+        return ""
+    return _signed(f"{100 * (after.mean / before.mean - 1):+.0f}") + " %"
+
+
+def _with_ends(name: str, interval: Interval, sign: str, unit: str) -> str:
+    scale = 100 if name in SHARES else 1
+    size = abs(interval.mean)
+    digits = 1 if name in SHARES or 10 <= size < 1000 else 0 if size >= 1000 else 2
+    mean, low, high = (
+        _signed(f"{scale * value:{sign}.{digits}f}")
+        for value in (interval.mean, interval.low, interval.high)
+    )
+    known = not (math.isnan(interval.low) or math.isnan(interval.high))
+    return f"{mean}{unit} [{low}, {high}]" if known else f"{mean}{unit}"
+
+
+def _signed(text: str) -> str:
+    """A true minus sign, and none before zero."""
+    if not text.strip("+-0."):
+        return text.lstrip("+-")
+    return text.replace("-", "−")

@@ -1,0 +1,197 @@
+"""Makes the tiny policy: a tokenizer, a model, and supervised learning on scripted conversations.
+
+    python -m experiments.warm_start
+
+A teacher that is wordy on purpose plays the environment; a fresh model learns to speak like it.
+Left out: no learning from reward, no data but what the benchmark generates, no resume (the run is
+short). What it makes is a folder that stock `transformers` loads, with the log and the final
+figures in it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+
+from envs.dialogue import DialogueEnv
+from experiments.cli import program
+from experiments.evaluation import evaluation_starts
+from experiments.progress import Progress
+from learners.agents.base import Policy
+from learners.agents.hf import HFPolicy, Speech, pieces
+from learners.agents.scripted import SCRIPTS, ScriptedPolicy
+from learners.agents.tiny.build import SILENCE, build_model, build_tokenizer
+from learners.metrics import prefixed, summarise
+from learners.rollout import Start, play
+from learners.sequences import TokenSequence
+from learners.supervised import Demonstrator, demonstrations, imitation_loss
+
+
+@program("warm_start")
+def main(cfg: DictConfig) -> float:
+    """Make the policy that the configuration describes; returns the team's accuracy."""
+    started = time.monotonic()
+    torch.set_num_threads(cfg.threads)
+    folder = Path(cfg.output)
+    teacher = instantiate(cfg.teacher)
+    environments = [instantiate(cfg.env, part="train") for _ in range(cfg.episodes_per_step)]
+    tokenizer = build_tokenizer(_texts(environments, teacher, cfg), cfg.shape.vocabulary)
+    model = build_model(tokenizer, instantiate(cfg.shape), cfg.seed)
+    policy = HFPolicy(model, tokenizer, _speech(cfg))
+    demonstrator = Demonstrator(ScriptedPolicy(teacher, environments[0].tasks), policy)
+    batches = _batches(environments, demonstrator, cfg)
+    log = _learn(policy, batches, cfg)
+    figures = _evaluate(policy, cfg)
+    figures["parameters"] = sum(parameter.numel() for parameter in model.parameters())
+    figures["minutes"] = round((time.monotonic() - started) / 60, 1)
+    _write(folder, policy, cfg, log, figures)
+    print(json.dumps(figures, indent=2))
+    print(f"policy written to {folder}")
+    return float(figures["greedy/accuracy"])
+
+
+def _texts(environments: Sequence[DialogueEnv], teacher: Any, cfg: DictConfig) -> Iterator[str]:
+    """What agents read and say in some demonstrated episodes, for the tokenizer to learn from."""
+    policy = ScriptedPolicy(teacher, environments[0].tasks)
+    for environment, start in zip(environments, _starts(cfg, -1), strict=True):
+        observations, infos = environment.reset(seed=start.seed)
+        yield from (observation["text"] for observation in observations.values())
+        yield environment.task.text
+    agents = environments[0].possible_agents
+    for episode in play(environments, dict.fromkeys(agents, policy), _starts(cfg, -1), seed=0):
+        yield from (turn.message for turn in episode.turns)
+
+
+def _starts(cfg: DictConfig, step: int) -> list[Start]:
+    seeds = np.random.default_rng((cfg.seed, step + 1)).integers(2**31, size=cfg.episodes_per_step)
+    return [Start(int(seed)) for seed in seeds]
+
+
+def _batches(
+    environments: Sequence[DialogueEnv], demonstrator: Policy, cfg: DictConfig
+) -> Iterator[list[TokenSequence]]:
+    """One list of demonstrated conversations per training step."""
+    policies = dict.fromkeys(environments[0].possible_agents, demonstrator)
+    answering = set(environments[0].answering)
+    generator = random.Random(cfg.seed)
+    for step in range(cfg.steps):
+        episodes = play(environments, policies, _starts(cfg, step), seed=step)
+        yield [
+            sequence
+            for sequence in demonstrations(episodes)
+            if sequence.agent in answering or generator.random() < cfg.others
+        ]
+
+
+def _learn(
+    policy: HFPolicy, batches: Iterator[list[TokenSequence]], cfg: DictConfig
+) -> list[dict[str, float]]:
+    optimizer = torch.optim.AdamW(policy.model.parameters(), lr=cfg.lr, weight_decay=cfg.decay)
+    log = []
+    with Progress(cfg.steps, "warm start") as progress:
+        for step, batch in enumerate(batches, start=1):
+            rate = cfg.lr * _schedule(step, cfg.steps, cfg.warmup)
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            loss = _imitate(policy, batch, optimizer, cfg.microbatches)
+            progress.update(step, {"loss": loss})
+            if step % cfg.log_every == 0 or step == cfg.steps:
+                told = _accuracy_when_told(policy, cfg, cfg.log_tasks)
+                log.append({"step": step, "loss": loss, "lr": rate, "accuracy_when_told": told})
+                progress.note(f"step {step}: solves {told:.1%} when told all, loss {loss:.4f}")
+    return log
+
+
+def _imitate(
+    policy: HFPolicy,
+    sequences: Sequence[TokenSequence],
+    optimizer: torch.optim.Optimizer,
+    microbatches: int,
+) -> float:
+    optimizer.zero_grad(set_to_none=True)
+    ordered = sorted(sequences, key=lambda one: len(one.token_ids))
+    total = 0.0
+    for part in np.array_split(np.arange(len(ordered)), microbatches):
+        if len(part):
+            loss = imitation_loss(policy, [ordered[i] for i in part]) / microbatches
+            loss.backward()  # type: ignore[no-untyped-call]
+            total += float(loss.detach())
+    torch.nn.utils.clip_grad_norm_(policy.model.parameters(), 1.0)
+    optimizer.step()
+    return total
+
+
+def _schedule(step: int, steps: int, warmup: int) -> float:
+    """Linear warm-up, then a half cosine down to a twentieth."""
+    if step <= warmup:
+        return step / warmup
+    part = (step - warmup) / max(steps - warmup, 1)
+    return 0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * part))
+
+
+def _environments(policy: HFPolicy, cfg: DictConfig, tasks: int) -> list[DialogueEnv]:
+    tokenize = lru_cache(maxsize=65536)(partial(pieces, policy.tokenizer))
+    return [
+        instantiate(cfg.env, part="evaluation", tasks=tasks, tokenize=tokenize)
+        for _ in range(min(cfg.evaluation.batch, tasks))
+    ]
+
+
+def _accuracy_when_told(policy: HFPolicy, cfg: DictConfig, tasks: int) -> float:
+    """How often the answering agents are right when every other agent says all it knows."""
+    environments = _environments(policy, cfg, tasks)
+    first = environments[0]
+    verbose = ScriptedPolicy(SCRIPTS["verbose"], first.tasks)
+    team = {
+        agent: policy if agent in first.answering else verbose for agent in first.possible_agents
+    }
+    episodes = play(environments, team, evaluation_starts(environments), seed=0, greedy=True)
+    return summarise(episodes)["accuracy"]
+
+
+def _evaluate(policy: HFPolicy, cfg: DictConfig) -> dict[str, float]:
+    """Figures of the team, greedy and sampled, and of its answerer when told all."""
+    environments = _environments(policy, cfg, cfg.evaluation.tasks)
+    team = dict.fromkeys(environments[0].possible_agents, policy)
+    starts = evaluation_starts(environments)
+    greedy = summarise(play(environments, team, starts, seed=0, greedy=True))
+    sampled = summarise(play(environments, team, starts, seed=0))
+    return {
+        "tasks": len(starts),
+        "accuracy_when_told": _accuracy_when_told(policy, cfg, cfg.evaluation.tasks),
+        **prefixed(greedy, "greedy/"),
+        **prefixed(sampled, "sampled/"),
+    }
+
+
+def _speech(cfg: DictConfig) -> Speech:
+    return Speech(silence=SILENCE, explain_silence=False, max_reply_tokens=cfg.max_reply_tokens)
+
+
+def _write(
+    folder: Path,
+    policy: HFPolicy,
+    cfg: DictConfig,
+    log: Sequence[Mapping[str, float]],
+    figures: Mapping[str, float],
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    policy.save(folder)
+    OmegaConf.save(cfg, folder / "recipe.yaml")
+    (folder / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in log))
+    (folder / "figures.json").write_text(json.dumps(dict(figures), indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

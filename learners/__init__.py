@@ -1,0 +1,1 @@
+"""Everything with gradients: agents, rollouts, advantages, objectives, updates."""

@@ -1,0 +1,1 @@
+"""Who speaks: language models, the shipped tiny one, scripts."""

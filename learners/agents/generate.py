@@ -1,0 +1,141 @@
+"""One batched generate call that keeps token ids and log-probabilities as sampled.
+
+Sampling is `transformers`' own. Two things are added to it: the log-probability of every token is
+recorded while it is sampled, which saves the forward pass that would recompute it, and prompts that
+occur several times (a group starts from one state) go through the model once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache, LogitsProcessor, LogitsProcessorList, PreTrainedModel
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How replies are drawn."""
+
+    max_new_tokens: int
+    """Most tokens of a reply, its end token among them."""
+    temperature: float
+    """Divides the logits; log-probabilities are those of the divided ones."""
+    greedy: bool
+    """Take the likeliest token instead of drawing one."""
+    end_ids: tuple[int, ...]
+    """Tokens that end a reply; kept in the reply."""
+    pad_id: int
+    """Fills rows up to a common length."""
+
+
+class LogprobRecorder(LogitsProcessor):
+    """Records log p(token) of each sampled token: a processor that changes nothing.
+
+    It sees the logits of step t, and at step t + 1 the token drawn from them, so only one step's
+    distribution is ever held. Non-finite logits are counted.
+    """
+
+    def __init__(self, temperature: float) -> None:
+        """Start an empty record."""
+        self._temperature = temperature
+        self._distribution: Tensor | None = None
+        self._steps: list[Tensor] = []
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Settle the last step's tokens (rows, length) and hold this step's logits."""
+        self._settle(input_ids)
+        self._distribution = torch.log_softmax(scores.float() / self._temperature, dim=-1)
+        return scores
+
+    def finish(self, sequences: Tensor) -> Tensor:
+        """Log-probabilities (rows, new tokens) of the finished sequences."""
+        self._settle(sequences)
+        return torch.stack(self._steps, dim=1)
+
+    def _settle(self, ids: Tensor) -> None:
+        if self._distribution is not None:
+            self._steps.append(self._distribution.gather(-1, ids[:, -1:]).squeeze(-1))
+
+
+@torch.inference_mode()
+def generate(
+    model: PreTrainedModel, prompts: Sequence[Sequence[int]], sampling: Sampling
+) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
+    """Sample one reply to each prompt.
+
+    Args:
+        model: a causal language model.
+        prompts: token ids of each conversation so far.
+        sampling: how to draw.
+
+    Returns:
+        For each prompt the reply's token ids and their log-probabilities.
+    """
+    unique = list(dict.fromkeys(map(tuple, prompts)))
+    places = {prompt: place for place, prompt in enumerate(unique)}
+    rows = torch.tensor([places[tuple(prompt)] for prompt in prompts], device=model.device)
+    ids, mask = pad_left(unique, sampling.pad_id, model.device)
+    recorder = LogprobRecorder(sampling.temperature)
+    arguments: dict[str, Any] = {}
+    if len(unique) < len(prompts) and ids.shape[1] > 1:
+        arguments["past_key_values"] = _prefill(model, ids, mask, rows)
+    sequences: Tensor = model.generate(  # type: ignore[operator]
+        input_ids=ids[rows],
+        attention_mask=mask[rows],
+        logits_processor=LogitsProcessorList([recorder]),
+        **_drawing(sampling),
+        max_new_tokens=sampling.max_new_tokens,
+        eos_token_id=list(sampling.end_ids),
+        pad_token_id=sampling.pad_id,
+        **arguments,
+    )
+    logprobs = recorder.finish(sequences)
+    return _trim(sequences[:, ids.shape[1] :].tolist(), logprobs.tolist(), sampling.end_ids)
+
+
+def _drawing(sampling: Sampling) -> dict[str, Any]:
+    """Draw from the whole distribution, as the recorded log-probabilities say."""
+    if sampling.greedy:
+        return {"do_sample": False}
+    return {"do_sample": True, "temperature": sampling.temperature, "top_k": 0, "top_p": 1.0}
+
+
+def pad_left(
+    prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Prompts as ids (rows, longest) and attention mask, padded on the left."""
+    longest = max(map(len, prompts))
+    ids = [[pad_id] * (longest - len(prompt)) + list(prompt) for prompt in prompts]
+    mask = [[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts]
+    return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
+
+
+def _prefill(model: PreTrainedModel, ids: Tensor, mask: Tensor, rows: Tensor) -> DynamicCache:
+    """The cache of all prompts but their last token, computed once for equal ones."""
+    cache = DynamicCache(config=model.config)
+    positions = (mask.cumsum(-1) - 1).clamp(min=0)
+    model.base_model(
+        input_ids=ids[:, :-1],
+        attention_mask=mask[:, :-1],
+        position_ids=positions[:, :-1],
+        past_key_values=cache,
+        use_cache=True,
+    )
+    cache.batch_select_indices(rows)
+    return cache
+
+
+def _trim(
+    rows: list[list[int]], logprobs: list[list[float]], end_ids: Sequence[int]
+) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
+    """Drop what follows the first end token of each row."""
+    trimmed = []
+    for ids, values in zip(rows, logprobs, strict=True):
+        ends = [place for place, token in enumerate(ids) if token in end_ids]
+        length = ends[0] + 1 if ends else len(ids)
+        trimmed.append((tuple(ids[:length]), tuple(values[:length])))
+    return trimmed

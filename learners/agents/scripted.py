@@ -1,0 +1,175 @@
+"""Agents that follow a script: baselines, tests, and the speakers a warm start learns from.
+
+They read the task behind the episode, which language policies never see. `oracle` says what matters
+and nothing else; `verbose` says all it knows in many words; `random` says random words, some of
+them answers; `silent` says nothing. A scripted answerer is right exactly when everything that
+matters was said to it or is its own. `Teacher` mixes these manners; a warm start imitates it.
+"""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pettingzoo import ParallelEnv
+
+from envs.errors import SettingError, UnknownNameError
+from envs.task import Style, Task
+from envs.tokens import Tokenize, split_words
+from learners.agents.base import Reply, Request
+
+_WORDY_FRAMES = (
+    ("Hello team, this is what I was told:", "I hope it helps."),
+    ("Well, my part of the problem says:", "That is all I know."),
+    ("Let me share this with everybody:", "Please keep it in mind."),
+)
+_WORDY_ANSWERS = (
+    "Thank you all, I have worked it out.",
+    "Well, I put this together and here is my answer.",
+)
+
+Script = Callable[[Task, Request, random.Random], str]
+
+
+class ScriptedPolicy:
+    """One script that speaks for any agent."""
+
+    def __init__(self, script: Script, tasks: Mapping[str, Task]) -> None:
+        """Join a script with the tasks it may look at.
+
+        Args:
+            script: from task, request and generator to a message.
+            tasks: the environment's tasks by key.
+        """
+        self._script = script
+        self._tasks = tasks
+
+    def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
+        """Answer all requests; `greedy` makes no difference to a script."""
+        generator = random.Random(seed)
+        return [
+            Reply(self._script(self._tasks[request.info["task"]], request, generator))
+            for request in requests
+        ]
+
+
+@dataclass
+class ScriptedTeam:
+    """A team in which every agent follows the same script."""
+
+    script: str = "oracle"
+    """`oracle`, `verbose`, `random` or `silent`."""
+    tokenize: Tokenize = split_words
+    """Cuts text into tokens; environments count budgets with it."""
+    instructions: Style = "full"
+    """The form of first observation; scripts do not mind."""
+
+    def __post_init__(self) -> None:
+        """Check the script's name."""
+        if self.script not in SCRIPTS:
+            raise UnknownNameError("agent.script", self.script, SCRIPTS)
+
+    def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, ScriptedPolicy]:
+        """One policy for all agents.
+
+        Raises:
+            SettingError: the environment has no `tasks` that a script could look at.
+        """
+        tasks = getattr(environment, "tasks", None)
+        if tasks is None:
+            raise SettingError(
+                "agent=scripted needs an environment with `tasks`;"
+                f" got {type(environment).__name__}"
+            )
+        policy = ScriptedPolicy(SCRIPTS[self.script], tasks)
+        return dict.fromkeys(environment.possible_agents, policy)
+
+
+def _oracle(task: Task, request: Request, generator: random.Random) -> str:
+    if _answers(request):
+        return _answer(task, request)
+    flags = task.relevant or (True,) * len(task.statements)
+    return " ".join(task.statements[index] for index in _share(request) if flags[index])
+
+
+def _verbose(task: Task, request: Request, generator: random.Random) -> str:
+    if _answers(request):
+        answer = _answer(task, request)
+        return f"{generator.choice(_WORDY_ANSWERS)} {answer}" if answer else ""
+    known = _known(task, request) or "nothing at all."
+    before, after = generator.choice(_WORDY_FRAMES)
+    return f"{before} {known} {after}"
+
+
+def _random(task: Task, request: Request, generator: random.Random) -> str:
+    words = [
+        "".join(generator.choices(string.ascii_lowercase, k=generator.randint(1, 8)))
+        for _ in range(generator.randint(0, 8))
+    ]
+    if generator.random() < 0.5:
+        words.append(f"#### {generator.randint(0, 99)}")
+    return " ".join(words)
+
+
+def _silent(task: Task, request: Request, generator: random.Random) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Teacher:
+    """A speaker of mixed manners: mostly wordy, now and then terse, now and then silent."""
+
+    terse: float = 0.2
+    """Share of messages that state the facts, or the answer, and nothing else."""
+    silent_informed: float = 0.05
+    """Share of turns with something useful to say in which it says nothing."""
+    silent_uninformed: float = 0.25
+    """Share of turns with nothing useful to say in which it says nothing."""
+
+    def __call__(self, task: Task, request: Request, generator: random.Random) -> str:
+        """What the teacher says now."""
+        terse = generator.random() < self.terse
+        if _answers(request):
+            return _answer(task, request) if terse else _verbose(task, request, generator)
+        informed = request.info.get("informed") is not False
+        if generator.random() < (self.silent_informed if informed else self.silent_uninformed):
+            return ""
+        return _known(task, request) if terse else _verbose(task, request, generator)
+
+
+SCRIPTS: dict[str, Script] = {
+    "oracle": _oracle,
+    "verbose": _verbose,
+    "random": _random,
+    "silent": _silent,
+}
+
+
+def _share(request: Request) -> Sequence[int]:
+    share: Sequence[int] = request.info.get("share", ())
+    return share
+
+
+def _known(task: Task, request: Request) -> str:
+    return " ".join(task.statements[index] for index in _share(request))
+
+
+def _answers(request: Request) -> bool:
+    return bool(request.info.get("answering", False))
+
+
+def _answer(task: Task, request: Request) -> str:
+    """The reference answer when all that matters was heard or held, else a hopeless guess."""
+    heard = " ".join((*request.texts, request.text))
+    flags = task.relevant or (True,) * len(task.statements)
+    complete = all(
+        statement in heard or index in _share(request) or not flags[index]
+        for index, statement in enumerate(task.statements)
+    )
+    if complete:
+        return f"#### {task.answer}"
+    last = request.info["round"] + 1 >= request.info["rounds"]
+    return "#### ?" if last else ""

@@ -1,0 +1,98 @@
+"""Makes the tiny model and its tokenizer, untrained.
+
+The tokenizer is byte-level, so it reads any text; digits are tokens of their own, which makes
+arithmetic a matter of places rather than of memory. Tokenizer after arXiv 1508.07909 (byte pair
+encoding); architecture Llama (arXiv 2302.13971), scaled down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+SILENCE, END, PAD, READ, SPEAK = "<silence>", "<end>", "<pad>", "<read>", "<speak>"
+_WORDS = r" ?\d| ?[^\W\d_]+| ?[^\s\w]+|_|\s"
+_TEMPLATE = (
+    "{% for message in messages %}{% if message.role == 'assistant' %}"
+    f"{{{{ message.content }}}}{END}"
+    f"{{% else %}}{READ}{{{{ message.content }}}}{SPEAK}"
+    "{% endif %}{% endfor %}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Size of the tiny model."""
+
+    vocabulary: int = 1024
+    """Tokens the tokenizer knows, 256 bytes and 5 control tokens among them."""
+    hidden: int = 128
+    """Width of the hidden states."""
+    layers: int = 4
+    """Transformer blocks."""
+    heads: int = 4
+    """Attention heads; each has a key-value head of its own."""
+    intermediate: int = 256
+    """Width of the feed-forward layers."""
+
+
+def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerFast:
+    """Learn a byte-level BPE tokenizer.
+
+    Args:
+        texts: what it should write in few tokens.
+        vocabulary: most tokens it may have.
+    """
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_WORDS), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[PAD, END, READ, SPEAK, SILENCE],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        eos_token=END,
+        additional_special_tokens=[READ, SPEAK, SILENCE],
+        chat_template=_TEMPLATE,
+    )
+
+
+def build_model(tokenizer: PreTrainedTokenizerFast, shape: Shape, seed: int) -> LlamaForCausalLM:
+    """A model with fresh weights drawn from the seed.
+
+    Args:
+        tokenizer: gives the vocabulary and the control tokens.
+        shape: the model's size.
+        seed: of the weights; the process-wide generator is left as it was.
+    """
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=shape.hidden,
+        intermediate_size=shape.intermediate,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.heads,
+        max_position_embeddings=1024,
+        tie_word_embeddings=True,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+        initializer_range=0.05,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return LlamaForCausalLM(config)

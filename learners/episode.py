@@ -1,0 +1,96 @@
+"""What a rollout hands to a learner: turns, episodes and groups, immutable and as sampled.
+
+Token ids and log-probabilities are those of the sampling itself. Nothing here is ever turned into
+text and tokenised again, because the second tokenisation may differ from what was sampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from envs.errors import SettingError
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One agent in one round: what it read, what it said, what it was paid."""
+
+    agent: str
+    """Who spoke (or kept silent)."""
+    round: int
+    """Round of the episode, from 0."""
+    message: str
+    """What the environment published; empty for silence."""
+    prompt_ids: tuple[int, ...] = ()
+    """Tokens new to this agent's conversation before its reply. Empty for agents without tokens."""
+    reply_ids: tuple[int, ...] = ()
+    """Tokens as sampled, the silence word and the end token among them."""
+    behaviour_logprobs: tuple[float, ...] = ()
+    """Log-probability of each reply token under the policy that sampled it (natural log)."""
+    tokens_said: int = 0
+    """Tokens the environment charged for this message."""
+    informed: bool | None = None
+    """True: the agent held something useful and unsaid; False: it did not; None: not known."""
+    cut: bool = False
+    """True when the environment published less than the agent wrote."""
+
+    def __post_init__(self) -> None:
+        """Check that every sampled token has its log-probability."""
+        if len(self.reply_ids) != len(self.behaviour_logprobs):
+            raise SettingError(
+                f"turn of {self.agent!r} in round {self.round}: expected one log-probability per"
+                f" reply token ({len(self.reply_ids)}), got {len(self.behaviour_logprobs)}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One play of one task, from reset to termination or truncation."""
+
+    task: str
+    """Key of the task."""
+    turns: tuple[Turn, ...]
+    """Turns of agents that were called, in the order of rounds."""
+    rewards: Mapping[str, tuple[float, ...]]
+    """Reward of each agent in each round."""
+    score: float = 0.0
+    """Task reward without price."""
+    solved: bool = False
+    """True when the task counts as solved."""
+    answer: str = ""
+    """The answer that was graded."""
+    truncated: bool = False
+    """True when the episode budget ended it."""
+    tokens_said: Mapping[str, int] = field(default_factory=dict)
+    """Tokens each agent said, as the environment counts them."""
+    tokens_read: Mapping[str, int] = field(default_factory=dict)
+    """Tokens each agent read."""
+
+    @property
+    def returns(self) -> dict[str, float]:
+        """Undiscounted return of each agent."""
+        return {agent: sum(rewards) for agent, rewards in self.rewards.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Episodes of one task under one policy version: what an advantage compares."""
+
+    task: str
+    """Key of the task all members share."""
+    episodes: tuple[Episode, ...]
+    """At least two plays of the task."""
+
+    def __post_init__(self) -> None:
+        """Refuse groups that an advantage cannot compare."""
+        if len(self.episodes) < 2:
+            raise SettingError(
+                "group_size must be at least 2, because an advantage compares episodes of one"
+                f" task; got {len(self.episodes)}"
+            )
+        strangers = {episode.task for episode in self.episodes} - {self.task}
+        if strangers:
+            raise SettingError(
+                f"a group holds episodes of one task; {self.task!r} also got {sorted(strangers)}"
+            )

@@ -1,0 +1,206 @@
+"""What a set of episodes amounts to: one flat dict of floats, and how sure of them one can be.
+
+Every metric is a sum over episodes divided by a count over episodes: of episodes for means, of
+turns for shares of turns. Pure functions; knows no benchmark, no step and no file.
+
+Intervals are 95 % intervals. Proportions over episodes: E. B. Wilson (1927), "Probable inference,
+the law of succession, and statistical inference". All others: the percentile bootstrap (B. Efron,
+1979) over whole episodes, because the turns of one episode are not independent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learners.episode import Episode, Turn
+
+RESAMPLES = 2000
+"""Bootstrap resamples behind an interval."""
+NORMAL_975 = 1.959963984540054
+"""The 97.5 % quantile of the standard normal distribution."""
+_DRAWS_AT_ONCE = 4_000_000
+
+GLOSSARY: Mapping[str, str] = {
+    "accuracy": "Share of episodes whose task was solved.",
+    "score": "Task reward of an episode, before any price is taken off.",
+    "reward": "Return of an agent (task reward less the price of its tokens), mean over agents.",
+    "tokens_said": "Tokens that all agents together said in an episode.",
+    "tokens_read": "Tokens that all agents together read in an episode.",
+    "silence_rate": "Share of all turns in which the agent said nothing.",
+    "silent_if_uninformed": (
+        "Informed silence, first half: share of the turns of agents with nothing useful to tell"
+        " in which they kept silent. The higher the better."
+    ),
+    "spoke_if_informed": (
+        "Informed silence, second half: share of the turns of agents with something useful and"
+        " untold in which they spoke. The higher the better."
+    ),
+    "cut_rate": "Share of turns whose message was over budget and was cut.",
+    "truncated_rate": "Share of episodes that ended because the episode budget was spent.",
+    "rounds": "Rounds an episode took.",
+}
+"""What each metric means, in one or two sentences; a report can show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean and the 95 % interval around it."""
+
+    mean: float
+    """The mean itself."""
+    low: float
+    """Lower end."""
+    high: float
+    """Upper end."""
+    count: int
+    """Episodes, turns or seeds behind the mean."""
+
+
+def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
+    """The metrics of `GLOSSARY` over some episodes.
+
+    Args:
+        episodes: plays of any tasks.
+
+    Returns:
+        Metric name -> mean. A share with no turns behind it is left out, and with it
+        `silent_if_uninformed` and `spoke_if_informed` where the environment does not say who is
+        informed. Without episodes the dict is empty.
+    """
+    return {name: float(sums.sum() / counts.sum()) for name, sums, counts in _columns(episodes)}
+
+
+def intervals(episodes: Sequence[Episode], seed: int = 0) -> dict[str, Interval]:
+    """The metrics of `summarise` with their 95 % intervals.
+
+    A bootstrapped share of turns that is 0 or 1 in every episode gets the Wilson interval over its
+    episodes instead, since no resample could leave that edge. From a single episode a mean has
+    no spread to be seen: its interval is the value itself.
+
+    Args:
+        episodes: independent plays.
+        seed: of the resampling; the same seed gives the same intervals.
+
+    Returns:
+        Metric name -> interval; the same names as in `summarise`.
+    """
+    columns = _columns(episodes)
+    bootstrapped = [column for column in columns if column[0] not in _PROPORTIONS]
+    ends = _bootstrap(bootstrapped, len(episodes), np.random.default_rng(seed))
+    found = {}
+    for name, sums, counts in columns:
+        mean, total = float(sums.sum() / counts.sum()), int(counts.sum())
+        if name in _PROPORTIONS:
+            low, high = wilson(float(sums.sum()), total)
+        elif name in _SHARES and mean in (0.0, 1.0):
+            behind = int(np.count_nonzero(counts))
+            low, high = wilson(mean * behind, behind)
+        else:
+            low, high = ends[name]
+        found[name] = Interval(mean, low, high, total)
+    return found
+
+
+def wilson(successes: float, count: int) -> tuple[float, float]:
+    """The 95 % Wilson score interval of a proportion.
+
+    Args:
+        successes: how many of the trials succeeded.
+        count: independent trials.
+
+    Returns:
+        Lower and upper end, inside 0 to 1; (0, 1) without trials.
+    """
+    if count == 0:
+        return 0.0, 1.0
+    share, square = successes / count, NORMAL_975**2
+    centre = (share + square / (2 * count)) / (1 + square / count)
+    spread = math.sqrt(share * (1 - share) / count + square / (4 * count**2))
+    half = NORMAL_975 * spread / (1 + square / count)
+    # At the edges the formula is exactly 0 or 1, and rounding must not say otherwise.
+    low = 0.0 if successes == 0 else max(centre - half, 0.0)
+    high = 1.0 if successes == count else min(centre + half, 1.0)
+    return low, high
+
+
+def prefixed(metrics: Mapping[str, float], prefix: str) -> dict[str, float]:
+    """The same metrics with a prefix put before each name: `accuracy` -> `eval/accuracy`."""
+    return {f"{prefix}{name}": value for name, value in metrics.items()}
+
+
+_Column = tuple[str, NDArray[np.float64], NDArray[np.float64]]
+"""Name, and per episode (episodes,) what is summed and what the sum is divided by."""
+
+
+def _mean_return(episode: Episode) -> float:
+    returns = episode.returns.values()
+    return sum(returns) / len(returns) if returns else 0.0
+
+
+_PER_EPISODE: Mapping[str, Callable[[Episode], float]] = {
+    "accuracy": lambda episode: episode.solved,
+    "score": lambda episode: episode.score,
+    "reward": _mean_return,
+    "tokens_said": lambda episode: sum(episode.tokens_said.values()),
+    "tokens_read": lambda episode: sum(episode.tokens_read.values()),
+    "truncated_rate": lambda episode: episode.truncated,
+    "rounds": lambda episode: max(map(len, episode.rewards.values()), default=0),
+}
+_PROPORTIONS = ("accuracy", "truncated_rate")
+
+# Which turns count, and which of those make up the share.
+_SHARES: Mapping[str, tuple[Callable[[Turn], bool], Callable[[Turn], bool]]] = {
+    "silence_rate": (lambda turn: True, lambda turn: not turn.message),
+    "silent_if_uninformed": (lambda turn: turn.informed is False, lambda turn: not turn.message),
+    "spoke_if_informed": (lambda turn: turn.informed is True, lambda turn: bool(turn.message)),
+    "cut_rate": (lambda turn: True, lambda turn: turn.cut),
+}
+
+
+def _columns(episodes: Sequence[Episode]) -> list[_Column]:
+    """Sums and counts of every metric that has something behind it, in the glossary's order."""
+    columns = []
+    for name in GLOSSARY:
+        if name in _PER_EPISODE:
+            sums = [float(_PER_EPISODE[name](episode)) for episode in episodes]
+            counts = [1.0] * len(episodes)
+        else:
+            counted, share = _SHARES[name]
+            kept = [[turn for turn in episode.turns if counted(turn)] for episode in episodes]
+            sums = [float(sum(map(share, turns))) for turns in kept]
+            counts = [float(len(turns)) for turns in kept]
+        if sum(counts):
+            columns.append((name, np.array(sums), np.array(counts)))
+    return columns
+
+
+def _bootstrap(
+    columns: Sequence[_Column], episodes: int, generator: np.random.Generator
+) -> dict[str, tuple[float, float]]:
+    """Percentile intervals of all columns at once, over the same resampled episodes."""
+    if not columns:
+        return {}
+    sums = np.stack([column[1] for column in columns], axis=1)
+    counts = np.stack([column[2] for column in columns], axis=1)
+    blocks = []
+    block = max(_DRAWS_AT_ONCE // episodes, 1)
+    for start in range(0, RESAMPLES, block):
+        weights = _resample(min(block, RESAMPLES - start), episodes, generator)
+        with np.errstate(invalid="ignore"):
+            blocks.append((weights @ sums) / (weights @ counts))
+    # A resample may hold none of the few episodes that have turns of a kind; it says nothing.
+    low, high = np.nanpercentile(np.concatenate(blocks), (2.5, 97.5), axis=0)
+    return {name: (float(low[i]), float(high[i])) for i, (name, _, _) in enumerate(columns)}
+
+
+def _resample(resamples: int, episodes: int, generator: np.random.Generator) -> NDArray[np.float64]:
+    """How often each episode is drawn, (resamples, episodes); every row sums to `episodes`."""
+    drawn = generator.integers(episodes, size=(resamples, episodes))
+    drawn += np.arange(resamples)[:, None] * episodes
+    counts = np.bincount(drawn.ravel(), minlength=resamples * episodes)
+    return counts.reshape(resamples, episodes).astype(np.float64)

@@ -1,0 +1,220 @@
+"""Plays episodes in lockstep: environments and policies in, groups of episodes out.
+
+All episodes of a step advance together. In each round every policy gets one batched call with the
+requests of all its agents in all episodes. Works with any PettingZoo `ParallelEnv` over text: an
+observation is a string, or a dict with a string under `text`; `tokens_left`, where there is one,
+says in its first entry what the next message may have.
+
+Knows no particular benchmark. Reads these info keys where an environment has them: `task`,
+`message`, `cut`, `informed`, `tokens_said`, `tokens_read`, `score`, `solved`, `answer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from pettingzoo import ParallelEnv
+
+from learners.agents.base import Policy, Reply, Request
+from learners.episode import Episode, Group, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How an episode begins: the same start gives the same first observations."""
+
+    seed: int
+    """Seed of the environment's reset."""
+    task: str | None = None
+    """Key of the task; None lets the environment draw one."""
+
+
+def play(
+    environments: Sequence[ParallelEnv[str, Any, Any]],
+    policies: Mapping[str, Policy],
+    starts: Sequence[Start],
+    *,
+    seed: int,
+    greedy: bool = False,
+) -> list[Episode]:
+    """Play one episode from each start, as many at a time as there are environments.
+
+    Args:
+        environments: equal environments.
+        policies: who speaks for each agent.
+        starts: where the episodes begin.
+        seed: of everything that is sampled; equal calls give equal episodes.
+        greedy: let policies take their likeliest reply.
+
+    Returns:
+        One episode for each start, in order.
+    """
+    episodes: list[Episode] = []
+    for offset in range(0, len(starts), len(environments)):
+        tables = [
+            _Table(environment, start)
+            for environment, start in zip(environments, starts[offset:], strict=False)
+        ]
+        seeds = np.random.default_rng((seed, offset))
+        while any(table.open for table in tables):
+            _play_round(tables, policies, seeds, greedy)
+        episodes += [table.episode() for table in tables]
+    return episodes
+
+
+def collect(
+    environments: Sequence[ParallelEnv[str, Any, Any]],
+    policies: Mapping[str, Policy],
+    starts: Sequence[Start],
+    group_size: int,
+    *,
+    seed: int,
+) -> list[Group]:
+    """Play `group_size` episodes from each start: one group a start."""
+    repeated = [start for start in starts for _ in range(group_size)]
+    episodes = play(environments, policies, repeated, seed=seed)
+    groups = [episodes[i : i + group_size] for i in range(0, len(episodes), group_size)]
+    return [Group(members[0].task, tuple(members)) for members in groups]
+
+
+@dataclass(slots=True)
+class _Seat:
+    """One agent's side of a running episode."""
+
+    unread: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    history: list[Reply] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+    max_tokens: int | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def read(self, observation: Any, info: Mapping[str, Any]) -> None:
+        """Take in what the environment shows."""
+        is_mapping = isinstance(observation, Mapping)
+        self.unread.append(str(observation["text"] if is_mapping else observation))
+        left = observation.get("tokens_left") if is_mapping else None
+        self.max_tokens = None if left is None else int(np.ravel(left)[0])
+        self.info = info
+
+    def request(self, agent: str) -> Request:
+        """What the agent's policy is asked."""
+        return Request(
+            agent=agent,
+            text="\n".join(self.unread),
+            history=tuple(self.history),
+            texts=tuple(self.texts),
+            max_tokens=self.max_tokens,
+            info=self.info,
+        )
+
+    def answer(self, request: Request, reply: Reply) -> None:
+        """Write the reply into the conversation."""
+        self.unread.clear()
+        self.texts.append(request.text)
+        self.history.append(reply)
+
+
+class _Table:
+    """One running episode."""
+
+    def __init__(self, environment: ParallelEnv[str, Any, Any], start: Start) -> None:
+        self._environment = environment
+        self._start = start
+        options = None if start.task is None else {"task": start.task}
+        observations, infos = environment.reset(seed=start.seed, options=options)
+        self.seats = {agent: _Seat() for agent in environment.agents}
+        for agent, observation in observations.items():
+            self.seats[agent].read(observation, infos[agent])
+        self.turns: list[Turn] = []
+        self.round = 0
+        self.truncated = False
+
+    @property
+    def open(self) -> bool:
+        return bool(self._environment.agents)
+
+    def requests(self) -> list[Request]:
+        """One for each living agent that has something to say it with."""
+        return [
+            self.seats[agent].request(agent)
+            for agent in self._environment.agents
+            if self.seats[agent].max_tokens != 0
+        ]
+
+    def step(self, requests: Sequence[Request], replies: Sequence[Reply]) -> None:
+        actions = dict.fromkeys(self._environment.agents, "")
+        said_before = {r.agent: int(r.info.get("tokens_said", 0)) for r in requests}
+        for request, reply in zip(requests, replies, strict=True):
+            actions[request.agent] = reply.message
+            self.seats[request.agent].answer(request, reply)
+        observations, rewards, _, truncations, infos = self._environment.step(actions)
+        for request, reply in zip(requests, replies, strict=True):
+            info = infos[request.agent]
+            said = int(info.get("tokens_said", 0)) - said_before[request.agent]
+            self.turns.append(_turn(self.round, request, reply, info, said))
+        for agent, observation in observations.items():
+            self.seats[agent].read(observation, infos[agent])
+            self.seats[agent].rewards.append(float(rewards[agent]))
+        self.truncated = any(truncations.values())
+        self.round += 1
+
+    def episode(self) -> Episode:
+        infos = {agent: seat.info for agent, seat in self.seats.items()}
+        last = next(iter(infos.values()))
+        returns = [sum(seat.rewards) for seat in self.seats.values()]
+        return Episode(
+            task=str(last.get("task", self._start.task or self._start.seed)),
+            turns=tuple(self.turns),
+            rewards={agent: tuple(seat.rewards) for agent, seat in self.seats.items()},
+            score=float(last.get("score", np.mean(returns))),
+            solved=bool(last.get("solved", False)),
+            answer=str(last.get("answer", "")),
+            truncated=self.truncated,
+            tokens_said={a: int(info.get("tokens_said", 0)) for a, info in infos.items()},
+            tokens_read={a: int(info.get("tokens_read", 0)) for a, info in infos.items()},
+        )
+
+
+def _turn(
+    round: int, request: Request, reply: Reply, info: Mapping[str, Any], tokens_said: int
+) -> Turn:
+    return Turn(
+        agent=request.agent,
+        round=round,
+        message=str(info.get("message", reply.message)),
+        prompt_ids=reply.prompt_ids,
+        reply_ids=reply.reply_ids,
+        behaviour_logprobs=reply.behaviour_logprobs,
+        tokens_said=tokens_said,
+        informed=request.info.get("informed"),
+        cut=bool(info.get("cut", False)),
+    )
+
+
+def _play_round(
+    tables: Sequence[_Table],
+    policies: Mapping[str, Policy],
+    seeds: np.random.Generator,
+    greedy: bool,
+) -> None:
+    asked = [(table, table.requests()) for table in tables if table.open]
+    flat = [(place, request) for place, (_, requests) in enumerate(asked) for request in requests]
+    by_policy: dict[int, list[int]] = {}
+    for index, (_, request) in enumerate(flat):
+        by_policy.setdefault(id(policies[request.agent]), []).append(index)
+    replies: list[Reply | None] = [None] * len(flat)
+    for indices in by_policy.values():
+        policy = policies[flat[indices[0]][1].agent]
+        seed = int(seeds.integers(2**31))
+        answers = policy.reply([flat[i][1] for i in indices], seed=seed, greedy=greedy)
+        for index, reply in zip(indices, answers, strict=True):
+            replies[index] = reply
+    by_table: dict[int, list[Reply]] = {place: [] for place in range(len(asked))}
+    for (place, _), answer in zip(flat, replies, strict=True):
+        if answer is not None:
+            by_table[place].append(answer)
+    for place, (table, requests) in enumerate(asked):
+        table.step(requests, by_table[place])

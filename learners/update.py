@@ -1,0 +1,283 @@
+"""The learner: groups of episodes in, better policies and metrics out.
+
+Any other algorithm takes its place by having `update(groups) -> metrics`. This one is put together
+from parts: credit, advantages, objective and what a sequence covers; several minibatches per
+rollout make the importance ratio and its clipping act. Log-probabilities of the behaviour policy
+come with the episodes and are never computed again.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+from transformers import PreTrainedModel
+
+from envs.errors import SettingError
+from learners.advantages import Advantages
+from learners.agents.hf import HFPolicy
+from learners.credit import credit as credit_named
+from learners.episode import Group
+from learners.logprobs import current_logprobs
+from learners.objective import LossInputs, Objective
+from learners.price import Fixed, Price
+from learners.sequences import Batch, TokenSequence, Unit, check_unit, collate, sequences_of
+
+_LIKE_LENGTH = 1.5
+"""Sequences go through one forward pass while the longest is at most so many times the shortest."""
+
+MakeOptimizer = Callable[[Iterable[Tensor]], Optimizer]
+
+
+class Learner(Protocol):
+    """What a training loop asks of an algorithm."""
+
+    def update(self, groups: Sequence[Group]) -> dict[str, float]:
+        """Learn from groups of episodes sampled by the present policies; return metrics."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that a resumed run needs, policies among it."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from such a state."""
+        ...
+
+
+class GroupLearner:
+    """Group-relative policy optimisation: GSPO, and every method made of the same parts."""
+
+    def __init__(
+        self,
+        policies: Mapping[str, HFPolicy],
+        optimizer: MakeOptimizer,
+        *,
+        credit: str = "own",
+        advantages: Advantages | None = None,
+        objective: Objective | None = None,
+        unit: Unit = "episode",
+        price: Price | None = None,
+        minibatches: int = 4,
+        max_grad_norm: float = 1.0,
+        microbatch_tokens: int = 16384,
+        seed: int = 0,
+    ) -> None:
+        """Check the settings and make one optimiser per policy.
+
+        Args:
+            policies: who speaks for each agent; equal objects share weights.
+            optimizer: makes an optimiser of a policy's parameters.
+            credit: name of the pay of an agent and round (`learners.credit`).
+            advantages: how sequences are compared.
+            objective: the loss.
+            unit: what a sequence covers, `episode` or `reply`.
+            price: how the price of a token moves; the training loop asks it before each rollout.
+            minibatches: optimiser steps per policy and update.
+            max_grad_norm: gradients are scaled down to this norm.
+            microbatch_tokens: most tokens, padding included, of one forward pass.
+            seed: of the order in which sequences enter the minibatches.
+
+        Raises:
+            SettingError: a setting is out of range.
+        """
+        for name, count in (("minibatches", minibatches), ("microbatch_tokens", microbatch_tokens)):
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+                raise SettingError(
+                    f"learner.{name} must be a whole number of at least 1; got {count!r}"
+                )
+        if not max_grad_norm > 0:
+            raise SettingError(f"learner.max_grad_norm must be above 0; got {max_grad_norm!r}")
+        self.price = price or Fixed()
+        self._advantages = advantages or Advantages()
+        self._objective = objective or Objective()
+        check_unit(unit, self._advantages)
+        self._credit = credit_named(credit)
+        self._unit: Unit = unit
+        self._minibatches = minibatches
+        self._max_grad_norm = max_grad_norm
+        self._microbatch_tokens = microbatch_tokens
+        self._seed = seed
+        self._updates = 0
+        needs_reference = self._objective.kl > 0
+        self._trainers = [
+            _Trainer(policy, agents, optimizer, needs_reference)
+            for policy, agents in _by_policy(policies)
+        ]
+
+    def update(self, groups: Sequence[Group]) -> dict[str, float]:
+        """Take `minibatches` optimiser steps with each policy.
+
+        Args:
+            groups: episodes sampled by the present policies.
+
+        Returns:
+            Means over the steps taken of what the objective reports, the gradient norm before
+            clipping, and counts of steps taken and skipped. With several policies, means over them.
+        """
+        rows: list[dict[str, float]] = []
+        for trainer in self._trainers:
+            sequences = [
+                sequence
+                for group in groups
+                for sequence in sequences_of(
+                    group,
+                    credit=self._credit,
+                    advantages=self._advantages,
+                    unit=self._unit,
+                    agents=trainer.agents,
+                )
+            ]
+            rows += [self._step(trainer, part) for part in self._split(sequences)]
+        self._updates += 1
+        return _mean_rows(rows)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Weights, optimiser states and the number of updates."""
+        return {
+            "updates": self._updates,
+            "trainers": [trainer.state_dict() for trainer in self._trainers],
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state of `state_dict`."""
+        self._updates = state["updates"]
+        for trainer, saved in zip(self._trainers, state["trainers"], strict=True):
+            trainer.load_state_dict(saved)
+
+    def _split(self, sequences: Sequence[TokenSequence]) -> list[list[TokenSequence]]:
+        """Minibatches of about equal size in an order drawn from the seed and the update."""
+        order = np.random.default_rng((self._seed, self._updates)).permutation(len(sequences))
+        parts = np.array_split(order, min(self._minibatches, len(sequences)) or 1)
+        return [[sequences[index] for index in part] for part in parts if len(part)]
+
+    def _step(self, trainer: _Trainer, sequences: Sequence[TokenSequence]) -> dict[str, float]:
+        """One optimiser step; one whose loss or gradient is not finite is skipped and counted."""
+        trainer.optimizer.zero_grad(set_to_none=True)
+        divisor = self._divisor(sequences)
+        rows, weights = [], []
+        for part in _microbatches(sequences, self._microbatch_tokens):
+            batch = collate(part, trainer.policy.pad_id).to(trainer.policy.device)
+            outputs = self._objective(trainer.inputs(batch, divisor))
+            outputs.loss.backward()  # type: ignore[no-untyped-call]
+            rows.append(outputs.metrics)
+            weights.append(len(part))
+        metrics = _combine(rows, weights)
+        norm = float(torch.nn.utils.clip_grad_norm_(trainer.parameters, self._max_grad_norm))
+        finite = math.isfinite(norm) and math.isfinite(metrics["loss"])
+        if finite:
+            trainer.optimizer.step()
+            metrics["grad_norm"] = norm
+        return {**metrics, "steps": float(finite), "skipped_steps": float(not finite)}
+
+    def _divisor(self, sequences: Sequence[TokenSequence]) -> float:
+        if self._objective.average == "sequence":
+            return float(len(sequences))
+        return float(max(sum(sum(sequence.generated) for sequence in sequences), 1))
+
+
+class _Trainer:
+    """One policy with its optimiser and, if asked for, the frozen copy its KL is measured from."""
+
+    def __init__(
+        self,
+        policy: HFPolicy,
+        agents: Collection[str],
+        optimizer: MakeOptimizer,
+        needs_reference: bool,
+    ) -> None:
+        self.policy = policy
+        self.agents = agents
+        self.parameters = [p for p in policy.model.parameters() if p.requires_grad]
+        self.optimizer = optimizer(self.parameters)
+        self._reference: PreTrainedModel | None = None
+        if needs_reference:
+            self._reference = copy.deepcopy(policy.model).requires_grad_(False)
+
+    def inputs(self, batch: Batch, divisor: float) -> LossInputs:
+        temperature = self.policy.speech.temperature
+        reference = None
+        if self._reference is not None:
+            with torch.no_grad():
+                reference = current_logprobs(self._reference, batch, temperature)
+        return LossInputs(
+            current_logprobs=current_logprobs(self.policy.model, batch, temperature),
+            behaviour_logprobs=batch.behaviour_logprobs,
+            generated_mask=batch.generated_mask,
+            advantages=batch.advantages,
+            reference_logprobs=reference,
+            divisor=divisor,
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        state = {
+            "model": self.policy.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+        }
+        if self._reference is not None:
+            state["reference"] = self._reference.state_dict()
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.policy.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self._reference is not None:
+            self._reference.load_state_dict(state["reference"])
+
+
+def _by_policy(policies: Mapping[str, HFPolicy]) -> list[tuple[HFPolicy, tuple[str, ...]]]:
+    found: dict[int, tuple[HFPolicy, list[str]]] = {}
+    for agent, policy in policies.items():
+        if not isinstance(policy, HFPolicy):
+            raise SettingError(
+                f"agent {agent!r} speaks by {type(policy).__name__}, which has no weights to train;"
+                " choose agent=tiny or agent=hf"
+            )
+        found.setdefault(id(policy), (policy, []))[1].append(agent)
+    return [(policy, tuple(agents)) for policy, agents in found.values()]
+
+
+def _microbatches(
+    sequences: Sequence[TokenSequence], most_tokens: int
+) -> list[list[TokenSequence]]:
+    """Sequences of like length together, so that little of a forward pass is padding."""
+    parts: list[list[TokenSequence]] = []
+    for sequence in sorted(sequences, key=lambda one: len(one.token_ids)):
+        length = len(sequence.token_ids)
+        fits = parts and length * (len(parts[-1]) + 1) <= most_tokens
+        if fits and length <= _LIKE_LENGTH * len(parts[-1][0].token_ids):
+            parts[-1].append(sequence)
+        else:
+            parts.append([sequence])
+    return parts
+
+
+def _combine(rows: Sequence[Mapping[str, float]], weights: Sequence[int]) -> dict[str, float]:
+    """Metrics of the parts of one minibatch; losses add up, extremes stay, the rest is a mean."""
+    metrics: dict[str, float] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        found = [(row[name], w) for row, w in zip(rows, weights, strict=True) if name in row]
+        values = [value for value, _ in found]
+        if name in ("loss", "sequences"):
+            metrics[name] = sum(values)
+        elif name.endswith(("_min", "_max")):
+            metrics[name] = min(values) if name.endswith("_min") else max(values)
+        else:
+            metrics[name] = sum(v * w for v, w in found) / sum(w for _, w in found)
+    return metrics
+
+
+def _mean_rows(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """One row for all optimiser steps: counts are summed, the rest are means of what there is."""
+    summed = ("steps", "skipped_steps", "sequences")
+    metrics = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values = [row[name] for row in rows if name in row]
+        metrics[name] = sum(values) if name in summed else sum(values) / len(values)
+    return metrics

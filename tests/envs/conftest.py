@@ -1,0 +1,87 @@
+"""A hand-made benchmark whose every number can be worked out on paper, and environments over it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envs.dialogue import DialogueEnv
+from envs.task import Benchmark, Part, Score, Style, Task
+
+TASKS = (
+    Task(
+        key="fruit",
+        question="How many fruits are there?",
+        statements=("There are 3 apples.", "It rains.", "There are 4 pears.", "Tom sings."),
+        answer="7",
+        relevant=(True, False, True, False),
+    ),
+    Task(
+        key="birds",
+        question="How many birds are there?",
+        statements=("There are 5 robins.", "There are 8 crows."),
+        answer="13",
+        relevant=(True, True),
+    ),
+    Task(
+        key="unknown", question="What is two and two?", statements=("Add two and two.",), answer="4"
+    ),
+)
+
+
+class Sums(Benchmark):
+    """Add up small numbers; `#5` commits to an answer, and the last number counts."""
+
+    name = "sums"
+    roles = ("solver", "helper")
+
+    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+        return TASKS
+
+    def generate(
+        self, seed: int, count: int, *, part: Part = "train", **settings: Any
+    ) -> tuple[Task, ...]:
+        return TASKS[:count]
+
+    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
+        numbers = [found[-1] for text in answers.values() if (found := re.findall(r"\d+", text))]
+        # The first of equally common answers wins, in the order of agents.
+        answer = Counter(numbers).most_common(1)[0][0] if numbers else ""
+        solved = answer == task.answer
+        return Score(float(solved), solved, answer)
+
+    def committed(self, message: str) -> str | None:
+        found = re.findall(r"#\d+", message)
+        return found[-1] if found else None
+
+    def instructions(self, role: str, style: Style = "full") -> str:
+        return f"A {role} adds up." if style == "full" else ""
+
+
+@pytest.fixture
+def sums() -> Sums:
+    """The benchmark itself."""
+    return Sums()
+
+
+@pytest.fixture
+def tasks() -> tuple[Task, ...]:
+    """Its three tasks: `fruit` (7), `birds` (13) and `unknown` (4, without relevance flags)."""
+    return TASKS
+
+
+@pytest.fixture
+def make_env() -> Callable[..., DialogueEnv]:
+    """Makes an environment; one character is one token, so lengths can be counted by eye."""
+
+    def make(**settings: Any) -> DialogueEnv:
+        settings.setdefault("tokenize", list)
+        settings.setdefault("tasks", TASKS)
+        return DialogueEnv(Sums(), **settings)
+
+    return make

@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from envs.errors import SettingError
+from learners.checkpoint import find_damage, latest, load, save
+from learners.errors import CheckpointError
+
+ROOT = Path(__file__).resolve().parents[2]
+ALONE = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture
+def state():
+    return {"step": 3, "weights": {"a": torch.arange(6, dtype=torch.float32).reshape(2, 3)}}
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def flip(path, place):
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def test_no_folder_and_an_empty_folder_have_no_latest(tmp_path):
+    assert latest(tmp_path / "absent") is None
+    assert latest(tmp_path) is None
+
+
+def test_everything_comes_back_bit_for_bit(tmp_path):
+    generator = random.Random(7)
+    generator.gauss(0, 1)  # leaves a spare number in the state
+    torch.manual_seed(5)
+    weights = torch.randn(4, 3)
+    parameter = torch.nn.Parameter(weights.clone())
+    optimizer = torch.optim.AdamW([parameter], lr=0.1)
+    parameter.sum().backward()
+    optimizer.step()
+    state = {
+        "half": weights.to(torch.bfloat16),
+        "special": torch.tensor([float("nan"), float("inf"), -0.0]),
+        "empty": torch.empty(0, 2),
+        "int": 2**70,
+        "float": 0.1 + 0.2,
+        "none": None,
+        "flag": True,
+        "text": "stille — 沉默",
+        "python": generator.getstate(),
+        "torch": torch.get_rng_state(),
+        "optimizer": optimizer.state_dict(),
+    }
+    back = load(save(tmp_path, 1, state))
+    assert back.keys() == state.keys()
+    for name in ("half", "special", "empty", "torch"):
+        assert back[name].dtype == state[name].dtype and back[name].shape == state[name].shape
+        left, right = back[name].view(torch.uint8), state[name].view(torch.uint8)
+        assert torch.equal(left, right)
+    for name in ("int", "float", "none", "flag", "text", "python"):
+        assert back[name] == state[name] and type(back[name]) is type(state[name])
+    assert torch.equal(
+        back["optimizer"]["state"][0]["exp_avg_sq"], state["optimizer"]["state"][0]["exp_avg_sq"]
+    )
+    assert back["optimizer"]["param_groups"] == state["optimizer"]["param_groups"]
+    copy = random.Random()
+    copy.setstate(back["python"])
+    assert [copy.gauss(0, 1) for _ in range(5)] == [generator.gauss(0, 1) for _ in range(5)]
+
+
+def test_only_the_newest_stay_and_nothing_hidden_is_left(tmp_path, state):
+    for step in (1, 2, 10, 100_000_000):
+        save(tmp_path, step, state, keep=2)
+    assert names(tmp_path) == ["step_00000010", "step_100000000"]
+    assert latest(tmp_path).name == "step_100000000"
+
+
+def test_keeping_none_is_refused(tmp_path, state):
+    with pytest.raises(SettingError, match="keep must be at least 1"):
+        save(tmp_path, 1, state, keep=0)
+
+
+def test_a_checkpoint_of_the_same_step_is_replaced(tmp_path, state):
+    save(tmp_path, 3, state)
+    save(tmp_path, 3, state | {"step": 4})
+    assert names(tmp_path) == ["step_00000003"]
+    assert load(latest(tmp_path))["step"] == 4
+
+
+def test_a_replaced_checkpoint_is_found_when_the_replacing_was_killed(tmp_path, state):
+    path = save(tmp_path, 3, state)
+    path.rename(path.with_name("step_00000003.old"))
+    assert load(latest(tmp_path))["step"] == 3
+    save(tmp_path, 3, state | {"step": 4})
+    assert names(tmp_path) == ["step_00000003"]
+    assert load(latest(tmp_path))["step"] == 4
+
+
+def test_checkpoints_of_later_steps_belong_to_a_course_that_was_left(tmp_path, state):
+    for step in (5, 10):
+        save(tmp_path, step, state)
+    save(tmp_path, 7, state, keep=2)
+    assert names(tmp_path) == ["step_00000005", "step_00000007"]
+
+
+def test_extra_files_are_covered(tmp_path, state):
+    def extra(folder):
+        (folder / "policy").mkdir()
+        (folder / "policy" / "config.json").write_text("{}")
+
+    path = save(tmp_path, 1, state, extra=extra)
+    assert (path / "policy" / "config.json").read_text() == "{}"
+    assert find_damage(path) is None
+    (path / "policy" / "config.json").write_text("[]")
+    assert find_damage(path) == "the content of policy/config.json has changed"
+
+
+@pytest.mark.parametrize("place", [0, 100, -1])
+def test_one_damaged_bit_is_noticed_and_the_one_before_is_taken(tmp_path, state, caplog, place):
+    good, bad = save(tmp_path, 1, state), save(tmp_path, 2, state)
+    flip(bad / "state.pt", place)
+    with caplog.at_level(logging.WARNING):
+        assert latest(tmp_path) == good
+    assert "step_00000002 is damaged and passed over" in caplog.text
+    with pytest.raises(CheckpointError, match="state.pt has changed"):
+        load(bad)
+
+
+@pytest.mark.parametrize("damage", ["cut", "no state", "no manifest", "bad manifest", "renamed"])
+def test_a_checkpoint_that_is_not_whole_is_passed_over(tmp_path, state, damage):
+    good, bad = save(tmp_path, 1, state), save(tmp_path, 2, state)
+    if damage == "cut":
+        os.truncate(bad / "state.pt", 100)
+    elif damage == "no state":
+        (bad / "state.pt").unlink()
+    elif damage == "no manifest":
+        (bad / "manifest.json").unlink()
+    elif damage == "bad manifest":
+        (bad / "manifest.json").write_text(json.dumps({"step": 2, "files": [1]}))
+    else:
+        bad.rename(tmp_path / "step_00000009")
+    assert latest(tmp_path) == good
+
+
+def test_what_could_not_be_loaded_again_is_refused_and_named(tmp_path, state):
+    with pytest.raises(SettingError, match=r"state\['rows'\]\[1\]: .* got set"):
+        save(tmp_path, 1, {"rows": [1, {2}]})
+    assert names(tmp_path) == []
+
+
+def test_a_failing_extra_leaves_nothing_and_travels(tmp_path, state):
+    save(tmp_path, 1, state)
+    with pytest.raises(ZeroDivisionError):
+        save(tmp_path, 2, state, extra=lambda folder: 1 / 0)
+    assert names(tmp_path) == ["step_00000001"]
+
+
+def test_leftovers_of_dead_processes_go_and_those_of_living_ones_stay(tmp_path, state):
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    for process in (child.pid, os.getpid(), os.getppid()):
+        (tmp_path / f".step_00000001.{process}.tmp").mkdir()
+    assert latest(tmp_path) is None
+    save(tmp_path, 2, state)
+    assert names(tmp_path) == [f".step_00000001.{os.getppid()}.tmp", "step_00000002"]
+
+
+SAVING = """
+import sys, torch
+from pathlib import Path
+from learners.checkpoint import latest, load, save
+folder = Path(sys.argv[1])
+found = latest(folder)
+step = load(found)["step"] if found else 0
+print("ready", flush=True)
+while True:
+    step += 1
+    save(folder, step, {"step": step, "weights": torch.full((300_000,), float(step))})
+"""
+
+
+def test_a_kill_at_any_moment_leaves_a_checkpoint_that_loads(tmp_path):
+    generator = random.Random(0)
+    seen = 0
+    for _ in range(6):
+        child = subprocess.Popen(
+            [sys.executable, "-c", SAVING, str(tmp_path)], stdout=subprocess.PIPE, env=ALONE
+        )
+        assert child.stdout.readline() == b"ready\n"
+        time.sleep(0.05 + generator.random() * 0.1)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+        found = latest(tmp_path)
+        if found is None:
+            assert seen == 0
+            continue
+        state = load(found)
+        assert torch.equal(state["weights"], torch.full((300_000,), float(state["step"])))
+        assert state["step"] >= seen
+        seen = state["step"]
+    assert seen > 0
+
+
+FULL = """
+import resource, signal, sys, torch
+from pathlib import Path
+from learners.checkpoint import latest, load, save
+from learners.errors import CheckpointError
+folder = Path(sys.argv[1])
+save(folder, 1, {"step": 1})
+# Files end at 64 KiB from here on, as on a full disk.
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
+try:
+    save(folder, 2, {"step": 2, "weights": torch.zeros(100_000)}, keep=1)
+except CheckpointError as error:
+    print(error)
+print(load(latest(folder))["step"], sorted(path.name for path in folder.iterdir()))
+"""
+
+
+@pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="no file size limits here")
+def test_a_write_that_the_system_refuses_keeps_the_earlier_checkpoint(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, env=ALONE
+    )
+    assert done.returncode == 0, done.stderr
+    message, rest = done.stdout.splitlines()
+    # 100,000 float32 are 400,000 bytes.
+    assert message.startswith(f"checkpoint of step 2 not written to {str(tmp_path)!r}: File too")
+    assert "needs at least 400,000 bytes" in message and "resume=true" in message
+    assert rest == "1 ['step_00000001']"
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
+    try:
+        mounted = subprocess.run(command, capture_output=True).returncode == 0
+    except OSError:
+        mounted = False
+    if not mounted:
+        pytest.skip("mounting a small disk needs root")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("where", ["state", "extra", "safetensors"])
+def test_a_full_disk_keeps_the_earlier_checkpoint_and_says_what_to_do(small_disk, state, where):
+    save(small_disk, 1, state)
+    big = torch.zeros(200_000)
+
+    def extra(folder):
+        if where == "extra":
+            (folder / "policy.bin").write_bytes(bytes(800_000))
+        if where == "safetensors":
+            from safetensors.torch import save_file
+
+            save_file({"weights": big}, folder / "policy.safetensors")
+
+    larger = {"weights": big} if where == "state" else state
+    with pytest.raises(CheckpointError, match=r"No space left .*Free some space.*resume=true"):
+        save(small_disk, 2, larger, keep=1, extra=extra)
+    assert names(small_disk) == ["step_00000001"]
+    assert torch.equal(load(latest(small_disk))["weights"]["a"], state["weights"]["a"])
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path, state):
+    (tmp_path / "file").touch()
+    with pytest.raises(CheckpointError, match=r"file/inner.*hydra\.run\.dir"):
+        save(tmp_path / "file" / "inner", 1, state)

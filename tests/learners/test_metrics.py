@@ -1,0 +1,186 @@
+"""Metrics and their intervals, by hand."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from learners.episode import Episode, Turn
+from learners.metrics import GLOSSARY, intervals, prefixed, summarise, wilson
+
+
+def turn(message: str, informed: bool | None = None, cut: bool = False) -> Turn:
+    return Turn(agent="helper_1", round=0, message=message, informed=informed, cut=cut)
+
+
+@pytest.fixture
+def episodes() -> list[Episode]:
+    """Two plays: a wordy one that solves its task, and a shorter one that does not."""
+    return [
+        Episode(
+            task="a",
+            turns=(turn("Ann has 3", True), turn("hello", False), turn("", False), turn("#### 3")),
+            rewards={"solver_1": (0.0, 1.0), "helper_1": (-0.2, 0.8)},
+            score=1.0,
+            solved=True,
+            tokens_said={"solver_1": 2, "helper_1": 8},
+            tokens_read={"solver_1": 20, "helper_1": 10},
+        ),
+        Episode(
+            task="b",
+            turns=(turn("", True), turn("hm", cut=True)),
+            rewards={"solver_1": (0.0,), "helper_1": (-0.4,)},
+            truncated=True,
+            tokens_said={"solver_1": 4, "helper_1": 0},
+            tokens_read={"solver_1": 30, "helper_1": 10},
+        ),
+    ]
+
+
+def test_no_episodes_give_no_metrics() -> None:
+    assert summarise([]) == {}
+    assert intervals([]) == {}
+
+
+def test_a_share_without_turns_is_left_out() -> None:
+    found = summarise([Episode(task="a", turns=(), rewards={})])
+    assert found == {
+        "accuracy": 0.0,
+        "score": 0.0,
+        "reward": 0.0,
+        "tokens_said": 0.0,
+        "tokens_read": 0.0,
+        "truncated_rate": 0.0,
+        "rounds": 0.0,
+    }
+
+
+def test_metrics_are_those_worked_out_by_hand(episodes: list[Episode]) -> None:
+    assert summarise(episodes) == pytest.approx(
+        {
+            "accuracy": 1 / 2,
+            "score": 0.5,
+            # Returns 1.0 and 0.6, mean 0.8; returns 0 and -0.4, mean -0.2; together 0.3.
+            "reward": 0.3,
+            "tokens_said": (10 + 4) / 2,
+            "tokens_read": (30 + 40) / 2,
+            # 6 turns, 2 of them silent. Over turns: the mean over episodes would be 3/8.
+            "silence_rate": 2 / 6,
+            # Uninformed: "hello" and silence.
+            "silent_if_uninformed": 1 / 2,
+            # Informed: "Ann has 3" and silence.
+            "spoke_if_informed": 1 / 2,
+            "cut_rate": 1 / 6,
+            "truncated_rate": 1 / 2,
+            "rounds": (2 + 1) / 2,
+        },
+        rel=1e-12,
+    )
+
+
+def test_where_nobody_says_who_is_informed_informed_silence_is_left_out() -> None:
+    found = summarise([Episode(task="a", turns=(turn("hi"),), rewards={})])
+    assert found["silence_rate"] == 0.0
+    assert {"silent_if_uninformed", "spoke_if_informed"}.isdisjoint(found)
+
+
+def test_every_metric_is_in_the_glossary_and_in_its_order(episodes: list[Episode]) -> None:
+    assert list(summarise(episodes)) == list(GLOSSARY)
+    assert list(intervals(episodes)) == list(GLOSSARY)
+
+
+def test_a_prefix_is_put_before_each_name() -> None:
+    assert prefixed({"accuracy": 0.5}, "eval/") == {"eval/accuracy": 0.5}
+
+
+def test_wilson_without_trials_says_anything_is_possible() -> None:
+    assert wilson(0, 0) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("successes", "count", "expected"),
+    [
+        # z^2 = 3.841459. At 0 of 10 the upper end is z^2 / (10 + z^2) = 3.841459 / 13.841459.
+        (0, 10, (0.0, 0.277533)),
+        (10, 10, (0.722467, 1.0)),
+        # 8 of 10: centre (0.8 + 0.192073) / 1.384146 = 0.716740; half width
+        # 1.959964 * sqrt(0.016 + 0.009604) / 1.384146 = 0.226577.
+        (8, 10, (0.490162, 0.943318)),
+        # 1 of 1: the lower end is 1 / (1 + z^2) = 1 / 4.841459.
+        (1, 1, (0.206549, 1.0)),
+    ],
+)
+def test_wilson_is_the_interval_worked_out_by_hand(
+    successes: int, count: int, expected: tuple[float, float]
+) -> None:
+    assert wilson(successes, count) == pytest.approx(expected, abs=2e-6)
+
+
+def many(count: int) -> list[Episode]:
+    """Episodes with 10 or 20 tokens, half each, and one silent turn of two in every second."""
+    return [
+        Episode(
+            task=str(i),
+            turns=(turn("x", True), turn("" if i % 2 else "y", False)),
+            rewards={"helper_1": (0.0,)},
+            solved=i % 5 > 0,
+            tokens_said={"helper_1": 10 + 10 * (i % 2)},
+        )
+        for i in range(count)
+    ]
+
+
+def test_a_bootstrapped_mean_has_the_interval_of_the_normal_approximation() -> None:
+    # Mean 15, standard deviation 5, 400 episodes: 15 +- 1.96 * 5 / 20 = 15 +- 0.49.
+    found = intervals(many(400))["tokens_said"]
+    assert (found.mean, found.count) == (15.0, 400)
+    assert (found.low, found.high) == pytest.approx((14.51, 15.49), abs=0.06)
+
+
+def test_a_share_of_turns_is_resampled_by_episode() -> None:
+    # Half of the episodes have share 1/2, the others 0: mean 1/4, deviation 1/4 between episodes,
+    # 1/4 +- 1.96 * 0.25 / 20 = 1/4 +- 0.0245; 800 turns are behind it.
+    found = intervals(many(400))["silence_rate"]
+    assert (found.mean, found.count) == (0.25, 800)
+    assert (found.low, found.high) == pytest.approx((0.2255, 0.2745), abs=0.003)
+
+
+def test_accuracy_has_the_wilson_interval() -> None:
+    found = intervals(many(10))["accuracy"]
+    assert (found.mean, found.count) == (0.8, 10)
+    assert (found.low, found.high) == pytest.approx((0.490162, 0.943318), abs=2e-6)
+
+
+def test_a_share_at_the_edge_still_has_an_interval() -> None:
+    # All 10 informed turns, one an episode, spoke: Wilson for 10 of 10.
+    found = intervals(many(10))["spoke_if_informed"]
+    assert (found.low, found.high) == pytest.approx((0.722467, 1.0), abs=2e-6)
+
+
+def test_a_single_episode_has_means_without_spread() -> None:
+    found = intervals(many(1))["tokens_said"]
+    assert (found.mean, found.low, found.high, found.count) == (10.0, 10.0, 10.0, 1)
+
+
+def test_resamples_without_a_turn_of_the_kind_are_passed_over() -> None:
+    some = [Episode(task="a", turns=(), rewards={}) for _ in range(3)]
+    found = intervals([*some, *many(2)])["silent_if_uninformed"]
+    assert found.mean == 0.5
+    assert 0.0 <= found.low <= found.high <= 1.0
+
+
+def test_the_same_seed_gives_the_same_intervals_and_json_can_hold_them() -> None:
+    episodes = many(30)
+    assert intervals(episodes, seed=3) == intervals(episodes, seed=3)
+    assert intervals(episodes, seed=3) != intervals(episodes, seed=4)
+    found = intervals(episodes)["tokens_said"]
+    assert json.loads(json.dumps([found.mean, found.low, found.high, found.count]))
+
+
+def test_intervals_of_a_thousand_episodes_take_no_time() -> None:
+    episodes = many(1000)
+    started = time.perf_counter()
+    intervals(episodes)
+    assert time.perf_counter() - started < 1.0
