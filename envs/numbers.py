@@ -1,8 +1,8 @@
 """Reading the number that a text commits to, or else the last one it mentions.
 
 A number is written in ASCII digits, with an optional sign (`-` or the unicode minus), dollar sign,
-thousands commas and decimal part: `12`, `-3`, `$12.50`, `1,234.0`, `12.`, `5%`. Digits glued to a
-letter before them (`H2O`, `1e9`) belong to a word, and fractions and dates (`1/2`) are no numbers.
+commas between digits and decimal part: `12`, `-3`, `$12.50`, `1,234.0`, `12.`, `5%`. Digits glued
+to a letter before them (`H2O`) belong to a word, and fractions and dates (`1/2`) are no numbers.
 Numbers are compared in plain form, a text without commas or needless zeros, so no digit is lost to
 floating point. The work is bounded: a window at the end of the text is read, and a run of too many
 digits is no number.
@@ -19,27 +19,32 @@ _MOST_BOXES = 20
 _BOX_LENGTH = 200
 
 _SIGN = r"[-\u2212]"
-_DIGITS = r"(?>(?:[0-9]{1,3}(?:,[0-9]{3})++(?![0-9])|[0-9]++)(?:\.[0-9]++)?|\.[0-9]++)"
-_AMOUNT = rf"(?P<sign>{_SIGN})?[ ]?\\?\$?[ ]?(?P<late>{_SIGN})?(?P<digits>{_DIGITS})"
+# Possessive, so that no text makes the search go back over digits it has read.
+_WHOLE = r"[0-9](?:,?[0-9])*+(?:\.[0-9]++)?+"
+_DECIMAL = r"\.[0-9]++"
+_OVER = r"[ ]?/[ ]?[0-9]"
+_MARKED = re.compile(
+    rf"####[ \t]{{0,4}}\*{{0,2}}(?P<sign>{_SIGN})?[ ]?\\?\$?[ ]?(?P<late>{_SIGN})?"
+    rf"(?P<digits>{_WHOLE}|{_DECIMAL})(?!{_OVER})"
+)
 _PLAIN = re.compile(
     # A minus glued to what stands before it subtracts or joins (`10-3`, `2-5 days`).
-    rf"(?:(?<![\w)\]}}%.])(?P<sign>{_SIGN})\\?\$?|\$(?P<late>{_SIGN}))?"
-    rf"(?<![A-Za-z0-9_])(?P<digits>{_DIGITS})(?P<over>[ ]?/[ ]?[0-9])?"
+    rf"(?:(?<![A-Za-z0-9_)\]}}%.])(?P<sign>{_SIGN})\\?\$?|\\?\$(?P<late>{_SIGN})?)?+"
+    rf"(?P<digits>(?<![A-Za-z0-9_]){_WHOLE}|(?<![A-Za-z0-9_.]){_DECIMAL})(?P<over>{_OVER})?+"
 )
-_MARKED = re.compile(rf"####[ \t]{{0,4}}\*{{0,2}}{_AMOUNT}(?![ ]?/[ ]?[0-9])")
 _BOXED = re.compile(r"\\boxed[ ]?\{")
 
 
 def plain(number: str) -> str | None:
     """A number in plain form (`$1,234.50` -> `1234.5`), or None when the text is not one number."""
     found = _PLAIN.fullmatch(number.strip().rstrip("%").removesuffix("."))
-    return _value(found) if found else None
+    return _value(found) if found and not found["over"] else None
 
 
 def answer_in(text: str) -> str | None:
-    """The number a text answers with, in plain form: the marked one, or else the last one.
+    r"""The number a text answers with, in plain form: the marked one, or else the last one.
 
-    A marker is `#### 12` or `\\boxed{12}`. Where there are several the last counts, and any marker
+    A marker is `#### 12` or `\boxed{12}`. Where there are several the last counts, and any marker
     with a number goes before unmarked numbers, even later ones.
     """
     marked = commitment(text)

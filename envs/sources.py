@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast, overload
 
 from envs.errors import SourceError
 from envs.task import Part
@@ -84,7 +84,22 @@ def locate(source: str | Path, part: Part, files: Mapping[Part, str] = FILES) ->
     )
 
 
-def field(row: Row, name: str, where: str, kind: type[Value] = cast("type[Value]", str)) -> Value:
+def title(source: str | Path, part: Part, files: Mapping[Part, str] = FILES) -> str:
+    """Short name of what is read, for task keys: a file's name without endings, or the hub split.
+
+    Raises:
+        SourceError: there is no such file or part.
+    """
+    if str(source).startswith(HUB):
+        return _stem(source, part, files)
+    return locate(source, part, files).name.removesuffix(".gz").removesuffix(".jsonl")
+
+
+@overload
+def field(row: Row, name: str, where: str) -> str: ...
+@overload
+def field(row: Row, name: str, where: str, kind: type[Value]) -> Value: ...
+def field(row: Row, name: str, where: str, kind: type[Any] = str) -> Any:
     """A field of a row, of the kind it must have.
 
     Args:
@@ -132,9 +147,11 @@ def _decoded(raw: bytes, where: str) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
+        packed = raw.startswith(b"\x1f\x8b")
+        advice = "It looks packed: name the file .gz" if packed else "Save the file as UTF-8"
         raise SourceError(
             f"{where}: expected UTF-8; byte {raw[error.start]:#04x} at column {error.start + 1}"
-            " is not. Save the file as UTF-8"
+            f" is not. {advice}"
         ) from error
 
 

@@ -32,6 +32,8 @@ class Task:
     """The reference answer in the benchmark's plain form."""
     relevant: tuple[bool, ...] | None = None
     """One flag per statement: True where the answer depends on it. None: not known."""
+    solution: str = ""
+    """The working behind the answer, in the source's words; empty where there is none."""
 
     def __post_init__(self) -> None:
         """Check that every statement has its flag."""

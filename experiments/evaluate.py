@@ -8,37 +8,38 @@ the run folder and prints them.
 
 from __future__ import annotations
 
-import torch
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from rich.console import Console
 from rich.table import Table
 
+from envs.errors import SettingError, UnknownNameError
 from experiments.cli import Interrupt, program
 from experiments.evaluation import evaluation_starts, record
 from experiments.progress import Progress
 from experiments.run_folder import RunFolder
-from experiments.setup import make_environments, make_team
+from experiments.setup import check_counts, make_evaluation, make_team, set_up_process
 from learners.episode import Episode
 from learners.metrics import GLOSSARY, Interval, intervals, prefixed, summarise
 from learners.rollout import play
+
+PARTS = ("evaluation", "train")
+"""Parts of a task source."""
 
 
 @program("evaluate")
 def main(cfg: DictConfig) -> float:
     """Evaluate as the configuration says; returns the mean reward."""
-    if cfg.threads:
-        torch.set_num_threads(cfg.threads)
+    check(cfg)
+    set_up_process(cfg.threads)
     settings = cfg.evaluation
     folder = RunFolder(HydraConfig.get().runtime.output_dir)
+    refuse_used(folder)
     folder.start(cfg, resume=False)
     team = make_team(cfg)
-    limit = {} if settings.tasks is None else {"tasks": settings.tasks}
-    first = make_environments(cfg, 1, settings.part, team, **limit)
-    starts = evaluation_starts(first)
-    others = min(settings.batch, len(starts)) - 1
-    environments = first + make_environments(cfg, others, settings.part, team, **limit)
-    policies = team.policies(first[0])
+    environments = make_evaluation(cfg, settings.part, team)
+    starts = evaluation_starts(environments, settings.tasks)
+    policies = team.policies(environments[0])
     episodes: list[Episode] = []
     with Interrupt() as interrupt, Progress(len(starts), "evaluate") as progress:
         while len(episodes) < len(starts) and not interrupt.is_set():
@@ -49,12 +50,44 @@ def main(cfg: DictConfig) -> float:
     record(environments, episodes, folder, step=0, transcripts=settings.transcripts)
     metrics = prefixed(summarise(episodes), "eval/")
     folder.append_metrics({"step": 0, **metrics})
-    folder.write_status("finished" if len(episodes) == len(starts) else "interrupted", 0)
+    done = len(episodes) == len(starts)
+    folder.write_status("finished" if done else "interrupted", 0)
     show(intervals(episodes), len(episodes))
     print(f"written to {folder.path}")
-    if len(episodes) < len(starts):
+    if not done:
         raise KeyboardInterrupt
     return metrics["eval/reward"]
+
+
+def check(cfg: DictConfig) -> None:
+    """Refuse settings that are out of range before anything is built."""
+    least = {
+        "seed": 0,
+        "threads": 1,
+        "evaluation.tasks": 1,
+        "evaluation.batch": 1,
+        "evaluation.transcripts": 0,
+    }
+    check_counts(cfg, least, optional=("threads", "evaluation.tasks"))
+    if cfg.evaluation.part not in PARTS:
+        raise UnknownNameError("evaluation.part", cfg.evaluation.part, PARTS)
+    if not isinstance(cfg.evaluation.greedy, bool):
+        raise SettingError(
+            f"evaluation.greedy must be true or false; got {cfg.evaluation.greedy!r}"
+        )
+
+
+def refuse_used(folder: RunFolder) -> None:
+    """Stop before one evaluation is mixed with another.
+
+    Raises:
+        SettingError: the folder holds figures already.
+    """
+    if folder.metrics.exists():
+        raise SettingError(
+            f"{str(folder.path)!r} holds the figures of another run; pass another folder with"
+            " hydra.run.dir=<folder>"
+        )
 
 
 def show(found: dict[str, Interval], episodes: int) -> None:

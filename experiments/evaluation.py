@@ -5,28 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from envs.task import Task
 from experiments.run_folder import RunFolder
-from experiments.setup import Environments, task_keys
+from experiments.setup import Environments, task_keys, tasks_of
 from learners.agents.base import Policy
 from learners.episode import Episode
 from learners.metrics import intervals, prefixed, summarise
 from learners.rollout import Start, play
 
 _DRAWN_EPISODES = 256
-"""Episodes of an evaluation in an environment that does not name its tasks."""
+"""Episodes of an evaluation where neither the environment nor the configuration says how many."""
 
 
-def evaluation_starts(environments: Environments) -> list[Start]:
-    """Every task once, each with the same seed whenever it is played."""
+def evaluation_starts(environments: Environments, drawn: int | None = None) -> list[Start]:
+    """Every task once, each with the same seed whenever it is played.
+
+    Args:
+        environments: equal environments of the evaluation part.
+        drawn: episodes in environments that do not name their tasks; None plays 256.
+    """
     keys = task_keys(environments[0])
     if not keys:
-        return [Start(seed) for seed in range(_DRAWN_EPISODES)]
+        return [Start(seed) for seed in range(_DRAWN_EPISODES if drawn is None else drawn)]
     return [Start(seed, key) for seed, key in enumerate(keys)]
 
 
 def evaluate(
     environments: Environments,
     policies: Mapping[str, Policy],
+    starts: Sequence[Start],
     folder: RunFolder,
     *,
     step: int,
@@ -37,6 +44,7 @@ def evaluate(
     Args:
         environments: equal environments of the evaluation part.
         policies: who speaks for each agent.
+        starts: where the episodes begin.
         folder: gets a line in `evaluations.jsonl` and the transcripts of the first tasks.
         step: training step the policies have reached.
         transcripts: how many transcripts to keep.
@@ -44,7 +52,7 @@ def evaluate(
     Returns:
         The metrics under their `eval/` names.
     """
-    episodes = play(environments, policies, evaluation_starts(environments), seed=0, greedy=True)
+    episodes = play(environments, policies, starts, seed=0, greedy=True)
     record(environments, episodes, folder, step=step, transcripts=transcripts)
     return prefixed(summarise(episodes), "eval/")
 
@@ -68,18 +76,18 @@ def record(
         for name, interval in intervals(episodes).items()
     }
     folder.append_evaluation({"step": step, "episodes": len(episodes), "intervals": found})
-    tasks = getattr(environments[0], "tasks", {})
+    tasks = tasks_of(environments[0])
     folder.append_transcripts(
         [transcript(episode, tasks.get(episode.task), step) for episode in episodes[:transcripts]]
     )
 
 
-def transcript(episode: Episode, task: Any, step: int) -> dict[str, Any]:
+def transcript(episode: Episode, task: Task | None, step: int) -> dict[str, Any]:
     """One episode as a row of `transcripts.jsonl`.
 
     Args:
         episode: what was played.
-        task: its `envs.Task`, or None where the environment has no such thing.
+        task: its task, or None where the environment has no such thing.
         step: training step of the policies that played it.
     """
     return {

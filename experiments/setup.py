@@ -2,18 +2,61 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import inspect
+from collections.abc import Collection, Mapping
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 import numpy as np
-from hydra.utils import instantiate
-from omegaconf import DictConfig
+import torch
+from huggingface_hub.utils import are_progress_bars_disabled, enable_progress_bars
+from hydra.errors import InstantiationException
+from hydra.utils import get_object, instantiate
+from omegaconf import DictConfig, OmegaConf
 from pettingzoo import ParallelEnv
+from transformers.utils.logging import disable_progress_bar
 
-from envs.errors import SettingError
+from envs.errors import SettingError, SourceError
+from envs.task import Task
+from learners.agents.scripted import ScriptedTeam
 from learners.rollout import Start
 
 Environments = list[ParallelEnv[str, Any, Any]]
+
+
+def check_counts(cfg: DictConfig, least: Mapping[str, int], optional: Collection[str] = ()) -> None:
+    """Refuse settings that are no whole numbers or too small, before anything is built.
+
+    Args:
+        cfg: the composed configuration.
+        least: dotted key -> smallest number it may be.
+        optional: the keys that may be null.
+
+    Raises:
+        SettingError: names the key and its value.
+    """
+    for key, bound in least.items():
+        value = OmegaConf.select(cfg, key)
+        if value is None and key in optional:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or value < bound:
+            null = "null or " if key in optional else ""
+            raise SettingError(
+                f"{key} must be {null}a whole number of at least {bound}; got {value!r}"
+            )
+
+
+def set_up_process(threads: int | None) -> None:
+    """Give torch its threads (None: its own choice) and keep the libraries' bars off our display.
+
+    A download of the hub keeps its bar: it takes long, and nothing of ours is shown meanwhile.
+    """
+    hub_shows = not are_progress_bars_disabled()
+    disable_progress_bar()
+    if hub_shows:
+        enable_progress_bars()
+    if threads is not None:
+        torch.set_num_threads(threads)
 
 
 def make_team(cfg: DictConfig) -> Any:
@@ -21,10 +64,26 @@ def make_team(cfg: DictConfig) -> Any:
     return instantiate(cfg.agent, _convert_="all")
 
 
+def refuse_scripts(team: Any) -> None:
+    """Stop a training whose agents have nothing to train.
+
+    Raises:
+        SettingError: the team follows a script.
+    """
+    if isinstance(team, ScriptedTeam):
+        raise SettingError(
+            "agent=scripted follows a script and has no weights to train; choose agent=tiny or"
+            " agent=hf (python -m experiments.evaluate plays scripted agents)"
+        )
+
+
 def make_environments(
     cfg: DictConfig, count: int, part: str, team: Any, **settings: Any
 ) -> Environments:
     """Equal environments of one part of the task source.
+
+    Settings beyond the configuration reach only those environments whose constructor has them, so
+    that any `ParallelEnv` can be named in `env._target_`.
 
     Args:
         cfg: the composed configuration.
@@ -32,16 +91,50 @@ def make_environments(
         part: `train` or `evaluation`.
         team: whose tokens budgets are counted in.
         **settings: settings that replace those of the configuration.
+
+    Raises:
+        SourceError: the task source cannot be read.
     """
-    return [
-        instantiate(cfg.env, part=part, tokenize=team.tokenize, _convert_="all", **settings)
-        for _ in range(count)
-    ]
+    wanted = {"part": part, "tokenize": team.tokenize, **settings}
+    accepted = _accepted(cfg.env, wanted)
+    try:
+        return [instantiate(cfg.env, _convert_="all", **accepted) for _ in range(count)]
+    except InstantiationException as error:
+        if isinstance(error.__cause__, SourceError):
+            raise SourceError(f"env.source: {error.__cause__}") from error.__cause__
+        raise
+
+
+def make_evaluation(cfg: DictConfig, part: str, team: Any) -> Environments:
+    """Environments for one evaluation: no more than it has tasks, and at most a batch of them."""
+    tasks = cfg.evaluation.tasks
+    limit = {} if tasks is None else {"tasks": tasks}
+    first = make_environments(cfg, 1, part, team, **limit)
+    needed = len(task_keys(first[0])) or tasks or cfg.evaluation.batch
+    return first + make_environments(
+        cfg, min(cfg.evaluation.batch, needed) - 1, part, team, **limit
+    )
+
+
+def make_learner(cfg: DictConfig, policies: Mapping[str, Any]) -> Any:
+    """The algorithm that `cfg.learner` names, called with the policies and `cfg.optimizer`."""
+    # Made once in vain, so that what an optimiser refuses is said of its own key.
+    instantiate(cfg.optimizer, [torch.zeros(1)], _partial_=False, _convert_="all")
+    optimizer = instantiate(cfg.optimizer, _partial_=True, _convert_="all")
+    return instantiate(cfg.learner, policies, optimizer, _partial_=False, _convert_="all")
 
 
 def task_keys(environment: ParallelEnv[str, Any, Any]) -> tuple[str, ...]:
     """The tasks an environment knows by name; empty where it draws its own."""
-    return tuple(getattr(environment, "tasks", ()))
+    tasks = getattr(environment, "tasks", None)
+    return tuple(tasks) if isinstance(tasks, Mapping) else ()
+
+
+def tasks_of(environment: ParallelEnv[str, Any, Any]) -> dict[str, Task]:
+    """The tasks of an environment by their keys; empty where it has none of this kind."""
+    tasks = getattr(environment, "tasks", None)
+    found = tasks.items() if isinstance(tasks, Mapping) else ()
+    return {key: task for key, task in found if isinstance(task, Task)}
 
 
 def draw_starts(keys: tuple[str, ...], count: int, seed: int, step: int) -> list[Start]:
@@ -69,12 +162,20 @@ def draw_starts(keys: tuple[str, ...], count: int, seed: int, step: int) -> list
     return [Start(each, keys[index]) for each, index in zip(seeds, chosen, strict=True)]
 
 
+def price_of(environment: ParallelEnv[str, Any, Any]) -> float | None:
+    """The price of an environment's reward; None where it has no price that could be set."""
+    reward = getattr(environment, "reward", None)
+    if is_dataclass(reward) and hasattr(reward, "price"):
+        return float(reward.price)
+    return None
+
+
 def set_price(environments: Environments, price: float) -> None:
     """Give environments with a priced reward another price."""
     for environment in environments:
-        reward = getattr(environment, "reward", None)
-        if hasattr(reward, "price"):
-            environment.reward = replace(reward, price=price)  # type: ignore[attr-defined,type-var]
+        if price_of(environment) is not None:
+            changed = replace(environment.reward, price=price)  # type: ignore[attr-defined]
+            environment.reward = changed  # type: ignore[attr-defined]
 
 
 def refuse_shared_tasks(train: Environments, evaluation: Environments) -> None:
@@ -83,13 +184,21 @@ def refuse_shared_tasks(train: Environments, evaluation: Environments) -> None:
     Raises:
         SettingError: the two parts have tasks of equal text.
     """
-    texts = [
-        {task.text for task in getattr(part[0], "tasks", {}).values()}
-        for part in (train, evaluation)
-    ]
+    texts = [{task.text for task in tasks_of(part[0]).values()} for part in (train, evaluation)]
     shared = texts[0] & texts[1]
     if shared:
         raise SettingError(
             f"{len(shared)} evaluation tasks are training tasks too; env.source should be a folder"
             " with a train and a test file, not one file for both"
         )
+
+
+def _accepted(env: DictConfig, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that the constructor of an environment takes."""
+    try:
+        parameters = inspect.signature(get_object(env._target_)).parameters
+    except Exception:
+        # Whatever is wrong with the target, building it says so with the config key.
+        return {}
+    takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+    return {name: value for name, value in settings.items() if takes_all or name in parameters}

@@ -10,160 +10,175 @@ benchmark.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from contextlib import closing, suppress
 from typing import Any
 
-import torch
 from hydra.core.hydra_config import HydraConfig
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from envs.errors import SettingError
 from experiments.cli import Interrupt, program
-from experiments.evaluation import evaluate
+from experiments.evaluation import evaluate, evaluation_starts
 from experiments.loggers import Several, open_loggers
 from experiments.progress import Progress
-from experiments.report import write_report
 from experiments.run_folder import RunFolder, read_rows
+from experiments.run_state import Run, finish, restore, save, write_status
 from experiments.setup import (
-    Environments,
+    check_counts,
     draw_starts,
     make_environments,
+    make_evaluation,
+    make_learner,
     make_team,
+    price_of,
+    refuse_scripts,
     refuse_shared_tasks,
     set_price,
+    set_up_process,
     task_keys,
 )
-from learners import checkpoint
-from learners.agents.base import Policy
-from learners.guard import CollapseGuard, silence_to_watch
+from learners.guard import silence_to_watch
 from learners.metrics import prefixed, summarise
 from learners.price import Fixed
 from learners.rollout import collect
-from learners.update import Learner
+from learners.update import Resumable
 
 OBJECTIVE = "eval/reward"
 """What a sweeper maximises."""
-
-
-@dataclass(slots=True)
-class Run:
-    """Everything that a step of training touches."""
-
-    cfg: DictConfig
-    """The composed configuration."""
-    environments: Environments
-    """Environments of the training part, one per episode of a step."""
-    evaluation: Environments
-    """Environments of the evaluation part."""
-    policies: Mapping[str, Policy]
-    """The policy of each agent."""
-    learner: Learner
-    """What the groups of a step are handed to."""
-    guard: CollapseGuard
-    """Notices silence collapse."""
-    folder: RunFolder
-    """Where everything is written."""
-    step: int = -1
-    """Learner updates done; -1 before the first evaluation."""
+SKIPPED = "learner/skipped_steps"
+"""Optimiser steps that were not taken, because they were not finite."""
 
 
 @program("train")
 def main(cfg: DictConfig) -> float:
     """Train as the configuration says; returns the reward of the last evaluation."""
-    if cfg.threads:
-        torch.set_num_threads(cfg.threads)
+    check(cfg)
+    set_up_process(cfg.threads)
+    team = make_team(cfg)
+    refuse_scripts(team)
     folder = RunFolder(HydraConfig.get().runtime.output_dir)
-    resumed = folder.start(cfg, cfg.resume)
-    run = prepare(cfg, folder)
+    # Before its first row a run has nothing to go on with, and nothing that new settings could mix.
+    resumed = folder.start(cfg, cfg.resume and folder.metrics.exists())
+    run = prepare(cfg, folder, team)
     if resumed:
         restore(run)
+    folder.rewind(run.step)
     loggers = open_loggers(cfg.logger, folder.path, run.step + 1 if resumed else None)
-    total = cfg.train.steps
-    with (
-        Interrupt() as interrupt,
-        Progress(total, "train", first_step=max(run.step, 0)) as progress,
-    ):
-        while run.step < total and not interrupt.is_set():
-            row = play_step(run)
-            warning = watch(run, row)
-            if warning:
-                progress.note(warning)
-            report_step(run, row, loggers)
-            progress.update(run.step, row)
-            if run.step == total or (run.step and run.step % cfg.train.checkpoint_every == 0):
-                save(run)
-        if run.step < total and run.step >= 0:
-            save(run)
-    loggers.close()
-    finish(run, "finished" if run.step == total else "interrupted")
-    if run.step < total:
+    try:
+        with closing(loggers):
+            train(run, loggers)
+    except BaseException as error:
+        with suppress(OSError):
+            write_status(run, "failed" if isinstance(error, Exception) else "interrupted")
+        raise
+    finish(run)
+    if run.step < run.total:
         raise KeyboardInterrupt
-    rows = [row for row in read_rows(folder.metrics) if OBJECTIVE in row]
-    return float(rows[-1][OBJECTIVE])
+    reward = [row[OBJECTIVE] for row in read_rows(folder.metrics) if OBJECTIVE in row][-1]
+    return math.nan if reward is None else float(reward)
 
 
-def prepare(cfg: DictConfig, folder: RunFolder) -> Run:
-    """Build environments, policies and learner."""
-    count = cfg.train.tasks_per_step * cfg.train.group_size
+def check(cfg: DictConfig) -> None:
+    """Refuse counts that are out of range before anything is built."""
+    least = {
+        "seed": 0,
+        "threads": 1,
+        "train.steps": 0,
+        "train.tasks_per_step": 1,
+        "train.group_size": 1,
+        "train.checkpoint_every": 1,
+        "train.evaluate_every": 1,
+        "evaluation.tasks": 1,
+        "evaluation.batch": 1,
+        "evaluation.transcripts": 0,
+    }
+    check_counts(cfg, least, ("threads", "train.evaluate_every", "evaluation.tasks"))
     if cfg.train.group_size < 2:
         raise SettingError(
             "train.group_size must be at least 2, because an advantage compares episodes of one"
             f" task; got {cfg.train.group_size}"
         )
-    team = make_team(cfg)
+
+
+def prepare(cfg: DictConfig, folder: RunFolder, team: Any) -> Run:
+    """Build environments, policies and learner."""
+    count = cfg.train.tasks_per_step * cfg.train.group_size
     environments = make_environments(cfg, count, "train", team)
-    limit = {} if cfg.evaluation.tasks is None else {"tasks": cfg.evaluation.tasks}
-    evaluation = make_environments(cfg, cfg.evaluation.batch, "evaluation", team, **limit)
+    evaluation = make_evaluation(cfg, "evaluation", team)
     refuse_shared_tasks(environments, evaluation)
+    # Drawn in vain, so that a source with too few tasks is refused before the first evaluation.
+    draw_starts(task_keys(environments[0]), cfg.train.tasks_per_step, cfg.seed, 1)
     policies = team.policies(environments[0])
-    optimizer = instantiate(cfg.optimizer, _convert_="all")
-    learner = instantiate(cfg.learner, _convert_="all")(policies, optimizer)
-    return Run(
+    run = Run(
         cfg=cfg,
         environments=environments,
         evaluation=evaluation,
+        starts=evaluation_starts(evaluation, cfg.evaluation.tasks),
         policies=policies,
-        learner=learner,
+        learner=make_learner(cfg, policies),
         guard=instantiate(cfg.guard),
         folder=folder,
+        price=price_of(environments[0]) or 0.0,
     )
+    if not isinstance(run.learner, Resumable):
+        run.warnings.append(
+            f"{type(run.learner).__name__} has no state_dict and load_state_dict: the run writes no"
+            " checkpoints and cannot be resumed"
+        )
+    return run
 
 
-def play_step(run: Run) -> dict[str, float]:
+def train(run: Run, loggers: Several) -> None:
+    """Step until the end or until somebody interrupts, then write a checkpoint."""
+    every = run.cfg.train.checkpoint_every
+    first = run.step
+    write_status(run, "running")
+    with Interrupt() as interrupt, Progress(run.total, "train", first_step=max(first, 0)) as shown:
+        for warning in run.warnings:
+            shown.note(warning)
+        while run.step < run.total and not interrupt.is_set():
+            row = play_step(run, run.step + 1)
+            report_step(run, row, loggers)
+            run.step += 1
+            for warning in watch(run, row):
+                run.warnings.append(warning)
+                shown.note(warning)
+            shown.update(run.step, row)
+            if run.step and run.step % every == 0:
+                save(run)
+        if run.step > first and (run.step % every or run.step == 0):
+            save(run)
+
+
+def play_step(run: Run, step: int) -> dict[str, float]:
     """One step: the evaluation before training as step 0, a learner update as any other."""
-    run.step += 1
     started = time.perf_counter()
-    row: dict[str, float] = {} if run.step == 0 else update(run)
+    row: dict[str, float] = {} if step == 0 else update(run, step)
     every = run.cfg.train.evaluate_every
-    if run.step in (0, run.cfg.train.steps) or (every and run.step % every == 0):
+    if step in (0, run.total) or (every and step % every == 0):
         begun = time.perf_counter()
+        kept = run.cfg.evaluation.transcripts
         row |= evaluate(
-            run.evaluation,
-            run.policies,
-            run.folder,
-            step=run.step,
-            transcripts=run.cfg.evaluation.transcripts,
+            run.evaluation, run.policies, run.starts, run.folder, step=step, transcripts=kept
         )
         row["time/evaluation"] = time.perf_counter() - begun
     row["time/step"] = time.perf_counter() - started
     return row
 
 
-def update(run: Run) -> dict[str, float]:
+def update(run: Run, step: int) -> dict[str, float]:
     """Collect groups and learn from them."""
-    cfg = run.cfg
-    price = getattr(run.learner, "price", Fixed()).at(run.step - 1, base_price(cfg))
+    train, seed = run.cfg.train, run.cfg.seed
+    price = getattr(run.learner, "price", Fixed()).at(step - 1, run.price)
     set_price(run.environments, price)
-    starts = draw_starts(
-        task_keys(run.environments[0]), cfg.train.tasks_per_step, cfg.seed, run.step
-    )
+    starts = draw_starts(task_keys(run.environments[0]), train.tasks_per_step, seed, step)
     begun = time.perf_counter()
     groups = collect(
-        run.environments, run.policies, starts, cfg.train.group_size, seed=hash_step(cfg, run.step)
+        run.environments, run.policies, starts, train.group_size, seed=sampling_seed(seed, step)
     )
     collected = time.perf_counter()
     learned = run.learner.update(groups)
@@ -177,64 +192,31 @@ def update(run: Run) -> dict[str, float]:
     }
 
 
-def base_price(cfg: DictConfig) -> float:
-    """The price in the configuration; 0 for an environment that has none."""
-    reward = cfg.env.get("reward") or {}
-    return float(reward.get("price", 0.0))
-
-
-def hash_step(cfg: DictConfig, step: int) -> int:
+def sampling_seed(seed: int, step: int) -> int:
     """The seed of all sampling in one step."""
-    return int(cfg.seed) * 1_000_003 + step
+    return seed * 1_000_003 + step
 
 
-def watch(run: Run, row: Mapping[str, float]) -> str | None:
-    """Ask the guard whether the team is falling silent at the cost of accuracy."""
+def watch(run: Run, row: Mapping[str, float]) -> list[str]:
+    """What there is to warn of: silence at the cost of accuracy, and the first skipped steps."""
+    found = []
     metrics = {name.removeprefix("train/"): value for name, value in row.items()}
-    if "accuracy" not in metrics:
-        return None
-    return run.guard.observe(run.step, silence_to_watch(metrics), metrics["accuracy"])
+    if "accuracy" in metrics:
+        found.append(run.guard.observe(run.step, silence_to_watch(metrics), metrics["accuracy"]))
+    if row.get(SKIPPED) and not any(SKIPPED in warning for warning in run.warnings):
+        found.append(
+            f"step {run.step}: {row[SKIPPED]:.0f} optimiser steps were skipped, because their loss"
+            f" or gradient was not finite; {SKIPPED} counts them from here on. Try a lower"
+            " optimizer.lr"
+        )
+    return [warning for warning in found if warning]
 
 
 def report_step(run: Run, row: Mapping[str, float], loggers: Several) -> None:
     """Write one step to the run folder and to the loggers."""
-    run.folder.append_metrics({"step": run.step, **row})
-    loggers.log(run.step, row)
-
-
-def save(run: Run) -> None:
-    """Write a checkpoint that `restore` goes on from."""
-    run.folder.sync()
-    state = {"learner": run.learner.state_dict(), "guard": run.guard.state_dict()}
-    checkpoint.save(run.folder.checkpoints, run.step, {"step": run.step, **state})
-
-
-def restore(run: Run) -> None:
-    """Go on from the newest whole checkpoint; rows written after it are dropped."""
-    found = checkpoint.latest(run.folder.checkpoints)
-    if found is not None:
-        state: dict[str, Any] = checkpoint.load(found)
-        run.learner.load_state_dict(state["learner"])
-        run.guard.load_state_dict(state["guard"])
-        run.step = state["step"]
-    run.folder.rewind(run.step)
-
-
-def finish(run: Run, outcome: str) -> None:
-    """Leave the policies, the status and the report."""
-    save_policies(run.policies, run.folder.path / "policy")
-    run.folder.write_status(outcome, run.step)
-    print(f"report: {write_report(run.folder.path)}")
-
-
-def save_policies(policies: Mapping[str, Policy], folder: Path) -> None:
-    """Write the weights so that `agent.model=<folder>` and stock `transformers` load them."""
-    shared = len({id(policy) for policy in policies.values()}) == 1
-    for agent, policy in policies.items():
-        if hasattr(policy, "save"):
-            policy.save(folder if shared else folder / agent)
-            if shared:
-                return
+    step = run.step + 1
+    run.folder.append_metrics({"step": step, **row})
+    loggers.log(step, row)
 
 
 if __name__ == "__main__":

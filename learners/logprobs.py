@@ -1,13 +1,16 @@
 """Log-probabilities of sampled tokens under a model, with the output head only where it is needed.
 
 The head of a language model is its widest layer; it is applied to the positions that predict a
-generated token and to no other.
+generated token and to no other. Whatever a model does to its logits afterwards (scaling, capping)
+it does to these as to all.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from learners.sequences import Batch
@@ -38,41 +41,25 @@ def current_logprobs(model: PreTrainedModel, batch: Batch, temperature: float = 
 
 def _logits_at(model: PreTrainedModel, batch: Batch, positions: Tensor) -> Tensor:
     """Logits (generated tokens, vocabulary) at the chosen positions (sequences, tokens - 1)."""
-    inputs = {
-        "input_ids": batch.token_ids,
-        "attention_mask": batch.attention_mask.long(),
-        "use_cache": False,
-    }
-    if not has_plain_head(model):
-        logits: Tensor = model(**inputs).logits[:, :-1]
-        return logits[positions]
-    states: Tensor = model.base_model(**inputs).last_hidden_state[:, :-1]
-    head: Tensor = model.get_output_embeddings()(states[positions])
-    return head
+    narrowed = False
 
+    def narrow(head: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Hand the head the chosen states, as one sequence (1, generated tokens, width)."""
+        nonlocal narrowed
+        narrowed = True
+        states, *others = arguments
+        return (states[:, :-1][positions][None], *others)
 
-def has_plain_head(model: PreTrainedModel) -> bool:
-    """Whether the logits are the output head of the base model's last state, and nothing more.
-
-    Some architectures scale or cap their logits afterwards. This is measured once per model on two
-    tokens rather than read off a list of names.
-    """
-    known: bool | None = getattr(model, "_laconic_plain_head", None)
-    if known is None:
-        known = _measure_plain_head(model)
-        model._laconic_plain_head = known  # type: ignore[assignment]
-    return known
-
-
-@torch.no_grad()
-def _measure_plain_head(model: PreTrainedModel) -> bool:
     head = model.get_output_embeddings()
-    if head is None or model.base_model is model:
-        return False
-    ids = torch.tensor([[0, 1]], device=model.device)
+    handle = head.register_forward_pre_hook(narrow) if head is not None else None
     try:
-        own = head(model.base_model(input_ids=ids).last_hidden_state)
-    except (AttributeError, TypeError):
-        return False
-    whole = model(input_ids=ids).logits
-    return own.shape == whole.shape and torch.allclose(own, whole, rtol=1e-3, atol=1e-4)
+        logits: Tensor = model(
+            input_ids=batch.token_ids,
+            attention_mask=batch.attention_mask.long(),
+            use_cache=False,
+        ).logits
+    finally:
+        if handle is not None:
+            handle.remove()
+    # A model that does not call its head as a module gives the logits of all positions.
+    return logits[0] if narrowed else logits[:, :-1][positions]

@@ -1,9 +1,10 @@
 """The learner: groups of episodes in, better policies and metrics out.
 
-Any other algorithm takes its place by having `update(groups) -> metrics`. This one is put together
-from parts: credit, advantages, objective and what a sequence covers; several minibatches per
-rollout make the importance ratio and its clipping act. Log-probabilities of the behaviour policy
-come with the episodes and are never computed again.
+Any other algorithm takes its place by having `update(groups) -> metrics`, and `state_dict` and
+`load_state_dict` if its runs are to be resumed. This one is put together from parts: credit,
+advantages, objective and what a sequence covers; several minibatches per rollout make the
+importance ratio and its clipping act. Log-probabilities of the behaviour policy come with the
+episodes and are never computed again.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -36,14 +37,19 @@ MakeOptimizer = Callable[[Iterable[Tensor]], Optimizer]
 
 
 class Learner(Protocol):
-    """What a training loop asks of an algorithm."""
+    """What a training loop asks of an algorithm; it is made as `learner(policies, optimizer)`."""
 
     def update(self, groups: Sequence[Group]) -> dict[str, float]:
         """Learn from groups of episodes sampled by the present policies; return metrics."""
         ...
 
+
+@runtime_checkable
+class Resumable(Protocol):
+    """What an algorithm has besides, if its runs are to be checkpointed and resumed."""
+
     def state_dict(self) -> dict[str, Any]:
-        """Everything that a resumed run needs, policies among it."""
+        """Everything that a resumed run needs, the weights of the policies among it."""
         ...
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -124,17 +130,9 @@ class GroupLearner:
         rows: list[dict[str, float]] = []
         for trainer in self._trainers:
             sequences = [
-                sequence
-                for group in groups
-                for sequence in sequences_of(
-                    group,
-                    credit=self._credit,
-                    advantages=self._advantages,
-                    unit=self._unit,
-                    agents=trainer.agents,
-                )
+                sequence for group in groups for sequence in self.sequences(group, trainer.agents)
             ]
-            rows += [self._step(trainer, part) for part in self._split(sequences)]
+            rows += [self._step(trainer, part) for part in self.split(sequences)]
         self._updates += 1
         return _mean_rows(rows)
 
@@ -151,7 +149,19 @@ class GroupLearner:
         for trainer, saved in zip(self._trainers, state["trainers"], strict=True):
             trainer.load_state_dict(saved)
 
-    def _split(self, sequences: Sequence[TokenSequence]) -> list[list[TokenSequence]]:
+    def sequences(
+        self, group: Group, agents: Collection[str] | None = None
+    ) -> tuple[TokenSequence, ...]:
+        """The sequences of a group with their advantages; None for those of all agents."""
+        return sequences_of(
+            group,
+            credit=self._credit,
+            advantages=self._advantages,
+            unit=self._unit,
+            agents=agents,
+        )
+
+    def split(self, sequences: Sequence[TokenSequence]) -> list[list[TokenSequence]]:
         """Minibatches of about equal size in an order drawn from the seed and the update."""
         order = np.random.default_rng((self._seed, self._updates)).permutation(len(sequences))
         parts = np.array_split(order, min(self._minibatches, len(sequences)) or 1)

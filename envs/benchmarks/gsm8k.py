@@ -6,6 +6,7 @@ Source: Cobbe et al., "Training Verifiers to Solve Math Word Problems" (arXiv:21
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,10 +15,12 @@ from typing import Any
 from envs.errors import SourceError, UnknownNameError
 from envs.numbers import answer_in, commitment, plain
 from envs.sentences import split_question
-from envs.sources import FILES, HUB, Row, field, locate, rows
+from envs.sources import Row, field, rows, title
 from envs.task import Benchmark, Part, Score, Style, Task
-from envs.word_problems import generate
+from envs.word_problems.generate import generate
 
+_CALCULATION = re.compile(r"<<[^<>]*>>")
+"""A calculator mark in a worked solution, as in `48/2=<<48/2=24>>24`."""
 _MARK = "####"
 _GOAL = (
     "Your team solves a grade-school word problem together. Its facts may be spread over the team,"
@@ -49,8 +52,7 @@ class GSM8K(Benchmark):
         Raises:
             SourceError: the source is missing or empty, or a row cannot be read.
         """
-        on_hub = str(path).startswith(HUB)
-        name = FILES[part] if on_hub else locate(path, part).name.partition(".")[0]
+        name = title(path, part)
         return tuple(
             _read(row, where, f"{name}/{index}")
             for index, (where, row) in enumerate(rows(path, part), start=1)
@@ -66,7 +68,7 @@ class GSM8K(Benchmark):
         distractors: int | tuple[int, int] = (1, 2),
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make word problems from a seed; see `envs.word_problems`.
+        """Make word problems from a seed; see `envs.word_problems.generate`.
 
         Args:
             seed: any whole number.
@@ -99,7 +101,7 @@ class GSM8K(Benchmark):
         return Score(float(solved), solved, answer)
 
     def committed(self, message: str) -> str | None:
-        """The last `#### 12` or `\\boxed{12}` of a message, letter for letter; None without one."""
+        r"""The last `#### 12` or `\boxed{12}` of a message, letter for letter; None without one."""
         found = commitment(message)
         return found[0] if found else None
 
@@ -123,7 +125,8 @@ def _read(row: Row, where: str, key: str) -> Task:
             f" got {solution[-80:]!r}"
         )
     statements, question = split_question(text)
-    return Task(key, question, statements, answer)
+    working = _CALCULATION.sub("", before).strip()
+    return Task(key, question, statements, answer, solution=working)
 
 
 BENCHMARK = GSM8K()

@@ -14,8 +14,15 @@ from random import Random
 from envs.errors import SettingError
 from envs.settings import choice
 from envs.task import Part, Task
+from envs.word_problems.business import business
+from envs.word_problems.comparison import comparison
+from envs.word_problems.diary import diary
+from envs.word_problems.habit import habit
+from envs.word_problems.journey import journey
 from envs.word_problems.one_step import one_step
 from envs.word_problems.problem import Problem
+from envs.word_problems.shopping import shopping
+from envs.word_problems.wages import wages
 
 LEVELS = (1, 8)
 """Fewest and most arithmetic steps."""
@@ -27,8 +34,16 @@ _EVALUATION_SHARE = 4
 _PATIENCE = 2_000
 """Problems in a row that were there already before the space counts as used up."""
 
-FAMILIES: dict[int, tuple[Callable[[Random, int], Problem], ...]] = {1: (one_step,)}
-"""The families that tell a story of each number of steps."""
+FAMILIES: tuple[Callable[[Random, int], Problem], ...] = (
+    diary,
+    comparison,
+    shopping,
+    wages,
+    business,
+    journey,
+    habit,
+)
+"""The families that tell stories of two steps and more."""
 
 
 def generate(
@@ -56,7 +71,9 @@ def generate(
     choice("part", part, ("train", "evaluation"))
     levels = _span("level", level, LEVELS)
     extras = _span("distractors", distractors, (0, _MOST_DISTRACTORS))
-    random, tasks, seen, misses = Random(f"{part}/{seed}"), [], set[str](), 0
+    random, misses = Random(f"{part}/{seed}"), 0
+    tasks: list[Task] = []
+    seen: set[str] = set()
     while len(tasks) < count:
         problem = _draw(random, levels)
         content = problem.content
@@ -85,7 +102,7 @@ def part_of(content: str) -> Part:
 
 def _draw(random: Random, levels: tuple[int, int]) -> Problem:
     level = random.randint(*levels)
-    return random.choice(FAMILIES[level])(random, level)
+    return one_step(random) if level == 1 else random.choice(FAMILIES)(random, level)
 
 
 def _task(key: str, problem: Problem, random: Random, extras: tuple[int, int]) -> Task:
@@ -97,7 +114,7 @@ def _task(key: str, problem: Problem, random: Random, extras: tuple[int, int]) -
     for decoy in _decoys(problem, random, random.randint(*extras)):
         flagged.insert(random.randint(0, len(flagged)), (decoy, False))
     statements, relevant = zip(*flagged, strict=True)
-    return Task(key, problem.question, statements, problem.answer, relevant)
+    return Task(key, problem.question, statements, problem.answer, relevant, problem.solution)
 
 
 def _decoys(problem: Problem, random: Random, count: int) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from random import Random
 
 from envs.word_problems.problem import Problem
-from envs.word_problems.words import ITEMS, PEOPLE
+from envs.word_problems.words import ITEMS, PEOPLE, another
 
 GAIN = ("buys", "finds", "gets")
 """Verbs that add."""
@@ -20,7 +20,7 @@ LOSS = ("sells", "loses", "uses")
 _Shape = Callable[[Random, str, str], str]
 
 
-def one_step(random: Random, level: int = 1) -> Problem:
+def one_step(random: Random) -> Problem:
     """A problem of one addition, subtraction or multiplication with an answer from 0 to 81."""
     person, item = random.choice(PEOPLE), random.choice(ITEMS)
     operation = random.choice("+-*")
@@ -34,7 +34,7 @@ def one_step(random: Random, level: int = 1) -> Problem:
     return Problem(
         facts=(f"{person} has {first} {item}.", f"{person} {verb} {second} {item}."),
         question=f"How many {item} does {person} have now?",
-        steps=(f"{first}{operation}{second}={result}",),
+        steps=(f"{first} {operation} {second} = {result}",),
         decoy=lambda random: _decoy(random, person, item, (_has, _gains, _loses)),
         ordered=False,
     )
@@ -45,7 +45,7 @@ def _boxes(random: Random, person: str, item: str) -> Problem:
     return Problem(
         facts=(f"{person} fills {first} boxes with {item}.", _puts(person, item, second)),
         question=f"How many {item} does {person} have in all?",
-        steps=(f"{first}*{second}={first * second}",),
+        steps=(f"{first} * {second} = {first * second}",),
         decoy=lambda random: _decoy(random, person, item, (_fills, _packs)),
         ordered=False,
     )
@@ -58,13 +58,6 @@ def _decoy(random: Random, person: str, item: str, shapes: tuple[_Shape, ...]) -
     else:
         item = another(random, ITEMS, item)
     return random.choice(shapes)(random, person, item), f"{person} {item}"
-
-
-def another(random: Random, words: tuple[str, ...], *taken: str) -> str:
-    """A word that is not among those taken."""
-    while (word := random.choice(words)) in taken:
-        pass
-    return word
 
 
 def _has(random: Random, person: str, item: str) -> str:

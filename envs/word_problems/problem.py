@@ -19,7 +19,7 @@ class Problem:
     question: str
     """What is asked."""
     steps: tuple[str, ...]
-    """The solution, one arithmetic step each: `7+5=12`. The last result is the answer."""
+    """The solution, one arithmetic step each: `7 + 5 = 12`. The last result is the answer."""
     decoy: Decoy
     """Draws a distractor and its subject; two distractors of one task have different subjects."""
     ordered: bool = True
@@ -28,7 +28,12 @@ class Problem:
     @property
     def answer(self) -> str:
         """The result of the last step."""
-        return self.steps[-1].partition("=")[2]
+        return self.steps[-1].rpartition(" ")[2]
+
+    @property
+    def solution(self) -> str:
+        """The steps in one line: `7 + 5 = 12, 12 * 2 = 24`."""
+        return ", ".join(self.steps)
 
     @property
     def content(self) -> str:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-GIRLS = (
-    "Amy Ann Bea Dot Eva Fay Gina Ida Ivy Jane Joy Kate Lily Lucy Meg Mia Nina Ola Pam Rose Sue Una"
-).split()
-"""Names that go with `she` and `her`."""
-BOYS = (
-    "Abe Adam Ben Carl Dan Eli Fred Gus Hal Ian Jack Ken Leo Max Ned Omar Paul Ray Sam Ted Tom Wes"
-).split()
-"""Names that go with `he` and `his`."""
+from random import Random
+
+GIRLS = tuple(
+    (
+        "Amy Ann Bea Dot Eva Fay Gina Ida Ivy Jane Joy Kate Lily Lucy Meg Mia Nina Ola Pam Rose"
+        " Sue Una"
+    ).split()
+)
+"""Names that go with `her`."""
+BOYS = tuple(
+    (
+        "Abe Adam Ben Carl Dan Eli Fred Gus Hal Ian Jack Ken Leo Max Ned Omar Paul Ray Sam Ted Tom"
+        " Wes"
+    ).split()
+)
+"""Names that go with `his`."""
 PEOPLE = tuple(sorted((*GIRLS, *BOYS)))
 """Everybody."""
 ITEMS = tuple(
@@ -21,3 +29,16 @@ ITEMS = tuple(
     ).split()
 )
 """Things that can be counted, bought and put in boxes: one lower-case word each, plural in s."""
+_GIRLS = frozenset(GIRLS)
+
+
+def their(person: str) -> str:
+    """`her` or `his`."""
+    return "her" if person in _GIRLS else "his"
+
+
+def another(random: Random, words: tuple[str, ...], *taken: str) -> str:
+    """A word that is not among those taken."""
+    while (word := random.choice(words)) in taken:
+        pass
+    return word

@@ -8,10 +8,12 @@ or pose as another speaker by spelling a control token.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
 from envs.errors import SettingError
@@ -31,12 +33,19 @@ class Chat:
         Args:
             tokenizer: a fast tokenizer; without a chat template a plain one is used.
             template: further arguments of the chat template (`enable_thinking: false`).
+
+        Raises:
+            SettingError: the template refuses or changes a plain conversation.
         """
         self._tokenizer = tokenizer
         opening, between, asking = _parts(tokenizer, dict(template or {}))
         self._opening = self._encode(opening)
         self._between = self._encode(between)
         self._asking = self._encode(asking)
+        controls = _controls(tokenizer, (*self._opening, *self._between, *self._asking))
+        self._spelled = _spellings(tokenizer, controls)
+        self.end_id = next((token for token in self._between if token in controls), None)
+        """The control token with which the template ends a reply; None where it has none."""
         self._texts = lru_cache(maxsize=65536)(self._encode_text)
 
     def open(self, text: str) -> tuple[int, ...]:
@@ -52,33 +61,74 @@ class Chat:
                 not ended twice.
         """
         between = self._between
-        if last_reply and between and last_reply[-1] == between[0]:
-            between = between[1:]
+        if last_reply and last_reply[-1] == self.end_id:
+            between = between[between.index(last_reply[-1]) + 1 :]
         return (*between, *self._texts(text), *self._asking)
+
+    def say(self, text: str) -> tuple[int, ...]:
+        """The tokens of a text as an agent reads or says it, control tokens never among them."""
+        return self._texts(text)
 
     def _encode(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
     def _encode_text(self, text: str) -> tuple[int, ...]:
-        plain = well_formed(text)
-        ids = self._tokenizer.encode(plain, add_special_tokens=False, split_special_tokens=True)
-        return tuple(ids)
+        encode = self._tokenizer.encode
+        return tuple(
+            token
+            for part in self._apart(well_formed(text))
+            for token in encode(part, add_special_tokens=False, split_special_tokens=True)
+        )
+
+    def _apart(self, text: str) -> Iterator[str]:
+        """The text, cut after the first character of everything that spells a control token."""
+        start = 0
+        while self._spelled and (found := self._spelled.search(text, start)):
+            yield text[start : found.start() + 1]
+            start = found.start() + 1
+        yield text[start:]
+
+
+def _controls(tokenizer: PreTrainedTokenizerBase, used: Sequence[int]) -> set[int]:
+    """Those of the template's tokens that stand outside the vocabulary of ordinary text."""
+    added = tokenizer.added_tokens_decoder
+    return {token for token in used if token in added and not str(added[token]).isspace()}
+
+
+def _spellings(
+    tokenizer: PreTrainedTokenizerBase, controls: Collection[int]
+) -> re.Pattern[str] | None:
+    """Matches the control tokens that the tokenizer does not know to be special.
+
+    Special ones need no such care: a fast tokenizer can be told to split them.
+    """
+    added = tokenizer.added_tokens_decoder
+    words = sorted(str(added[token]) for token in controls if not added[token].special)
+    spelled = [re.escape(word) for word in words if len(word) > 1]
+    return re.compile("|".join(spelled)) if spelled else None
 
 
 def _parts(tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> tuple[str, str, str]:
     """What a conversation opens with, what follows a reply, and what asks for the next one."""
     if tokenizer.chat_template is None:
-        return "User: ", f"{tokenizer.eos_token or ''}\nUser: ", "\nAssistant: "
+        # No space at the end: most tokenizers put it into the first token of the reply.
+        return f"{_start(tokenizer)}User: ", f"{tokenizer.eos_token or ''}\nUser: ", "\nAssistant:"
     messages = [
         {"role": "user", "content": _FIRST},
         {"role": "assistant", "content": _REPLY},
         {"role": "user", "content": _NEXT},
     ]
-    rendered = str(
-        tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True, **settings
+    try:
+        rendered = str(
+            tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True, **settings
+            )
         )
-    )
+    except (TemplateError, TypeError, ValueError) as error:
+        raise SettingError(
+            "the chat template of this tokenizer refuses a conversation of user, assistant, user"
+            f" with agent.speech.template={settings!r}: {error}"
+        ) from error
     try:
         opening, rest = rendered.split(_FIRST)
         _, rest = rest.split(_REPLY)
@@ -89,3 +139,9 @@ def _parts(tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> tupl
             f" assistant, user; it gave {rendered!r}"
         ) from None
     return opening, between, asking
+
+
+def _start(tokenizer: PreTrainedTokenizerBase) -> str:
+    """The start token where the tokenizer itself puts one before a text, else nothing."""
+    first = tokenizer.encode("")[:1]
+    return str(tokenizer.bos_token) if first and first[0] == tokenizer.bos_token_id else ""

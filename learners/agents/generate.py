@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import DynamicCache, LogitsProcessor, LogitsProcessorList, PreTrainedModel
+from transformers.cache_utils import DynamicLayer
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class LogprobRecorder(LogitsProcessor):
     """Records log p(token) of each sampled token: a processor that changes nothing.
 
     It sees the logits of step t, and at step t + 1 the token drawn from them, so only one step's
-    distribution is ever held. Non-finite logits are counted.
+    distribution is ever held.
     """
 
     def __init__(self, temperature: float) -> None:
@@ -52,7 +53,10 @@ class LogprobRecorder(LogitsProcessor):
         return scores
 
     def finish(self, sequences: Tensor) -> Tensor:
-        """Log-probabilities (rows, new tokens) of the finished sequences."""
+        """Log-probabilities (rows, new tokens) of the finished sequences.
+
+        `generate` may run a step that it then takes back; what was recorded of it comes last.
+        """
         self._settle(sequences)
         return torch.stack(self._steps, dim=1)
 
@@ -81,7 +85,7 @@ def generate(
     ids, mask = pad_left(unique, sampling.pad_id, model.device)
     recorder = LogprobRecorder(sampling.temperature)
     arguments: dict[str, Any] = {}
-    if len(unique) < len(prompts) and ids.shape[1] > 1:
+    if len(unique) < len(prompts) and ids.shape[1] > 1 and _can_share(model):
         arguments["past_key_values"] = _prefill(model, ids, mask, rows)
     sequences: Tensor = model.generate(  # type: ignore[operator]
         input_ids=ids[rows],
@@ -112,6 +116,12 @@ def pad_left(
     ids = [[pad_id] * (longest - len(prompt)) + list(prompt) for prompt in prompts]
     mask = [[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts]
     return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
+
+
+def _can_share(model: PreTrainedModel) -> bool:
+    """Whether rows of the model's cache can be picked; those of recurrent layers cannot."""
+    layers = DynamicCache(config=model.config).layers
+    return all(isinstance(layer, DynamicLayer) for layer in layers)
 
 
 def _prefill(model: PreTrainedModel, ids: Tensor, mask: Tensor, rows: Tensor) -> DynamicCache:

@@ -63,7 +63,11 @@ class Speech:
 
 
 class HFPolicy:
-    """One set of weights that speaks for one or more agents."""
+    """One set of weights that speaks for one or more agents.
+
+    The model stays in evaluation mode, in training too: with dropout no importance ratio would be
+    that of two policies, and the first of an update would not be 1.
+    """
 
     def __init__(
         self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, speech: Speech
@@ -79,10 +83,10 @@ class HFPolicy:
         self.tokenizer = tokenizer
         self.speech = speech
         self._chat = Chat(tokenizer, speech.template)
-        self._end_ids = _end_ids(model, tokenizer, speech.silence)
+        self._end_ids = _end_ids(model, tokenizer, speech.silence, self._chat.end_id)
         # A hub model may bring top-k, top-p or penalties; recorded log-probabilities know of none.
         self.model.generation_config = GenerationConfig(
-            eos_token_id=list(self._end_ids), pad_token_id=self.pad_id
+            eos_token_id=list(self._end_ids) or None, pad_token_id=self.pad_id
         )
 
     def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
@@ -109,7 +113,7 @@ class HFPolicy:
         )
         devices = [self.model.device] if self.model.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices):
-            torch.manual_seed(seed)
+            _seed(self.model.device, seed)
             sampled = generate(self.model, prompts, sampling)
         return [
             Reply(self.message(ids[:limit]), new, ids[:limit], logprobs[:limit])
@@ -127,20 +131,26 @@ class HFPolicy:
 
     def write(self, message: str) -> tuple[int, ...]:
         """The reply tokens in which this policy says a message, end token included."""
-        text = message or self.speech.silence
-        ids = self.tokenizer.encode(well_formed(text), add_special_tokens=False)
-        return tuple(ids) if ids[-1] in self._end_ids else (*ids, self._end_ids[0])
+        if message:
+            return (*self._chat.say(message), *self._end_ids[:1])
+        ids = tuple(self.tokenizer.encode(self.speech.silence, add_special_tokens=False))
+        return ids if ids[-1] in self._end_ids else (*ids, *self._end_ids[:1])
 
     def message(self, reply_ids: Sequence[int]) -> str:
-        """What a reply says; empty for silence."""
+        """What a reply says; empty for silence.
+
+        A reply that was stopped within the silence word is silence too: it had no room for more.
+        """
         text = str(self.tokenizer.decode(list(reply_ids), skip_special_tokens=True)).strip()
-        return "" if text.startswith(self.speech.silence) else text
+        stopped = bool(reply_ids) and reply_ids[-1] not in self._end_ids
+        silent = text.startswith(self.speech.silence)
+        return "" if silent or (stopped and self.speech.silence.startswith(text)) else text
 
     @property
     def pad_id(self) -> int:
         """The token that fills rows; attention never sees it."""
         pad = self.tokenizer.pad_token_id
-        return int(pad if pad is not None else self._end_ids[0])
+        return int(pad if pad is not None else next(iter(self._end_ids), 0))
 
     @property
     def device(self) -> torch.device:
@@ -230,9 +240,10 @@ class HFTeam:
 
 
 def pieces(tokenizer: PreTrainedTokenizerBase, text: str) -> list[str]:
-    """A text as the substrings its tokens begin at; they join back to the text.
+    """A text as the substrings its tokens stand for; they join back to the text.
 
     A character of several tokens belongs to the last of them, so a cut before it leaves it out.
+    What a tokenizer drops between two tokens, such as spaces, belongs to the second.
     """
     encoded = tokenizer(
         well_formed(text),
@@ -240,10 +251,11 @@ def pieces(tokenizer: PreTrainedTokenizerBase, text: str) -> list[str]:
         split_special_tokens=True,
         return_offsets_mapping=True,
     )
-    starts = [start for start, _ in encoded["offset_mapping"]]
-    if not starts:
+    spans = encoded["offset_mapping"]
+    if not spans:
         return [text] if text else []
-    borders = [0, *starts[1:], len(text)]
+    ends = [min(end, start) for (_, end), (start, _) in zip(spans, spans[1:], strict=False)]
+    borders = [0, *ends, len(text)]
     return [text[begin:end] for begin, end in zip(borders, borders[1:], strict=False)]
 
 
@@ -251,13 +263,28 @@ def _past(history: Sequence[Reply]) -> list[int]:
     return [token for reply in history for token in (*reply.prompt_ids, *reply.reply_ids)]
 
 
+def _seed(device: torch.device, seed: int) -> None:
+    """Seed the generators that sampling draws from; `torch.manual_seed` would seed every device."""
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        with torch.cuda.device(device):
+            torch.cuda.manual_seed(seed)
+
+
 def _end_ids(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, silence: str
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    silence: str,
+    template_end: int | None,
 ) -> tuple[int, ...]:
-    """The tokens that end a reply; a silence word of one special token ends it too."""
+    """The tokens that end a reply, that of the chat template first; none is fine, if wasteful.
+
+    A base model's own end token may differ from its template's. A silence word of one special token
+    ends a reply too.
+    """
     configured = model.generation_config.eos_token_id if model.generation_config else None
     ends = configured if isinstance(configured, list) else [configured]
-    found = dict.fromkeys([tokenizer.eos_token_id, *ends])
+    found = dict.fromkeys([template_end, tokenizer.eos_token_id, *ends])
     if silence in tokenizer.all_special_tokens:
         found[tokenizer.convert_tokens_to_ids(silence)] = None
     return tuple(int(token) for token in found if token is not None)

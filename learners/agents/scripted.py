@@ -97,7 +97,7 @@ def _oracle(task: Task, request: Request, generator: random.Random) -> str:
 
 def _verbose(task: Task, request: Request, generator: random.Random) -> str:
     if _answers(request):
-        answer = _answer(task, request)
+        answer = _answer(task, request, task.solution)
         return f"{generator.choice(_WORDY_ANSWERS)} {answer}" if answer else ""
     known = _known(task, request) or "nothing at all."
     before, after = generator.choice(_WORDY_FRAMES)
@@ -123,7 +123,7 @@ class Teacher:
     """A speaker of mixed manners: mostly wordy, now and then terse, now and then silent."""
 
     terse: float = 0.2
-    """Share of messages that state the facts, or the answer, and nothing else."""
+    """Share of messages that state the facts, or the working and answer, and nothing else."""
     silent_informed: float = 0.05
     """Share of turns with something useful to say in which it says nothing."""
     silent_uninformed: float = 0.25
@@ -133,7 +133,9 @@ class Teacher:
         """What the teacher says now."""
         terse = generator.random() < self.terse
         if _answers(request):
-            return _answer(task, request) if terse else _verbose(task, request, generator)
+            if terse:
+                return _answer(task, request, task.solution)
+            return _verbose(task, request, generator)
         informed = request.info.get("informed") is not False
         if generator.random() < (self.silent_informed if informed else self.silent_uninformed):
             return ""
@@ -161,8 +163,11 @@ def _answers(request: Request) -> bool:
     return bool(request.info.get("answering", False))
 
 
-def _answer(task: Task, request: Request) -> str:
-    """The reference answer when all that matters was heard or held, else a hopeless guess."""
+def _answer(task: Task, request: Request, working: str = "") -> str:
+    """The reference answer when all that matters was heard or held, else nothing but a mark.
+
+    Before the last round an answerer that lacks something waits.
+    """
     heard = " ".join((*request.texts, request.text))
     flags = task.relevant or (True,) * len(task.statements)
     complete = all(
@@ -170,6 +175,6 @@ def _answer(task: Task, request: Request) -> str:
         for index, statement in enumerate(task.statements)
     )
     if complete:
-        return f"#### {task.answer}"
+        return f"{working} #### {task.answer}".strip()
     last = request.info["round"] + 1 >= request.info["rounds"]
     return "#### ?" if last else ""

@@ -79,9 +79,19 @@ def tasks() -> tuple[Task, ...]:
 def make_env() -> Callable[..., DialogueEnv]:
     """Makes an environment; one character is one token, so lengths can be counted by eye."""
 
-    def make(**settings: Any) -> DialogueEnv:
-        settings.setdefault("tokenize", list)
-        settings.setdefault("tasks", TASKS)
-        return DialogueEnv(Sums(), **settings)
+    def make(kind: type[DialogueEnv] = DialogueEnv, **settings: Any) -> DialogueEnv:
+        return kind(Sums(), **{"tasks": TASKS, "tokenize": list, **settings})
 
     return make
+
+
+@pytest.fixture
+def start(make_env: Callable[..., DialogueEnv]) -> Callable[..., DialogueEnv]:
+    """Starts a task with solver_0, helper_0 and helper_1, and at most three rounds."""
+
+    def begin(*, seed: int = 0, task: str = "fruit", **settings: Any) -> DialogueEnv:
+        env = make_env(**{"team": {"solver": 1, "helper": 2}, "rounds": 3, **settings})
+        env.reset(seed=seed, options={"task": task})
+        return env
+
+    return begin

@@ -47,6 +47,8 @@ def test_fewer_statements_than_holders_leave_some_with_nothing(task):
     short = replace(task, statements=task.statements[:1], relevant=(True,))
     shares = _deal(short)
     assert sorted(shares[helper] for helper in HELPERS) == [(), (), (0,)]
+    lucky = {agent for seed in range(50) for agent, share in _deal(short, seed).items() if share}
+    assert lucky == set(HELPERS)
 
 
 def test_a_task_without_statements_is_dealt_as_nothing():

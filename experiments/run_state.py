@@ -1,0 +1,119 @@
+"""The state of a training run, and how it is saved, restored and left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from envs.errors import SettingError
+from experiments.report import write_report
+from experiments.run_folder import RunFolder
+from experiments.setup import Environments
+from learners import checkpoint
+from learners.agents.base import Policy
+from learners.guard import CollapseGuard
+from learners.rollout import Start
+from learners.update import Learner, Resumable
+
+
+@dataclass(slots=True)
+class Run:
+    """Everything that a step of training touches."""
+
+    cfg: DictConfig
+    """The composed configuration."""
+    environments: Environments
+    """Environments of the training part, one per episode of a step."""
+    evaluation: Environments
+    """Environments of the evaluation part."""
+    starts: Sequence[Start]
+    """Where the episodes of an evaluation begin."""
+    policies: Mapping[str, Policy]
+    """The policy of each agent."""
+    learner: Learner
+    """What the groups of a step are handed to."""
+    guard: CollapseGuard
+    """Notices silence collapse."""
+    folder: RunFolder
+    """Where everything is written."""
+    price: float = 0.0
+    """The price that the environment was made with; 0 for one that has none."""
+    warnings: list[str] = field(default_factory=list)
+    """What the run has warned of, oldest first."""
+    step: int = -1
+    """Learner updates done; -1 before the first evaluation."""
+
+    @property
+    def total(self) -> int:
+        """Learner updates after which the run is done."""
+        return int(self.cfg.train.steps)
+
+
+def save(run: Run) -> None:
+    """Write a checkpoint that `restore` goes on from; a learner without a state has none."""
+    run.folder.sync()
+    if isinstance(run.learner, Resumable):
+        state = {
+            "step": run.step,
+            "learner": run.learner.state_dict(),
+            "guard": run.guard.state_dict(),
+            "warnings": list(run.warnings),
+        }
+        checkpoint.save(run.folder.checkpoints, run.step, state)
+    write_status(run, "running")
+
+
+def restore(run: Run) -> None:
+    """Go on from the newest whole checkpoint.
+
+    Raises:
+        SettingError: the learner has no state to go on from, or the run is past its last step.
+    """
+    if not isinstance(run.learner, Resumable):
+        raise SettingError(
+            f"the run in {str(run.folder.path)!r} cannot be resumed: its learner"
+            f" {type(run.learner).__name__} has no state_dict and load_state_dict; start a new one"
+            " with hydra.run.dir=<folder>"
+        )
+    found = checkpoint.latest(run.folder.checkpoints)
+    if found is None:
+        return
+    state: dict[str, Any] = checkpoint.load(found)
+    if state["step"] > run.total:
+        raise SettingError(
+            f"train.steps must be at least the {state['step']} steps that the run in"
+            f" {str(run.folder.path)!r} has done; got {run.total}"
+        )
+    run.learner.load_state_dict(state["learner"])
+    run.guard.load_state_dict(state["guard"])
+    run.warnings = list(state["warnings"])
+    run.step = state["step"]
+
+
+def write_status(run: Run, state: str) -> None:
+    """Replace `status.json`."""
+    run.folder.write_status(state, run.step, run.warnings)
+
+
+def finish(run: Run) -> None:
+    """Leave the policies, the status and the report."""
+    done = run.step == run.total
+    save_policies(run.policies, run.folder.path / "policy")
+    write_status(run, "finished" if done else "interrupted")
+    print(f"report: {write_report(run.folder.path)}")
+    if not done and isinstance(run.learner, Resumable):
+        print(f"go on with: the same command, resume=true hydra.run.dir={run.folder.path}")
+
+
+def save_policies(policies: Mapping[str, Policy], folder: Path) -> None:
+    """Write the weights so that `agent.model=<folder>` and stock `transformers` load them."""
+    shared = len({id(policy) for policy in policies.values()}) == 1
+    for agent, policy in policies.items():
+        if hasattr(policy, "save"):
+            policy.save(folder if shared else folder / agent)
+            if shared:
+                return
