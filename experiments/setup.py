@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from huggingface_hub.utils import are_progress_bars_disabled, enable_progress_bars
+from huggingface_hub.utils import (  # type: ignore[attr-defined]
+    are_progress_bars_disabled,
+    enable_progress_bars,
+)
 from hydra.errors import InstantiationException
 from hydra.utils import get_object, instantiate
 from omegaconf import DictConfig, OmegaConf

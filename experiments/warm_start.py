@@ -25,9 +25,11 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from envs.dialogue import DialogueEnv
+from envs.errors import SettingError
 from experiments.cli import program
 from experiments.evaluation import evaluation_starts
 from experiments.progress import Progress
+from experiments.setup import check_counts, set_up_process
 from learners.agents.base import Policy
 from learners.agents.hf import HFPolicy, Speech, pieces
 from learners.agents.scripted import SCRIPTS, ScriptedPolicy
@@ -42,10 +44,13 @@ from learners.supervised import Demonstrator, demonstrations, imitation_loss
 def main(cfg: DictConfig) -> float:
     """Make the policy that the configuration describes; returns the team's accuracy."""
     started = time.monotonic()
-    torch.set_num_threads(cfg.threads)
-    folder = Path(cfg.output)
+    check(cfg)
+    set_up_process(cfg.threads)
+    folder = _make_folder(cfg.output)
     teacher = instantiate(cfg.teacher)
-    environments = [instantiate(cfg.env, part="train") for _ in range(cfg.episodes_per_step)]
+    environments = [
+        instantiate(cfg.env, part="train", _convert_="all") for _ in range(cfg.episodes_per_step)
+    ]
     tokenizer = build_tokenizer(_texts(environments, teacher, cfg), cfg.shape.vocabulary)
     model = build_model(tokenizer, instantiate(cfg.shape), cfg.seed)
     policy = HFPolicy(model, tokenizer, _speech(cfg))
@@ -59,6 +64,35 @@ def main(cfg: DictConfig) -> float:
     print(json.dumps(figures, indent=2))
     print(f"policy written to {folder}")
     return float(figures["greedy/accuracy"])
+
+
+def check(cfg: DictConfig) -> None:
+    """Refuse counts that are out of range before anything is built."""
+    least = {
+        "seed": 0,
+        "threads": 1,
+        "steps": 1,
+        "episodes_per_step": 1,
+        "microbatches": 1,
+        "warmup": 1,
+        "log_every": 1,
+        "log_tasks": 1,
+        "evaluation.tasks": 1,
+        "evaluation.batch": 1,
+    }
+    check_counts(cfg, least, optional=("threads",))
+
+
+def _make_folder(output: str) -> Path:
+    """The folder of the policy, made before the work that it is to hold."""
+    folder = Path(output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingError(
+            f"output must be a folder that can be written to; got {output!r} ({error.strerror})"
+        ) from error
+    return folder
 
 
 def _texts(environments: Sequence[DialogueEnv], teacher: Any, cfg: DictConfig) -> Iterator[str]:
@@ -143,7 +177,7 @@ def _schedule(step: int, steps: int, warmup: int) -> float:
 def _environments(policy: HFPolicy, cfg: DictConfig, tasks: int) -> list[DialogueEnv]:
     tokenize = lru_cache(maxsize=65536)(partial(pieces, policy.tokenizer))
     return [
-        instantiate(cfg.env, part="evaluation", tasks=tasks, tokenize=tokenize)
+        instantiate(cfg.env, part="evaluation", tasks=tasks, tokenize=tokenize, _convert_="all")
         for _ in range(min(cfg.evaluation.batch, tasks))
     ]
 
@@ -186,9 +220,10 @@ def _write(
     log: Sequence[Mapping[str, float]],
     figures: Mapping[str, float],
 ) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     policy.save(folder)
-    OmegaConf.save(cfg, folder / "recipe.yaml")
+    # Where it was written is no part of how it was made.
+    recipe = {name: value for name, value in cfg.items() if name != "output"}
+    OmegaConf.save(recipe, folder / "recipe.yaml")
     (folder / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in log))
     (folder / "figures.json").write_text(json.dumps(dict(figures), indent=2) + "\n")
 

@@ -126,8 +126,8 @@ class _Table:
         options = None if start.task is None else {"task": start.task}
         observations, infos = environment.reset(seed=start.seed, options=options)
         self.seats = {agent: _Seat() for agent in environment.agents}
-        for agent, observation in observations.items():
-            self.seats[agent].read(observation, infos[agent])
+        self._outcome: dict[str, Any] = {}
+        self._read(observations, infos)
         self.turns: list[Turn] = []
         self.round = 0
         self.truncated = False
@@ -145,26 +145,34 @@ class _Table:
         ]
 
     def step(self, requests: Sequence[Request], replies: Sequence[Reply]) -> None:
-        actions = dict.fromkeys(self._environment.agents, "")
+        alive = tuple(self._environment.agents)
+        actions = dict.fromkeys(alive, "")
         said_before = {r.agent: int(r.info.get("tokens_said", 0)) for r in requests}
         for request, reply in zip(requests, replies, strict=True):
             actions[request.agent] = reply.message
             self.seats[request.agent].answer(request, reply)
         observations, rewards, _, truncations, infos = self._environment.step(actions)
         for request, reply in zip(requests, replies, strict=True):
-            info = infos[request.agent]
+            info = infos.get(request.agent, {})
             said = int(info.get("tokens_said", 0)) - said_before[request.agent]
             self.turns.append(_turn(self.round, request, reply, info, said))
-        for agent, observation in observations.items():
-            self.seats[agent].read(observation, infos[agent])
-            self.seats[agent].rewards.append(float(rewards[agent]))
-        self.truncated = any(truncations.values())
+        for agent in alive:
+            self.seats[agent].rewards.append(float(rewards.get(agent, 0.0)))
+        self._read(observations, infos)
+        self.truncated |= any(truncations.values())
         self.round += 1
+
+    def _read(self, observations: Mapping[str, Any], infos: Mapping[str, Any]) -> None:
+        for agent, observation in observations.items():
+            self.seats[agent].read(observation, infos.get(agent, {}))
+        for info in infos.values():
+            # Agents may end at different times; what was said of the episode last counts.
+            self._outcome.update(info)
 
     def episode(self) -> Episode:
         infos = {agent: seat.info for agent, seat in self.seats.items()}
-        last = next(iter(infos.values()))
-        returns = [sum(seat.rewards) for seat in self.seats.values()]
+        last = self._outcome
+        returns = [sum(seat.rewards) for seat in self.seats.values()] or [0.0]
         return Episode(
             task=str(last.get("task", self._start.task or self._start.seed)),
             turns=tuple(self.turns),
@@ -210,6 +218,11 @@ def _play_round(
         policy = policies[flat[indices[0]][1].agent]
         seed = int(seeds.integers(2**31))
         answers = policy.reply([flat[i][1] for i in indices], seed=seed, greedy=greedy)
+        if len(answers) != len(indices):
+            raise ValueError(
+                f"{type(policy).__name__}.reply must give one reply per request ({len(indices)});"
+                f" got {len(answers)}"
+            )
         for index, reply in zip(indices, answers, strict=True):
             replies[index] = reply
     by_table: dict[int, list[Reply]] = {place: [] for place in range(len(asked))}

@@ -26,12 +26,10 @@ from learners.agents.hf import HFPolicy
 from learners.credit import credit as credit_named
 from learners.episode import Group
 from learners.logprobs import current_logprobs
+from learners.microbatches import joined, microbatches, over_steps
 from learners.objective import LossInputs, Objective
 from learners.price import Fixed, Price
 from learners.sequences import Batch, TokenSequence, Unit, check_unit, collate, sequences_of
-
-_LIKE_LENGTH = 1.5
-"""Sequences go through one forward pass while the longest is at most so many times the shortest."""
 
 MakeOptimizer = Callable[[Iterable[Tensor]], Optimizer]
 
@@ -124,8 +122,9 @@ class GroupLearner:
             groups: episodes sampled by the present policies.
 
         Returns:
-            Means over the steps taken of what the objective reports, the gradient norm before
-            clipping, and counts of steps taken and skipped. With several policies, means over them.
+            Means over the steps taken of what the objective reports (of ratios also the extremes)
+            and of the gradient norm before clipping; counts of sequences and of steps taken and
+            skipped. Several policies count as one. Without sequences, the counts of steps alone.
         """
         rows: list[dict[str, float]] = []
         for trainer in self._trainers:
@@ -134,7 +133,7 @@ class GroupLearner:
             ]
             rows += [self._step(trainer, part) for part in self.split(sequences)]
         self._updates += 1
-        return _mean_rows(rows)
+        return over_steps(rows)
 
     def state_dict(self) -> dict[str, Any]:
         """Weights, optimiser states and the number of updates."""
@@ -171,20 +170,18 @@ class GroupLearner:
         """One optimiser step; one whose loss or gradient is not finite is skipped and counted."""
         trainer.optimizer.zero_grad(set_to_none=True)
         divisor = self._divisor(sequences)
-        rows, weights = [], []
-        for part in _microbatches(sequences, self._microbatch_tokens):
+        parts = []
+        for part in microbatches(sequences, self._microbatch_tokens):
             batch = collate(part, trainer.policy.pad_id).to(trainer.policy.device)
-            outputs = self._objective(trainer.inputs(batch, divisor))
-            outputs.loss.backward()  # type: ignore[no-untyped-call]
-            rows.append(outputs.metrics)
-            weights.append(len(part))
-        metrics = _combine(rows, weights)
+            inputs = trainer.inputs(batch, divisor)
+            self._objective(inputs).loss.backward()  # type: ignore[no-untyped-call]
+            parts.append(inputs)
+        metrics = self._objective(joined(parts)).metrics
         norm = float(torch.nn.utils.clip_grad_norm_(trainer.parameters, self._max_grad_norm))
-        finite = math.isfinite(norm) and math.isfinite(metrics["loss"])
-        if finite:
-            trainer.optimizer.step()
-            metrics["grad_norm"] = norm
-        return {**metrics, "steps": float(finite), "skipped_steps": float(not finite)}
+        if not (math.isfinite(norm) and math.isfinite(metrics["loss"])):
+            return {"skipped_steps": 1.0}
+        trainer.optimizer.step()
+        return {**metrics, "grad_norm": norm, "steps": 1.0}
 
     def _divisor(self, sequences: Sequence[TokenSequence]) -> float:
         if self._objective.average == "sequence":
@@ -251,43 +248,3 @@ def _by_policy(policies: Mapping[str, HFPolicy]) -> list[tuple[HFPolicy, tuple[s
             )
         found.setdefault(id(policy), (policy, []))[1].append(agent)
     return [(policy, tuple(agents)) for policy, agents in found.values()]
-
-
-def _microbatches(
-    sequences: Sequence[TokenSequence], most_tokens: int
-) -> list[list[TokenSequence]]:
-    """Sequences of like length together, so that little of a forward pass is padding."""
-    parts: list[list[TokenSequence]] = []
-    for sequence in sorted(sequences, key=lambda one: len(one.token_ids)):
-        length = len(sequence.token_ids)
-        fits = parts and length * (len(parts[-1]) + 1) <= most_tokens
-        if fits and length <= _LIKE_LENGTH * len(parts[-1][0].token_ids):
-            parts[-1].append(sequence)
-        else:
-            parts.append([sequence])
-    return parts
-
-
-def _combine(rows: Sequence[Mapping[str, float]], weights: Sequence[int]) -> dict[str, float]:
-    """Metrics of the parts of one minibatch; losses add up, extremes stay, the rest is a mean."""
-    metrics: dict[str, float] = {}
-    for name in dict.fromkeys(name for row in rows for name in row):
-        found = [(row[name], w) for row, w in zip(rows, weights, strict=True) if name in row]
-        values = [value for value, _ in found]
-        if name in ("loss", "sequences"):
-            metrics[name] = sum(values)
-        elif name.endswith(("_min", "_max")):
-            metrics[name] = min(values) if name.endswith("_min") else max(values)
-        else:
-            metrics[name] = sum(v * w for v, w in found) / sum(w for _, w in found)
-    return metrics
-
-
-def _mean_rows(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """One row for all optimiser steps: counts are summed, the rest are means of what there is."""
-    summed = ("steps", "skipped_steps", "sequences")
-    metrics = {}
-    for name in dict.fromkeys(name for row in rows for name in row):
-        values = [row[name] for row in rows if name in row]
-        metrics[name] = sum(values) if name in summed else sum(values) / len(values)
-    return metrics

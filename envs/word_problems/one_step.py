@@ -1,8 +1,8 @@
 """Level 1: two short sentences, one number each, about one person and one item.
 
 The sentence shapes are few and regular, so that a very small model can learn them. Distractors have
-the same shapes and differ from the question in the person or in the item, so that only a reader who
-compares both can tell.
+the same shapes and are about another person with another item, so a reader who compares either with
+the question can tell; from level 2 on a distractor may differ in one of them alone.
 """
 
 from __future__ import annotations
@@ -52,11 +52,8 @@ def _boxes(random: Random, person: str, item: str) -> Problem:
 
 
 def _decoy(random: Random, person: str, item: str, shapes: tuple[_Shape, ...]) -> tuple[str, str]:
-    """A sentence about another person with this item, or about this person with another item."""
-    if random.random() < 0.5:
-        person = another(random, PEOPLE, person)
-    else:
-        item = another(random, ITEMS, item)
+    """A sentence about another person with another item."""
+    person, item = another(random, PEOPLE, person), another(random, ITEMS, item)
     return random.choice(shapes)(random, person, item), f"{person} {item}"
 
 

@@ -8,6 +8,7 @@ is recorded and trained like any other.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -16,13 +17,7 @@ from typing import Any, Literal
 
 import torch
 from pettingzoo import ParallelEnv
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    GenerationConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from envs.errors import SettingError, UnknownNameError
 from envs.task import Style
@@ -30,6 +25,7 @@ from envs.tokens import well_formed
 from learners.agents.base import Reply, Request
 from learners.agents.chat import Chat
 from learners.agents.generate import Sampling, generate
+from learners.agents.load import agent_folders, load_model, load_tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +47,12 @@ class Speech:
         """Check ranges."""
         if not self.silence.strip():
             raise SettingError(f"agent.silence must be a word; got {self.silence!r}")
-        if isinstance(self.max_reply_tokens, bool) or self.max_reply_tokens < 1:
+        most = self.max_reply_tokens
+        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
             raise SettingError(
-                f"agent.max_reply_tokens must be at least 1; got {self.max_reply_tokens!r}"
+                f"agent.max_reply_tokens must be a whole number of at least 1; got {most!r}"
             )
-        if not self.temperature > 0:
+        if not 0 < self.temperature < math.inf:
             raise SettingError(
                 f"agent.temperature must be above 0 (evaluation is greedy by itself);"
                 f" got {self.temperature!r}"
@@ -196,13 +193,7 @@ class HFTeam:
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """The model's tokenizer."""
-        tokenizer: PreTrainedTokenizerBase = _load(AutoTokenizer.from_pretrained, self._main_folder)
-        if not tokenizer.is_fast:
-            raise SettingError(
-                f"agent.model={self.model!r} has a slow tokenizer, which cannot say where its"
-                " tokens begin in a text; use a model with a fast one"
-            )
-        return tokenizer
+        return load_tokenizer(next(iter(agent_folders(self.model).values()), self.model))
 
     @cached_property
     def tokenize(self) -> Callable[[str], Sequence[str]]:
@@ -210,33 +201,31 @@ class HFTeam:
         return lru_cache(maxsize=65536)(lambda text: pieces(self.tokenizer, text))
 
     def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, HFPolicy]:
-        """The policy of each agent; with shared weights they are one object."""
-        agents = environment.possible_agents
-        if self.sharing == "shared":
-            return dict.fromkeys(agents, self._policy(self._load_model(self._main_folder)))
-        folders = {agent: Path(self.model) / agent for agent in agents}
-        if all(folder.is_dir() for folder in folders.values()):
-            return {agent: self._policy(self._load_model(str(folders[agent]))) for agent in agents}
-        base = self._load_model(self._main_folder)
-        return {agent: self._policy(copy.deepcopy(base)) for agent in agents}
+        """The policy of each agent; with shared weights they are one object.
 
-    @property
-    def _main_folder(self) -> str:
-        """The model itself, or the first of the folders that separate policies were saved to."""
-        folder = Path(self.model).expanduser()
-        if folder.is_dir() and not (folder / "config.json").is_file():
-            parts = sorted(path.parent for path in folder.glob("*/config.json"))
-            return str(parts[0]) if parts else str(folder)
-        return self.model
+        Raises:
+            SettingError: the model cannot be loaded, or was saved for other agents than these.
+        """
+        agents = environment.possible_agents
+        saved = agent_folders(self.model)
+        if saved and (self.sharing == "shared" or not saved.keys() >= set(agents)):
+            raise SettingError(
+                f"agent.model={self.model!r} holds separate policies of {', '.join(saved)}; use it"
+                f" with agent.sharing=separate and these agents, or name one of its folders; got"
+                f" agent.sharing={self.sharing} and {', '.join(agents)}"
+            )
+        if saved:
+            return {agent: self._policy(self._load(saved[agent])) for agent in agents}
+        model = self._load(self.model)
+        if self.sharing == "shared":
+            return dict.fromkeys(agents, self._policy(model))
+        return {agent: self._policy(copy.deepcopy(model)) for agent in agents}
 
     def _policy(self, model: PreTrainedModel) -> HFPolicy:
         return HFPolicy(model, self.tokenizer, self.speech)
 
-    def _load_model(self, name: str) -> PreTrainedModel:
-        model: PreTrainedModel = _load(AutoModelForCausalLM.from_pretrained, name, dtype=self.dtype)
-        automatic = "cuda" if torch.cuda.is_available() else "cpu"
-        model.to(automatic if self.device == "auto" else self.device)  # type: ignore[arg-type]
-        return model
+    def _load(self, name: str) -> PreTrainedModel:
+        return load_model(name, self.dtype, self.device)
 
 
 def pieces(tokenizer: PreTrainedTokenizerBase, text: str) -> list[str]:
@@ -288,22 +277,3 @@ def _end_ids(
     if silence in tokenizer.all_special_tokens:
         found[tokenizer.convert_tokens_to_ids(silence)] = None
     return tuple(int(token) for token in found if token is not None)
-
-
-def _load(loader: Callable[..., Any], name: str, **settings: Any) -> Any:
-    path = Path(name).expanduser()
-    looks_local = name.startswith((".", "/", "~")) or path.exists()
-    if looks_local and not (path / "config.json").is_file():
-        found = "does not exist" if not path.exists() else "holds no config.json"
-        raise SettingError(
-            f"agent.model must be the name of a causal language model or a folder written by"
-            f" save_pretrained; {name!r} {found}"
-        )
-    try:
-        return loader(str(path) if looks_local else name, **settings)
-    except (OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise SettingError(
-            f"agent.model={name!r} could not be loaded: {reason} Give a folder written by"
-            " save_pretrained, or the name of a model that can be downloaded from here"
-        ) from error

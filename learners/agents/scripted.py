@@ -1,7 +1,7 @@
 """Agents that follow a script: baselines, tests, and the speakers a warm start learns from.
 
 They read the task behind the episode, which language policies never see. `oracle` says what matters
-and nothing else; `verbose` says all it knows in many words; `random` says random words, some of
+once and nothing else; `verbose` says all it knows in many words; `random` says random words, some of
 them answers; `silent` says nothing. A scripted answerer is right exactly when everything that
 matters was said to it or is its own. `Teacher` mixes these manners; a warm start imitates it.
 """
@@ -91,6 +91,8 @@ class ScriptedTeam:
 def _oracle(task: Task, request: Request, generator: random.Random) -> str:
     if _answers(request):
         return _answer(task, request)
+    if any(reply.message for reply in request.history):
+        return ""
     flags = task.relevant or (True,) * len(task.statements)
     return " ".join(task.statements[index] for index in _share(request) if flags[index])
 

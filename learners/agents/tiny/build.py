@@ -94,5 +94,6 @@ def build_model(tokenizer: PreTrainedTokenizerFast, shape: Shape, seed: int) -> 
         initializer_range=0.05,
     )
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        # Of the CPU alone; torch.manual_seed would seed every GPU of the process as well.
+        torch.default_generator.manual_seed(seed)
         return LlamaForCausalLM(config)

@@ -75,7 +75,7 @@ def test_a_known_task_stays_what_it_is() -> None:
     (task,) = generate(0, 1, "train", 1, 1)
     assert task.key == "train-0/0"
     assert task.text == (
-        "Dan loses 7 ropes. Ida loses 3 ropes. Ida has 7 ropes. How many ropes does Ida have now?"
+        "Ida loses 3 ropes. Joy has 7 rings. Ida has 7 ropes. How many ropes does Ida have now?"
     )
     assert task.answer == "4"
 
@@ -108,10 +108,10 @@ def test_distractors_stand_anywhere_and_chains_keep_their_order() -> None:
 
 
 def test_a_space_that_is_used_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_step, "PEOPLE", ("Ann", "Ben"))
+    monkeypatch.setattr(one_step, "PEOPLE", ("Ann", "Ben", "Cal"))
     monkeypatch.setattr(one_step, "ITEMS", ("pens", "cups"))
     monkeypatch.setattr(generator, "_PATIENCE", 200)
-    # 2 people, 2 items: 4 * (64 * 3 + 36 * 3 + 64) = 1456 problems, about 364 of them here.
+    # 3 people, 2 items: 6 * (64 * 3 + 36 * 3 + 64) = 2184 problems, about 546 of them here.
     with pytest.raises(SettingError, match=r"count must be at most .* level 1; got 1000"):
         generate(0, 1000, "evaluation", 1)
     assert len(generate(0, 300, "evaluation", 1)) == 300

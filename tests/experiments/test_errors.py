@@ -1,0 +1,224 @@
+"""What a user did wrong is said in one message that names the key and what to do; nothing is lost.
+
+Resuming with another configuration, a full disk and signals are in `test_resume.py`, wrong
+overrides in general in `test_cli.py`.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+# A refusal of Hydra's own (a wrong command line) exits with 2, one of ours with 1.
+COMMAND_LINE = [
+    (["env=gsm8"], ["unknown option 'gsm8' of group 'env'. Did you mean 'gsm8k'?"]),
+    (["agent=tinny"], ["unknown option 'tinny' of group 'agent'. Did you mean 'tiny'?"]),
+    (["learner=gpso"], ["unknown option 'gpso' of group 'learner'. Did you mean 'gspo'?"]),
+    (["optimizer=adam"], ["unknown option 'adam' of group 'optimizer'. Did you mean 'adamw'?"]),
+    (["logger=tensorbord"], ["Did you mean 'tensorboard'?"]),
+    (["train.step=3"], ["unknown config key 'train.step'. Did you mean 'train.steps'?"]),
+    (["env.reward.prise=1"], ["unknown config key", "Did you mean 'env.reward.price'?"]),
+    (["evaluation.task=1"], ["unknown config key", "Did you mean 'evaluation.tasks'?"]),
+]
+
+COUNTS = [
+    ("seed", "-1", "a whole number of at least 0; got -1"),
+    ("seed", "abc", "a whole number of at least 0; got 'abc'"),
+    ("threads", "0", "null or a whole number of at least 1; got 0"),
+    ("threads", "two", "null or a whole number of at least 1; got 'two'"),
+    ("train.steps", "-1", "a whole number of at least 0; got -1"),
+    ("train.steps", "many", "a whole number of at least 0; got 'many'"),
+    ("train.steps", "1.5", "a whole number of at least 0; got 1.5"),
+    ("train.steps", "null", "a whole number of at least 0; got None"),
+    ("train.steps", "true", "a whole number of at least 0; got True"),
+    ("train.tasks_per_step", "0", "a whole number of at least 1; got 0"),
+    ("train.group_size", "0", "a whole number of at least 1; got 0"),
+    ("train.group_size", "two", "a whole number of at least 1; got 'two'"),
+    ("train.group_size", "1", "at least 2, because an advantage compares episodes of one task"),
+    ("train.checkpoint_every", "0", "a whole number of at least 1; got 0"),
+    ("train.evaluate_every", "0", "null or a whole number of at least 1; got 0"),
+    ("evaluation.tasks", "0", "null or a whole number of at least 1; got 0"),
+    ("evaluation.batch", "0", "a whole number of at least 1; got 0"),
+    ("evaluation.transcripts", "-1", "a whole number of at least 0; got -1"),
+    ("env.tasks", "0", "null or a whole number of at least 1; got 0"),
+    ("env.rounds", "0", "a whole number of at least 1; got 0"),
+    ("env.rounds", "two", "a whole number of at least 1; got 'two'"),
+]
+
+VALUES = [
+    (["env.name=gsm8"], ["unknown environment 'gsm8'. Did you mean 'gsm8k'?"]),
+    (["env.information=splt"], ["env.information 'splt'. Did you mean 'split'?"]),
+    (["env.topology=strr"], ["'strr'. Did you mean 'star'?"]),
+    (["env.answer=solvr"], ["'solvr'"]),
+    (["env.source=/nowhere/gsm8k"], ["env.source: /nowhere/gsm8k: no such file or folder"]),
+    (["env.generator.level=9"], ["level", "9"]),
+    (["+env.generator.levels=1"], ["'levels'", "Did you mean 'level'?"]),
+    (["+env.round=1"], ["'round'", "Did you mean 'rounds'?"]),
+    (["env.budget.message=0"], ["budget.message", "at least 1 token; got 0"]),
+    (["env.budget.agent=0"], ["budget.agent", "at least 1 token; got 0"]),
+    (["env.budget.round=0"], ["budget.round", "at least 1 token; got 0"]),
+    (["env.budget.episode=0"], ["budget.episode", "at least 1 token; got 0"]),
+    (["env.budget.message=few"], ["budget.message", "got 'few'"]),
+    (["env.reward.price=-1"], ["reward.price", "at least 0; got -1"]),
+    (["env.reward.price=dear"], ["reward.price", "got 'dear'"]),
+    (["env.reward.normalizer=0"], ["reward.normalizer", "above 0; got 0"]),
+    (["env.reward.charge=all"], ["reward.charge", "own, team; got 'all'"]),
+    (["env._target_=no_such.Env"], ["no_such", "config key 'env'"]),
+    (["train.tasks_per_step=21"], ["train.tasks_per_step=21", "20 tasks", "raise env.tasks"]),
+    (["agent=hf", "agent.model=???"], ["agent.model has no value; pass agent.model=<value>"]),
+    (["agent.model=/nowhere"], ["agent.model", "'/nowhere' does not exist"]),
+    (["agent.sharing=shard"], ["agent.sharing 'shard'. Did you mean 'shared'?"]),
+    (["agent.speech.max_reply_tokens=0"], ["max_reply_tokens", "at least 1; got 0"]),
+    (["agent.speech.temperature=0"], ["temperature", "above 0", "got 0"]),
+    (["agent=scripted"], ["agent=scripted", "no weights to train; choose agent=tiny or agent=hf"]),
+    (["learner.credit=onw"], ["credit 'onw'. Did you mean 'own'?"]),
+    (["learner.minibatches=0"], ["learner.minibatches", "at least 1; got 0"]),
+    (["learner.max_grad_norm=0"], ["learner.max_grad_norm", "above 0; got 0"]),
+    (["learner.objective.ratio=sequenc"], ["ratio", "'sequenc'"]),
+    (["learner.objective.clip_low=-1"], ["clip_low", "-1"]),
+    (["learner.advantages.scale=sdt"], ["scale", "'sdt'"]),
+    (["+learner.minibatch=1"], ["'learner.minibatch'. Did you mean 'learner.minibatches'?"]),
+    (["optimizer.lr=-1"], ["learning rate", "-1", "config key 'optimizer'"]),
+    (["+optimizer.beta=1"], ["'optimizer.beta'. Did you mean 'optimizer.betas'?"]),
+    (["guard.window=0"], ["guard.window", "at least 1; got 0"]),
+    (["guard.silence=2"], ["guard.silence", "at most 1; got 2"]),
+    (["resume=true"], ["resume=true needs the folder", "pass hydra.run.dir=<folder>"]),
+]
+
+
+@pytest.fixture
+def refused(run, small, tmp_path, monkeypatch):
+    """Run a program that must refuse; gives the message after checking that nothing was begun."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(name, arguments, code=1):
+        dated = "resume=true" in arguments
+        folder = [] if dated else [f"hydra.run.dir={tmp_path}/run"]
+        outcome = run(name, *(small if name == "train" else []), *arguments, *folder)
+        assert outcome.code == code, outcome.out
+        assert outcome.message.startswith("error: ")
+        assert outcome.message.count("\n") == 1 or "another configuration" in outcome.message
+        assert not (tmp_path / "run" / "metrics.jsonl").exists()
+        return outcome.message
+
+    return call
+
+
+@pytest.mark.parametrize(("arguments", "words"), COMMAND_LINE)
+def test_an_unknown_choice_or_key_is_named_with_the_nearest(refused, arguments, words):
+    message = refused("train", arguments, code=2)
+    assert all(word in message for word in words), message
+
+
+@pytest.mark.parametrize(("key", "value", "words"), COUNTS)
+def test_a_number_out_of_range_or_of_another_type_is_named_with_its_range(
+    refused, key, value, words
+):
+    message = refused("train", [f"{key}={value}"])
+    assert f"{key} must be {words}" in message
+
+
+@pytest.mark.parametrize(("arguments", "words"), VALUES)
+def test_a_value_that_cannot_be_is_named_with_what_could(refused, arguments, words):
+    message = refused("train", arguments)
+    assert all(word in message for word in words), message
+
+
+GOOD = json.dumps({"question": "Ann has 3 apples. How many?", "answer": "#### 3"})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ["expected at least one row; the source is empty"]),
+        ("\n\n", ["expected at least one row; the source is empty"]),
+        (f"{GOOD}\nnot json\n", ["test.jsonl:2: expected one JSON object a line"]),
+        (f"{GOOD}\n[1]\n", ["test.jsonl:2: expected a JSON object; got list"]),
+        (f'{GOOD}\n{{"question": "?"}}\n', ["test.jsonl:2: expected the field 'answer'"]),
+        (
+            f'{GOOD}\n\n{{"qestion": "?", "answer": "#### 1"}}\n',
+            ["test.jsonl:3: expected the field 'question'", "Did you mean 'qestion'?"],
+        ),
+        (f'{GOOD}\n{{"question": "?", "answer": "1"}}\n', ["test.jsonl:2", "#### number"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["train", "evaluate"])
+def test_a_data_file_that_cannot_be_read_is_named_with_the_line(
+    refused, tmp_path, name, text, words
+):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "train.jsonl").write_text(f"{GOOD}\n" * 20)
+    (data / "test.jsonl").write_text(text)
+    agent = ["agent=scripted"] if name == "evaluate" else []
+    message = refused(name, [f"env.source={data}", "env.tasks=null", *agent])
+    assert message.startswith(f"error: env.source: {data}")
+    assert all(word in message for word in words), message
+
+
+def test_a_folder_without_the_part_is_named_with_what_it_holds(refused, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "train.jsonl").write_text(GOOD)
+    message = refused("evaluate", [f"env.source={data}", "agent=scripted"])
+    assert "expected test.jsonl or test.jsonl.gz" in message and "train.jsonl" in message
+
+
+def test_one_file_for_both_parts_is_refused(refused, tmp_path):
+    (tmp_path / "data.jsonl").write_text(f"{GOOD}\n" * 20)
+    message = refused("train", [f"env.source={tmp_path}/data.jsonl"])
+    assert "evaluation tasks are training tasks too; env.source should be a folder" in message
+
+
+def test_a_folder_without_a_model_is_named(refused, tmp_path):
+    (tmp_path / "empty").mkdir()
+    message = refused("train", [f"agent.model={tmp_path}/empty"])
+    assert "agent.model" in message and "holds no config.json" in message
+
+
+@pytest.mark.parametrize("name", ["train", "evaluate", "warm_start"])
+def test_a_run_folder_that_cannot_be_made_names_the_key_to_change(run, tmp_path, name):
+    (tmp_path / "taken").touch()
+    outcome = run(name, f"hydra.run.dir={tmp_path}/taken/run")
+    assert outcome.code == 1
+    assert "hydra.run.dir=<folder>" in outcome.message and "taken" in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["evaluation.batch=0"], ["evaluation.batch", "at least 1; got 0"]),
+        (["evaluation.tasks=-1"], ["evaluation.tasks", "null or", "got -1"]),
+        (["evaluation.part=test"], ["evaluation.part 'test'", "Known: evaluation, train"]),
+        (["evaluation.greedy=maybe"], ["evaluation.greedy", "true or false; got 'maybe'"]),
+        (["agent=scripted", "agent.script=oracel"], ["'oracel'. Did you mean 'oracle'?"]),
+        (["env.source=/nowhere"], ["env.source: /nowhere: no such file or folder"]),
+        (["env.budget.message=0"], ["budget.message", "got 0"]),
+        (["seed=-1"], ["seed must be a whole number of at least 0; got -1"]),
+    ],
+)
+def test_an_evaluation_refuses_what_it_cannot_do(refused, arguments, words):
+    agent = [] if "agent=scripted" in arguments else ["agent=scripted"]
+    message = refused("evaluate", [*agent, *arguments])
+    assert all(word in message for word in words), message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["steps=0"], ["steps must be a whole number of at least 1; got 0"]),
+        (["microbatches=0"], ["microbatches must be a whole number of at least 1; got 0"]),
+        (["evaluation.tasks=null"], ["evaluation.tasks must be a whole number"]),
+        (["step=3"], ["unknown config key 'step'. Did you mean 'steps'?"]),
+    ],
+)
+def test_a_warm_start_refuses_what_it_cannot_do(refused, arguments, words):
+    message = refused("warm_start", arguments, code=2 if arguments == ["step=3"] else 1)
+    assert all(word in message for word in words), message
+
+
+def test_a_policy_folder_that_cannot_be_made_is_refused_before_the_work(refused, tmp_path):
+    (tmp_path / "taken").touch()
+    message = refused("warm_start", [f"output={tmp_path}/taken/policy"])
+    assert "output must be a folder that can be written to" in message

@@ -1,0 +1,332 @@
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import pytest
+import torch
+from hydra import compose, initialize_config_dir
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import OmegaConf, open_dict
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from experiments.cli import CONF
+from experiments.setup import draw_starts
+from experiments.train import main
+from learners import checkpoint
+from learners.metrics import GLOSSARY
+from learners.objective import LENGTH_BUCKETS
+
+LEARNER = {
+    "loss",
+    "sequences",
+    "ratio_mean",
+    "ratio_min",
+    "ratio_max",
+    "approx_kl",
+    "clip_fraction",
+    "grad_norm",
+    "steps",
+    "skipped_steps",
+}
+BUCKETS = {f"clip_fraction/{a}-{b}" if b else f"clip_fraction/{a}+" for a, b in LENGTH_BUCKETS}
+
+
+def names(row, prefix):
+    return {name.removeprefix(prefix) for name in row if name.startswith(prefix)}
+
+
+def test_a_run_folder_holds_everything_that_is_promised(trained):
+    folder, outcome = trained
+    assert {path.name for path in folder.iterdir()} >= {
+        "config.yaml",
+        "metrics.jsonl",
+        "evaluations.jsonl",
+        "transcripts.jsonl",
+        "status.json",
+        "report.html",
+        "checkpoints",
+        "policy",
+    }
+    assert outcome.out.splitlines()[-1] == f"report: {folder / 'report.html'}"
+    assert json.loads((folder / "status.json").read_text()) == {
+        "state": "finished",
+        "step": 4,
+        "warnings": [],
+    }
+
+
+def test_the_saved_configuration_is_the_composed_one_with_every_reference_resolved(trained, small):
+    folder, _ = trained
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        composed = OmegaConf.to_container(compose("train", overrides=small), resolve=True)
+    saved = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"), resolve=False)
+    assert saved == composed
+    assert saved["optimizer"]["lr"] == saved["agent"]["learning_rate"]
+
+
+def test_metrics_are_one_flat_object_per_step_under_the_documented_names(trained, rows):
+    metrics = rows(trained[0] / "metrics.jsonl")
+    assert [row["step"] for row in metrics] == [0, 1, 2, 3, 4]
+    for row in metrics:
+        assert all(isinstance(value, int | float) for value in row.values())
+        assert all(math.isfinite(value) for value in row.values())
+        trains, evaluates = row["step"] > 0, row["step"] in (0, 2, 4)
+        assert names(row, "eval/") == (set(GLOSSARY) if evaluates else set())
+        assert names(row, "train/") == ({*GLOSSARY, "price"} if trains else set())
+        assert names(row, "learner/") - BUCKETS == (LEARNER if trains else set())
+        assert names(row, "time/") == (
+            {"step"}
+            | ({"rollout", "update"} if trains else set())
+            | ({"evaluation"} if evaluates else set())
+        )
+        assert sum(
+            len(names(row, f"{group}/")) for group in ("eval", "train", "learner", "time")
+        ) == (len(row) - 1)
+
+
+def test_evaluations_hold_the_means_of_the_metrics_with_intervals_around_them(trained, rows):
+    metrics = {row["step"]: row for row in rows(trained[0] / "metrics.jsonl")}
+    evaluations = rows(trained[0] / "evaluations.jsonl")
+    assert [row["step"] for row in evaluations] == [0, 2, 4]
+    for row in evaluations:
+        assert row["episodes"] == 4
+        for name, interval in row["intervals"].items():
+            assert interval["mean"] == metrics[row["step"]][f"eval/{name}"]
+            assert interval["low"] <= interval["mean"] <= interval["high"]
+
+
+def test_transcripts_show_the_same_tasks_at_every_evaluation(trained, rows):
+    transcripts = rows(trained[0] / "transcripts.jsonl")
+    assert [row["step"] for row in transcripts] == [0, 0, 2, 2, 4, 4]
+    assert len({row["task"] for row in transcripts}) == 2
+    for row in transcripts:
+        assert row["question"] and row["statements"] and row["reference"]
+        # Three helpers in the first round, the solver in the second.
+        assert [turn["agent"] for turn in row["messages"]] == [
+            "helper_0",
+            "helper_1",
+            "helper_2",
+            "solver_0",
+        ]
+        assert row["tokens_said"] == sum(turn["tokens"] for turn in row["messages"])
+    assert any(turn["text"] for row in transcripts for turn in row["messages"])
+
+
+def test_the_policy_loads_with_stock_transformers_and_holds_the_weights_of_the_last_checkpoint(
+    trained,
+):
+    folder, _ = trained
+    model = AutoModelForCausalLM.from_pretrained(folder / "policy")
+    assert AutoTokenizer.from_pretrained(folder / "policy").eos_token == "<end>"
+    last = checkpoint.latest(folder / "checkpoints")
+    assert last.name == "step_00000004"
+    saved = checkpoint.load(last)["learner"]["trainers"][0]["model"]
+    assert saved.keys() == model.state_dict().keys()
+    assert all(torch.equal(saved[name], value) for name, value in model.state_dict().items())
+
+
+def test_training_moves_the_weights_and_leaves_the_folder_they_came_from(trained, policy_folder):
+    before = AutoModelForCausalLM.from_pretrained(policy_folder).state_dict()
+    after = AutoModelForCausalLM.from_pretrained(trained[0] / "policy").state_dict()
+    assert any(not torch.equal(before[name], after[name]) for name in before)
+
+
+def test_the_two_newest_checkpoints_are_kept(trained):
+    kept = sorted(path.name for path in (trained[0] / "checkpoints").iterdir())
+    assert kept == ["step_00000002", "step_00000004"]
+
+
+def test_tensorboard_shows_the_metrics_of_every_step(trained, rows):
+    events = EventAccumulator(str(trained[0]))
+    events.Reload()
+    metrics = rows(trained[0] / "metrics.jsonl")
+    for name in ("eval/accuracy", "train/tokens_said", "learner/loss", "time/step"):
+        expected = [(row["step"], row[name]) for row in metrics if name in row]
+        found = [(event.step, event.value) for event in events.Scalars(name)]
+        assert [step for step, _ in found] == [step for step, _ in expected]
+        assert [value for _, value in found] == pytest.approx(
+            [value for _, value in expected], rel=1e-6
+        )
+
+
+def test_the_report_is_one_file_that_refers_to_no_other(trained):
+    page = (trained[0] / "report.html").read_text()
+    assert "data:image/png;base64," in page
+    assert not re.search(r"""(src|href)=["'](?!data:|#)""", page)
+
+
+def test_output_that_is_no_terminal_gets_plain_lines_and_nothing_on_the_error_stream(
+    processes, small, tmp_path
+):
+    outcome = processes.run("train", *small, "train.steps=1", f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code == 0
+    first, last, report = outcome.out.splitlines()
+    assert first.startswith("step 0/1  accuracy ") and last.startswith("step 1/1  accuracy ")
+    assert report.startswith("report: ")
+    assert "\x1b" not in outcome.out
+    assert outcome.err == ""
+
+
+def test_equal_seeds_give_equal_runs_and_another_seed_another_one(
+    processes, trained, small, tmp_path, timeless
+):
+    again, other = tmp_path / "again", tmp_path / "other"
+    assert processes.run("train", *small, f"hydra.run.dir={again}").code == 0
+    assert processes.run("train", *small, "seed=1", f"hydra.run.dir={other}").code == 0
+    for name in ("metrics.jsonl", "evaluations.jsonl", "transcripts.jsonl"):
+        assert timeless(again / name) == timeless(trained[0] / name)
+    assert (again / "policy" / "model.safetensors").read_bytes() == (
+        trained[0] / "policy" / "model.safetensors"
+    ).read_bytes()
+    differing = timeless(other / "metrics.jsonl")
+    # The evaluation before training plays the same tasks greedily with the same weights.
+    assert differing[0] == timeless(trained[0] / "metrics.jsonl")[0]
+    assert differing[1] != timeless(trained[0] / "metrics.jsonl")[1]
+
+
+def test_the_program_returns_the_reward_of_the_last_evaluation(small, tmp_path, rows):
+    overrides = [*small, "train.steps=1", "logger=none"]
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        cfg = compose("train", overrides=overrides, return_hydra_config=True)
+    with open_dict(cfg):
+        cfg.hydra.runtime.output_dir = str(tmp_path)
+        HydraConfig.instance().set_config(cfg)
+        del cfg["hydra"]
+    result = main(cfg)
+    assert isinstance(result, float)
+    assert result == rows(tmp_path / "metrics.jsonl")[-1]["eval/reward"]
+    assert not list(tmp_path.glob("events.*"))
+
+
+def test_without_steps_there_is_one_evaluation_and_the_policy_as_it_was(
+    run, small, policy_folder, tmp_path, rows
+):
+    outcome = run("train", *small, "train.steps=0", f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code == 0
+    assert [row["step"] for row in rows(tmp_path / "run" / "metrics.jsonl")] == [0]
+    weights = AutoModelForCausalLM.from_pretrained(tmp_path / "run" / "policy").state_dict()
+    before = AutoModelForCausalLM.from_pretrained(policy_folder).state_dict()
+    assert all(torch.equal(before[name], weights[name]) for name in before)
+
+
+def test_a_rising_price_is_asked_in_training_and_the_full_one_in_evaluation(
+    processes, small, tmp_path, rows
+):
+    price = ["learner.price._target_=learners.price.Ramp", "+learner.price.steps=2"]
+    folder = tmp_path / "run"
+    assert processes.run("train", *small, *price, f"hydra.run.dir={folder}").code == 0
+    # Steps count from 0 for the schedule: 0/2, 1/2 and then all of the price of 0.5.
+    metrics = rows(folder / "metrics.jsonl")
+    assert [row["train/price"] for row in metrics[1:]] == [0.0, 0.25, 0.5, 0.5]
+    assert metrics[1]["train/reward"] == metrics[1]["train/score"]
+    for row in metrics:
+        if row.get("eval/tokens_said"):
+            assert row["eval/reward"] < row["eval/score"]
+
+
+def test_agents_with_weights_of_their_own_are_saved_apart_and_found_again(
+    processes, small, tmp_path, rows
+):
+    folder = tmp_path / "run"
+    settings = [*small, "agent.sharing=separate", "train.steps=1"]
+    assert processes.run("train", *settings, f"hydra.run.dir={folder}").code == 0
+    agents = ["helper_0", "helper_1", "helper_2", "solver_0"]
+    assert sorted(path.name for path in (folder / "policy").iterdir()) == agents
+    weights = {(folder / "policy" / agent / "model.safetensors").read_bytes() for agent in agents}
+    assert len(weights) == 4
+    shown = processes.run(
+        "evaluate",
+        f"agent.model={folder / 'policy'}",
+        "agent.sharing=separate",
+        "agent.speech.max_reply_tokens=12",
+        "env.tasks=20",
+        "evaluation.tasks=4",
+        "threads=1",
+        f"hydra.run.dir={tmp_path}/evaluation",
+    )
+    assert shown.code == 0, shown.err
+    (row,) = rows(tmp_path / "evaluation" / "metrics.jsonl")
+    last = rows(folder / "metrics.jsonl")[-1]
+    assert {name: last[name] for name in row if name != "step"} == {
+        name: value for name, value in row.items() if name != "step"
+    }
+
+
+def test_warnings_reach_the_status_the_report_and_the_screen(run, small, outside, tmp_path):
+    folder = tmp_path / "run"
+    outcome = run("train", *small, "guard._target_=my_parts.Nag", f"hydra.run.dir={folder}")
+    assert outcome.code == 0, outcome.err
+    expected = ["warned at step 1", "warned at step 3"]
+    assert json.loads((folder / "status.json").read_text())["warnings"] == expected
+    page = (folder / "report.html").read_text()
+    assert all(warning in page and warning in outcome.out for warning in expected)
+
+
+def test_an_environment_of_the_users_own_is_trained_on(run, small, outside, tmp_path, rows):
+    folder = tmp_path / "run"
+    wanted = [one for one in small if not one.startswith("env.")]
+    outcome = run(
+        "train", "--config-dir", f"{outside}/conf", "env=echo", *wanted, f"hydra.run.dir={folder}"
+    )
+    assert outcome.code == 0, outcome.err
+    metrics = rows(folder / "metrics.jsonl")
+    assert [row["step"] for row in metrics] == [0, 1, 2, 3, 4]
+    assert all(row["train/price"] == 0.0 for row in metrics[1:])
+    # Two agents are called in two rounds; 2 tasks of 2 episodes have a sequence for each agent.
+    assert all(row["train/rounds"] == 2.0 for row in metrics[1:])
+    assert all(row["learner/sequences"] == 8.0 for row in metrics[1:])
+    assert all(0.0 <= row["train/reward"] <= 2.0 for row in metrics[1:])
+    transcripts = rows(folder / "transcripts.jsonl")
+    assert [turn["agent"] for turn in transcripts[0]["messages"]] == ["left_0", "right_0"] * 2
+    assert rows(folder / "evaluations.jsonl")[0]["episodes"] == 4
+
+
+def test_an_environment_is_named_without_a_yaml_too(run, small, outside, tmp_path, rows):
+    wanted = [one for one in small if not one.startswith(("env.", "evaluation.tasks"))]
+    outcome = run(
+        "train",
+        "~env",
+        "+env._target_=my_parts.Echo",
+        *wanted,
+        "train.steps=1",
+        "evaluation.tasks=3",
+        f"hydra.run.dir={tmp_path}/run",
+    )
+    assert outcome.code == 0, outcome.err
+    assert rows(tmp_path / "run" / "evaluations.jsonl")[0]["episodes"] == 3
+
+
+def test_a_learner_that_can_only_update_trains_without_checkpoints_and_says_so(
+    run, small, outside, tmp_path, rows
+):
+    folder = tmp_path / "run"
+    command = ["train", "--config-dir", f"{outside}/conf", "learner=bare"]
+    command += [one for one in small if not one.startswith("learner.")]
+    outcome = run(*command, "train.steps=2", f"hydra.run.dir={folder}")
+    assert outcome.code == 0, outcome.err
+    metrics = rows(folder / "metrics.jsonl")
+    assert metrics[1]["learner/groups"] == 2.0 and metrics[1]["learner/bonus"] == 0.5
+    unresumable, skipped = json.loads((folder / "status.json").read_text())["warnings"]
+    assert "Bare has no state_dict and load_state_dict" in unresumable
+    # It says at both steps that two optimiser steps were skipped; the warning comes once.
+    assert skipped.startswith("step 1: 2 optimiser steps were skipped")
+    assert not (folder / "checkpoints").exists()
+    assert AutoModelForCausalLM.from_pretrained(folder / "policy")
+    before = (folder / "metrics.jsonl").read_bytes()
+    again = run(*command, "train.steps=3", f"hydra.run.dir={folder}", "resume=true")
+    assert again.code == 1
+    assert "cannot be resumed: its learner Bare has no state_dict" in again.message
+    assert (folder / "metrics.jsonl").read_bytes() == before
+
+
+def test_starts_are_drawn_without_repetition_from_seed_and_step_alone():
+    keys = tuple("abcdef")
+    starts = draw_starts(keys, 6, seed=3, step=5)
+    assert {start.task for start in starts} == set(keys)
+    assert starts == draw_starts(keys, 6, seed=3, step=5)
+    assert starts != draw_starts(keys, 6, seed=3, step=6)
+    assert starts != draw_starts(keys, 6, seed=4, step=5)
+    assert [start.task for start in draw_starts((), 2, seed=0, step=0)] == [None, None]

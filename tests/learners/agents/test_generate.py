@@ -1,0 +1,206 @@
+"""What is recorded while sampling is what a full forward pass says of the very same tokens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from transformers import (
+    GenerationConfig,
+    Lfm2Config,
+    LogitsProcessorList,
+    MambaConfig,
+    PreTrainedModel,
+)
+from transformers.models.auto import AutoModelForCausalLM
+
+from learners.agents import generate as module
+from learners.agents.generate import LogprobRecorder, Sampling, generate, pad_left
+
+END, PAD = 1, 0
+SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, greedy=False, end_ids=(END,), pad_id=PAD)
+PROMPTS = ((5,), (5, 6, 7, 8, 9, 10, 11), (3, 4))
+REPEATED = (*PROMPTS, PROMPTS[1], PROMPTS[2], PROMPTS[0], PROMPTS[1])
+
+Replies = list[tuple[tuple[int, ...], tuple[float, ...]]]
+
+
+def seeded(model, prompts, sampling: Sampling = SAMPLING, seed: int = 3) -> Replies:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return generate(model, prompts, sampling)
+
+
+@torch.no_grad()
+def recomputed(model: PreTrainedModel, prompt, reply, temperature: float = 1.0) -> torch.Tensor:
+    """Log-probabilities of a reply by one plain forward pass, alone and without padding."""
+    logits = model(input_ids=torch.tensor([[*prompt, *reply]])).logits[0].double() / temperature
+    logprobs = torch.log_softmax(logits, dim=-1)[len(prompt) - 1 : -1]
+    return logprobs.gather(-1, torch.tensor(reply)[:, None]).squeeze(-1)
+
+
+def assert_recorded(model, prompts, replies: Replies, temperature: float = 1.0) -> None:
+    assert len(replies) == len(prompts)
+    for prompt, (ids, logprobs) in zip(prompts, replies, strict=True):
+        expected = recomputed(model, prompt, ids, temperature)
+        torch.testing.assert_close(
+            torch.tensor(logprobs, dtype=torch.float64), expected, rtol=1e-5, atol=1e-5
+        )
+
+
+@pytest.fixture
+def model(make_model) -> PreTrainedModel:
+    return make_model(vocabulary=24)
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+def test_recorded_logprobs_are_those_of_a_full_forward_pass(
+    make_model, architecture, temperature, greedy
+):
+    model = make_model(architecture, 24)
+    sampling = replace(SAMPLING, temperature=temperature, greedy=greedy)
+    for prompts in (PROMPTS, REPEATED):
+        assert_recorded(model, prompts, seeded(model, prompts, sampling), temperature)
+
+
+def test_sharing_prompts_changes_neither_tokens_nor_logprobs(make_model, architecture, monkeypatch):
+    model = make_model(architecture, 24)
+    shared = seeded(model, REPEATED)
+    monkeypatch.setattr(module, "_can_share", lambda model: False)
+    alone = seeded(model, REPEATED)
+    assert [ids for ids, _ in shared] == [ids for ids, _ in alone]
+    for (_, one), (_, other) in zip(shared, alone, strict=True):
+        assert one == pytest.approx(other, abs=1e-5)
+
+
+def test_a_prompt_that_occurs_several_times_goes_through_the_model_once(model):
+    rows = []
+    model.base_model.register_forward_pre_hook(
+        lambda _, arguments, named: rows.append(tuple(named["input_ids"].shape)), with_kwargs=True
+    )
+    seeded(model, REPEATED, replace(SAMPLING, max_new_tokens=1))
+    # three prompts of up to seven tokens but the last, and then the last of all seven rows
+    assert rows == [(3, 6), (7, 1)]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        MambaConfig(vocab_size=24, hidden_size=16, num_hidden_layers=2, state_size=4),
+        Lfm2Config(
+            vocab_size=24,
+            hidden_size=16,
+            intermediate_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            layer_types=["conv", "full_attention"],
+        ),
+    ],
+    ids=["mamba", "lfm2"],
+)
+def test_models_whose_cache_has_no_rows_to_pick_simply_share_nothing(config):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = AutoModelForCausalLM.from_config(config).eval()
+    model.generation_config = GenerationConfig()
+    assert_recorded(model, REPEATED, seeded(model, REPEATED))
+
+
+def test_equal_prompts_of_one_token_need_no_shared_beginning(model):
+    replies = seeded(model, [(5,), (5,), (5,)])
+    assert_recorded(model, [(5,), (5,), (5,)], replies)
+    assert len({ids for ids, _ in replies}) == 3
+
+
+def test_sharing_leaves_members_free_to_differ(model):
+    replies = seeded(model, [PROMPTS[1]] * 8)
+    assert len({ids for ids, _ in replies}) > 1
+
+
+def test_end_tokens_are_kept_and_what_follows_is_dropped(model):
+    replies = seeded(model, [PROMPTS[2]] * 64, replace(SAMPLING, end_ids=(END, 7)))
+    lengths = {len(ids) for ids, _ in replies}
+    assert len(lengths) > 3
+    for ids, logprobs in replies:
+        assert len(ids) == len(logprobs)
+        assert not {END, 7} & set(ids[:-1])
+        assert len(ids) == 12 or ids[-1] in (END, 7)
+    assert {ids[-1] for ids, _ in replies} >= {END, 7}
+
+
+def test_without_end_tokens_replies_go_on_to_their_limit(model):
+    model.generation_config = GenerationConfig()
+    replies = seeded(model, PROMPTS, replace(SAMPLING, end_ids=()))
+    assert [len(ids) for ids, _ in replies] == [12, 12, 12]
+
+
+def test_a_padding_token_that_was_sampled_is_a_token_like_any_other(model):
+    replies = seeded(model, [PROMPTS[2]] * 64, replace(SAMPLING, end_ids=(END,), pad_id=5))
+    inside = [(ids, logprobs) for ids, logprobs in replies if 5 in ids[:-1]]
+    assert inside
+    assert_recorded(model, [PROMPTS[2]] * len(inside), inside)
+
+
+def test_one_new_token_is_enough(model):
+    replies = seeded(model, REPEATED, replace(SAMPLING, max_new_tokens=1))
+    assert_recorded(model, REPEATED, replies)
+    assert {len(ids) for ids, _ in replies} == {1}
+
+
+def test_greedy_replies_are_the_likeliest_tokens_whatever_the_seed(model):
+    sampling = replace(SAMPLING, greedy=True)
+    one = seeded(model, REPEATED, sampling, seed=1)
+    assert one == seeded(model, REPEATED, sampling, seed=2)
+    ids = [*PROMPTS[2]]
+    for _ in range(3):
+        ids.append(int(model(input_ids=torch.tensor([ids])).logits[0, -1].argmax()))
+    assert one[2][0][:3] == tuple(ids[2:])
+
+
+def test_equal_seeds_give_equal_replies_and_others_give_others(model):
+    assert seeded(model, PROMPTS) == seeded(model, PROMPTS)
+    assert seeded(model, PROMPTS) != seeded(model, PROMPTS, seed=4)
+
+
+def test_tokens_are_drawn_as_often_as_their_recorded_probability_says(model):
+    """2,000 draws of one token: each share is within 4 standard deviations of its probability."""
+    sampling = replace(SAMPLING, max_new_tokens=1, temperature=1.7)
+    replies = seeded(model, [PROMPTS[1]] * 2000, sampling)
+    drawn = torch.bincount(torch.tensor([ids[0] for ids, _ in replies]), minlength=24) / 2000
+    logits = model(input_ids=torch.tensor([PROMPTS[1]])).logits[0, -1].detach() / 1.7
+    expected = torch.softmax(logits, dim=-1)
+    deviation = (expected * (1 - expected) / 2000).sqrt()
+    assert ((drawn - expected).abs() <= 4 * deviation).all()
+
+
+def test_steps_that_generate_takes_back_leave_the_record_right(model, monkeypatch):
+    """Some devices stop a step late and undo it; here the last two steps are undone."""
+    whole = type(model).generate
+
+    def cut(self, **arguments):
+        return whole(self, **arguments)[:, :-2]
+
+    expected = seeded(model, PROMPTS, replace(SAMPLING, end_ids=(23,)))
+    monkeypatch.setattr(type(model), "generate", cut)
+    replies = seeded(model, PROMPTS, replace(SAMPLING, end_ids=(23,)))
+    assert any(len(ids) == 10 for ids, _ in replies)
+    for (ids, logprobs), (all_ids, all_logprobs) in zip(replies, expected, strict=True):
+        assert ids == all_ids[: len(ids)] and logprobs == all_logprobs[: len(ids)]
+
+
+def test_the_recorder_changes_no_scores():
+    recorder, scores = LogprobRecorder(0.5), torch.tensor([[0.0, 1.0], [2.0, 0.0]])
+    assert LogitsProcessorList([recorder])(torch.zeros(2, 1, dtype=torch.long), scores) is scores
+    logprobs = recorder.finish(torch.tensor([[0, 1], [0, 1]]))
+    # softmax of (0, 2) and of (4, 0), second entries
+    expected = -torch.log1p(torch.exp(torch.tensor([[-2.0], [4.0]])))
+    torch.testing.assert_close(logprobs, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_prompts_are_padded_on_the_left():
+    ids, mask = pad_left([(1, 2, 3), (4,)], 9, torch.device("cpu"))
+    assert ids.tolist() == [[1, 2, 3], [9, 9, 4]]
+    assert mask.tolist() == [[1, 1, 1], [0, 0, 1]]

@@ -1,0 +1,602 @@
+"""A policy and its team: silence, limits, budgets, sharing, saving, and models not to be had."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import time
+from functools import partial
+
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
+
+from envs.errors import SettingError, UnknownNameError
+from envs.tokens import cut
+from learners.agents.base import Policy, Reply, Request
+from learners.agents.hf import HFPolicy, HFTeam, Speech, pieces
+from learners.rollout import Start, play
+
+
+def request(text: str = "How many?", **fields) -> Request:
+    return Request(agent="solver_0", text=text, **fields)
+
+
+def continued(policy: HFPolicy, first: Request, seed: int = 0) -> Request:
+    reply = policy.reply([first], seed=seed, greedy=False)[0]
+    return request("And now?", history=(reply,), texts=(first.text,))
+
+
+@pytest.fixture
+def policy(make_policy) -> HFPolicy:
+    return make_policy()
+
+
+@pytest.fixture
+def saved(make_policy, tmp_path):
+    """A folder as `save_pretrained` writes it."""
+    make_policy().save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def state(policy: HFPolicy) -> dict[str, torch.Tensor]:
+    return policy.model.state_dict()
+
+
+# Replies
+
+
+def test_a_policy_is_a_policy(policy):
+    assert isinstance(policy, Policy)
+    assert policy.reply([], seed=0, greedy=False) == []
+
+
+def test_replies_carry_the_tokens_read_and_said(policy):
+    requests = [request("Hello"), request("There are 3"), request("Hello")]
+    replies = policy.reply(requests, seed=0, greedy=False)
+    for asked, reply in zip(requests, replies, strict=True):
+        assert reply.prompt_ids == policy.read(asked)
+        assert len(reply.reply_ids) == len(reply.behaviour_logprobs) > 0
+        assert reply.message == policy.message(reply.reply_ids)
+    assert replies == policy.reply(requests, seed=0, greedy=False)
+    assert replies != policy.reply(requests, seed=1, greedy=False)
+
+
+def test_a_later_turn_is_read_after_all_that_came_before(policy):
+    later = continued(policy, request("Hello"))
+    reply = policy.reply([later], seed=5, greedy=False)[0]
+    first = later.history[0]
+    conversation = [*first.prompt_ids, *first.reply_ids, *reply.prompt_ids, *reply.reply_ids]
+    logits = policy.model(input_ids=torch.tensor([conversation])).logits[0]
+    logprobs = torch.log_softmax(logits, dim=-1)[-len(reply.reply_ids) - 1 : -1]
+    expected = logprobs.gather(-1, torch.tensor(reply.reply_ids)[:, None]).squeeze(-1)
+    assert reply.behaviour_logprobs == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+def test_the_process_wide_generator_is_left_alone(policy):
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    policy.reply([request()], seed=3, greedy=False)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_only_the_generators_that_are_put_back_are_seeded(policy, monkeypatch):
+    """`torch.manual_seed` would also seed the generators of every GPU of the process."""
+    monkeypatch.setattr(torch, "manual_seed", lambda seed: pytest.fail("seeds all devices"))
+    policy.reply([request()], seed=3, greedy=False)
+
+
+@pytest.mark.parametrize("seed", [0, 2**31 - 1, 2**32, 2**63 - 1])
+def test_large_seeds_are_seeds(policy, seed):
+    assert len(policy.reply([request()], seed=seed, greedy=False)) == 1
+
+
+def test_settings_that_a_hub_model_brings_do_not_bend_what_is_sampled(make_model, tiny_tokenizer):
+    model = make_model()
+    configuration = model.generation_config
+    configuration.do_sample, configuration.temperature = True, 0.3
+    configuration.top_k, configuration.top_p, configuration.min_p = 2, 0.3, 0.4
+    configuration.repetition_penalty, configuration.no_repeat_ngram_size = 1.8, 1
+    configuration.max_length, configuration.eos_token_id = 7, [11, 12]
+    brought = HFPolicy(model, tiny_tokenizer, Speech(explain_silence=False))
+    plain = HFPolicy(make_model(), tiny_tokenizer, Speech(explain_silence=False))
+    asked = [request("Hello", max_tokens=20)] * 8
+    ends = {1, 4}  # <end> and <silence>
+    differ = 0
+    for greedy in (False, True):
+        one = brought.reply(asked, seed=0, greedy=greedy)
+        other = plain.reply(asked, seed=0, greedy=greedy)
+        for mine, its in zip(one, other, strict=True):
+            # The same draws up to an end token of the model's own, which is kept as an end.
+            assert mine.reply_ids == its.reply_ids[: len(mine.reply_ids)]
+            assert mine.behaviour_logprobs == pytest.approx(
+                its.behaviour_logprobs[: len(mine.reply_ids)], abs=1e-5
+            )
+            differ += len(mine.reply_ids) < len(its.reply_ids)
+            assert len(mine.reply_ids) == 21 or mine.reply_ids[-1] in ends | {11, 12}
+    assert differ
+
+
+def test_end_tokens_come_from_template_tokenizer_and_model(make_model, qwen_tokenizer):
+    base = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(qwen_tokenizer.backend_tokenizer.to_str()),
+        eos_token="<|endoftext|>",  # as base models have it, whose template ends turns otherwise
+        chat_template=qwen_tokenizer.chat_template,
+    )
+    model = make_model(vocabulary=len(base))
+    model.generation_config.eos_token_id = 9
+    policy = HFPolicy(model, base, Speech())
+    ends = model.generation_config.eos_token_id
+    assert ends == [base.convert_tokens_to_ids("<|im_end|>"), base.eos_token_id, 9]
+    assert policy.write("Hi")[-1] == ends[0]
+
+
+# Silence and messages
+
+
+def test_a_silence_word_of_one_special_token_ends_a_reply(policy, tiny_tokenizer):
+    silence, end = (tiny_tokenizer.convert_tokens_to_ids(word) for word in ("<silence>", "<end>"))
+    assert policy.write("") == (silence,)
+    assert policy.message((silence,)) == ""
+    hello = policy.write("Hello")
+    assert hello[-1] == end and policy.message(hello) == "Hello"
+    assert silence in policy.model.generation_config.eos_token_id
+    assert policy.message((*hello[:-1], silence)) == "Hello"
+
+
+def test_a_silence_word_of_several_tokens_is_silence_too(make_policy, qwen_tokenizer):
+    policy = make_policy(tokenizer=qwen_tokenizer)
+    written = policy.write("")
+    end = qwen_tokenizer.eos_token_id
+    assert len(written) > 2 and written[-1] == end
+    assert policy.message(written) == ""
+    assert policy.message((*written[:-1], *policy.write(" and so on"))) == ""
+    assert policy.message(policy.write("No <silence>")) == "No <silence>"
+
+
+def test_a_silence_word_that_was_cut_by_length_is_silence(make_policy, qwen_tokenizer):
+    policy = make_policy(tokenizer=qwen_tokenizer)
+    written = policy.write("")[:-1]
+    for length in range(1, len(written)):
+        assert policy.message(written[:length]) == ""
+    # It chose to end there: that is a message.
+    assert policy.message((*written[:2], qwen_tokenizer.eos_token_id)) != ""
+
+
+def test_messages_are_stripped_of_space_and_control_tokens(policy, tiny_tokenizer):
+    ids = tiny_tokenizer.encode(" \n Anna <read><pad> has\n<end>")
+    assert policy.message(ids) == "Anna  has"
+    assert policy.message(tiny_tokenizer.encode("  \n<end>")) == ""
+    assert policy.message(()) == ""
+
+
+def test_a_message_that_spells_control_tokens_is_written_as_text(policy, tiny_tokenizer):
+    for text in ("<end>", "a<silence>", "<read>x<speak>"):
+        written = policy.write(text)
+        assert not set(tiny_tokenizer.added_tokens_decoder) & set(written[:-1])
+        assert tiny_tokenizer.decode(written[:-1]) == text
+
+
+@pytest.mark.parametrize("text", ["日本 😀", "a\udc80", " ", "\n", "#### 12"])
+def test_any_message_can_be_written(policy, make_policy, word_tokenizer, text):
+    assert policy.write(text)[-1] == policy.write("Hello")[-1]
+    make_policy(tokenizer=word_tokenizer).write(text)
+
+
+def test_the_first_text_explains_the_silence_word_if_asked_to(make_policy, qwen_tokenizer):
+    told = make_policy(tokenizer=qwen_tokenizer, explain_silence=True)
+    first = qwen_tokenizer.decode(told.read(request("Hello")))
+    assert "Hello\nTo stay silent, reply with <silence> and nothing else.<|im_end|>" in first
+    later = request("Hello", history=(Reply("x", (1,), (2,), (0.0,)),), texts=("x",))
+    assert "silent" not in qwen_tokenizer.decode(told.read(later))
+    untold = make_policy(tokenizer=qwen_tokenizer)
+    assert "silent" not in qwen_tokenizer.decode(untold.read(request("Hello")))
+
+
+# Limits and budgets
+
+
+@pytest.mark.parametrize(
+    ("allowed", "expected"),
+    [(None, 6), (100, 6), (5, 6), (4, 5), (1, 2)],
+)
+def test_a_reply_has_room_for_the_message_and_its_end(
+    make_policy, word_tokenizer, allowed, expected
+):
+    endless = make_policy(tokenizer=word_tokenizer, max_reply_tokens=6)
+    reply = endless.reply([request("w1", max_tokens=allowed)], seed=0, greedy=False)[0]
+    assert len(reply.reply_ids) == len(reply.behaviour_logprobs) == expected
+
+
+def test_one_token_replies_work(make_policy):
+    policy = make_policy(max_reply_tokens=1)
+    replies = policy.reply([request()] * 5, seed=0, greedy=False)
+    assert {len(reply.reply_ids) for reply in replies} == {1}
+
+
+def test_requests_of_one_call_keep_their_own_limits(make_policy, word_tokenizer):
+    policy = make_policy(tokenizer=word_tokenizer, max_reply_tokens=9)
+    asked = [request("w1", max_tokens=most) for most in (1, 4, None)]
+    lengths = [len(reply.reply_ids) for reply in policy.reply(asked, seed=0, greedy=False)]
+    assert lengths == [2, 5, 9]
+
+
+def test_the_environment_cuts_at_most_the_token_that_left_no_room_for_an_end(
+    make_policy, make_env, word_tokenizer
+):
+    """Whole words decode to themselves, so a reply over its limit is over it by exactly one."""
+    policy = make_policy(tokenizer=word_tokenizer)
+    budget = {"message": 5, "agent": 8}
+    env = make_env(
+        tokenize=lambda text: pieces(word_tokenizer, text),
+        rounds=3,
+        team={"solver": 1, "helper": 2},
+        budget=type(make_env().budget)(**budget),
+    )
+    episodes = play([env], dict.fromkeys(env.possible_agents, policy), [Start(0)] * 4, seed=0)
+    cut_turns = 0
+    for episode in episodes:
+        left = dict.fromkeys(env.possible_agents, 8)
+        for turn in episode.turns:
+            allowed = min(5, left[turn.agent])
+            assert len(turn.reply_ids) == allowed + 1  # this tokenizer has no end token
+            assert turn.tokens_said <= allowed
+            left[turn.agent] -= turn.tokens_said
+            if turn.cut:
+                cut_turns += 1
+                assert turn.tokens_said == allowed
+    assert cut_turns
+
+
+def test_no_budget_is_ever_exceeded_by_bytes_that_are_no_text(make_policy, make_env):
+    policy = make_policy()
+    env = make_env(
+        tokenize=lambda text: pieces(policy.tokenizer, text),
+        rounds=3,
+        budget=type(make_env().budget)(message=4, agent=7, round=10, episode=25),
+    )
+    for episode in play([env], dict.fromkeys(env.possible_agents, policy), [Start(0)] * 6, seed=1):
+        assert all(turn.tokens_said <= 4 for turn in episode.turns)
+        assert all(said <= 7 for said in episode.tokens_said.values())
+        assert sum(episode.tokens_said.values()) <= 25
+
+
+# Text in pieces
+
+
+def byte_level(trim_offsets: bool | None) -> PreTrainedTokenizerFast:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    if trim_offsets is not None:
+        tokenizer.post_processor = processors.ByteLevel(trim_offsets=trim_offsets)
+    trainer = trainers.BpeTrainer(
+        vocab_size=300,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(["hello there world, hello there"] * 4, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer)
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tiny_tokenizer, qwen_tokenizer, word_tokenizer):
+    return [
+        tiny_tokenizer,
+        qwen_tokenizer,
+        word_tokenizer,
+        byte_level(None),
+        byte_level(True),
+        byte_level(False),
+    ]
+
+
+def random_texts() -> list[str]:
+    draw = random.Random(5)
+    letters = "ab é\u0301日本😀👩‍👩‍👧\n\t  #12,<>_|\ud83d\udc80\0\u200d\ufeffﷺ"
+    words = ["hello", " there", "<silence>", "<|im_end|>", "<end>", "World", "  ", "w3"]
+    return [
+        "".join(draw.choice([draw.choice(letters), draw.choice(words)]) for _ in range(length))
+        for length in (0, 1, 2, 3, 5, 8, 13, 21) * 6
+    ]
+
+
+def test_pieces_join_back_to_the_text(tokenizers):
+    for tokenizer in tokenizers:
+        for text in random_texts():
+            found = pieces(tokenizer, text)
+            assert "".join(found) == text
+            tokens = tokenizer.encode(
+                text.encode("utf-8", "replace").decode(),
+                add_special_tokens=False,
+                split_special_tokens=True,
+            )
+            assert len(found) == max(len(tokens), bool(text))
+
+
+def test_a_cut_at_any_border_stays_within_the_limit(tokenizers):
+    for tokenizer in tokenizers:
+        for text in random_texts():
+            for limit in range(len(pieces(tokenizer, text)) + 1):
+                kept, count = cut(text, limit, partial(pieces, tokenizer))
+                assert text.startswith(kept)
+                assert count == len(pieces(tokenizer, kept)) <= limit
+
+
+def test_a_cut_takes_all_the_tokens_there_is_room_for():
+    """Also where a tokenizer counts no space to its tokens, as GPT-2's does."""
+    for trim_offsets in (None, True, False):
+        tokenizer = byte_level(trim_offsets)
+        assert pieces(tokenizer, "hello there world") == ["hello", " there", " world"]
+        for limit, kept in ((1, "hello"), (2, "hello there"), (3, "hello there world")):
+            found = cut("hello there world", limit, partial(pieces, tokenizer))
+            assert found == (kept, limit)
+
+
+def test_a_character_of_several_tokens_belongs_to_the_last_of_them(tiny_tokenizer):
+    assert pieces(tiny_tokenizer, "é😀a") == ["", "é", "", "", "", "😀", "a"]
+    assert pieces(tiny_tokenizer, "") == []
+
+
+# Tokenizers that lack something
+
+
+def test_without_end_and_padding_token_replies_run_to_their_limit(make_policy, word_tokenizer):
+    policy = make_policy(tokenizer=word_tokenizer, max_reply_tokens=5)
+    replies = policy.reply([request("w1"), request("w2 w3 w4")], seed=0, greedy=False)
+    assert [len(reply.reply_ids) for reply in replies] == [5, 5]
+    assert policy.pad_id == 0
+    assert policy.write("w7") == tuple(word_tokenizer.encode("w7"))
+    later = request("w5", history=(replies[0],), texts=("w1",))
+    assert len(policy.reply([later], seed=0, greedy=False)[0].reply_ids) == 5
+
+
+def test_without_padding_token_the_end_token_pads(make_policy, tiny_tokenizer):
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(tiny_tokenizer.backend_tokenizer.to_str()),
+        eos_token="<end>",
+        chat_template=tiny_tokenizer.chat_template,
+    )
+    policy = make_policy(tokenizer=tokenizer)
+    assert policy.pad_id == tokenizer.eos_token_id
+    asked = [request("Hello"), request("Hello there, this is longer")]
+    together = policy.reply(asked, seed=0, greedy=True)
+    alone = [policy.reply([one], seed=0, greedy=True)[0] for one in asked]
+    assert [one.reply_ids for one in together] == [one.reply_ids for one in alone]
+
+
+def test_a_model_of_learned_positions_speaks_and_goes_on(make_policy):
+    policy = make_policy("gpt2", max_reply_tokens=6)
+    later = [continued(policy, request("Hello " * n), seed=n) for n in (1, 4)]
+    together = policy.reply(later, seed=0, greedy=True)
+    alone = [policy.reply([one], seed=0, greedy=True)[0] for one in later]
+    assert [one.reply_ids for one in together] == [one.reply_ids for one in alone]
+
+
+def test_the_model_is_in_evaluation_mode(make_model, tiny_tokenizer):
+    model = make_model("gpt2").train()
+    policy = HFPolicy(model, tiny_tokenizer, Speech())
+    assert not policy.model.training
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"silence": " "},
+        {"max_reply_tokens": 0},
+        {"max_reply_tokens": True},
+        {"max_reply_tokens": 2.5},
+        {"temperature": 0.0},
+        {"temperature": -1.0},
+        {"temperature": float("nan")},
+        {"temperature": float("inf")},
+    ],
+)
+def test_speech_out_of_range_is_refused(settings):
+    with pytest.raises(SettingError, match=f"agent.{next(iter(settings))}"):
+        Speech(**settings)
+
+
+def test_an_unknown_way_of_sharing_is_refused():
+    with pytest.raises(UnknownNameError, match="agent.sharing"):
+        HFTeam("anything", sharing="seperate")
+
+
+# Teams
+
+
+def test_shared_policies_are_one_object(saved, make_env):
+    policies = HFTeam(str(saved)).policies(make_env())
+    assert list(policies) == ["solver_0", "helper_0", "helper_1", "helper_2"]
+    assert len({id(policy) for policy in policies.values()}) == 1
+
+
+def test_separate_policies_are_alike_at_first_and_apart_afterwards(saved, make_env):
+    policies = HFTeam(str(saved), sharing="separate").policies(make_env())
+    assert len({id(policy.model) for policy in policies.values()}) == 4
+    first, second = policies["solver_0"], policies["helper_0"]
+    for name, tensor in state(first).items():
+        assert torch.equal(tensor, state(second)[name])
+        assert tensor.data_ptr() != state(second)[name].data_ptr()
+    asked = [request("Hello")] * 3
+    assert first.reply(asked, seed=1, greedy=False) == second.reply(asked, seed=1, greedy=False)
+    with torch.no_grad():
+        next(first.model.parameters()).add_(1.0)
+    assert not torch.equal(next(iter(state(first).values())), next(iter(state(second).values())))
+
+
+@pytest.fixture
+def apart(saved, make_env, tmp_path):
+    """Four separate policies, made different and saved: their folder, and themselves."""
+    policies = HFTeam(str(saved), sharing="separate").policies(make_env())
+    for index, policy in enumerate(policies.values()):
+        with torch.no_grad():
+            for parameter in policy.model.parameters():
+                parameter.mul_(1 + 0.1 * index)
+    for agent, policy in policies.items():
+        policy.save(tmp_path / "apart" / agent)
+    return tmp_path / "apart", policies
+
+
+def test_separate_policies_come_back_each_to_its_agent(apart, make_env):
+    folder, policies = apart
+    back = HFTeam(str(folder), sharing="separate").policies(make_env())
+    asked = [request("Hello"), request("How many birds?")]
+    seen = set()
+    for agent, policy in policies.items():
+        expected = policy.reply(asked, seed=2, greedy=False)
+        assert back[agent].reply(asked, seed=2, greedy=False) == expected
+        seen.add(expected[0].behaviour_logprobs)
+    assert len(seen) == 4
+
+
+def test_a_home_folder_is_written_with_a_tilde(apart, make_env, monkeypatch):
+    folder, policies = apart
+    monkeypatch.setenv("HOME", str(folder.parent))
+    back = HFTeam("~/apart", sharing="separate").policies(make_env())
+    for agent, policy in policies.items():
+        assert torch.equal(*(next(iter(state(one).values())) for one in (policy, back[agent])))
+    assert HFTeam("~/model").policies(make_env())
+
+
+def test_separate_policies_are_not_taken_for_a_shared_one(apart, make_env):
+    with pytest.raises(SettingError, match="agent.sharing=separate"):
+        HFTeam(str(apart[0])).policies(make_env())
+    one = HFTeam(str(apart[0] / "helper_1")).policies(make_env())
+    assert len({id(policy) for policy in one.values()}) == 1
+
+
+def test_separate_policies_of_other_agents_are_refused(apart, make_env):
+    larger = make_env(team={"solver": 1, "helper": 5})
+    with pytest.raises(SettingError, match="helper_4"):
+        HFTeam(str(apart[0]), sharing="separate").policies(larger)
+    smaller = make_env(team={"solver": 1, "helper": 1})
+    assert list(HFTeam(str(apart[0]), sharing="separate").policies(smaller)) == [
+        "solver_0",
+        "helper_0",
+    ]
+
+
+def test_what_is_saved_loads_with_stock_transformers(make_policy, architecture, tmp_path):
+    policy = make_policy(architecture)
+    policy.save(tmp_path)
+    model = AutoModelForCausalLM.from_pretrained(tmp_path)
+    ids = torch.tensor([policy.tokenizer.encode("Anna has 12 apples.")])
+    assert torch.equal(model(input_ids=ids).logits, policy.model(input_ids=ids).logits)
+    assert model.generation_config.eos_token_id == [1, 4]
+
+
+def test_the_tiny_tokenizer_comes_back_as_it_was(saved, tiny_tokenizer):
+    tokenizer = AutoTokenizer.from_pretrained(saved)
+    text = "Anna has 12 apples, 345 in all.\n<silence> é_<end>"
+    assert tokenizer.encode(text) == tiny_tokenizer.encode(text)
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+    assert tokenizer.chat_template == tiny_tokenizer.chat_template
+    assert set(tokenizer.all_special_tokens) == set(tiny_tokenizer.all_special_tokens)
+
+
+def test_budgets_are_counted_in_the_models_tokens(saved, tiny_tokenizer):
+    team = HFTeam(str(saved))
+    assert team.tokenize("Anna has 12 apples.") == pieces(tiny_tokenizer, "Anna has 12 apples.")
+    assert team.tokenize is team.tokenize
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [("auto", torch.float32), ("float32", torch.float32), ("bfloat16", torch.bfloat16)],
+)
+def test_weights_have_the_type_that_was_asked_for(saved, make_env, dtype, expected):
+    policy = HFTeam(str(saved), dtype=dtype).policies(make_env())["solver_0"]
+    assert policy.model.dtype == expected
+    reply = policy.reply([request()], seed=0, greedy=False)[0]
+    assert all(logprob <= 0 for logprob in reply.behaviour_logprobs)
+
+
+@pytest.mark.gpu
+def test_a_gpu_is_used_where_there_is_one_and_its_generator_is_left_alone(saved, make_env):
+    policy = HFTeam(str(saved)).policies(make_env())["solver_0"]
+    assert policy.device.type == "cuda"
+    torch.cuda.manual_seed(7)
+    expected = torch.rand(3, device="cuda")
+    torch.cuda.manual_seed(7)
+    once = policy.reply([request()], seed=3, greedy=False)
+    assert torch.equal(torch.rand(3, device="cuda"), expected)
+    assert once == policy.reply([request()], seed=3, greedy=False)
+
+
+# What cannot be loaded
+
+
+def spoil(folder, how: str) -> str:
+    if how == "missing":
+        return str(folder / "nothing")
+    if how == "empty":
+        (folder / "empty").mkdir()
+        return str(folder / "empty")
+    if how == "a file":
+        return str(folder / "config.json")
+    if how == "no weights":
+        (folder / "model.safetensors").unlink()
+    if how == "half the weights":
+        weights = (folder / "model.safetensors").read_bytes()
+        (folder / "model.safetensors").write_bytes(weights[: len(weights) // 2])
+    if how == "no tokenizer":
+        (folder / "tokenizer.json").unlink()
+    if how == "a broken tokenizer":
+        (folder / "tokenizer.json").write_text("{}")
+    if how == "a broken config":
+        (folder / "config.json").write_text("{")
+    if how == "another kind of model":
+        (folder / "config.json").write_text(json.dumps({"model_type": "t5"}))
+    if how == "another shape":
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, "intermediate_size": 64}))
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "missing",
+        "empty",
+        "a file",
+        "no weights",
+        "half the weights",
+        "no tokenizer",
+        "a broken tokenizer",
+        "a broken config",
+        "another kind of model",
+        "another shape",
+    ],
+)
+def test_a_model_that_cannot_be_read_is_a_setting_error_that_names_it(saved, make_env, how):
+    name = spoil(saved, how)
+    with pytest.raises(SettingError, match="agent.model") as caught:
+        HFTeam(name).policies(make_env())
+    assert repr(name) in str(caught.value)
+    shutil.rmtree(saved)
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen3-0.6B", "no-such-model", "a/b/c", "has a space"])
+def test_a_name_that_cannot_be_downloaded_fails_fast(make_env, monkeypatch, name):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    started = time.monotonic()
+    with pytest.raises(SettingError, match="agent.model="):
+        HFTeam(name).policies(make_env())
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("dtype", "float33"), ("dtype", "nn"), ("device", "cudaa"), ("device", "cuda:77")],
+)
+def test_unknown_types_and_devices_are_refused(saved, make_env, setting, value):
+    with pytest.raises(SettingError, match=f"agent.{setting}"):
+        HFTeam(str(saved), **{setting: value}).policies(make_env())

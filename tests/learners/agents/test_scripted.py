@@ -1,0 +1,210 @@
+"""Scripts say what they promise, and a scripted answerer knows what it was told and no more."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from pettingzoo import ParallelEnv
+
+from envs.errors import SettingError, UnknownNameError
+from learners.agents.base import Policy, Reply, Request
+from learners.agents.scripted import SCRIPTS, ScriptedPolicy, ScriptedTeam, Teacher
+from learners.rollout import Start, play
+
+
+def episode_of(env, script: str = "oracle", *, key: str = "fruit", seed: int = 0):
+    policies = ScriptedTeam(script).policies(env)
+    return play([env], policies, [Start(seed, key)], seed=seed)[0]
+
+
+def asked(env, agent: str, **info) -> Request:
+    """What an agent would be asked at the start of an episode on fruit."""
+    observations, infos = env.reset(seed=0, options={"task": "fruit"})
+    return Request(agent, observations[agent]["text"], info={**infos[agent], **info})
+
+
+@pytest.fixture
+def env(make_env):
+    """One solver and three helpers; each helper holds one of the statements on fruit."""
+    return make_env(information="split", rounds=2)
+
+
+@pytest.mark.parametrize("script", sorted(SCRIPTS))
+def test_every_script_is_a_policy_that_plays_to_the_end(make_env, script):
+    for information in ("split", "full"):
+        env = make_env(information=information, rounds=3)
+        policies = ScriptedTeam(script).policies(env)
+        assert isinstance(policies["solver_0"], Policy)
+        assert len({id(policy) for policy in policies.values()}) == 1
+        episodes = play([env], policies, [Start(n) for n in range(9)], seed=0)
+        assert all(not turn.reply_ids for episode in episodes for turn in episode.turns)
+
+
+@pytest.mark.parametrize("script", sorted(SCRIPTS))
+def test_scripts_are_a_function_of_the_seed(env, script):
+    policy = ScriptedTeam(script).policies(env)["solver_0"]
+    requests = [asked(env, agent) for agent in env.possible_agents] * 3
+    once = policy.reply(requests, seed=4, greedy=False)
+    random.seed(99)
+    assert once == policy.reply(requests, seed=4, greedy=True)
+    if script in ("random", "verbose"):
+        assert once != policy.reply(requests, seed=5, greedy=False)
+
+
+def test_an_oracle_team_says_what_matters_once_and_solves(env):
+    for seed in range(5):
+        episode = episode_of(env, seed=seed)
+        said = {turn.message for turn in episode.turns if turn.message}
+        assert said == {"There are 3 apples.", "There are 4 pears.", "#### 7"}
+        assert episode.solved and episode.answer == "7"
+
+
+def test_an_oracle_does_not_repeat_itself(make_env):
+    # Nobody hears anybody, so the solver never answers and the helpers are asked again.
+    env = make_env(information="split", rounds=3, topology="none")
+    turns = episode_of(env).turns
+    spoken = [turn.round for turn in turns if turn.message and turn.agent != "solver_0"]
+    assert spoken == [0, 0]
+
+
+def test_a_verbose_team_says_all_it_knows_in_many_words_and_solves(env):
+    episode = episode_of(env, "verbose")
+    said = " ".join(turn.message for turn in episode.turns if turn.round == 0)
+    assert all(fact in said for fact in ("There are 3 apples.", "It rains.", "There are 4 pears."))
+    assert episode.solved
+    terse = episode_of(env)
+    assert sum(episode.tokens_said.values()) > 2 * sum(terse.tokens_said.values())
+
+
+def test_a_verbose_agent_with_nothing_to_say_says_so_at_length(make_env):
+    env = make_env(information="split")
+    idle = [
+        turn
+        for turn in episode_of(env, "verbose", key="unknown").turns
+        if "nothing at all." in turn.message
+    ]
+    assert idle and all(turn.message for turn in idle)
+
+
+def test_a_silent_team_says_nothing_and_solves_nothing(env):
+    episode = episode_of(env, "silent")
+    assert not any(turn.message for turn in episode.turns)
+    assert not episode.solved and sum(episode.tokens_said.values()) == 0
+
+
+def test_random_agents_sometimes_answer(env):
+    episodes = [episode_of(env, "random", seed=seed) for seed in range(10)]
+    assert any("####" in turn.message for one in episodes for turn in one.turns)
+    assert any(not turn.message for one in episodes for turn in one.turns)
+
+
+@pytest.mark.parametrize(
+    ("heard", "complete"),
+    [
+        ("", False),
+        ("helper_0: There are 3 apples.", False),
+        ("helper_0: There are 3 apples.\nhelper_2: There are 4 pears.", True),
+        ("helper_0: Well, There are 4 pears. There are 3 apples. Bye.", True),
+        ("helper_0: There are 3 appl\nhelper_2: There are 4 pears.", False),
+    ],
+)
+def test_a_scripted_solver_is_right_exactly_when_all_that_matters_was_said(env, heard, complete):
+    policy = ScriptedTeam().policies(env)["solver_0"]
+    first = asked(env, "solver_0")
+    later = Request(
+        "solver_0", heard, history=(Reply(""),), texts=(first.text,), info={**first.info}
+    )
+    expected = "#### 7" if complete else ""
+    assert policy.reply([later], seed=0, greedy=False)[0].message == expected
+    hopeless = Request("solver_0", heard, info={**first.info, "round": 1})
+    expected = "#### 7" if complete else "#### ?"
+    assert policy.reply([hopeless], seed=0, greedy=False)[0].message == expected
+
+
+def test_what_was_heard_in_earlier_rounds_counts_too(env):
+    policy = ScriptedTeam().policies(env)["solver_0"]
+    request = Request(
+        "solver_0",
+        "There are 4 pears.",
+        texts=("How many?", "There are 3 apples."),
+        history=(Reply(""), Reply("")),
+        info=asked(env, "solver_0").info,
+    )
+    assert policy.reply([request], seed=0, greedy=False)[0].message == "#### 7"
+
+
+def test_what_an_answerer_holds_itself_need_not_be_said(make_env):
+    env = make_env(information="full")
+    turns = episode_of(env).turns
+    assert [turn.message for turn in turns if turn.agent == "solver_0"] == ["#### 7"]
+
+
+def test_without_relevance_flags_everything_matters(env):
+    policy = ScriptedTeam().policies(env)["solver_0"]
+    info = {**asked(env, "solver_0").info, "task": "unknown"}
+    for heard, expected in (("nothing", ""), ("Add two and two.", "#### 4")):
+        request = Request("solver_0", heard, info=info)
+        assert policy.reply([request], seed=0, greedy=False)[0].message == expected
+
+
+# The teacher
+
+
+def shares_of(teacher: Teacher, env, request: Request, count: int = 4000) -> dict[str, float]:
+    """How often the teacher is silent, terse and wordy when asked the same thing."""
+    policy = ScriptedPolicy(teacher, env.tasks)
+    replies = policy.reply([request] * count, seed=1, greedy=False)
+    terse = " ".join(env.tasks["fruit"].statements[index] for index in request.info["share"])
+    messages = [reply.message for reply in replies]
+    silent, plain = messages.count(""), messages.count(terse) if terse else 0
+    return {
+        "silent": silent / count,
+        "terse": plain / count,
+        "wordy": (count - silent - plain) / count,
+    }
+
+
+@pytest.mark.parametrize(("informed", "silence"), [(True, 0.05), (None, 0.05), (False, 0.25)])
+def test_the_teacher_mixes_its_manners_in_the_shares_it_names(env, informed, silence):
+    """4,000 messages: every share is within 0.03, which is 4 standard deviations and more."""
+    request = asked(env, "helper_0", informed=informed)
+    found = shares_of(Teacher(), env, request)
+    expected = {"silent": silence, "terse": (1 - silence) * 0.2, "wordy": (1 - silence) * 0.8}
+    assert found == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("teacher", "manner"),
+    [
+        (Teacher(terse=1.0, silent_informed=0.0), "terse"),
+        (Teacher(terse=0.0, silent_informed=0.0), "wordy"),
+        (Teacher(silent_informed=1.0), "silent"),
+    ],
+)
+def test_a_teacher_of_one_manner_has_no_other(env, teacher, manner):
+    found = shares_of(teacher, env, asked(env, "helper_0", informed=True), count=50)
+    assert found[manner] == 1.0
+
+
+def test_a_teacher_team_that_never_keeps_still_solves(env):
+    policy = ScriptedPolicy(Teacher(silent_informed=0.0, silent_uninformed=0.0), env.tasks)
+    team = dict.fromkeys(env.possible_agents, policy)
+    episodes = play([env], team, [Start(seed, "fruit") for seed in range(8)], seed=0)
+    assert all(episode.solved for episode in episodes)
+
+
+# Settings
+
+
+def test_an_unknown_script_is_refused_with_the_nearest_name():
+    with pytest.raises(UnknownNameError, match="'oracle'"):
+        ScriptedTeam("oracel")
+
+
+def test_an_environment_without_tasks_has_nothing_to_follow():
+    class Wordless(ParallelEnv):
+        possible_agents = ["a_0"]
+
+    with pytest.raises(SettingError, match="Wordless"):
+        ScriptedTeam().policies(Wordless())

@@ -1,0 +1,101 @@
+"""The tiny model and its tokenizer, untrained, and the team that speaks with shipped weights."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from envs.errors import SettingError
+from learners.agents import tiny
+from learners.agents.base import Request
+from learners.agents.hf import HFTeam, Speech
+from learners.agents.tiny.build import SILENCE, Shape, build_model, build_tokenizer
+
+SMALL = Shape(vocabulary=300, hidden=16, layers=1, heads=2, intermediate=16)
+CONTROLS = {"<pad>", "<end>", "<read>", "<speak>", "<silence>"}
+
+ships_weights = pytest.mark.skipif(
+    not (tiny.PATH / "config.json").is_file(), reason="the shipped weights are not here yet"
+)
+
+
+def test_every_text_comes_back(tiny_tokenizer):
+    for text in (
+        "",
+        "Anna has 12 apples.",
+        "  two\n\nlines\t",
+        "日本 😀 e\u0301 \0",
+        "a_b__c",
+        "—",
+    ):
+        assert tiny_tokenizer.decode(tiny_tokenizer.encode(text)) == text
+
+
+def test_every_digit_is_a_token_of_its_own(tiny_tokenizer):
+    tokens = tiny_tokenizer.tokenize("There are 1234 birds and 1234")
+    assert [token.strip("Ġ") for token in tokens if any(map(str.isdigit, token))] == [*"12341234"]
+
+
+def test_nothing_is_learned_across_words(tiny_tokenizer):
+    tokens = tiny_tokenizer.tokenize("Anna has 12 apples.")
+    assert all("Ġ" not in token[1:] for token in tokens)
+
+
+def test_a_vocabulary_below_the_bytes_still_reads_any_text():
+    tokenizer = build_tokenizer(["Anna"], 10)
+    assert len(tokenizer) == 256 + 5
+    assert tokenizer.decode(tokenizer.encode("Łódź")) == "Łódź"
+    assert len(build_tokenizer([], 300)) == 256 + 5
+
+
+def test_control_tokens_are_special_and_first(tiny_tokenizer):
+    assert set(tiny_tokenizer.all_special_tokens) == CONTROLS
+    assert sorted(tiny_tokenizer.convert_tokens_to_ids(sorted(CONTROLS))) == [0, 1, 2, 3, 4]
+    assert tiny_tokenizer.decode(range(5), skip_special_tokens=True) == ""
+
+
+def test_weights_are_a_function_of_the_seed_alone(tiny_tokenizer):
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    one, same, other = (build_model(tiny_tokenizer, SMALL, seed) for seed in (1, 1, 2))
+    assert torch.equal(torch.rand(2), expected)
+    for name, tensor in one.state_dict().items():
+        assert torch.equal(tensor, same.state_dict()[name])
+    assert not torch.equal(one.lm_head.weight, other.lm_head.weight)
+
+
+def test_the_model_has_the_shape_asked_for_and_ties_its_ends(tiny_tokenizer):
+    model = build_model(tiny_tokenizer, SMALL, 0)
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+    # embedding 16 a token; attention 4 x 16 x 16, feed-forward 3 x 16 x 16, three norms of 16
+    expected = len(tiny_tokenizer) * 16 + 4 * 256 + 3 * 256 + 3 * 16
+    assert sum(parameter.numel() for parameter in model.parameters()) == expected
+    assert model.config.eos_token_id == tiny_tokenizer.eos_token_id
+
+
+def test_a_team_of_other_weights_takes_every_setting(make_policy, make_env, tmp_path):
+    make_policy().save(tmp_path)
+    team = tiny.team(str(tmp_path), sharing="separate", speech=Speech(max_reply_tokens=3))
+    policies = team.policies(make_env())
+    assert len({id(policy) for policy in policies.values()}) == 4
+    replies = policies["solver_0"].reply([Request("solver_0", "Hi")] * 4, seed=0, greedy=False)
+    assert max(len(reply.reply_ids) for reply in replies) <= 3
+
+
+def test_where_no_weights_are_the_error_says_so(make_env, tmp_path, monkeypatch):
+    monkeypatch.setattr(tiny, "PATH", tmp_path)
+    with pytest.raises(SettingError, match="holds no config.json"):
+        tiny.team().policies(make_env())
+
+
+@ships_weights
+def test_the_shipped_weights_speak(make_env):
+    team = tiny.team(speech=Speech(explain_silence=False, max_reply_tokens=8))
+    assert isinstance(team, HFTeam)
+    policy = team.policies(make_env())["solver_0"]
+    assert policy.tokenizer.convert_tokens_to_ids(SILENCE) in policy.write("")
+    request = Request("solver_0", "How many?", max_tokens=7)
+    once = policy.reply([request], seed=0, greedy=True)
+    assert once == policy.reply([request], seed=1, greedy=True)
+    assert len(team.tokenize("Anna has 12 apples.")) < len("Anna has 12 apples.")
