@@ -20,7 +20,7 @@ from experiments.progress import Progress
 from experiments.run_folder import RunFolder
 from experiments.setup import check_counts, make_evaluation, make_team, set_up_process
 from learners.episode import Episode
-from learners.metrics import GLOSSARY, Interval, intervals, prefixed, summarise
+from learners.metrics import Interval, intervals, prefixed, summarise
 from learners.rollout import play
 
 PARTS = ("evaluation", "train")
@@ -95,10 +95,9 @@ def show(found: dict[str, Interval], episodes: int) -> None:
     table = Table(title=f"{episodes} episodes, 95 % intervals", title_justify="left")
     for heading, justify in (("metric", "left"), ("mean", "right"), ("interval", "right")):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    table.add_column("meaning")
     for name, one in found.items():
         interval = f"{one.low:.3f} to {one.high:.3f}"
-        table.add_row(name, f"{one.mean:.3f}", interval, GLOSSARY.get(name, ""))
+        table.add_row(name, f"{one.mean:.3f}", interval)
     Console().print(table)
 
 

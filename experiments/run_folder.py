@@ -25,7 +25,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from envs.errors import SettingError
 
-MAY_DIFFER = ("resume", "train.steps", "logger")
+MAY_DIFFER = ("resume", "train.steps", "learner.decay_updates", "logger")
 """Config keys, with all below them, that a resumed run may change."""
 
 
@@ -58,7 +58,8 @@ class RunFolder:
         """Begin or go on with a run.
 
         Args:
-            cfg: the composed configuration; saved when the run is new, compared when it is not.
+            cfg: the composed configuration; compared with the saved one when the run is not new,
+                then saved, so that the folder says what the run is going on with.
             resume: whether to go on with what the folder holds.
 
         Returns:
@@ -70,14 +71,14 @@ class RunFolder:
         """
         if resume and (self.path / "config.yaml").exists():
             self.check_config(cfg)
+            self._save_config(cfg)
             return True
         if self.metrics.exists() and not resume:
             raise SettingError(
                 f"run folder {str(self.path)!r} already holds a run; pass resume=true to go on with"
                 " it, or another folder with hydra.run.dir=<folder>"
             )
-        resolved = OmegaConf.create(OmegaConf.to_container(cfg, resolve=True))
-        write_atomically(self.path / "config.yaml", OmegaConf.to_yaml(resolved))
+        self._save_config(cfg)
         return False
 
     def check_config(self, cfg: DictConfig) -> None:
@@ -101,6 +102,10 @@ class RunFolder:
                 + ", ".join(MAY_DIFFER)
                 + " may change); restore these or start a new run with hydra.run.dir=<folder>"
             )
+
+    def _save_config(self, cfg: DictConfig) -> None:
+        resolved = OmegaConf.create(OmegaConf.to_container(cfg, resolve=True))
+        write_atomically(self.path / "config.yaml", OmegaConf.to_yaml(resolved))
 
     def append_metrics(self, row: Mapping[str, Any]) -> None:
         """Add the figures of one step; `row` holds a `step`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Mapping
 from dataclasses import is_dataclass, replace
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]
     enable_progress_bars,
 )
 from hydra.errors import InstantiationException
-from hydra.utils import get_object, instantiate
+from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from pettingzoo import ParallelEnv
 from transformers.utils.logging import disable_progress_bar
@@ -199,7 +200,7 @@ def refuse_shared_tasks(train: Environments, evaluation: Environments) -> None:
 def _accepted(env: DictConfig, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that the constructor of an environment takes."""
     try:
-        parameters = inspect.signature(get_object(env._target_)).parameters
+        parameters = inspect.signature(resolve_name(env._target_)).parameters
     except Exception:
         # Whatever is wrong with the target, building it says so with the config key.
         return {}

@@ -141,6 +141,7 @@ def _learn(
             loss = _imitate(policy, batch, optimizer, cfg.microbatches)
             progress.update(step, {"loss": loss})
             if step % cfg.log_every == 0 or step == cfg.steps:
+                policy.save(Path(cfg.output))
                 told = _accuracy_when_told(policy, cfg, cfg.log_tasks)
                 log.append({"step": step, "loss": loss, "lr": rate, "accuracy_when_told": told})
                 progress.note(f"step {step}: solves {told:.1%} when told all, loss {loss:.4f}")

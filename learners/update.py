@@ -68,6 +68,7 @@ class GroupLearner:
         objective: Objective | None = None,
         unit: Unit = "episode",
         price: Price | None = None,
+        decay_updates: int | None = None,
         minibatches: int = 4,
         max_grad_norm: float = 1.0,
         microbatch_tokens: int = 16384,
@@ -83,6 +84,8 @@ class GroupLearner:
             objective: the loss.
             unit: what a sequence covers, `episode` or `reply`.
             price: how the price of a token moves; the training loop asks it before each rollout.
+            decay_updates: the learning rate falls on a straight line to 0 over so many updates;
+                None keeps it.
             minibatches: optimiser steps per policy and update.
             max_grad_norm: gradients are scaled down to this norm.
             microbatch_tokens: most tokens, padding included, of one forward pass.
@@ -91,7 +94,10 @@ class GroupLearner:
         Raises:
             SettingError: a setting is out of range.
         """
-        for name, count in (("minibatches", minibatches), ("microbatch_tokens", microbatch_tokens)):
+        counts = {"minibatches": minibatches, "microbatch_tokens": microbatch_tokens}
+        if decay_updates is not None:
+            counts["decay_updates"] = decay_updates
+        for name, count in counts.items():
             if isinstance(count, bool) or not isinstance(count, int) or count < 1:
                 raise SettingError(
                     f"learner.{name} must be a whole number of at least 1; got {count!r}"
@@ -104,6 +110,7 @@ class GroupLearner:
         check_unit(unit, self._advantages)
         self._credit = credit_named(credit)
         self._unit: Unit = unit
+        self._decay_updates = decay_updates
         self._minibatches = minibatches
         self._max_grad_norm = max_grad_norm
         self._microbatch_tokens = microbatch_tokens
@@ -128,12 +135,18 @@ class GroupLearner:
         """
         rows: list[dict[str, float]] = []
         for trainer in self._trainers:
+            trainer.scale_learning_rate(self._learning_rate_factor())
             sequences = [
                 sequence for group in groups for sequence in self.sequences(group, trainer.agents)
             ]
             rows += [self._step(trainer, part) for part in self.split(sequences)]
         self._updates += 1
         return over_steps(rows)
+
+    def _learning_rate_factor(self) -> float:
+        if self._decay_updates is None:
+            return 1.0
+        return max(0.0, 1.0 - self._updates / self._decay_updates)
 
     def state_dict(self) -> dict[str, Any]:
         """Weights, optimiser states and the number of updates."""
@@ -203,9 +216,14 @@ class _Trainer:
         self.agents = agents
         self.parameters = [p for p in policy.model.parameters() if p.requires_grad]
         self.optimizer = optimizer(self.parameters)
+        self._learning_rates = [group["lr"] for group in self.optimizer.param_groups]
         self._reference: PreTrainedModel | None = None
         if needs_reference:
             self._reference = copy.deepcopy(policy.model).requires_grad_(False)
+
+    def scale_learning_rate(self, factor: float) -> None:
+        for group, rate in zip(self.optimizer.param_groups, self._learning_rates, strict=True):
+            group["lr"] = rate * factor
 
     def inputs(self, batch: Batch, divisor: float) -> LossInputs:
         temperature = self.policy.speech.temperature

@@ -1,8 +1,8 @@
 """Level 1: two short sentences, one number each, about one person and one item.
 
-The sentence shapes are few and regular, so that a very small model can learn them. Distractors have
-the same shapes and are about another person with another item, so a reader who compares either with
-the question can tell; from level 2 on a distractor may differ in one of them alone.
+The sentence shapes are few and regular, so that a very small model can learn them. A distractor is
+the easiest there is: another person, another item and the other kind of sentence. From level 2 on it
+may differ in a single one of these.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def one_step(random: Random) -> Problem:
         facts=(f"{person} has {first} {item}.", f"{person} {verb} {second} {item}."),
         question=f"How many {item} does {person} have now?",
         steps=(f"{first} {operation} {second} = {result}",),
-        decoy=lambda random: _decoy(random, person, item, (_has, _gains, _loses)),
+        decoy=lambda random: _decoy(random, person, item, (_fills, _packs)),
         ordered=False,
     )
 
@@ -46,7 +46,7 @@ def _boxes(random: Random, person: str, item: str) -> Problem:
         facts=(f"{person} fills {first} boxes with {item}.", _puts(person, item, second)),
         question=f"How many {item} does {person} have in all?",
         steps=(f"{first} * {second} = {first * second}",),
-        decoy=lambda random: _decoy(random, person, item, (_fills, _packs)),
+        decoy=lambda random: _decoy(random, person, item, (_has, _gains, _loses)),
         ordered=False,
     )
 

@@ -176,7 +176,7 @@ class HFTeam:
     """`shared`: one policy for all agents. `separate`: each agent has its own, alike at first."""
     speech: Speech = field(default_factory=Speech)
     """How the policies speak."""
-    dtype: str = "auto"
+    dtype: str = "float32"
     """Type of the weights, as `transformers` names it (`float32`, `bfloat16`, `auto`)."""
     device: str = "auto"
     """Device of the weights; `auto` takes a GPU where there is one."""

@@ -1,8 +1,8 @@
 """Agents that follow a script: baselines, tests, and the speakers a warm start learns from.
 
 They read the task behind the episode, which language policies never see. `oracle` says what matters
-once and nothing else; `verbose` says all it knows in many words; `random` says random words, some of
-them answers; `silent` says nothing. A scripted answerer is right exactly when everything that
+once and nothing else; `verbose` says all it knows in many words; `random` says random words, some
+of them answers; `silent` says nothing. A scripted answerer is right exactly when everything that
 matters was said to it or is its own. `Teacher` mixes these manners; a warm start imitates it.
 """
 
@@ -99,7 +99,7 @@ def _oracle(task: Task, request: Request, generator: random.Random) -> str:
 
 def _verbose(task: Task, request: Request, generator: random.Random) -> str:
     if _answers(request):
-        answer = _answer(task, request, task.solution)
+        answer = _answer(task, request, _working(task, request))
         return f"{generator.choice(_WORDY_ANSWERS)} {answer}" if answer else ""
     known = _known(task, request) or "nothing at all."
     before, after = generator.choice(_WORDY_FRAMES)
@@ -136,7 +136,7 @@ class Teacher:
         terse = generator.random() < self.terse
         if _answers(request):
             if terse:
-                return _answer(task, request, task.solution)
+                return _answer(task, request, _working(task, request))
             return _verbose(task, request, generator)
         informed = request.info.get("informed") is not False
         if generator.random() < (self.silent_informed if informed else self.silent_uninformed):
@@ -163,6 +163,14 @@ def _known(task: Task, request: Request) -> str:
 
 def _answers(request: Request) -> bool:
     return bool(request.info.get("answering", False))
+
+
+def _working(task: Task, request: Request) -> str:
+    """What matters, in the order in which it was heard, and what follows from it."""
+    heard = " ".join((*request.texts, request.text))
+    flags = task.relevant or (False,) * len(task.statements)
+    facts = [text for text, flag in zip(task.statements, flags, strict=True) if flag]
+    return " ".join([*sorted(facts, key=heard.find), task.solution])
 
 
 def _answer(task: Task, request: Request, working: str = "") -> str:

@@ -187,7 +187,7 @@ class Process:
     out: Path
     err: Path
 
-    def wait(self, seconds: float = 60.0) -> Outcome:
+    def wait(self, seconds: float = 300.0) -> Outcome:
         """The end; code None where it did not come in time."""
         code = self.processes.ask({"wait": self.pid, "seconds": seconds})
         return Outcome(code, self.out.read_text(), self.err.read_text())

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_dir
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.summary.writer import event_file_writer
 
 from experiments.loggers import Several, TensorBoard, open_loggers
 
@@ -65,7 +66,11 @@ def test_events_are_in_the_file_before_the_logger_is_closed(tmp_path, scalars):
     logger.close()
 
 
-def test_a_resumed_run_shows_no_step_twice(tmp_path, scalars):
+def test_a_resumed_run_shows_no_step_twice(tmp_path, scalars, monkeypatch):
+    # Files of one process and one second are told apart by a counter that does not sort past 9;
+    # a resumed run is another process and a later second.
+    counter = event_file_writer.AtomicCounter(0)
+    monkeypatch.setattr(event_file_writer, "_global_uid", counter)
     logger = TensorBoard(tmp_path)
     for step in range(1, 6):
         logger.log(step, {"train/accuracy": float(step)})

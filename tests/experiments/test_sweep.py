@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 
 def test_a_sweep_runs_every_combination_and_the_report_draws_them_together(
     processes, small, tmp_path, rows, timeless, trained
@@ -33,6 +35,7 @@ def test_one_failing_job_does_not_stop_the_others(processes, small, tmp_path, ro
     assert not (folder / "1" / "metrics.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_a_sweep_is_resumed_job_by_job(processes, small, tmp_path, timeless):
     folder = tmp_path / "sweep"
     swept = [*small, "train.steps=2", "seed=0,1", "logger=none"]

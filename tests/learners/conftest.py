@@ -246,3 +246,10 @@ def make_policy(
         return HFPolicy(made, tokenizer, Speech(**{"explain_silence": False, **speech}))
 
     return make
+
+
+@pytest.fixture
+def saved(make_policy: Callable[..., HFPolicy], tmp_path: Path) -> Path:
+    """A folder as `save_pretrained` writes it."""
+    make_policy().save(tmp_path / "model")
+    return tmp_path / "model"

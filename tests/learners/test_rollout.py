@@ -163,11 +163,11 @@ def test_a_policy_with_the_wrong_number_of_replies_raises(make_env):
 
 def test_a_turn_holds_what_was_sampled_and_what_was_published(make_env):
     env = make_env(budget=Budget(message=3))
-    talker = Talker({"solver_0": ("one two three four five", "#### 7")})
+    talker = Talker({"solver_0": ("one two three four five", "7 8 9 10")})
     episode = play([env], everyone(env, talker), [Start(0, "fruit")], seed=0)[0]
     first, second = turns_of(episode, "solver_0")
     assert (first.message, first.tokens_said, first.cut) == ("one two three", 3, True)
-    assert (second.message, second.tokens_said, second.cut) == ("####", 3, True)
+    assert (second.message, second.tokens_said, second.cut) == ("7 8 9", 3, True)
     assert (first.round, second.round) == (0, 1)
     assert (first.prompt_ids, first.reply_ids) == ((1,), (10, 2))
     assert (second.prompt_ids, second.reply_ids) == ((2,), (11, 2))

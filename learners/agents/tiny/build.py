@@ -28,7 +28,7 @@ _TEMPLATE = (
 class Shape:
     """Size of the tiny model."""
 
-    vocabulary: int = 1024
+    vocabulary: int = 768
     """Tokens the tokenizer knows, 256 bytes and 5 control tokens among them."""
     hidden: int = 128
     """Width of the hidden states."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-import shutil
-import time
 from functools import partial
 
 import pytest
@@ -32,13 +29,6 @@ def continued(policy: HFPolicy, first: Request, seed: int = 0) -> Request:
 @pytest.fixture
 def policy(make_policy) -> HFPolicy:
     return make_policy()
-
-
-@pytest.fixture
-def saved(make_policy, tmp_path):
-    """A folder as `save_pretrained` writes it."""
-    make_policy().save(tmp_path / "model")
-    return tmp_path / "model"
 
 
 def state(policy: HFPolicy) -> dict[str, torch.Tensor]:
@@ -528,75 +518,3 @@ def test_a_gpu_is_used_where_there_is_one_and_its_generator_is_left_alone(saved,
     once = policy.reply([request()], seed=3, greedy=False)
     assert torch.equal(torch.rand(3, device="cuda"), expected)
     assert once == policy.reply([request()], seed=3, greedy=False)
-
-
-# What cannot be loaded
-
-
-def spoil(folder, how: str) -> str:
-    if how == "missing":
-        return str(folder / "nothing")
-    if how == "empty":
-        (folder / "empty").mkdir()
-        return str(folder / "empty")
-    if how == "a file":
-        return str(folder / "config.json")
-    if how == "no weights":
-        (folder / "model.safetensors").unlink()
-    if how == "half the weights":
-        weights = (folder / "model.safetensors").read_bytes()
-        (folder / "model.safetensors").write_bytes(weights[: len(weights) // 2])
-    if how == "no tokenizer":
-        (folder / "tokenizer.json").unlink()
-    if how == "a broken tokenizer":
-        (folder / "tokenizer.json").write_text("{}")
-    if how == "a broken config":
-        (folder / "config.json").write_text("{")
-    if how == "another kind of model":
-        (folder / "config.json").write_text(json.dumps({"model_type": "t5"}))
-    if how == "another shape":
-        config = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps({**config, "intermediate_size": 64}))
-    return str(folder)
-
-
-@pytest.mark.parametrize(
-    "how",
-    [
-        "missing",
-        "empty",
-        "a file",
-        "no weights",
-        "half the weights",
-        "no tokenizer",
-        "a broken tokenizer",
-        "a broken config",
-        "another kind of model",
-        "another shape",
-    ],
-)
-def test_a_model_that_cannot_be_read_is_a_setting_error_that_names_it(saved, make_env, how):
-    name = spoil(saved, how)
-    with pytest.raises(SettingError, match="agent.model") as caught:
-        HFTeam(name).policies(make_env())
-    assert repr(name) in str(caught.value)
-    shutil.rmtree(saved)
-
-
-@pytest.mark.parametrize("name", ["Qwen/Qwen3-0.6B", "no-such-model", "a/b/c", "has a space"])
-def test_a_name_that_cannot_be_downloaded_fails_fast(make_env, monkeypatch, name):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    started = time.monotonic()
-    with pytest.raises(SettingError, match="agent.model="):
-        HFTeam(name).policies(make_env())
-    assert time.monotonic() - started < 5
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [("dtype", "float33"), ("dtype", "nn"), ("device", "cudaa"), ("device", "cuda:77")],
-)
-def test_unknown_types_and_devices_are_refused(saved, make_env, setting, value):
-    with pytest.raises(SettingError, match=f"agent.{setting}"):
-        HFTeam(str(saved), **{setting: value}).policies(make_env())

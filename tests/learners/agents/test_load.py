@@ -1,0 +1,86 @@
+"""Models that cannot be had: every way of it is a setting error that names the model."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from envs.errors import SettingError
+from learners.agents.hf import HFTeam
+from learners.agents.load import agent_folders
+
+
+def test_only_a_folder_of_folders_holds_separate_policies(saved, tmp_path):
+    assert agent_folders(str(saved)) == {}
+    assert agent_folders(str(tmp_path / "nothing")) == agent_folders("Qwen/Qwen3-0.6B") == {}
+    assert agent_folders(str(saved.parent)) == {saved.name: str(saved)}
+
+
+def spoil(folder, how: str) -> str:
+    if how == "missing":
+        return str(folder / "nothing")
+    if how == "empty":
+        (folder / "empty").mkdir()
+        return str(folder / "empty")
+    if how == "a file":
+        return str(folder / "config.json")
+    if how == "no weights":
+        (folder / "model.safetensors").unlink()
+    if how == "half the weights":
+        weights = (folder / "model.safetensors").read_bytes()
+        (folder / "model.safetensors").write_bytes(weights[: len(weights) // 2])
+    if how == "no tokenizer":
+        (folder / "tokenizer.json").unlink()
+    if how == "a broken tokenizer":
+        (folder / "tokenizer.json").write_text("{}")
+    if how == "a broken config":
+        (folder / "config.json").write_text("{")
+    if how == "another kind of model":
+        (folder / "config.json").write_text(json.dumps({"model_type": "t5"}))
+    if how == "another shape":
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, "intermediate_size": 64}))
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "missing",
+        "empty",
+        "a file",
+        "no weights",
+        "half the weights",
+        "no tokenizer",
+        "a broken tokenizer",
+        "a broken config",
+        "another kind of model",
+        "another shape",
+    ],
+)
+def test_a_model_that_cannot_be_read_is_a_setting_error_that_names_it(saved, make_env, how):
+    name = spoil(saved, how)
+    with pytest.raises(SettingError, match="agent.model") as caught:
+        HFTeam(name).policies(make_env())
+    assert repr(name) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen3-0.6B", "no-such-model", "a/b/c", "has a space"])
+def test_a_name_that_cannot_be_downloaded_fails_fast(make_env, monkeypatch, name):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    started = time.monotonic()
+    with pytest.raises(SettingError, match="agent.model="):
+        HFTeam(name).policies(make_env())
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("dtype", "float33"), ("dtype", "nn"), ("device", "cudaa"), ("device", "cuda:77")],
+)
+def test_unknown_types_and_devices_are_refused(saved, make_env, setting, value):
+    with pytest.raises(SettingError, match=f"agent.{setting}"):
+        HFTeam(str(saved), **{setting: value}).policies(make_env())
