@@ -55,7 +55,13 @@ DELIBERATE = {
         "clip_low": "the paper's is for long chains of a large model",
         "clip_high": "the paper's is for long chains of a large model",
     },
-    "learners.update.GroupLearner": {"seed": "follows the seed of the run"},
+    "learners.advantages.Advantages": {
+        "epsilon": "under a price, groups that differ by a few tokens alone should teach little",
+    },
+    "learners.update.GroupLearner": {
+        "seed": "follows the seed of the run",
+        "decay_updates": "follows the length of the run",
+    },
     "torch.optim.AdamW": {
         "lr": "follows the agent",
         "betas": "a short memory for runs of tens of steps",

@@ -525,3 +525,21 @@ def test_settings_out_of_range_are_refused(speakers, settings):
 def test_rounds_are_compared_only_where_replies_are_sequences(speakers):
     with pytest.raises(SettingError, match="unit"):
         learner(speakers, advantages=Advantages(("task", "agent", "round")))
+
+
+def test_the_learning_rate_falls_on_a_straight_line_and_survives_a_reload(speakers, group):
+    # Plain gradient descent at rate r(u) = r(0) * (1 - u/2): the first update moves, the third
+    # (u = 2) does not.
+    deciding = learner(speakers, UNIT_SGD, minibatches=1, decay_updates=2)
+    policy = next(iter(speakers.values()))
+    for _ in range(2):
+        deciding.update([group])
+    again = learner(speakers, UNIT_SGD, minibatches=1, decay_updates=2)
+    again.load_state_dict(deciding.state_dict())
+    for each in (deciding, again):
+        before = weights(policy)
+        each.update([group])
+        assert equal(before, policy.model.state_dict())
+        each.load_state_dict({**each.state_dict(), "updates": 0})
+        each.update([group])
+        assert distance(before, policy) > 0
