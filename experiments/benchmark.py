@@ -4,11 +4,11 @@
 
 Three figures. Environment steps per second with scripted agents, on one core. The environment's own
 cost: the share of a training step that is spent neither in a policy nor in the learner. And the
-whole step (rollout and update) as a multiple of the bare calls it is made of: `generate` on the same
-prompts, then for each minibatch the forward pass with its cross entropy, the backward pass and the
-optimiser step, on the same tokens padded to the longest of the minibatch. Steps and bare calls take
-turns in one process from the same weights, and ratios are taken pair by pair, because machines are
-noisy.
+whole step (rollout and update) as a multiple of the bare calls it is made of: `generate` on the
+same prompts, then for each minibatch the forward pass with its cross entropy, the backward pass and
+the optimiser step, on the same tokens padded to the longest of the minibatch. Steps and bare calls
+take turns in one process from the same weights, and ratios are taken pair by pair, because machines
+are noisy.
 """
 
 from __future__ import annotations
@@ -34,7 +34,15 @@ from torch.optim import Optimizer
 
 from experiments.cli import program
 from experiments.progress import Progress
-from experiments.setup import Environments, draw_starts, make_environments, make_team, task_keys
+from experiments.setup import (
+    Environments,
+    draw_starts,
+    make_environments,
+    make_learner,
+    make_team,
+    set_up_process,
+    task_keys,
+)
 from learners.agents.base import Policy, Reply, Request
 from learners.agents.generate import pad_left
 from learners.agents.hf import HFPolicy
@@ -78,8 +86,7 @@ class Sample:
 @program("benchmark")
 def main(cfg: DictConfig) -> float:
     """Measure and print; returns the step as a multiple of its bare calls."""
-    if cfg.threads:
-        torch.set_num_threads(cfg.threads)
+    set_up_process(cfg.threads)
     team = make_team(cfg)
     count = cfg.train.tasks_per_step * cfg.train.group_size
     environments = make_environments(cfg, count, "train", team)
@@ -163,14 +170,15 @@ class _Bench:
         self._cfg = cfg
         self._environments = environments
         policies = team.policies(environments[0])
-        optimizer = instantiate(cfg.optimizer, _convert_="all")
-        self._learner = instantiate(cfg.learner, _convert_="all")(policies, optimizer)
+        self._learner = make_learner(cfg, policies)
         self._policy: HFPolicy = next(iter(policies.values()))
         timed = Timed(self._policy)
         self._timed, self._policies = timed, dict.fromkeys(policies, timed)
         self._state = copy.deepcopy(self._learner.state_dict())
         self._bare_model = copy.deepcopy(self._policy.model)
-        self._bare_optimizer: Optimizer = optimizer(self._bare_model.parameters())
+        self._bare_optimizer: Optimizer = instantiate(
+            cfg.optimizer, self._bare_model.parameters(), _partial_=False, _convert_="all"
+        )
 
     def measure(self, repetition: int) -> Sample:
         """One step and its bare calls, from the weights the benchmark began with."""

@@ -1,8 +1,8 @@
 """Level 1: two short sentences, one number each, about one person and one item.
 
 The sentence shapes are few and regular, so that a very small model can learn them. A distractor is
-the easiest there is: another person, another item and the other kind of sentence. From level 2 on it
-may differ in a single one of these.
+the easiest there is: another person, another item and the other kind of sentence. From level 2 on
+it may differ in a single one of these.
 """
 
 from __future__ import annotations

@@ -75,7 +75,8 @@ def test_a_known_task_stays_what_it_is() -> None:
     (task,) = generate(0, 1, "train", 1, 1)
     assert task.key == "train-0/0"
     assert task.text == (
-        "Ida loses 3 ropes. Joy fills 7 boxes with rings. Ida has 7 ropes. How many ropes does Ida have now?"
+        "Ida loses 3 ropes. Joy fills 7 boxes with rings. Ida has 7 ropes."
+        " How many ropes does Ida have now?"
     )
     assert task.answer == "4"
 
