@@ -85,7 +85,7 @@ class GroupLearner:
             unit: what a sequence covers, `episode` or `reply`.
             price: how the price of a token moves; the training loop asks it before each rollout.
             decay_updates: the learning rate falls on a straight line to 0 over so many updates;
-                None keeps it.
+                None and 0 keep it.
             minibatches: optimiser steps per policy and update.
             max_grad_norm: gradients are scaled down to this norm.
             microbatch_tokens: most tokens, padding included, of one forward pass.
@@ -94,14 +94,10 @@ class GroupLearner:
         Raises:
             SettingError: a setting is out of range.
         """
-        counts = {"minibatches": minibatches, "microbatch_tokens": microbatch_tokens}
+        _check_count("minibatches", minibatches, 1)
+        _check_count("microbatch_tokens", microbatch_tokens, 1)
         if decay_updates is not None:
-            counts["decay_updates"] = decay_updates
-        for name, count in counts.items():
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise SettingError(
-                    f"learner.{name} must be a whole number of at least 1; got {count!r}"
-                )
+            _check_count("decay_updates", decay_updates, 0)
         if not max_grad_norm > 0:
             raise SettingError(f"learner.max_grad_norm must be above 0; got {max_grad_norm!r}")
         self.price = price or Fixed()
@@ -144,7 +140,7 @@ class GroupLearner:
         return over_steps(rows)
 
     def _learning_rate_factor(self) -> float:
-        if self._decay_updates is None:
+        if not self._decay_updates:
             return 1.0
         return max(0.0, 1.0 - self._updates / self._decay_updates)
 
@@ -254,6 +250,13 @@ class _Trainer:
         self.optimizer.load_state_dict(state["optimizer"])
         if self._reference is not None:
             self._reference.load_state_dict(state["reference"])
+
+
+def _check_count(name: str, count: object, least: int) -> None:
+    if isinstance(count, bool) or not isinstance(count, int) or count < least:
+        raise SettingError(
+            f"learner.{name} must be a whole number of at least {least}; got {count!r}"
+        )
 
 
 def _by_policy(policies: Mapping[str, HFPolicy]) -> list[tuple[HFPolicy, tuple[str, ...]]]:

@@ -77,6 +77,8 @@ def small(policy_folder: Path) -> list[str]:
         "evaluation.batch=4",
         "evaluation.transcripts=2",
         "learner.minibatches=2",
+        # A rate that falls with the length of the run would tell a longer run from a resumed one.
+        "learner.decay_updates=null",
         "threads=1",
     ]
 
