@@ -205,7 +205,7 @@ class _Bench:
     def _bare(self, groups: Sequence[Group], repetition: int) -> float:
         episodes = [episode for group in groups for episode in group.episodes]
         calls: list[Callable[[], None]] = []
-        for prompts in _prompts_by_round(episodes):
+        for prompts in prompts_by_round(episodes):
             calls.append(self._bare_generate(prompts))
         sequences = [sequence for group in groups for sequence in self._learner.sequences(group)]
         calls += [self._bare_step(part) for part in self._learner.split(sequences)]
@@ -248,7 +248,7 @@ class _Bench:
         return call
 
 
-def _prompts_by_round(episodes: Sequence[Episode]) -> list[list[list[int]]]:
+def prompts_by_round(episodes: Sequence[Episode]) -> list[list[list[int]]]:
     """What every generate call of a rollout was given, round by round."""
     rounds: dict[int, list[list[int]]] = {}
     for episode in episodes:
