@@ -20,7 +20,7 @@ help:  ## list the targets
 
 install: .venv/installed  ## create .venv and install the project into it
 
-train: .venv/installed  ## train a small team on the CPU and write a report (about 4 minutes)
+train: .venv/installed  ## train a small team on the CPU and write a report (2 to 4 minutes)
 	$(BIN)/python -m experiments.train
 
 test: .venv/installed  ## run the default tests (at most 5 minutes on two cores)
@@ -54,7 +54,7 @@ parity: .venv-trl/installed .venv-verl/installed  ## compare losses with TRL and
 benchmark: .venv/installed  ## measure the cost of the environment and of a training step
 	$(BIN)/python -m experiments.benchmark
 
-warm-start: .venv/installed  ## make the tiny policy again (about half an hour)
+warm-start: .venv/installed  ## make the tiny policy again (about 10 minutes)
 	$(BIN)/python -m experiments.warm_start
 
 clean:  ## remove virtual environments and caches; runs stay
