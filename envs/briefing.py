@@ -46,17 +46,20 @@ def first_texts(
     """
     texts = {}
     for agent, share in shares.items():
-        statements = " ".join(task.statements[index] for index in share)
+        statements = benchmark.separator.join(task.statements[index] for index in share)
+        # Who may read everything reads it as the source has it.
+        whole = task.whole if len(share) == len(task.statements) else ""
+        known = [] if whole else [statements]
         instructions = benchmark.instructions(role_of(agent), style)
         if style == "brief":
-            paragraphs = [agent, instructions, statements, task.question]
+            paragraphs = [agent, instructions, *known, whole or task.question]
         else:
             paragraphs = [
                 f"You are {agent} in a team of {len(rules.agents)}: {', '.join(rules.agents)}.",
                 instructions,
                 _explain(rules),
-                f"What you know: {statements}" if statements else "",
-                f"Question: {task.question}",
+                *(f"What you know: {facts}" for facts in known if facts),
+                f"Question: {whole or task.question}",
             ]
         texts[agent] = "\n".join(filter(None, paragraphs))
     return texts

@@ -120,6 +120,9 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self._keys = tuple(self.tasks)
         self._spaces = {agent: observation_space() for agent in self.possible_agents}
         self._actions = {agent: FreeText() for agent in self.possible_agents}
+        self._conditions = dict(benchmark.conditions())
+        # Rollouts step environments that wait for other processes at the same time.
+        self.metadata = {**type(self).metadata, "slow_step": benchmark.slow}
         self._generator: np.random.Generator | None = None
         self.agents: list[str] = []
         self.messages: list[Message] = []
@@ -289,8 +292,11 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
             "tokens_said": self.ledger.said[agent],
             "tokens_read": self.ledger.read[agent],
         }
+        if self._conditions:
+            info["conditions"] = self._conditions
         if score is not None:
             info |= {"score": score.value, "solved": score.solved, "answer": score.answer}
+            info |= {"detail": dict(score.detail)} if score.detail else {}
         return info
 
     def _informed(self, agent: str) -> bool | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -34,9 +34,18 @@ class Task:
     """One flag per statement: True where the answer depends on it. None: not known."""
     solution: str = ""
     """The working behind the answer, in the source's words; empty where there is none."""
+    commitment: str = ""
+    """Words that commit to the answer in the benchmark's form; left empty it is `#### answer`."""
+    whole: str = ""
+    """The problem in the source's own layout, for who may read all of it; left empty it is the
+    statements and the question in one paragraph."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What only the benchmark reads: tests, entry point, position, level."""
 
     def __post_init__(self) -> None:
-        """Check that every statement has its flag."""
+        """Fill in the commitment and check that every statement has its flag."""
+        if not self.commitment:
+            object.__setattr__(self, "commitment", f"#### {self.answer}")
         if self.relevant is not None and len(self.relevant) != len(self.statements):
             raise SettingError(
                 f"task {self.key!r}: expected one relevant flag per statement"
@@ -45,8 +54,8 @@ class Task:
 
     @property
     def text(self) -> str:
-        """The whole problem as one paragraph."""
-        return " ".join((*self.statements, self.question))
+        """The whole problem: in the source's layout, or as one paragraph."""
+        return self.whole or " ".join((*self.statements, self.question))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,8 @@ class Score:
     """True when the task counts as solved."""
     answer: str
     """The answer that was graded, in plain form; empty when none was found."""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    """How the grade came about, e.g. the sandbox's verdict; reported in the last infos."""
 
 
 class Benchmark(ABC):
@@ -68,6 +79,17 @@ class Benchmark(ABC):
     """Name in `envs.make(name)` and in the configuration."""
     roles: ClassVar[tuple[str, ...]]
     """Roles that make sense here, the answering one first."""
+    separator: ClassVar[str] = " "
+    """What stands between statements that one agent reads; a line break where they are code."""
+    slow: ClassVar[bool] = False
+    """Whether grading waits for other processes, so that rollouts grade many episodes at a time."""
+
+    def conditions(self) -> Mapping[str, str]:
+        """Under which conditions answers are graded here, e.g. how programs are shut in.
+
+        Every info carries them, and programs print them once at start. Empty: nothing to say.
+        """
+        return {}
 
     @abstractmethod
     def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:

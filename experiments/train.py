@@ -177,7 +177,9 @@ def update(run: Run, step: int) -> dict[str, float]:
     set_price(run.environments, price)
     starts = draw_starts(task_keys(run.environments[0]), train.tasks_per_step, seed, step)
     begun = time.perf_counter()
-    groups = collect(
+    # A learner may need more than independent episodes, and then brings a collector of its own.
+    gather = getattr(run.learner, "collect", collect)
+    groups = gather(
         run.environments, run.policies, starts, train.group_size, seed=sampling_seed(seed, step)
     )
     collected = time.perf_counter()

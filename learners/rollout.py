@@ -12,14 +12,18 @@ Knows no particular benchmark. Reads these info keys where an environment has th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from pettingzoo import ParallelEnv
 
 from learners.agents.base import Policy, Reply, Request
 from learners.episode import Episode, Group, Turn
+
+_THREADS = 32
+"""Environments that step at the same time; they wait, so there are more than processors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,25 @@ class Start:
     """Seed of the environment's reset."""
     task: str | None = None
     """Key of the task; None lets the environment draw one."""
+    given: Mapping[tuple[str, int], Reply] = field(default_factory=dict)
+    """Replies by agent and round that are played instead of being asked for: an episode is played
+    again up to some point, or with one message changed."""
+
+
+class Collector(Protocol):
+    """Turns starts into groups of episodes; a learner may bring its own as `collect`."""
+
+    def __call__(
+        self,
+        environments: Sequence[ParallelEnv[str, Any, Any]],
+        policies: Mapping[str, Policy],
+        starts: Sequence[Start],
+        group_size: int,
+        *,
+        seed: int,
+    ) -> list[Group]:
+        """As `collect` below."""
+        ...
 
 
 def play(
@@ -133,6 +156,10 @@ class _Table:
         self.truncated = False
 
     @property
+    def slow(self) -> bool:
+        return bool(self._environment.metadata.get("slow_step", False))
+
+    @property
     def open(self) -> bool:
         return bool(self._environment.agents)
 
@@ -143,6 +170,10 @@ class _Table:
             for agent in self._environment.agents
             if self.seats[agent].max_tokens != 0
         ]
+
+    def given(self, request: Request) -> Reply | None:
+        """The reply that the start has for a request of this round."""
+        return self._start.given.get((request.agent, self.round))
 
     def step(self, requests: Sequence[Request], replies: Sequence[Reply]) -> None:
         alive = tuple(self._environment.agents)
@@ -210,10 +241,11 @@ def _play_round(
 ) -> None:
     asked = [(table, table.requests()) for table in tables if table.open]
     flat = [(place, request) for place, (_, requests) in enumerate(asked) for request in requests]
+    replies = [asked[place][0].given(request) for place, request in flat]
     by_policy: dict[int, list[int]] = {}
     for index, (_, request) in enumerate(flat):
-        by_policy.setdefault(id(policies[request.agent]), []).append(index)
-    replies: list[Reply | None] = [None] * len(flat)
+        if replies[index] is None:
+            by_policy.setdefault(id(policies[request.agent]), []).append(index)
     for indices in by_policy.values():
         policy = policies[flat[indices[0]][1].agent]
         seed = int(seeds.integers(2**31))
@@ -229,5 +261,21 @@ def _play_round(
     for (place, _), answer in zip(flat, replies, strict=True):
         if answer is not None:
             by_table[place].append(answer)
-    for place, (table, requests) in enumerate(asked):
-        table.step(requests, by_table[place])
+    _step(asked, by_table)
+
+
+def _step(
+    asked: Sequence[tuple[_Table, Sequence[Request]]], replies: Mapping[int, Sequence[Reply]]
+) -> None:
+    """Step all tables; at the same time where a step waits for other processes."""
+
+    def step(place: int) -> None:
+        table, requests = asked[place]
+        table.step(requests, replies[place])
+
+    if any(table.slow for table, _ in asked):
+        with ThreadPoolExecutor(_THREADS) as pool:
+            list(pool.map(step, range(len(asked))))
+    else:
+        for place in range(len(asked)):
+            step(place)

@@ -29,6 +29,7 @@ from learners.logprobs import current_logprobs
 from learners.microbatches import joined, microbatches, over_steps
 from learners.objective import LossInputs, Objective
 from learners.price import Fixed, Price
+from learners.rollout import Collector, collect
 from learners.sequences import Batch, TokenSequence, Unit, check_unit, collate, sequences_of
 
 MakeOptimizer = Callable[[Iterable[Tensor]], Optimizer]
@@ -68,6 +69,7 @@ class GroupLearner:
         objective: Objective | None = None,
         unit: Unit = "episode",
         price: Price | None = None,
+        collect: Collector = collect,
         decay_updates: int | None = None,
         minibatches: int = 4,
         max_grad_norm: float = 1.0,
@@ -84,6 +86,7 @@ class GroupLearner:
             objective: the loss.
             unit: what a sequence covers, `episode` or `reply`.
             price: how the price of a token moves; the training loop asks it before each rollout.
+            collect: plays the groups; the training loop calls it.
             decay_updates: the learning rate falls on a straight line to 0 over so many updates;
                 None and 0 keep it.
             minibatches: optimiser steps per policy and update.
@@ -101,6 +104,7 @@ class GroupLearner:
         if not max_grad_norm > 0:
             raise SettingError(f"learner.max_grad_norm must be above 0; got {max_grad_norm!r}")
         self.price = price or Fixed()
+        self.collect = collect
         self._advantages = advantages or Advantages()
         self._objective = objective or Objective()
         check_unit(unit, self._advantages)

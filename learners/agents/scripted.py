@@ -185,6 +185,6 @@ def _answer(task: Task, request: Request, working: str = "") -> str:
         for index, statement in enumerate(task.statements)
     )
     if complete:
-        return f"{working} #### {task.answer}".strip()
+        return f"{working} {task.commitment}".strip()
     last = request.info["round"] + 1 >= request.info["rounds"]
     return "#### ?" if last else ""
