@@ -1,0 +1,156 @@
+"""The seccomp filter: which system calls a program under test is refused.
+
+A list of refusals, since what Python needs varies between versions: everything that reaches another
+process, starts one (threads stay), opens a socket, or leaves something behind outside the file
+system. Numbers: the kernel's tables for x86-64 and arm64.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import platform
+import struct
+import sys
+
+_LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+_CLONE_THREAD = 0x10000
+_PR_SET_SECCOMP, _MODE_FILTER = 22, 2
+_FIRST_ARGUMENT = 16
+"""Where the arguments begin in what a filter sees; the number is at 0, the architecture at 4."""
+
+_ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+
+# Name: number on x86-64, on arm64 (-1: there is none).
+_REFUSED = {
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440),
+    "pidfd_open": (434, 434),
+    "pidfd_send_signal": (424, 424),
+    "pidfd_getfd": (438, 438),
+    "tkill": (200, 130),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "socket": (41, 198),
+    "fork": (57, -1),
+    "vfork": (58, -1),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "io_uring_setup": (425, 425),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "shmget": (29, 194),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "mq_open": (240, 180),
+    "setpriority": (141, 140),
+    "ioprio_set": (251, 30),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+}
+_CLONE, _CLONE3, _PRLIMIT, _FCNTL, _PRCTL = (56, 220), (435, 435), (302, 261), (72, 25), (157, 167)
+_SIGNALS = {"kill": (62, 129), "tgkill": (234, 131)}
+_OWN_LIMITS = 0
+"""`prlimit` of process 0 means the caller."""
+_SET_OWNER = (8, 15)
+"""`fcntl` commands that choose who is sent the signals of a file."""
+_FAMILY = (1, 36)
+"""`prctl` options: the signal at the parent's death, and adopting orphans."""
+
+
+def machine() -> str:
+    """The processor, where the filter knows its system calls and the kernel has filters; or ""."""
+    name = platform.machine()
+    known = sys.platform == "linux" and struct.calcsize("P") == 8 and name in _ARCHITECTURES
+    return name if known and _kernel_filters() else ""
+
+
+def _kernel_filters() -> bool:
+    """A filter at no address is a bad address where there are filters, else a bad argument."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, None, 0, 0)
+    return ctypes.get_errno() == errno.EFAULT
+
+
+def refusals(machine: str, own_pid: int | None) -> bytes:
+    """The filter as an array of BPF instructions; empty where the processor is not known.
+
+    Args:
+        machine: `x86_64` or `aarch64`.
+        own_pid: the only process that may be sent signals; None where a process namespace sees to
+            that.
+    """
+    if machine not in _ARCHITECTURES:
+        return b""
+    architecture, column = _ARCHITECTURES[machine]
+    refuse = _step(_RETURN, _ERRNO | errno.EPERM)
+    program = [
+        _step(_LOAD, 4),
+        _step(_EQUAL, architecture, 1, 0),
+        _step(_RETURN, _KILL),
+        _step(_LOAD, 0),
+    ]
+    if machine == "x86_64":  # The x32 calls, a second door to the same rooms.
+        program += [_step(_AT_LEAST, 0x40000000, 0, 1), refuse]
+    for numbers in _REFUSED.values():
+        if numbers[column] >= 0:
+            program += [_step(_EQUAL, numbers[column], 0, 1), refuse]
+    # glibc falls back to clone, whose flags a filter can see.
+    missing = _step(_RETURN, _ERRNO | errno.ENOSYS)
+    program += [_step(_EQUAL, _CLONE3[column], 0, 1), missing]
+    program += _when(_CLONE[column], 0, _HAS_BITS, (_CLONE_THREAD,), allowed=True)
+    program += _when(_PRLIMIT[column], 0, _EQUAL, (_OWN_LIMITS,), allowed=True)
+    program += _when(_FCNTL[column], 1, _EQUAL, _SET_OWNER, allowed=False)
+    program += _when(_PRCTL[column], 0, _EQUAL, _FAMILY, allowed=False)
+    if own_pid is not None:
+        for numbers in _SIGNALS.values():
+            program += _when(numbers[column], 0, _EQUAL, (own_pid,), allowed=True)
+    return b"".join([*program, _step(_RETURN, _ALLOW)])
+
+
+def install(program: bytes) -> None:
+    """Put this process under a filter, for good; nothing for an empty one.
+
+    Raises:
+        OSError: the kernel refused; the process must not go on.
+    """
+    if not program:
+        return
+    buffer = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, header, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "seccomp refused")
+
+
+def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("HBBI", code, if_true, if_false, value)
+
+
+def _when(
+    number: int, argument: int, test: int, values: tuple[int, ...], *, allowed: bool
+) -> list[bytes]:
+    """Allow (or refuse) a call exactly when an argument is one of a few values."""
+    otherwise = (_ERRNO | errno.EPERM) if allowed else _ALLOW
+    found = _ALLOW if allowed else (_ERRNO | errno.EPERM)
+    steps = [_step(_LOAD, _FIRST_ARGUMENT + 8 * argument)]
+    for value in values:
+        steps += [_step(test, value, 0, 1), _step(_RETURN, found)]
+    steps.append(_step(_RETURN, otherwise))
+    return [_step(_EQUAL, number, 0, len(steps)), *steps]

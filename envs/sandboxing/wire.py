@@ -1,0 +1,143 @@
+"""Plain values as nested lists of short strings, the only thing that crosses between interpreters.
+
+Not pickle: taking a value apart never calls anything the sender chose. Subclasses of plain types
+(a Counter, a named tuple, an int with its own `__eq__`) cross as the plain value they hold. This
+source is also sent to the program's interpreter, which has no access to the project, so it
+imports nothing that is slow to import.
+"""
+
+from __future__ import annotations
+
+from _collections import deque  # type: ignore[import-not-found]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+DEEPEST = 100
+"""Containers within containers that may cross."""
+LONGEST = 200_000
+"""Items of one container that may cross; also where an endless iterator is cut off."""
+
+
+class UnfitError(Exception):
+    """A value that cannot cross."""
+
+
+def _refuse(value: Any) -> Any:
+    raise UnfitError(f"a value of type {type(value).__name__!r} is not a plain value")
+
+
+def _interleave(value: Any) -> list[Any]:
+    return [part for pair in value.items() for part in pair]
+
+
+def _pairs(items: list[Any]) -> dict[Any, Any]:
+    return dict(zip(items[::2], items[1::2], strict=True))
+
+
+# Type, tag, how it is taken apart, how it is put together again.
+_CONTAINERS: tuple[tuple[type, str, Callable[[Any], Any], Callable[[list[Any]], Any]], ...] = (
+    (list, "l", list, list),
+    (tuple, "t", list, tuple),
+    (dict, "d", _interleave, _pairs),
+    (set, "s", list, set),
+    (frozenset, "z", list, frozenset),
+    (deque, "q", list, deque),
+    (range, "r", lambda value: [value.start, value.stop, value.step], lambda items: range(*items)),
+    (complex, "c", lambda value: [value.real, value.imag], lambda items: complex(*items)),
+    (type({}.keys()), "k", list, lambda items: dict.fromkeys(items).keys()),
+    (type({}.values()), "v", list, lambda items: dict(enumerate(items)).values()),
+    (type({}.items()), "m", list, lambda items: dict(items).items()),
+)
+_BUILDERS = {tag: build for _, tag, _, build in _CONTAINERS} | {"g": iter}
+
+
+def pack(value: Any, special: Callable[[Any], Any] = _refuse, depth: int = 0) -> Any:
+    """Turn a value into strings and lists of strings that need no escapes.
+
+    Args:
+        value: None, bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset,
+            deque, range, a dict view or an iterator (its items), nested at most `DEEPEST` deep.
+        special: packs what is none of these.
+        depth: containers around the value.
+
+    Raises:
+        UnfitError: the value is too deep or too long, or `special` refuses it.
+    """
+    if depth > DEEPEST:
+        raise UnfitError(f"a value is nested deeper than {DEEPEST}")
+    if value is None:
+        return "n"
+    if isinstance(value, int):
+        return str(value)[0] if value is True or value is False else "i" + format(int(value), "x")
+    if isinstance(value, float):
+        return "f" + float.hex(value)
+    if isinstance(value, str):
+        return _pack_text(str(value) if type(value) is str else str.__str__(value))
+    if isinstance(value, (bytes, bytearray)):
+        return ("b" if isinstance(value, bytes) else "y") + value.hex()
+    for kind, tag, take_apart, _ in _CONTAINERS:
+        if isinstance(value, kind):
+            return _pack_items(tag, take_apart(value), special, depth)
+    if hasattr(type(value), "__next__"):
+        return _pack_items("g", value, special, depth)
+    return special(value)
+
+
+def _pack_text(text: str) -> str:
+    if text.isascii() and text.isprintable() and not ("'" in text or '"' in text or "\\" in text):
+        return "a" + text
+    return "u" + text.encode("utf-8", "surrogatepass").hex()
+
+
+def _pack_items(tag: str, items: Any, special: Callable[[Any], Any], depth: int) -> list[Any]:
+    packed = [tag]
+    for item in items:
+        packed.append(pack(item, special, depth + 1))
+        if len(packed) > LONGEST:
+            raise UnfitError(f"a value has more than {LONGEST} items")
+    return packed
+
+
+def unpack(packed: Any, special: Callable[[Any], Any] = _refuse) -> Any:
+    """Make a new value of exactly the plain types from what `pack` returned.
+
+    Args:
+        packed: strings and lists, from anywhere.
+        special: makes values from lists with other tags.
+
+    Raises:
+        UnfitError: this is nothing that `pack` makes.
+    """
+    try:
+        return _unpack(packed, special, 0)
+    except UnfitError:
+        raise
+    except Exception as error:  # Whatever malformed input runs into, e.g. an unhashable key.
+        raise UnfitError(f"a malformed value ({type(error).__name__})") from None
+
+
+def _unpack(packed: Any, special: Callable[[Any], Any], depth: int) -> Any:
+    if depth > DEEPEST + 1:
+        raise UnfitError(f"a value is nested deeper than {DEEPEST}")
+    if isinstance(packed, str):
+        return _SCALARS[packed[0]](packed[1:])
+    build = _BUILDERS.get(packed[0])
+    if build is None:
+        return special(packed)
+    return build([_unpack(item, special, depth + 1) for item in packed[1:]])
+
+
+_SCALARS: dict[str, Callable[[str], Any]] = {
+    "n": lambda text: None,
+    "T": lambda text: True,
+    "F": lambda text: False,
+    "i": lambda text: int(text, 16),
+    "f": float.fromhex,
+    "a": str,
+    "u": lambda text: bytes.fromhex(text).decode("utf-8", "surrogatepass"),
+    "b": bytes.fromhex,
+    "y": bytearray.fromhex,
+}
