@@ -1,18 +1,11 @@
-"""Drawing tasks from the families of word problems, each different, each in its part.
-
-A digest of a problem's content (its facts and its question) says whether it is a train or an
-evaluation problem. So no problem is ever in both, whatever the seeds, and neither the order of the
-statements nor the distractors can smuggle one across.
-"""
+"""Drawing tasks from the families of word problems, each different, each in its part."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from hashlib import blake2b
 from random import Random
 
-from envs.errors import SettingError
-from envs.settings import choice
+from envs.drawing import check_request, part_of, ran_out, span
 from envs.task import Part, Task
 from envs.word_problems.business import business
 from envs.word_problems.comparison import comparison
@@ -29,8 +22,6 @@ LEVELS = (1, 8)
 DISTRACTORS = (1, 2)
 """Fewest and most distractors of a task, by default."""
 _MOST_DISTRACTORS = 12
-_EVALUATION_SHARE = 4
-"""One problem in so many is an evaluation problem."""
 _PATIENCE = 2_000
 """Problems in a row that were there already before the space counts as used up."""
 
@@ -65,12 +56,9 @@ def generate(
     Raises:
         SettingError: a setting is out of its range, or there are not so many different problems.
     """
-    seed, count = _whole("seed", seed), _whole("count", count)
-    if count < 0:
-        raise SettingError(f"count must be at least 0; got {count!r}")
-    choice("part", part, ("train", "evaluation"))
-    levels = _span("level", level, LEVELS)
-    extras = _span("distractors", distractors, (0, _MOST_DISTRACTORS))
+    check_request(seed, count, part)
+    levels = span("level", level, LEVELS)
+    extras = span("distractors", distractors, (0, _MOST_DISTRACTORS))
     random, misses = Random(f"{part}/{seed}"), 0
     tasks: list[Task] = []
     seen: set[str] = set()
@@ -82,22 +70,12 @@ def generate(
         if content in seen:
             misses += 1
             if misses >= _PATIENCE:
-                raise SettingError(
-                    f"count must be at most the number of different {part} problems of level"
-                    f" {level!r}; got {count!r}, and found {len(tasks)} before they ran out."
-                    " Ask for fewer or for more levels"
-                )
+                raise ran_out(f"{part} problems of level {level!r}", count, len(tasks))
             continue
         seen.add(content)
         misses = 0
         tasks.append(_task(f"{part}-{seed}/{len(tasks)}", problem, random, extras))
     return tuple(tasks)
-
-
-def part_of(content: str) -> Part:
-    """The part a problem belongs to, by a digest of its content."""
-    digest = int.from_bytes(blake2b(content.encode(), digest_size=4).digest())
-    return "train" if digest % _EVALUATION_SHARE else "evaluation"
 
 
 def _draw(random: Random, levels: tuple[int, int]) -> Problem:
@@ -123,21 +101,3 @@ def _decoys(problem: Problem, random: Random, count: int) -> list[str]:
         sentence, subject = problem.decoy(random)
         decoys.setdefault(subject, sentence)
     return list(decoys.values())
-
-
-def _whole(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise SettingError(f"generator.{name} must be a whole number; got {value!r}")
-    return value
-
-
-def _span(name: str, value: object, limits: tuple[int, int]) -> tuple[int, int]:
-    """A whole number, or a pair of them from fewest to most, as a pair within limits."""
-    pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    whole = all(isinstance(end, int) and not isinstance(end, bool) for end in pair)
-    if len(pair) != 2 or not whole or not limits[0] <= pair[0] <= pair[1] <= limits[1]:
-        raise SettingError(
-            f"generator.{name} must be a whole number from {limits[0]} to {limits[1]},"
-            f" or a pair of them from fewest to most; got {value!r}"
-        )
-    return pair

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from envs.drawing import part_of
 from envs.errors import SettingError, UnknownNameError
 from envs.word_problems import generate as generator
 from envs.word_problems import one_step
-from envs.word_problems.generate import generate, part_of
+from envs.word_problems.generate import generate
 
 
 def test_no_tasks_are_no_work() -> None:
