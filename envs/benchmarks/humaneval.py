@@ -1,0 +1,130 @@
+"""HumanEval: complete a Python function from its head and docstring.
+
+Source: Chen et al., "Evaluating Large Language Models Trained on Code" (arXiv:2107.03374); rows are
+`{"task_id", "prompt", "entry_point", "canonical_solution", "test"}`, where `test` defines
+`check(candidate)`. Who may read everything reads the prompt as it is. In split information all read
+the head of the function, and the sentences and examples of its docstring are dealt. A reply may
+hold fenced code, a whole function or a bare body.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from envs.errors import SourceError
+from envs.programs.base import CodingBenchmark
+from envs.programs.docstring import conditions
+from envs.programs.exam import Exam
+from envs.programs.extract import fenced
+from envs.programs.generate import Item, pose
+from envs.programs.syntax import before, defined, function, parse
+from envs.sources import Row, field, rows, title
+from envs.task import Part, Task
+
+_CHECK = "check"
+
+
+class HumanEval(CodingBenchmark):
+    """Functions to be completed, tested by a `check` of their own."""
+
+    name = "humaneval"
+    goal = (
+        "Your team completes a Python function together. What it has to do may be spread over the"
+        " team, and some of it may be about another function."
+    )
+
+    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+        """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
+
+        Args:
+            path: a `.jsonl` or `.jsonl.gz` file, a folder with `test.jsonl` (or its `.gz`), or
+                `hub:openai/openai_humaneval`. There are no original rows for training.
+            part: `train` or `evaluation` (the test file).
+
+        Raises:
+            SourceError: the source is missing or empty, or a row cannot be read.
+        """
+        name = title(path, part)
+        return tuple(
+            read(row, where, f"{name}/{index}", field(row, "canonical_solution", where))
+            for index, (where, row) in enumerate(rows(path, part), start=1)
+        )
+
+    def pose(self, item: Item) -> Task:
+        """A prompt with a docstring of steps and examples, and a check on other inputs."""
+        name = item.puzzle.name
+        examples = [f">>> {name}({value!r})\n{result!r}" for value, result in item.puzzle.examples]
+        told = "\n".join((*item.statements, "", *examples)).replace("\n", "\n    ")
+        prompt = f'{item.head}\n    """{told}\n    """\n'.replace("\n    \n", "\n\n")
+        asserts = (
+            f"    assert candidate({value!r}) == {result!r}\n"
+            for value, result in item.puzzle.tests
+        )
+        test = "def check(candidate):\n" + "".join(asserts)
+        exam = Exam(name, (_checked(test, name),), (name,), prompt)
+        return pose(item, f"Complete the Python function `{item.head}`", prompt, exam)
+
+
+def read(row: Row, where: str, key: str, solution: str = "") -> Task:
+    """The task of a row in HumanEval's form, with or without a reference solution.
+
+    Args:
+        row: the row; it needs `task_id`, `prompt`, `entry_point` and `test`.
+        where: place of the row, for messages.
+        key: key of the task.
+        solution: body that completes the prompt; empty where the source has none.
+
+    Raises:
+        SourceError: a field is missing, or is not what it has to be.
+    """
+    prompt, name = field(row, "prompt", where), field(row, "entry_point", where)
+    test, identity = field(row, "test", where), field(row, "task_id", where)
+    prompt = prompt.replace("\r\n", "\n")
+    head, docstring = _head(prompt, name, where)
+    module = parse(test)
+    if module is None or _CHECK not in defined(module):
+        raise SourceError(
+            f"{where}: expected field 'test' to define {_CHECK}(candidate) in Python;"
+            f" got {test[:80]!r}"
+        )
+    answer = f"{prompt}{solution}" if solution else ""
+    if parse(answer) is None:
+        raise SourceError(
+            f"{where}: expected field 'canonical_solution' to complete the prompt;"
+            f" got {solution[:80]!r}"
+        )
+    preamble = before(prompt, name)
+    return Task(
+        key=key,
+        question=f"Complete the Python function {name}:\n{head}",
+        statements=conditions(docstring, name),
+        answer=answer,
+        commitment=fenced(answer) if answer else "",
+        whole=prompt,
+        details={"exam": Exam(name, (_checked(test, name),), (name,), prompt, preamble)}
+        | {"id": identity},
+    )
+
+
+def _head(prompt: str, name: str, where: str) -> tuple[str, str]:
+    """A prompt without the docstring of its function, and that docstring."""
+    module = parse(prompt)
+    found = function(module, name) if module else None
+    if found is None:
+        raise SourceError(
+            f"{where}: expected field 'prompt' to be Python that ends in the head and docstring of"
+            f" the field 'entry_point', {name!r}; got {prompt[-80:]!r}"
+        )
+    docstring = ast.get_docstring(found)
+    if docstring is None:
+        return prompt.strip("\n"), ""
+    lines = prompt.split("\n")[: found.body[0].lineno - 1]
+    return "\n".join(lines).strip("\n"), docstring
+
+
+def _checked(test: str, name: str) -> str:
+    return f"{test}\n{_CHECK}({name})\n"
+
+
+BENCHMARK = HumanEval()

@@ -1,0 +1,127 @@
+"""What benchmarks have in common whose answers are programs, tested in the sandbox.
+
+Roles: the coder answers, testers know the examples, tests or conditions. A reply without a program
+is worth nothing and starts no process. Reward: 1 for a program that passes every test, else 0.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from envs import sandbox
+from envs.errors import UnknownNameError
+from envs.programs.exam import Exam
+from envs.programs.extract import commitment
+from envs.programs.generate import DISTRACTORS, LEVELS, Item, items
+from envs.task import Benchmark, Part, Score, Style, Task
+
+NO_PROGRAM = "no program"
+"""The outcome of a reply in which no program was found."""
+_FORM = "Write the whole function in a fence that opens with ```python and closes with ```."
+_DUTIES = {
+    "coder": "You write the program: put together what you know and what the testers tell you."
+    f" {_FORM}",
+    "tester": "You help the coder, who may not know what you know: pass on the conditions and"
+    " examples that matter to the function asked for, letter for letter and in few words, and"
+    " leave out those that do not matter.",
+}
+
+
+class CodingBenchmark(Benchmark):
+    """Tasks whose answer is a function; `task.details["exam"]` is its `Exam`."""
+
+    roles = ("coder", "tester")
+    separator = "\n"
+    slow = True
+    goal: ClassVar[str]
+    """One sentence: what the team is to do."""
+
+    def conditions(self) -> Mapping[str, str]:
+        """How programs are shut in on this machine."""
+        return sandbox.conditions()
+
+    def generate(
+        self,
+        seed: int,
+        count: int,
+        *,
+        part: Part = "train",
+        level: int | tuple[int, int] = LEVELS,
+        distractors: int | tuple[int, int] = DISTRACTORS,
+        **unknown: Any,
+    ) -> tuple[Task, ...]:
+        """Make functions to be written, from a seed; see `envs.programs.generate`.
+
+        Args:
+            seed: any whole number.
+            count: how many tasks; no two are equal.
+            part: `train` or `evaluation`; they share no function, whatever the seeds.
+            level: steps of the function, 1 to 4; a pair draws from fewest to most.
+            distractors: statements about other functions; a pair draws from fewest to most.
+            **unknown: refused.
+
+        Raises:
+            SettingError: a setting is out of its range, or there are not so many functions.
+            UnknownNameError: there is no such setting.
+        """
+        for name in unknown:
+            raise UnknownNameError("setting of generator", name, ("seed", "level", "distractors"))
+        return tuple(self.pose(item) for item in items(seed, count, part, level, distractors))
+
+    @abstractmethod
+    def pose(self, item: Item) -> Task:
+        """The task of a generated function, in this benchmark's form."""
+
+    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
+        """Run the program most agents answer with against the tests of the task.
+
+        Agents without a program have no vote. Programs are the same where their text is; of
+        equally common ones that of the earliest agent in the mapping counts.
+        """
+        exam: Exam = task.details["exam"]
+        code = vote(exam.find(text) for text in answers.values())
+        if code is None:
+            return Score(0.0, False, "", _nothing(len(exam.tests)))
+        verdict = sandbox.run(exam.sheet(code), exam.limits)
+        return Score(float(verdict.passed), verdict.passed, code, _detail(verdict))
+
+    def committed(self, message: str) -> str | None:
+        """The last fence with a function or body in it, or else code with a function; or None."""
+        return commitment(message)
+
+    def instructions(self, role: str, style: Style = "full") -> str:
+        """What a role does here; `brief` needs no words, for the agent's name says its role."""
+        if style == "brief":
+            return ""
+        general = f"Say what helps the team to write the program. {_FORM}"
+        return f"{self.goal} {_DUTIES.get(role, general)}"
+
+
+def vote(programs: Iterable[str | None]) -> str | None:
+    """The commonest program by its text, the earliest of equally common ones; None for none."""
+    texts = [code for code in programs if code is not None]
+    # Equal counts keep the order of the first vote.
+    commonest = Counter(code.strip() for code in texts).most_common(1)
+    return next((code for code in texts if code.strip() == commonest[0][0]), None)
+
+
+def _detail(verdict: sandbox.Verdict) -> dict[str, Any]:
+    return {
+        "outcome": verdict.outcome,
+        "form": verdict.form,
+        "level": verdict.level,
+        "passed": sum(verdict.results),
+        "total": len(verdict.results),
+        "message": verdict.message,
+    }
+
+
+def _nothing(tests: int) -> dict[str, Any]:
+    """The same fields for a reply that was never run."""
+    message = "no code that defines the function was found in the answer"
+    return {"outcome": NO_PROGRAM, "form": "", "level": "", "passed": 0, "total": tests} | {
+        "message": message
+    }

@@ -1,0 +1,138 @@
+"""Reading Python that nobody vouches for: it is parsed, never run, and never raises.
+
+Knows what a module defines and which names it lacks; knows nothing of replies or tasks.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import warnings
+from collections.abc import Iterable, Iterator
+from threading import Lock
+
+MOST_CODE = 20_000
+"""Characters from which on a text is no program: none of the real solutions has a tenth of it."""
+_BUILTINS = frozenset(dir(builtins))
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_RETURNS = (ast.Return, ast.Yield, ast.YieldFrom)
+# Python's warning filters are shared by all threads, and environments are stepped in several.
+_QUIET = Lock()
+
+
+def parse(code: str) -> ast.Module | None:
+    """The syntax tree of a module; None where the text is not one, or has over 20,000 characters.
+
+    Never raises, whatever the text: null characters, surrogates and endless nesting are no module.
+    """
+    tree = parse_or_fault(code)
+    return None if isinstance(tree, int) else tree
+
+
+def parse_or_fault(code: str) -> ast.Module | int:
+    """The syntax tree, or the line (from 1) at which the text stops being Python.
+
+    The line is 0 where the text as a whole cannot be read.
+    """
+    if len(code) > MOST_CODE:
+        return 0
+    try:
+        with _QUIET, warnings.catch_warnings():
+            # A stray backslash in somebody's string is no news to whoever runs the environment.
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except SyntaxError as error:
+        return error.lineno or 0
+    except (ValueError, RecursionError, MemoryError, OverflowError):
+        return 0
+
+
+def defined(module: ast.Module) -> set[str]:
+    """The names that running a module binds in it, also inside of `if`, `try`, `for` and `with`."""
+    return {name for node in _outside(module.body) for name in _bound(node)}
+
+
+def missing(module: ast.Module) -> set[str]:
+    """The names that a module reads and binds nowhere, neither itself nor in its functions."""
+    read: set[str] = set()
+    bound: set[str] = set()
+    for node in ast.walk(module):
+        bound |= _bound(node)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            read.add(node.id)
+    return read - bound - _BUILTINS
+
+
+def function(module: ast.Module, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The last function of that name at the top of a module; None without one."""
+    found = (node for node in reversed(module.body) if isinstance(node, _FUNCTIONS))
+    return next((node for node in found if node.name == name), None)
+
+
+def returns(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function gives anything back: it holds a `return` or `yield` of its own."""
+    return any(isinstance(node, _RETURNS) for node in _outside(function.body))
+
+
+def strays(module: ast.Module) -> bool:
+    """Whether a `return` or `yield` stands outside of every function, where it cannot run."""
+    return any(isinstance(node, _RETURNS) for node in _outside(module.body))
+
+
+def defines_function(module: ast.Module) -> bool:
+    """Whether there is a function in a module: a `def`, with or without a class, or a `lambda`."""
+    return any(isinstance(node, (*_FUNCTIONS, ast.Lambda)) for node in ast.walk(module))
+
+
+def before(source: str, name: str) -> str:
+    """What a module says before its function `name`: imports and other functions, as written.
+
+    Empty where there is no such function, or nothing before it.
+    """
+    module = parse(source)
+    found = function(module, name) if module else None
+    if found is None:
+        return ""
+    first = min([found.lineno, *(node.lineno for node in found.decorator_list)])
+    return "\n".join(source.split("\n")[: first - 1]).strip("\n")
+
+
+def under(code: str, preamble: str) -> str:
+    """A module with a preamble before it, but after its imports from `__future__`.
+
+    Python takes those at the very beginning only.
+    """
+    module = parse(code)
+    body = module.body if module else []
+    future = [
+        node.end_lineno or 0
+        for node in body
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    ]
+    lines = code.split("\n")
+    start = max(future, default=0)
+    return "\n".join([*lines[:start], preamble, *lines[start:]])
+
+
+def _outside(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
+    """The nodes of some statements that are not inside of a function or class among them."""
+    left: list[ast.AST] = list(body)
+    while left:
+        node = left.pop()
+        yield node
+        if not isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Lambda)):
+            left.extend(ast.iter_child_nodes(node))
+
+
+def _bound(node: ast.AST) -> set[str]:
+    if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+        return {node.name}
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        return {node.id}
+    if isinstance(node, ast.arg):
+        return {node.arg}
+    if isinstance(node, ast.alias):
+        return {(node.asname or node.name).partition(".")[0]}
+    if isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+        return {node.name}
+    return set()
