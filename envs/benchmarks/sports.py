@@ -1,0 +1,129 @@
+"""Sports Understanding: is a sentence about an athlete plausible? Real rows and generated ones.
+
+Rows are `{"input", "target"}` as in BIG-bench Hard, where the target is `yes` or `no`. They hold no
+facts, so everybody has the question and nothing else in both information modes. Generated sentences
+are about invented athletes and come with facts that `split` deals among the scouts. A critic makes
+sense under full information, with a schedule such as `[solver, critic, solver]`.
+
+Sources: BIG-bench (arXiv:2206.04615); Suzgun et al., "Challenging BIG-Bench Tasks and Whether
+Chain-of-Thought Can Solve Them" (arXiv:2210.09261).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from envs.documents import open_source
+from envs.errors import SourceError, UnknownNameError
+from envs.inference import Span
+from envs.sources import Row, field
+from envs.sports_table.generate import DISTRACTORS, LEVELS, generate
+from envs.task import Benchmark, Part, Score, Style, Task
+from envs.yes_no import commitment, vote
+
+DOCUMENTS: Mapping[Part, tuple[str, ...]] = {"evaluation": ("sports_understanding.json",)}
+"""Name of the JSON document in a folder of BIG-bench Hard."""
+_GOAL = (
+    "Your team judges together whether a sentence about an athlete is plausible: whether what the"
+    " athlete is said to have done belongs to the athlete's sport. The facts may be spread over the"
+    " team, and some may not matter."
+)
+_ANSWER_FORM = "State the answer as `#### yes` (plausible) or `#### no`."
+_DUTIES = {
+    "solver": "You give the answer: put together what you know and what the others tell you."
+    f" {_ANSWER_FORM}",
+    "scout": "You tell the solver, who may not know what you know, the facts about the athlete and"
+    " the action of the sentence, in few words, and leave out all others.",
+    "critic": "You check the solver: name what is wrong or missing, in few words, and say nothing"
+    f" when all is right. {_ANSWER_FORM}",
+}
+
+
+class Sports(Benchmark):
+    """Sentences about athletes that are plausible (yes) or not (no)."""
+
+    name = "sports"
+    roles = ("solver", "scout", "critic")
+
+    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+        """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
+
+        Args:
+            path: a `.jsonl`, `.jsonl.gz` or `.json` file, a folder with `test.jsonl` or
+                `sports_understanding.json`, or `hub:<id>`.
+            part: `train` or `evaluation`; there are no original training rows.
+
+        Raises:
+            SourceError: the source is missing or empty, or a row cannot be read.
+        """
+        name, rows = open_source(path, part, DOCUMENTS)
+        return tuple(
+            _read(row, where, f"{name}/{index}") for index, (where, row) in enumerate(rows, start=1)
+        )
+
+    def generate(
+        self,
+        seed: int,
+        count: int,
+        *,
+        part: Part = "train",
+        level: Span = LEVELS,
+        distractors: Span = DISTRACTORS,
+        **unknown: Any,
+    ) -> tuple[Task, ...]:
+        """Make sentences from a seed; see `envs.sports_table.generate`.
+
+        Args:
+            seed: any whole number.
+            count: how many tasks; no two are equal.
+            part: `train` or `evaluation`; they share no problem, whatever the seeds.
+            level: joins of facts, 1 to 3; a pair draws from fewest to most.
+            distractors: statements that do not matter; a pair draws from fewest to most.
+            **unknown: refused.
+
+        Raises:
+            SettingError: a setting is out of its range, or there are not so many problems.
+            UnknownNameError: there is no such setting.
+        """
+        for name in unknown:
+            raise UnknownNameError("setting of generator", name, ("seed", "level", "distractors"))
+        return generate(seed, count, part, level, distractors)
+
+    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
+        """Compare what most agents answer with to the reference; `implausible` means no.
+
+        Agents that commit to neither have no vote. When votes are equal, that of the earliest agent
+        in the mapping counts. No vote at all is worth nothing.
+        """
+        answer = vote(answers.values(), plausible=True)
+        solved = answer == task.answer
+        return Score(float(solved), solved, answer or "")
+
+    def committed(self, message: str) -> str | None:
+        """The last mark of a message, as in `#### yes` or `the answer is no`; None without one."""
+        return commitment(message, plausible=True)
+
+    def instructions(self, role: str, style: Style = "full") -> str:
+        """What a role does here; `brief` needs no words, for the agent's name says its role."""
+        if style == "brief":
+            return ""
+        general = f"Say what helps the team to find the answer. {_ANSWER_FORM}"
+        return f"{_GOAL} {_DUTIES.get(role, general)}"
+
+
+def _read(row: Row, where: str, key: str) -> Task:
+    question, target = field(row, "input", where).strip(), field(row, "target", where)
+    if not question:
+        raise SourceError(f"{where}: expected a question; the field 'input' is empty")
+    answer = target.strip().lower()
+    if answer not in ("yes", "no"):
+        raise SourceError(
+            f"{where}: expected field 'target' to be 'yes' or 'no'; got {target[:80]!r}"
+        )
+    return Task(key, question, (), answer)
+
+
+BENCHMARK = Sports()
+"""One module per benchmark; each has a `BENCHMARK` and is found by its file name."""

@@ -1,0 +1,1 @@
+"""Yes/no questions over a generated knowledge base, in several hops."""

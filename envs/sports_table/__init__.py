@@ -1,0 +1,1 @@
+"""Plausible and implausible sentences about invented athletes, from a table of sports."""
