@@ -32,18 +32,20 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(params=envs.names())
-def name(request):
-    """Every environment there is."""
-    return request.param
+# What is the same dialogue whatever the benchmark is tried on one of them.
+OF_ANY = ("full", "split")
+CASES = [
+    (name, kind) for name in envs.names() for kind in SETTINGS if name == "gsm8k" or kind in OF_ANY
+]
 
 
-@pytest.fixture(params=SETTINGS)
-def make(request, name):
-    """Makes the environment under one kind of settings."""
+@pytest.fixture(params=CASES, ids="-".join)
+def make(request):
+    """Makes every environment there is, under some kinds of settings."""
+    name, kind = request.param
 
     def build(**settings):
-        return envs.make(name, tasks=20, **SETTINGS[request.param], **settings)
+        return envs.make(name, tasks=20, **SETTINGS[kind], **settings)
 
     return build
 

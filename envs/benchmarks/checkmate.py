@@ -1,0 +1,160 @@
+"""Checkmate-in-one: find the move that mates, on real game positions and on generated ones.
+
+Source: the task `checkmate_in_one` of BIG-bench (Srivastava et al., arXiv:2206.04615); rows are
+`{"input", "target"}`, a game's moves and the mating one. Needs python-chess (extra `chess`,
+GPL-3.0-or-later), which is imported only where a board is needed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from envs.documents import open_source
+from envs.errors import SourceError, UnknownNameError
+from envs.move_texts import commitment
+from envs.sources import Row, field
+from envs.task import Benchmark, Part, Score, Style, Task
+
+_DOCUMENTS: Mapping[Part, tuple[str, ...]] = {"evaluation": ("task.json",)}
+_GOAL = (
+    "Your team looks for the move that gives checkmate at once. The pieces on the board may be"
+    " spread over the team, and some of them do not matter."
+)
+_ANSWER_FORM = "State the move as `#### move`, for example `#### Qh7#`."
+_DUTIES = {
+    "solver": "You give the answer: put together the pieces you know and those the others tell you,"
+    f" and find the mate. {_ANSWER_FORM}",
+    "attack": "You look at the attack: tell the solver, in few words, the pieces you know that can"
+    " give the check or guard squares around the king that is mated, and leave out the rest.",
+    "escape": "You look at the escapes: tell the solver, in few words, where the king that is mated"
+    " stands, and the pieces you know that take squares from it or could save it, and leave out the"
+    " rest.",
+}
+
+
+class Checkmate(Benchmark):
+    """Chess positions in which the side to move can mate at once."""
+
+    name = "checkmate"
+    roles = ("solver", "attack", "escape")
+
+    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+        """Replay the original games; a task's key is `<file or split>/<row>`, rows from 1.
+
+        Args:
+            path: a `.jsonl` or `.jsonl.gz` file, BIG-bench's `task.json`, a folder with
+                `train.jsonl`, `test.jsonl` (or their `.gz`) or `task.json`, or `hub:<id>`.
+            part: `train` or `evaluation` (the test file, or `task.json`).
+
+        Raises:
+            SourceError: the source is missing or empty, or a row cannot be read or replayed.
+            ImportError: python-chess is not installed.
+        """
+        name, rows = open_source(path, part, _DOCUMENTS)
+        return tuple(
+            _read(row, where, f"{name}/{index}") for index, (where, row) in enumerate(rows, start=1)
+        )
+
+    def generate(
+        self,
+        seed: int,
+        count: int,
+        *,
+        part: Part = "train",
+        level: int | tuple[int, int] = (1, 3),
+        **unknown: Any,
+    ) -> tuple[Task, ...]:
+        """Find mate-in-one positions from a seed; see `envs.chess_positions.generate`.
+
+        Args:
+            seed: any whole number.
+            count: how many tasks; no two are equal.
+            part: `train` or `evaluation`; they share no position, whatever the seeds.
+            level: 1 (a queen or two rooks, and little else) to 5 (games with more than 20 pieces);
+                a pair draws from the lowest to the highest.
+            **unknown: refused.
+
+        Raises:
+            SettingError: a setting is out of its range.
+            UnknownNameError: there is no such setting.
+            ImportError: python-chess is not installed.
+        """
+        for name in unknown:
+            raise UnknownNameError("setting of generator", name, ("seed", "level"))
+        from envs.chess_positions.generate import generate
+
+        return generate(seed, count, part, level)
+
+    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
+        """Make the move most agents answer with; it is worth 1 when it is legal and mates.
+
+        Any mating move counts. Agents without a legal move have no vote, and no legal move at all
+        is worth nothing. Among equally common moves that of the earliest agent in the mapping
+        counts.
+        """
+        import chess
+
+        from envs.chess_positions.notation import move_in
+        from envs.chess_positions.search import mates
+
+        board = chess.Board(task.details["fen"])
+        votes = Counter(move for text in answers.values() if (move := move_in(board, text)))
+        if not votes:
+            return Score(0.0, False, "")
+        # Equal counts keep the order of the first vote.
+        move = votes.most_common(1)[0][0]
+        solved = mates(board, move)
+        return Score(float(solved), solved, board.san(move))
+
+    def committed(self, message: str) -> str | None:
+        r"""The last `#### Qh7#` or `\boxed{Qh7#}` of a message, letter for letter, or None."""
+        found = commitment(message)
+        return found[0] if found else None
+
+    def instructions(self, role: str, style: Style = "full") -> str:
+        """What a role does here; `brief` needs no words, for the agent's name says its role."""
+        if style == "brief":
+            return ""
+        general = f"Say what helps the team to find the mate. {_ANSWER_FORM}"
+        return f"{_GOAL} {_DUTIES.get(role, general)}"
+
+
+def _read(row: Row, where: str, key: str) -> Task:
+    from envs.chess_positions.generate import task_of
+    from envs.chess_positions.notation import parse, replay
+    from envs.chess_positions.search import mates
+
+    moves, target = field(row, "input", where), _target(row, where)
+    try:
+        board = replay(moves)
+    except ValueError as error:
+        raise SourceError(
+            f"{where}: expected field 'input' to be the moves of a game; {error}"
+        ) from error
+    mate = parse(board, target)
+    if mate is None or not mates(board, mate):
+        raise SourceError(
+            f"{where}: expected field 'target' to be a move that mates after those of 'input';"
+            f" got {target!r}"
+        )
+    return task_of(key, board, mate, moves.strip())
+
+
+def _target(row: Row, where: str) -> str:
+    """The field `target`, or else the move that `target_scores` gives 1."""
+    if "target" in row or "target_scores" not in row:
+        return field(row, "target", where)
+    scores = field(row, "target_scores", where, dict)
+    right = [str(move) for move, value in scores.items() if value == 1]
+    if not right:
+        raise SourceError(
+            f"{where}: expected a move of 'target_scores' to have the value 1;"
+            f" got {repr(scores)[:80]}"
+        )
+    return right[0]
+
+
+BENCHMARK = Checkmate()
