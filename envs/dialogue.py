@@ -142,7 +142,8 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
 
         Args:
             seed: seeds this environment's own generator; None goes on with the one it has.
-            options: `{"task": key}` names the task, else one is drawn. Others are ignored.
+            options: `{"task": key}` names the task, and `{"task": task}` brings a `Task` that need
+                not be among `tasks`; else one is drawn. Others are ignored.
 
         Returns:
             Observations and infos of all agents.
@@ -156,9 +157,9 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         drawn = self._keys[int(self._generator.integers(len(self._keys)))]
         named = (options or {}).get("task")
         key = drawn if named is None else named
-        if key not in self.tasks:
+        if not isinstance(key, Task) and key not in self.tasks:
             raise UnknownNameError("task", key, self._keys)
-        self.task = self.tasks[key]
+        self.task = key if isinstance(key, Task) else self.tasks[key]
         self.agents = list(self.possible_agents)
         self._start_episode(self._generator)
         texts = self._first_texts()

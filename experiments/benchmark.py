@@ -2,7 +2,8 @@
 
     python -m experiments.benchmark
 
-Three figures. Environment steps per second with scripted agents, on one core. The environment's own
+Environment steps per second with scripted agents, on one core. Answers graded per second
+(`experiments.grading`), which does not depend on the environment chosen. The environment's own
 cost: the share of a training step that is spent neither in a policy nor in the learner. And the
 whole step (rollout and update) as a multiple of the bare calls it is made of: `generate` on the
 same prompts, then for each minibatch the forward pass with its cross entropy, the backward pass and
@@ -32,6 +33,7 @@ from rich.table import Table
 from torch import Tensor
 from torch.optim import Optimizer
 
+from experiments import grading
 from experiments.cli import program
 from experiments.progress import Progress
 from experiments.setup import (
@@ -101,6 +103,7 @@ def main(cfg: DictConfig) -> float:
     figures = {
         "env_steps_per_second": scripted_steps_per_second(cfg),
         **summarise(samples),
+        **grading.measure(cfg.benchmark.answers),
     }
     folder = Path(HydraConfig.get().runtime.output_dir)
     (folder / "benchmark.json").write_text(json.dumps(figures, indent=2) + "\n")
@@ -160,6 +163,8 @@ def show(figures: Mapping[str, float]) -> None:
         "<= 1.15",
     )
     table.add_row("seconds per training step", f"{figures['step_seconds']:.2f}", "")
+    for row in grading.rows(figures):
+        table.add_row(*row)
     Console().print(table)
 
 

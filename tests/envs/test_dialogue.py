@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import pickle
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -116,6 +117,20 @@ def test_the_named_task_is_started(make_env, key):
     env = make_env()
     _, infos = env.reset(seed=0, options={"task": key})
     assert {info["task"] for info in infos.values()} == {key}
+
+
+def test_a_task_from_elsewhere_is_played_as_one_of_its_own(make_env, tasks):
+    fruit = next(task for task in tasks if task.key == "fruit")
+    env, whole = make_env(tasks=tasks[1:], information="split"), make_env(information="split")
+    brought = replace(fruit, key="elsewhere/fruit")
+    observations, infos = env.reset(seed=3, options={"task": brought})
+    named, _ = whole.reset(seed=3, options={"task": "fruit"})
+    # Dealt alike, too: both draw once, whatever is named.
+    assert str(observations) == str(named)
+    assert {info["task"] for info in infos.values()} == {"elsewhere/fruit"}
+    *_, infos = env.step({"solver_0": "#7"})
+    assert infos["solver_0"]["solved"] is True
+    assert "elsewhere/fruit" not in env.tasks
 
 
 def test_an_unknown_task_names_the_nearest(make_env):

@@ -20,6 +20,7 @@ def test_the_benchmark_measures_all_its_figures(run, policy_folder, tmp_path):
         "train.group_size=2",
         "benchmark.repetitions=2",
         "benchmark.episodes=20",
+        "benchmark.answers=3",
         "threads=1",
         f"hydra.run.dir={tmp_path}/run",
     )
@@ -30,6 +31,8 @@ def test_the_benchmark_measures_all_its_figures(run, policy_folder, tmp_path):
     assert 0 < figures["environment_share"] < 1
     assert figures["step_over_bare_low"] <= figures["step_over_bare"]
     assert figures["step_over_bare"] <= figures["step_over_bare_high"]
+    assert figures["programs_per_second"] > 0
+    assert "HumanEval programs graded per second" in outcome.out
 
 
 def test_ratios_are_taken_pair_by_pair():

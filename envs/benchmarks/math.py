@@ -1,0 +1,135 @@
+r"""MATH: competition mathematics, real problems from the original files and generated ones.
+
+Sources: Hendrycks et al., "Measuring Mathematical Problem Solving With the MATH Dataset"
+(arXiv:2103.03874), and its subset MATH-500 (Lightman et al., arXiv:2305.20050). The reference
+answer is what the last `\boxed{}` of the solution holds. An answer is right when it is equal to it:
+by its letters, by exact numbers and structure, or by algebra (`envs.math_grading`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from envs.errors import UnknownNameError
+from envs.math_grading.boxed import answer_in, commitment
+from envs.math_grading.grade import grade, plain
+from envs.math_grading.latex import squeezed, tidy
+from envs.math_problems.generate import FAMILIES, generate
+from envs.math_problems.original import read
+from envs.task import Benchmark, Part, Score, Style, Task
+
+_GOAL = (
+    "Your team solves a mathematical problem together. Its conditions may be spread over the team,"
+    " and some of them may not matter."
+)
+_ANSWER_FORM = r"State the exact answer as `\boxed{answer}`, for example `\boxed{\frac{1}{2}}`."
+_DUTIES = {
+    "solver": "You give the answer: put together what you know and what the others tell you, and"
+    f" work it out. {_ANSWER_FORM}",
+    "helper": "You help the solver, who may not know what you know: pass on the conditions that the"
+    " question depends on, in few words, and leave out those that do not matter.",
+    "critic": "You check the solver's work: say where it goes wrong and what would be right, in few"
+    " words, and nothing where it is right.",
+}
+_SHORTEST_ECHO = 5
+
+
+class MATH(Benchmark):
+    """Problems whose answer is one mathematical expression."""
+
+    name = "math"
+    roles = ("solver", "helper", "critic")
+    slow = True
+
+    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+        """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
+
+        Rows of the answers-only form whose answer is empty are left out.
+
+        Args:
+            path: a `.jsonl` or `.jsonl.gz` file of MATH, of MATH-500 or of the answers-only form;
+                a folder with `train.jsonl` (or `train_answers.jsonl`) and `test.jsonl`, or with
+                the folders `train` and `test` of the original distribution; or `hub:<id>`.
+            part: `train` or `evaluation` (the test file).
+
+        Raises:
+            SourceError: the source is missing or empty, or a row cannot be read.
+        """
+        return read(path, part)
+
+    def generate(
+        self,
+        seed: int,
+        count: int,
+        *,
+        part: Part = "train",
+        level: int | tuple[int, int] = (1, 5),
+        subjects: str | Sequence[str] = tuple(FAMILIES),
+        distractors: int | tuple[int, int] = 1,
+        **unknown: Any,
+    ) -> tuple[Task, ...]:
+        """Make problems from a seed; see `envs.math_problems.generate`.
+
+        Args:
+            seed: any whole number.
+            count: how many tasks; no two are equal.
+            part: `train` or `evaluation`; they share no problem, whatever the seeds.
+            level: 1 to 5; a pair draws from easiest to hardest.
+            subjects: algebra, number_theory, counting, geometry, precalculus: one or several.
+            distractors: statements that do not matter, 0 to 4; a pair draws from fewest to most.
+            **unknown: refused.
+
+        Raises:
+            SettingError: a setting is out of its range, or there are not so many problems.
+            UnknownNameError: there is no such setting or subject.
+        """
+        known = ("seed", "level", "subjects", "distractors")
+        for name in unknown:
+            raise UnknownNameError("setting of generator", name, known)
+        return generate(seed, count, part, level, subjects, distractors)
+
+    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
+        """Compare the answer that most agents give to the reference.
+
+        Agents without an answer have no vote; answers that spell one number or one expression in
+        different ways vote together, and among equally common ones that of the earliest agent
+        counts. An expression copied from the problem is no answer, unless it is the reference
+        itself: repeating what is to be worked out would equal it.
+        """
+        given = [found for text in answers.values() if (found := answer_in(text))]
+        if not given:
+            return Score(0.0, False, "", {"graded_by": "no answer"})
+        votes = [plain(answer) for answer in given]
+        chosen = Counter(votes).most_common(1)[0][0]
+        answer = given[votes.index(chosen)]
+        verdict = grade(task.answer, answer)
+        right, how = verdict.right, str(verdict.how)
+        if right and how == "math-verify" and _echoes(task, answer):
+            right, how = False, "copied"
+        return Score(float(right), right, chosen, {"graded_by": how})
+
+    def committed(self, message: str) -> str | None:
+        r"""The last `\boxed{...}` or `#### x` of a message, letter for letter; None without one."""
+        found = commitment(message)
+        return found[0] if found else None
+
+    def instructions(self, role: str, style: Style = "full") -> str:
+        """What a role does here; `brief` needs no words, for the agent's name says its role."""
+        if style == "brief":
+            return ""
+        general = f"Say what helps the team to find the answer. {_ANSWER_FORM}"
+        return f"{_GOAL} {_DUTIES.get(role, general)}"
+
+
+def _echoes(task: Task, answer: str) -> bool:
+    """Whether an answer stands in the problem as it is."""
+    copied = squeezed(tidy(answer) or "")
+    # The problem is longer than what `tidy` reads, and formulas are all that can be copied.
+    formulas = (squeezed(tidy(formula) or "") for formula in task.text.split("$"))
+    return len(copied) >= _SHORTEST_ECHO and any(copied in formula for formula in formulas)
+
+
+BENCHMARK = MATH()

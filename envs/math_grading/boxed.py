@@ -1,0 +1,101 @@
+r"""Finding the answer in a message: the last `\boxed{}` or `#### x`, or else its last expression.
+
+Only a window at the end of a text is read, once from left to right, so no text is slow to read.
+"""
+
+from __future__ import annotations
+
+import re
+
+WINDOW = 20_000
+"""Characters at the end of a text that are read."""
+
+_BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?![A-Za-z])\s{0,4}")
+_BARE = re.compile(r"[^\s${}]{1,100}")
+_HASHES = re.compile(r"####[ \t]{0,4}(?P<answer>[^\s#][^\n#]{0,1000})")
+_SAID = re.compile(
+    r"\banswer\s{0,3}(?:is|:|=)\s{0,3}:?\s{0,3}(?P<answer>[^\n]{1,300}?)"
+    r"(?=[.!]?\s*$|[.!]\s|\n)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_MATHS = re.compile(r"(?<!\\)\$(?P<answer>[^$\n]{1,300})(?<!\\)\$")
+_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])[-\u2212]?\\?\$?[0-9](?:,?[0-9])*+(?:[./][0-9]++)?+%?")
+_SOMETHING = re.compile(r"[^\W_]")
+
+
+def commitment(text: str) -> tuple[str, str] | None:
+    r"""The last marked answer of a message: the marker letter for letter, and what it holds.
+
+    A marker is `\boxed{...}` (braces nest), `\boxed 5`, `\fbox{...}` or `#### x` to the end of its
+    line. One without a letter or digit in it, and a box that is not closed, are none.
+    """
+    start = max(0, len(text) - WINDOW)
+    best: tuple[int, str, str] | None = None
+    for found in _HASHES.finditer(text, start):
+        answer = found["answer"].strip()
+        if _SOMETHING.search(answer) and not _BOX.search(answer):
+            best = (found.start(), found.group().rstrip(), answer)
+    for begin, inside, end in reversed(_boxes(text, start)):
+        content = text[inside:end].strip()
+        if _SOMETHING.search(content) and (best is None or begin > best[0]):
+            closed = end + 1 if text[inside - 1] == "{" else end
+            return text[begin:closed], content
+    return best[1:] if best else None
+
+
+def answer_in(text: str) -> str | None:
+    """The answer of a message: the marked one, or else what `answer is` names, or else the last.
+
+    Without any words of commitment the last `$...$` or number counts, whichever comes later.
+    """
+    marked = commitment(text)
+    if marked is not None:
+        return marked[1]
+    tail = text[-WINDOW:]
+    said = [found["answer"] for found in _SAID.finditer(tail)]
+    if said and _SOMETHING.search(said[-1]):
+        return _within(said[-1])
+    return _last_expression(tail)
+
+
+def _boxes(text: str, start: int) -> list[tuple[int, int, int]]:
+    """Where each closed box begins, where its content begins and where it ends, in order."""
+    closing = _closing_braces(text, start)
+    boxes = []
+    for found in _BOX.finditer(text, start):
+        inside = found.end()
+        if inside < len(text) and text[inside] == "{":
+            if inside in closing:
+                boxes.append((found.start(), inside + 1, closing[inside]))
+        elif (bare := _BARE.match(text, inside)) and found.group()[-1:].isspace():
+            boxes.append((found.start(), inside, inside + len(bare.group().rstrip(".,;:!?*)"))))
+    return boxes
+
+
+def _closing_braces(text: str, start: int) -> dict[int, int]:
+    r"""For each opening brace that is closed, the place of its closing one; `\{` is no brace."""
+    closing: dict[int, int] = {}
+    opened: list[int] = []
+    place = start
+    while place < len(text):
+        letter = text[place]
+        if letter == "\\":
+            place += 1
+        elif letter == "{":
+            opened.append(place)
+        elif letter == "}" and opened:
+            closing[opened.pop()] = place
+        place += 1
+    return closing
+
+
+def _within(said: str) -> str:
+    """The expression in the words after `answer is`; all of them where there is none."""
+    found = _MATHS.search(said)
+    return found["answer"].strip() if found else said.strip().strip("*")
+
+
+def _last_expression(text: str) -> str | None:
+    found = [(one.end(), one["answer"]) for one in _MATHS.finditer(text)][-1:]
+    found += [(one.end(), one.group()) for one in _NUMBER.finditer(text)][-1:]
+    return max(found)[1].strip() if found else None

@@ -1,0 +1,156 @@
+r"""Tidying an answer written in LaTeX, so that what prints alike reads alike.
+
+`tidy` keeps words apart from mathematics: what stood in `\text{...}` comes between the marks `WORD`
+and `DROW`, for words are compared as words and units can be told from variables.
+"""
+
+from __future__ import annotations
+
+import re
+
+WORD, DROW = "\ue001", "\ue002"
+"""What stands around words in a tidied answer."""
+MOST_CHARACTERS = 1000
+"""Longer answers are not read."""
+_MOST_DEPTH = 40
+
+_LETTERS = str.maketrans(
+    {
+        "\u2212": "-",
+        "\u2013": "-",
+        "\u2264": r"\le ",
+        "\u2265": r"\ge ",
+        "\u2260": r"\ne ",
+        "\u00d7": r"\times ",
+        "\u00b7": r"\cdot ",
+        "\u221e": r"\infty ",
+        "\u03c0": r"\pi ",
+        "\u222a": r"\cup ",
+        "\u2208": r"\in ",
+        "\u211d": r"\mathbb{R}",
+        "\u00b0": r"^\circ ",
+        "\u00b1": r"\pm ",
+        "\u2248": r"\approx ",
+        "\u00a0": " ",
+        WORD: None,
+        DROW: None,
+        "*": r"\cdot ",
+    }
+)
+_TEXT = re.compile(
+    r"\\(?:text(?:normal|bf|it|rm|sf|tt)?|mbox|hbox|mathrm|mathbf|mathit)\s*\{([^{}]*)\}"
+)
+_ROW_SPACE = re.compile(r"\\\\\[[^\]]{0,20}\]")
+_AND = re.compile(
+    rf"{WORD}\s*,?\s*(?:and|or)\s*{DROW}|(?<=[\s\d}}$]),?\s(?:and|or)\s(?=[\s\d\\$(\[-])"
+)
+_REWRITES = tuple(
+    (re.compile(pattern), new)
+    for pattern, new in (
+        # A comma that groups digits.
+        (r"(?<=\d)(?:\{,\}|,\\!|\\,|\\!)(?=\d{3})", ""),
+        (r"\\!", ""),
+        (
+            r"\\(?:left|right|bigl?|bigr|Bigl?|Bigr|biggl?|biggr|displaystyle|textstyle|limits)(?![A-Za-z])",
+            "",
+        ),
+        (r"(?<!\\)\\[,;: ]|~|\\q?quad(?![A-Za-z])", " "),
+        (r"\\\$|(?<!\\)\$|(?<!\\)\\[()\[\]]", ""),
+        (r"\\?%", f"{WORD}percent{DROW}"),
+        (r"\^\s*\{?\s*\\circ\s*\}?|\\degrees?(?![A-Za-z])", r"^\\circ "),
+        (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
+        (r"\\le(?:q|qslant)?(?![A-Za-z])", r"\\le "),
+        (r"\\ge(?:q|qslant)?(?![A-Za-z])", r"\\ge "),
+        (r"\\lt(?![A-Za-z])", "<"),
+        (r"\\gt(?![A-Za-z])", ">"),
+        (r"\\neq?(?![A-Za-z])", r"\\ne "),
+        (r"\\lbrace(?![A-Za-z])", r"\\{"),
+        (r"\\rbrace(?![A-Za-z])", r"\\}"),
+        (r"\\(?:dots|ldots|cdots)(?![A-Za-z])", r"\\dots "),
+        (r"\\begin\s*\{array\}\s*\{[clr| ]*\}", r"\\begin{matrix}"),
+        (r"\\end\s*\{array\}", r"\\end{matrix}"),
+        (r"([\^_])\s*\{\s*(\w)\s*\}", r"\1\2"),
+        (r"(?<![\\A-Za-z])sqrt\s*\(([^()]*)\)", r"\\sqrt{\1}"),
+        (r"(?<![\\A-Za-z])pi(?![A-Za-z])", r"\\pi "),
+        (r"(?<![\\A-Za-z])(?:inf|infty|infinity|oo)(?![A-Za-z])", r"\\infty "),
+        (r"\+\s*\\infty", r"\\infty"),
+    )
+)
+_COMMAND = re.compile(r"\\[A-Za-z]+|\\.?", re.DOTALL)
+_WITH_ARGUMENTS = re.compile(r"\\(frac|sqrt)(?![A-Za-z])")
+_ROOT_INDEX = re.compile(r"\s*\[[^\[\]]*\]")
+_TRAILING = re.compile(r"(?:\s|(?<!\\)[.,;:!])+$")
+
+
+def tidy(answer: str) -> str | None:
+    r"""An answer in tidied form; None where it is too long or too deeply nested to be read.
+
+    Layout, sizes of brackets and ways of writing one thing are gone: `\left( \dfrac12,\,3
+    \right)` becomes `( \frac{1}{2}, 3 )`. Spaces between words and numbers stay.
+    """
+    if len(answer) > MOST_CHARACTERS or _depth(answer) > _MOST_DEPTH:
+        return None
+    text = "".join(
+        letter for letter in answer.translate(_LETTERS) if letter.isprintable() or letter.isspace()
+    )
+    text = _ROW_SPACE.sub(r"\\\\", text)
+    text = _TEXT.sub(lambda found: f"{WORD}{found[1]}{DROW}", text)
+    for pattern, new in _REWRITES:
+        text = pattern.sub(new, text)
+    text = _AND.sub(",", text)
+    text = _braced(" ".join(text.split()))
+    return _TRAILING.sub("", text).strip()
+
+
+def squeezed(text: str) -> str:
+    """A tidied answer without white space and marks of words: what is compared letter by letter."""
+    return "".join(text.split()).replace(WORD, "").replace(DROW, "")
+
+
+def _depth(text: str) -> int:
+    depth = most = 0
+    for letter in text:
+        depth += (letter in "{([") - (letter in "})]")
+        most = max(most, depth)
+    return most
+
+
+def _braced(text: str) -> str:
+    r"""Put braces around the arguments of `\frac` and `\sqrt`, and around numbers after `^`."""
+    parts, place = [], 0
+    for found in _WITH_ARGUMENTS.finditer(text):
+        if found.start() < place:
+            continue
+        parts.append(text[place : found.end()])
+        place = found.end()
+        for _ in range(2 if found[1] == "frac" else 1):
+            if found[1] == "sqrt" and (root := _ROOT_INDEX.match(text, place)):
+                parts.append(root.group().strip())
+                place = root.end()
+            argument, place = _argument(text, place)
+            parts.append("{" + _braced(argument) + "}")
+    return "".join((*parts, text[place:]))
+
+
+def _argument(text: str, place: int) -> tuple[str, int]:
+    """The argument of a command that starts at a place, without braces, and where it ends."""
+    while place < len(text) and text[place] == " ":
+        place += 1
+    if place >= len(text) or text[place] in "}])":
+        return "", place
+    if text[place] == "\\":
+        command = _COMMAND.match(text, place)
+        assert command is not None
+        if command.group() == r"\sqrt":
+            inner, after = _argument(text, command.end())
+            return rf"\sqrt{{{inner}}}", after
+        return command.group(), command.end()
+    if text[place] != "{":
+        return text[place], place + 1
+    depth = 0
+    for end in range(place, len(text)):
+        escaped = text[end - 1] == "\\"
+        depth += 0 if escaped else (text[end] == "{") - (text[end] == "}")
+        if depth == 0:
+            return text[place + 1 : end].strip(), end + 1
+    return text[place + 1 :].strip(), len(text)

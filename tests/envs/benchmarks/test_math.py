@@ -1,0 +1,358 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pettingzoo.test import parallel_api_test
+
+import envs
+from envs.benchmarks.math import BENCHMARK, MATH
+from envs.contract import check_env
+from envs.errors import SourceError, UnknownNameError
+from envs.math_grading.boxed import commitment
+from envs.math_grading.grade import plain
+from envs.sources import rows
+from envs.task import Task
+
+DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).parents[4] / "shared/data"))
+needs_data = pytest.mark.skipif(
+    not (DATA / "math").is_dir() or not (DATA / "math500").is_dir(),
+    reason=f"no MATH files in {DATA}",
+)
+# (folder, part, rows that are read, every which row the quick test takes)
+SOURCES = [
+    ("math", "train", 5585, 60),
+    ("math", "evaluation", 2250, 25),
+    ("math500", "evaluation", 250, 3),
+]
+ROW = {"problem": "Find $1+1$.", "level": "Level 2", "type": "Algebra", "solution": r"\boxed{2}"}
+
+
+def write(path: Path, *written: Any) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in written))
+    return path
+
+
+def task(answer: str = "12", question: str = "?") -> Task:
+    return Task(key="t", question=question, statements=(), answer=answer)
+
+
+def score(*messages: str, answer: str = "12") -> tuple[float, bool, str]:
+    found = BENCHMARK.score(task(answer), {f"solver_{i}": text for i, text in enumerate(messages)})
+    return found.value, found.solved, found.answer
+
+
+def right(task: Task, answer: str) -> bool:
+    return BENCHMARK.score(task, {"solver_0": rf"So it is \boxed{{{answer}}}."}).solved
+
+
+def in_threads(pairs: list[tuple[Task, str]]) -> list[bool]:
+    with ThreadPoolExecutor(8) as threads:
+        return list(threads.map(lambda pair: right(*pair), pairs))
+
+
+def test_it_is_the_benchmark_of_its_name() -> None:
+    assert isinstance(envs.benchmark("math"), MATH)
+    assert (BENCHMARK.name, BENCHMARK.roles) == ("math", ("solver", "helper", "critic"))
+
+
+def test_a_row_of_the_original_form_is_read(tmp_path: Path) -> None:
+    text = "Let $x = 2.$ Let $y = 3.5$. What is\n$\\frac{x}{y}$?"
+    solution = r"First \boxed{1}, no, $\frac{x}{y} = \boxed{\frac{4}{7}}$."
+    row = {"problem": text, "level": "Level 5", "type": "Algebra", "solution": solution}
+    (read,) = BENCHMARK.load(write(tmp_path / "own.jsonl", row))
+    assert read == Task(
+        key="own/1",
+        question="What is\n$\\frac{x}{y}$?",
+        statements=("Let $x = 2.$", "Let $y = 3.5$."),
+        answer=r"\frac{4}{7}",
+        solution=solution,
+        commitment=r"\boxed{\frac{4}{7}}",
+        whole=text,
+        details={"level": 5, "subject": "Algebra"},
+    )
+
+
+def test_a_row_of_math_500_is_read(tmp_path: Path) -> None:
+    row = {**ROW, "answer": "2", "subject": "Algebra", "level": 3, "unique_id": "test/algebra/1"}
+    del row["type"]
+    (read,) = BENCHMARK.load(write(tmp_path / "test.jsonl", row))
+    assert (read.answer, read.question) == ("2", "Find $1+1$.")
+    assert read.details == {"level": 3, "subject": "Algebra", "id": "test/algebra/1"}
+
+
+def test_rows_without_solutions_are_read_and_those_without_an_answer_left_out(
+    tmp_path: Path,
+) -> None:
+    row = {"prompt": "Find $1+1$.", "answer": "2", "source": "MATH-Level3", "id": "train/a/0.json"}
+    write(tmp_path / "train_answers.jsonl", {**row, "answer": " "}, row)
+    (read,) = BENCHMARK.load(tmp_path, "train")
+    assert (read.key, read.answer, read.solution) == ("train_answers/2", "2", "")
+    assert read.details == {"level": 3, "id": "train/a/0.json"}
+
+
+def test_the_folders_of_the_original_distribution_are_read(tmp_path: Path) -> None:
+    for name in ("train/algebra/10", "train/algebra/2", "test/geometry/1"):
+        file = tmp_path / f"{name}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(ROW))
+    keys = [read.key for read in BENCHMARK.load(tmp_path, "train")]
+    assert keys == ["train/algebra/2", "train/algebra/10"]
+    assert [read.key for read in BENCHMARK.load(tmp_path)] == ["test/geometry/1"]
+    bad = tmp_path / "test/geometry/1.json"
+    bad.write_text("{")
+    with pytest.raises(SourceError, match=f"^{re.escape(str(bad))}:1: expected a JSON object"):
+        BENCHMARK.load(tmp_path)
+
+
+def test_a_folder_over_both_parts_is_refused_for_want_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    with pytest.raises(SourceError, match=r"expected test\.jsonl or test\.jsonl\.gz"):
+        BENCHMARK.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"level": "Level 1"}, "expected the field 'problem'"),
+        ({"problem": "Find $x$."}, "expected the field 'solution'"),
+        ({**ROW, "problem": 3}, "field 'problem' to be a str; got int 3"),
+        ({**ROW, "problem": " "}, "the field 'problem' is empty"),
+        ({**ROW, "solution": "It is 2."}, r"to hold its answer in a \boxed{}"),
+        ({**ROW, "solution": r"\boxed{}"}, r"to hold its answer in a \boxed{}"),
+        ({"prompt": "Find $x$."}, "expected the field 'answer'"),
+        ([1], "expected a JSON object"),
+    ],
+)
+def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
+    file = write(tmp_path / "test.jsonl", ROW, row)
+    with pytest.raises(SourceError) as caught:
+        BENCHMARK.load(tmp_path)
+    assert str(caught.value).startswith(f"{file}:2: ")
+    assert said in str(caught.value)
+
+
+@needs_data
+@pytest.mark.parametrize(("folder", "part", "count", "_"), SOURCES)
+def test_all_real_rows_load_and_lose_no_word(folder: str, part: Any, count: int, _: int) -> None:
+    tasks = BENCHMARK.load(DATA / folder, part)
+    assert len(tasks) == len({read.key for read in tasks}) == count
+    for read in tasks:
+        assert " ".join((*read.statements, read.question)).split() == read.text.split()
+        # No formula and no figure is cut.
+        for piece in (*read.statements, read.question):
+            assert len(re.findall(r"(?<!\\)\$", piece)) % 2 == 0 or not read.statements
+            assert piece.count("[asy]") == piece.count("[/asy]")
+    assert sum(bool(read.statements) for read in tasks) > 0.45 * count
+
+
+@needs_data
+def test_the_last_box_is_the_given_answer_on_all_of_math_500() -> None:
+    for _, row in rows(DATA / "math500"):
+        found = commitment(row["solution"])
+        assert found is not None and found[1] == row["answer"]
+
+
+@needs_data
+@pytest.mark.parametrize(("folder", "part", "count", "step"), SOURCES)
+def test_real_answers_are_right_however_written_and_corrupted_ones_wrong(
+    folder: str, part: Any, count: int, step: int
+) -> None:
+    sweep(BENCHMARK.load(DATA / folder, part), step)
+
+
+@needs_data
+@pytest.mark.slow
+@pytest.mark.parametrize(("folder", "part", "count", "_"), SOURCES)
+def test_this_holds_on_every_real_row(folder: str, part: Any, count: int, _: int) -> None:
+    sweep(BENCHMARK.load(DATA / folder, part), 1)
+
+
+def sweep(tasks: tuple[Task, ...], step: int) -> None:
+    chosen = [(read, tasks[index - 1].answer) for index, read in enumerate(tasks)][::step]
+    rewritten = [(read, new) for read, _ in chosen for new in dict.fromkeys(rewrites(read.answer))]
+    assert [pair for pair, ok in zip(rewritten, in_threads(rewritten), strict=True) if not ok] == []
+    wrong = []
+    for read, other in chosen:
+        found = {one for one in corruptions(read.answer, other) if plain(one) != plain(read.answer)}
+        assert len(found) >= 3, read
+        wrong += [(read, one) for one in sorted(found)]
+    assert [pair for pair, ok in zip(wrong, in_threads(wrong), strict=True) if ok] == []
+
+
+def rewrites(answer: str) -> Iterator[str]:
+    """The same answer in other words."""
+    yield answer
+    yield f"${answer}$"
+    yield f" {answer}."
+    yield re.sub(r"\\[dt]frac", r"\\frac", answer)
+    yield re.sub(r"\\[dt]?frac(?![a-z])", r"\\dfrac", answer)
+    yield re.sub(r"\\frac\{(\w)\}\{(\w)\}", r"\\frac\1\2", answer)
+    yield re.sub(r"\\left(?![a-z])|\\right(?![a-z])", "", answer)
+    if "text" not in answer and "left" not in answer and "mbox" not in answer:
+        yield answer.replace("(", r"\left(").replace(")", r"\right)")
+    if "\\," not in answer and "\\!" not in answer and "{,}" not in answer:
+        yield re.sub(r"\s*([,+=])\s*", r" \1 ", answer)
+    if re.fullmatch(r"-?\d{1,15}", answer):
+        yield from (f"{answer}.0", f"{int(answer):,}", f"x={answer}", f"{2 * int(answer)}/2")
+        yield from (rf"{answer}\%", rf"{answer}\text{{ cm}}", rf"\${answer}", f"{answer} units")
+    if found := re.fullmatch(r"(-?)\\[dt]?frac\{(\d+)\}\{(\d+)\}", answer):
+        sign, above, below = found[1], int(found[2]), int(found[3])
+        yield f"{sign}{above}/{below}"
+        yield rf"{sign}\tfrac{{{3 * above}}}{{{3 * below}}}"
+        if 10**6 % Fraction(above, below).denominator == 0:
+            yield f"{sign}{Decimal(above) / Decimal(below)}"
+
+
+def corruptions(answer: str, other: str) -> Iterator[str]:
+    """Other answers that look like it; the answer of another row is the last."""
+    yield re.sub(r"\d+", lambda found: str(int(found.group()) + 1), answer, count=1)
+    yield re.sub(r"\d(?=\D*$)", lambda found: found.group() + "7", answer)
+    yield f"{answer}+1"
+    if plain(answer) != "0" and not re.match(r"0\D", answer) and "=" not in answer:
+        yield answer[1:] if answer.startswith("-") else f"-{answer}"
+    if found := re.fullmatch(r"([(\[])([^()\[\]]*,[^()\[\]]*)([)\]])", answer.strip()):
+        parts = [part.strip() for part in found[2].split(",")]
+        if parts != parts[::-1]:
+            yield f"{found[1]}{','.join(parts[::-1])}{found[3]}"
+        yield f"{found[1]}{','.join(parts[:-1])}{found[3]}"
+        yield f"{'[' if found[1] == '(' else '('}{found[2]}{found[3]}"
+    yield other
+
+
+def test_no_answer_is_worth_nothing() -> None:
+    assert score() == (0.0, False, "")
+    for message in ("", "no idea", r"\boxed{}", r"\boxed{ }", "#### ?", "$$"):
+        assert score(message) == (0.0, False, "")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        r"\boxed{12}",
+        r"\boxed 12",
+        r"\fbox{12}",
+        r"\boxed{\frac{24}{2}}",
+        r"\boxed{5}, no: $\boxed{x = 12}$.",
+        "#### 12",
+        "The answer is 12.",
+        "The final answer is: $12$. I hope it is correct.",
+        "3 * 4 = 12",
+        "So $n = 12$.",
+        r"\boxed{12} or \boxed{}",
+    ],
+)
+def test_the_right_answer_counts_in_every_accepted_form(message: str) -> None:
+    assert score(message)[:2] == (1.0, True)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [r"\boxed{13}", r"\boxed{12}, or \boxed{13}", "#### 13", r"\boxed{1}2", "-12", "1/12"],
+)
+def test_another_answer_is_worth_nothing(message: str) -> None:
+    assert score(message)[:2] == (0.0, False)
+
+
+def test_the_majority_counts_and_ways_of_writing_vote_together() -> None:
+    half = r"\frac{1}{2}"
+    assert score(r"\boxed{2}", r"\boxed{0.5}", r"\boxed{\frac12}", answer=half) == (
+        1.0,
+        True,
+        "1/2",
+    )
+    assert score(r"\boxed{0.5}", r"\boxed{2}", "#### 2", answer=half) == (0.0, False, "2")
+    assert score("hm", r"\boxed{0.5}", r"\boxed{2}", answer=half) == (1.0, True, "1/2")
+
+
+def test_a_copied_problem_is_no_answer() -> None:
+    # All of these equal the reference; only the last one was worked out.
+    factor = task("(x+3)(x-3)", "Factor $x^2-9$.")
+    assert not right(factor, "x^2 - 9")
+    assert right(factor, "(x-3)(x+3)")
+    product = task("144", r"Compute $3^2 \cdot 2^4$.")
+    assert not right(product, r"3^2 \cdot 2^4")
+    assert right(product, "144")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9" * 10**6,
+        r"\boxed{" * 10**5,
+        r"\boxed" + "{" * 10**6 + "1" + "}" * 10**6,
+        r"\boxed{" + "{" * 9000 + "1" + "}" * 9001,
+        "####" * 250_000,
+        "$" * 10**6,
+        "answer is " * 10**5,
+        "\ud800\x00" * 10**5,
+        "١٢ NaN",
+        r"\boxed{" + "(" * 400 + "x" + ")" * 400 + "}",
+        r"\boxed{" + r"\frac{1}{" * 39 + "2" + "}" * 40,
+        r"\boxed{\frac{1}{0}}",
+        r"\boxed{" + "1," * 400 + "1}",
+    ],
+)
+def test_hostile_texts_are_read_quickly_and_never_raise(text: str) -> None:
+    started = time.perf_counter()
+    assert score(text, answer="x+7")[0] == 0.0
+    # Measured at a few hundredths of a second; the bound leaves room for a busy machine.
+    assert time.perf_counter() - started < 5
+
+
+def test_a_commitment_is_the_last_marked_answer_letter_for_letter() -> None:
+    assert BENCHMARK.committed(r"#### 3, no: \boxed{ \{1, 2\} } so") == r"\boxed{ \{1, 2\} }"
+    assert BENCHMARK.committed("so\n#### 12 cm\nyes") == "#### 12 cm"
+    assert BENCHMARK.committed(r"\boxed 5, then") == r"\boxed 5"
+    assert BENCHMARK.committed("the answer is 12") is None
+    assert BENCHMARK.committed("#### ?") is None
+    assert BENCHMARK.committed(r"\boxed{12") is None
+
+
+def test_generated_tasks_are_solved_by_their_own_commitment() -> None:
+    for made in BENCHMARK.generate(0, 200):
+        found = BENCHMARK.score(made, {"solver_0": f"{made.solution} {made.commitment}"})
+        assert found.solved, made
+
+
+def test_an_unknown_setting_of_the_generator_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'level'"):
+        BENCHMARK.generate(0, 1, levle=1)
+    with pytest.raises(UnknownNameError, match="Did you mean 'algebra'"):
+        BENCHMARK.generate(0, 1, subjects="algebar")
+
+
+def test_every_role_gets_instructions() -> None:
+    for role in (*BENCHMARK.roles, "verifier"):
+        assert 50 < len(BENCHMARK.instructions(role)) < 600
+        assert BENCHMARK.instructions(role, "brief") == ""
+    assert r"\boxed{answer}" in BENCHMARK.instructions("solver")
+    assert "solver" in BENCHMARK.instructions("critic")
+
+
+SETTINGS = {
+    "split": {"information": "split", "topology": "star", "schedule": ["helper", "solver"]},
+    "critic": {
+        "team": {"solver": 1, "critic": 1},
+        "rounds": 3,
+        "schedule": ["solver", "critic", "solver"],
+    },
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_the_contract_holds_in_both_information_modes(settings: dict[str, Any]) -> None:
+    def make(**more: Any) -> envs.DialogueEnv:
+        return envs.make("math", tasks=20, generator={"level": (1, 5)}, **settings, **more)
+
+    parallel_api_test(make(), num_cycles=200)
+    check_env(make)
