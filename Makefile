@@ -39,12 +39,17 @@ format: .venv/installed  ## format and mend what ruff can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-parity: .venv-trl/installed .venv-verl/installed  ## compare losses with TRL and verl, in virtual environments of their own
-	HF_HUB_OFFLINE=1 .venv-trl/bin/python -m pytest -q -m parity tests/parity/test_trl.py
-	HF_HUB_OFFLINE=1 .venv-verl/bin/python -m pytest -q -m parity tests/parity/test_verl.py
+parity: .venv-trl/installed .venv-verl/installed .venv-comlrl/installed  ## compare losses with TRL, verl and CoMLRL; write docs/parity.md
+	rm -rf outputs/parity
+	for peer in trl verl comlrl; do \
+	  HF_HUB_OFFLINE=1 PARITY_ROWS=outputs/parity \
+	    .venv-$$peer/bin/python -m pytest -q -m parity tests/parity || exit 1; \
+	done
+	.venv-trl/bin/python tests/parity/table.py outputs/parity docs/parity.md
 
 .venv-trl/installed: PEER := trl==1.16.0 peft
 .venv-verl/installed: PEER := verl==0.9.1
+.venv-comlrl/installed: PEER := comlrl==1.4.3
 .venv-%/installed:
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet $(TORCH)
@@ -58,4 +63,4 @@ warm-start: .venv/installed  ## make the tiny policy again (about 10 minutes)
 	$(BIN)/python -m experiments.warm_start
 
 clean:  ## remove virtual environments and caches; runs stay
-	rm -rf .venv .venv-trl .venv-verl .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf .venv .venv-trl .venv-verl .venv-comlrl .mypy_cache .pytest_cache .ruff_cache *.egg-info

@@ -18,7 +18,13 @@ from experiments.cli import Interrupt, program
 from experiments.evaluation import evaluation_starts, record
 from experiments.progress import Progress
 from experiments.run_folder import RunFolder
-from experiments.setup import check_counts, make_evaluation, make_team, set_up_process
+from experiments.setup import (
+    check_counts,
+    make_evaluation,
+    make_team,
+    set_up_process,
+    tell_conditions,
+)
 from learners.episode import Episode
 from learners.metrics import Interval, intervals, prefixed, summarise
 from learners.rollout import play
@@ -38,6 +44,7 @@ def main(cfg: DictConfig) -> float:
     folder.start(cfg, resume=False)
     team = make_team(cfg)
     environments = make_evaluation(cfg, settings.part, team)
+    tell_conditions(environments[0])
     starts = evaluation_starts(environments, settings.tasks)
     policies = team.policies(environments[0])
     episodes: list[Episode] = []

@@ -110,10 +110,15 @@ def finish(run: Run) -> None:
 
 
 def save_policies(policies: Mapping[str, Policy], folder: Path) -> None:
-    """Write the weights so that `agent.model=<folder>` and stock `transformers` load them."""
-    shared = len({id(policy) for policy in policies.values()}) == 1
+    """Write the trained weights so that `agent.model=<folder>` and stock libraries load them.
+
+    The policy of a whole team lies in the folder itself; of several, each in a folder named after
+    the first of its agents. Frozen ones are left out, because they are where they came from.
+    """
+    first: dict[int, str] = {}
     for agent, policy in policies.items():
-        if hasattr(policy, "save"):
-            policy.save(folder if shared else folder / agent)
-            if shared:
-                return
+        first.setdefault(id(policy), agent)
+    for agent in first.values():
+        policy = policies[agent]
+        if hasattr(policy, "save") and not getattr(policy, "frozen", False):
+            policy.save(folder if len(first) == 1 else folder / agent)

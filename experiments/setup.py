@@ -21,8 +21,8 @@ from pettingzoo import ParallelEnv
 from transformers.utils.logging import disable_progress_bar
 
 from envs.errors import SettingError, SourceError
-from envs.task import Task
-from learners.agents.scripted import ScriptedTeam
+from envs.task import Benchmark, Task
+from learners.agents.scripted import ScriptedPolicy, ScriptedTeam
 from learners.rollout import Start
 
 Environments = list[ParallelEnv[str, Any, Any]]
@@ -141,6 +141,14 @@ def tasks_of(environment: ParallelEnv[str, Any, Any]) -> dict[str, Task]:
     return {key: task for key, task in found if isinstance(task, Task)}
 
 
+def tell_conditions(environment: ParallelEnv[str, Any, Any]) -> None:
+    """Print under which conditions an environment grades answers, where it has any."""
+    benchmark = getattr(environment, "benchmark", None)
+    if isinstance(benchmark, Benchmark) and (conditions := benchmark.conditions()):
+        told = ", ".join(f"{name}={value}" for name, value in conditions.items())
+        print(f"conditions: {told}")
+
+
 def draw_starts(keys: tuple[str, ...], count: int, seed: int, step: int) -> list[Start]:
     """Starts of one training step, a function of seed and step alone.
 
@@ -164,6 +172,17 @@ def draw_starts(keys: tuple[str, ...], count: int, seed: int, step: int) -> list
         )
     chosen = generator.choice(len(keys), size=count, replace=False)
     return [Start(each, keys[index]) for each, index in zip(seeds, chosen, strict=True)]
+
+
+def show_scripts(policies: Mapping[str, Any], environment: ParallelEnv[str, Any, Any]) -> None:
+    """Let the scripted members of a team look at the tasks of another part, too.
+
+    Raises:
+        SettingError: the two parts have a task key in common.
+    """
+    for policy in {id(one): one for one in policies.values()}.values():
+        if isinstance(policy, ScriptedPolicy):
+            policy.know(tasks_of(environment))
 
 
 def price_of(environment: ParallelEnv[str, Any, Any]) -> float | None:

@@ -39,11 +39,13 @@ from experiments.setup import (
     refuse_shared_tasks,
     set_price,
     set_up_process,
+    show_scripts,
     task_keys,
+    tell_conditions,
 )
 from learners.guard import silence_to_watch
 from learners.metrics import prefixed, summarise
-from learners.price import Fixed
+from learners.price import Fixed, Price
 from learners.rollout import collect
 from learners.update import Resumable
 
@@ -64,6 +66,7 @@ def main(cfg: DictConfig) -> float:
     # Before its first row a run has nothing to go on with, and nothing that new settings could mix.
     resumed = folder.start(cfg, cfg.resume and folder.metrics.exists())
     run = prepare(cfg, folder, team)
+    tell_conditions(run.environments[0])
     if resumed:
         restore(run)
     folder.rewind(run.step)
@@ -113,6 +116,7 @@ def prepare(cfg: DictConfig, folder: RunFolder, team: Any) -> Run:
     # Drawn in vain, so that a source with too few tasks is refused before the first evaluation.
     draw_starts(task_keys(environments[0]), cfg.train.tasks_per_step, cfg.seed, 1)
     policies = team.policies(environments[0])
+    show_scripts(policies, evaluation[0])
     run = Run(
         cfg=cfg,
         environments=environments,
@@ -124,6 +128,8 @@ def prepare(cfg: DictConfig, folder: RunFolder, team: Any) -> Run:
         folder=folder,
         price=price_of(environments[0]) or 0.0,
     )
+    if hasattr(run.learner, "check"):
+        run.learner.check(cfg.train.group_size)
     if not isinstance(run.learner, Resumable):
         run.warnings.append(
             f"{type(run.learner).__name__} has no state_dict and load_state_dict: the run writes no"
@@ -173,7 +179,8 @@ def play_step(run: Run, step: int) -> dict[str, float]:
 def update(run: Run, step: int) -> dict[str, float]:
     """Collect groups and learn from them."""
     train, seed = run.cfg.train, run.cfg.seed
-    price = getattr(run.learner, "price", Fixed()).at(step - 1, run.price)
+    schedule: Price = getattr(run.learner, "price", Fixed())
+    price = schedule.at(step - 1, run.price)
     set_price(run.environments, price)
     starts = draw_starts(task_keys(run.environments[0]), train.tasks_per_step, seed, step)
     begun = time.perf_counter()
@@ -184,9 +191,10 @@ def update(run: Run, step: int) -> dict[str, float]:
     )
     collected = time.perf_counter()
     learned = run.learner.update(groups)
-    episodes = [episode for group in groups for episode in group.episodes]
+    played = summarise([episode for group in groups for episode in group.episodes])
+    schedule.observe(played)
     return {
-        **prefixed(summarise(episodes), "train/"),
+        **prefixed(played, "train/"),
         **prefixed(learned, "learner/"),
         "train/price": price,
         "time/rollout": collected - begun,

@@ -34,6 +34,14 @@ class Turn:
     """True: the agent held something useful and unsaid; False: it did not; None: not known."""
     cut: bool = False
     """True when the environment published less than the agent wrote."""
+    written: str | None = None
+    """What the agent wrote before the environment cut it. None: the message itself."""
+    trained: bool = True
+    """False for a turn that is context only: it was given to the episode, or played to see how an
+    earlier one ends."""
+    worth: float | None = None
+    """By how much the message changed the sum of all agents' returns, reward units; 0 for silence.
+    None: not measured."""
 
     def __post_init__(self) -> None:
         """Check that every sampled token has its log-probability."""

@@ -2,18 +2,24 @@
 
 The head of a language model is its widest layer; it is applied to the positions that predict a
 generated token and to no other. Whatever a model does to its logits afterwards (scaling, capping)
-it does to these as to all.
+it does to these as to all. Layers that may forget their activations do so, although the model is in
+evaluation mode.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
+from transformers.modeling_layers import GradientCheckpointingLayer
 
-from learners.sequences import Batch
+from learners.microbatches import microbatches
+from learners.sequences import Batch, TokenSequence, collate
 
 
 def current_logprobs(model: PreTrainedModel, batch: Batch, temperature: float = 1.0) -> Tensor:
@@ -39,6 +45,33 @@ def current_logprobs(model: PreTrainedModel, batch: Batch, temperature: float = 
     return result
 
 
+@torch.no_grad()
+def recomputed(
+    model: PreTrainedModel,
+    sequences: Sequence[TokenSequence],
+    pad_id: int,
+    temperature: float,
+    most_tokens: int,
+) -> list[TokenSequence]:
+    """The sequences, in order, with the log-probabilities of a forward pass as behaviour.
+
+    Args:
+        model: the causal language model that sampled them, unchanged since.
+        sequences: as sampled.
+        pad_id: token id of padding.
+        temperature: the logits are divided by it, as they were in sampling.
+        most_tokens: most tokens, padding included, of one forward pass.
+    """
+    found: dict[int, TokenSequence] = {}
+    for part in microbatches(sequences, most_tokens):
+        batch = collate(part, pad_id).to(model.device)
+        rows = current_logprobs(model, batch, temperature).tolist()
+        for one, row in zip(part, rows, strict=True):
+            length = len(one.token_ids)
+            found[id(one)] = replace(one, behaviour_logprobs=tuple(row[:length]))
+    return [found[id(one)] for one in sequences]
+
+
 def _logits_at(model: PreTrainedModel, batch: Batch, positions: Tensor) -> Tensor:
     """Logits (generated tokens, vocabulary) at the chosen positions (sequences, tokens - 1)."""
     narrowed = False
@@ -53,13 +86,35 @@ def _logits_at(model: PreTrainedModel, batch: Batch, positions: Tensor) -> Tenso
     head = model.get_output_embeddings()
     handle = head.register_forward_pre_hook(narrow) if head is not None else None
     try:
-        logits: Tensor = model(
-            input_ids=batch.token_ids,
-            attention_mask=batch.attention_mask.long(),
-            use_cache=False,
-        ).logits
+        with _forgetful(model):
+            logits: Tensor = model(
+                input_ids=batch.token_ids,
+                attention_mask=batch.attention_mask.long(),
+                use_cache=False,
+            ).logits
     finally:
         if handle is not None:
             handle.remove()
     # A model that does not call its head as a module gives the logits of all positions.
     return logits[0] if narrowed else logits[:, :-1][positions]
+
+
+@contextmanager
+def _forgetful(model: PreTrainedModel) -> Iterator[None]:
+    """Put layers with gradient checkpointing, and nothing below them, into training mode.
+
+    They forget their activations in no other, and nothing below them may learn of it: attention
+    would switch its dropout on.
+    """
+    layers = [
+        module
+        for module in model.modules()
+        if isinstance(module, GradientCheckpointingLayer) and module.gradient_checkpointing
+    ]
+    for layer in layers:
+        layer.training = torch.is_grad_enabled()
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.training = False

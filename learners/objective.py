@@ -26,7 +26,7 @@ from torch import Tensor
 from envs.errors import SettingError
 
 Ratio = Literal["sequence", "sequence_token", "token", "none"]
-Average = Literal["sequence", "token"]
+Average = Literal["sequence", "token", "sum"]
 
 LOG_RATIO_LIMIT = 20.0
 """Log-ratios stop here (a ratio of 4.9e8), so that the loss stays finite; beyond it a ratio has no
@@ -51,8 +51,8 @@ class LossInputs:
     """(sequences, tokens) under the policy the KL is measured from. None: no KL."""
     divisor: float | None = None
     """What the sum of losses is divided by: a part of a batch states the whole batch's number of
-    sequences (or of generated tokens, if averaged by token), and the losses of the parts then add
-    up to that of the whole. None: this batch is the whole."""
+    sequences (or of generated tokens, if averaged by token; see `Objective.divisor`), and the
+    losses of the parts then add up to that of the whole. None: this batch is the whole."""
 
     def __post_init__(self) -> None:
         """Check shapes.
@@ -107,7 +107,11 @@ class Objective:
     """`sequence`: mean over a sequence's tokens, then over all sequences of the batch. A sequence
     without generated tokens counts in that number with loss 0, as in TRL's `grpo`; verl 0.9.1
     leaves it out of the number (state it as `divisor` to get the same). `token`: mean over all
-    generated tokens, which with a sequence ratio weighs sequences by their length."""
+    generated tokens, which with a sequence ratio weighs sequences by their length. `sum`: sum over
+    a sequence's tokens divided by `normalizer`, then the mean over all sequences."""
+    normalizer: float = 1.0
+    """For average `sum`, tokens. 1 leaves the log-probability of a whole sequence (REINFORCE); a
+    constant such as the longest reply makes it Dr. GRPO's (arXiv 2503.20783)."""
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -124,6 +128,11 @@ class Objective:
         if not _is_number(self.kl) or not 0 <= self.kl < math.inf:
             raise SettingError(
                 f"objective.kl must be a finite number of at least 0; got {self.kl!r}"
+            )
+        if not _is_number(self.normalizer) or not 0 < self.normalizer < math.inf:
+            raise SettingError(
+                "objective.normalizer must be a finite number of tokens above 0;"
+                f" got {self.normalizer!r}"
             )
 
     def __call__(self, inputs: LossInputs) -> LossOutputs:
@@ -163,6 +172,18 @@ class Objective:
         clipped = self._clipped(ratio, advantages, mask)
         return LossOutputs(loss, _metrics(loss, log_ratio, mask, clipped, reference_kl))
 
+    def divisor(self, sequences: int, tokens: int) -> float:
+        """What the losses of a batch are divided by, for `LossInputs.divisor` of its parts.
+
+        Args:
+            sequences: of the whole batch.
+            tokens: generated ones of the whole batch.
+
+        Returns:
+            A number of at least 1.
+        """
+        return float(max(tokens if self.average == "token" else sequences, 1))
+
     def _ratios(self, log_ratio: Tensor, mask: Tensor) -> Tensor | None:
         """Ratios of shape (sequences, 1) or (sequences, tokens); None where there is none."""
         if self.ratio == "none":
@@ -187,6 +208,8 @@ class Objective:
         counts = mask.sum(1)
         if self.average == "token":
             return (losses * counts).sum() / (divisor or counts.sum().clamp(min=1))
+        if self.average == "sum":
+            losses = losses * counts / self.normalizer
         return losses.sum() / (divisor or len(losses))
 
     def _clipped(self, ratio: Tensor | None, advantages: Tensor, mask: Tensor) -> Tensor | None:

@@ -5,28 +5,47 @@ schedule says which part of it is asked at a training step. A team that still ea
 silence from a full price, because the charge is certain and the worth of a message rare; a late or
 rising price lets it learn to solve tasks first. Knows nothing of rewards, episodes or policies.
 
-A schedule is anything with `at(step, price)`.
+`Fixed` and `Ramp` follow the step alone; prices that follow what the team does are in
+`learners.steering`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 from envs.errors import SettingError
 
 
-@runtime_checkable
-class Price(Protocol):
-    """What a training loop asks before it collects the episodes of a step."""
+class Price(ABC):
+    """What a training loop asks before it collects the episodes of a step, and tells after it."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def at(self, step: int, price: float) -> float:
-        """Price to set in the environment for a step; see the classes below."""
-        ...
+        """Price to set in the environment for a step.
+
+        Args:
+            step: training step, from 0.
+            price: the environment's own price, reward units per normalizer.
+        """
+
+    def observe(self, metrics: Mapping[str, float]) -> None:  # noqa: B027
+        """Take in the metrics of the step's episodes; a price that follows the step needs none."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run needs; nothing, unless the price follows what was observed."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:  # noqa: B027
+        """Go on from a state of `state_dict`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Price):
     """The environment's own price from the first step on."""
 
     def at(self, step: int, price: float) -> float:
@@ -47,7 +66,7 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
-class Ramp:
+class Ramp(Price):
     """Free for `delay` steps, then rising on a straight line to the full price."""
 
     delay: int = 0

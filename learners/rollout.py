@@ -11,7 +11,7 @@ Knows no particular benchmark. Reads these info keys where an environment has th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from pettingzoo import ParallelEnv
 
+from envs.task import Task
 from learners.agents.base import Policy, Reply, Request
 from learners.episode import Episode, Group, Turn
 
@@ -32,11 +33,15 @@ class Start:
 
     seed: int
     """Seed of the environment's reset."""
-    task: str | None = None
-    """Key of the task; None lets the environment draw one."""
-    given: Mapping[tuple[str, int], Reply] = field(default_factory=dict)
+    task: str | Task | None = None
+    """Key of the task, or one that the environment does not have among its own; None lets the
+    environment draw one."""
+    given: Mapping[tuple[str, int], Reply | Callable[[Request], Reply]] = field(
+        default_factory=dict
+    )
     """Replies by agent and round that are played instead of being asked for: an episode is played
-    again up to some point, or with one message changed."""
+    again up to some point, or with one message changed. A function makes the reply of the request,
+    for who knows the words but not yet the tokens before them."""
 
 
 class Collector(Protocol):
@@ -62,6 +67,7 @@ def play(
     *,
     seed: int,
     greedy: bool = False,
+    greedy_from: int | None = None,
 ) -> list[Episode]:
     """Play one episode from each start, as many at a time as there are environments.
 
@@ -71,6 +77,7 @@ def play(
         starts: where the episodes begin.
         seed: of everything that is sampled; equal calls give equal episodes.
         greedy: let policies take their likeliest reply.
+        greedy_from: the round from which on they do so in any case; None for no round.
 
     Returns:
         One episode for each start, in order.
@@ -83,7 +90,7 @@ def play(
         ]
         seeds = np.random.default_rng((seed, offset))
         while any(table.open for table in tables):
-            _play_round(tables, policies, seeds, greedy)
+            _play_round(tables, policies, seeds, greedy, greedy_from)
         episodes += [table.episode() for table in tables]
     return episodes
 
@@ -101,6 +108,19 @@ def collect(
     episodes = play(environments, policies, repeated, seed=seed)
     groups = [episodes[i : i + group_size] for i in range(0, len(episodes), group_size)]
     return [Group(members[0].task, tuple(members)) for members in groups]
+
+
+def replies_of(turns: Iterable[Turn]) -> dict[tuple[str, int], Reply]:
+    """The replies of some turns by agent and round, for `Start.given` of another play."""
+    return {
+        (turn.agent, turn.round): Reply(
+            message=turn.message if turn.written is None else turn.written,
+            prompt_ids=turn.prompt_ids,
+            reply_ids=turn.reply_ids,
+            behaviour_logprobs=turn.behaviour_logprobs,
+        )
+        for turn in turns
+    }
 
 
 @dataclass(slots=True)
@@ -173,7 +193,8 @@ class _Table:
 
     def given(self, request: Request) -> Reply | None:
         """The reply that the start has for a request of this round."""
-        return self._start.given.get((request.agent, self.round))
+        found = self._start.given.get((request.agent, self.round))
+        return found(request) if callable(found) else found
 
     def step(self, requests: Sequence[Request], replies: Sequence[Reply]) -> None:
         alive = tuple(self._environment.agents)
@@ -230,6 +251,7 @@ def _turn(
         tokens_said=tokens_said,
         informed=request.info.get("informed"),
         cut=bool(info.get("cut", False)),
+        written=reply.message,
     )
 
 
@@ -238,8 +260,10 @@ def _play_round(
     policies: Mapping[str, Policy],
     seeds: np.random.Generator,
     greedy: bool,
+    greedy_from: int | None,
 ) -> None:
     asked = [(table, table.requests()) for table in tables if table.open]
+    likeliest = greedy or (greedy_from is not None and asked[0][0].round >= greedy_from)
     flat = [(place, request) for place, (_, requests) in enumerate(asked) for request in requests]
     replies = [asked[place][0].given(request) for place, request in flat]
     by_policy: dict[int, list[int]] = {}
@@ -249,7 +273,7 @@ def _play_round(
     for indices in by_policy.values():
         policy = policies[flat[indices[0]][1].agent]
         seed = int(seeds.integers(2**31))
-        answers = policy.reply([flat[i][1] for i in indices], seed=seed, greedy=greedy)
+        answers = policy.reply([flat[i][1] for i in indices], seed=seed, greedy=likeliest)
         if len(answers) != len(indices):
             raise ValueError(
                 f"{type(policy).__name__}.reply must give one reply per request ({len(indices)});"

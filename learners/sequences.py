@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from envs.errors import SettingError
-from learners.advantages import Advantages, Key
-from learners.credit import Credit
+from learners.credit import WHOLE, Credit
 from learners.episode import Episode, Group, Turn
+from learners.estimator import Estimator, Key
 
 Unit = Literal["episode", "reply"]
 
@@ -66,7 +66,7 @@ class TokenSequence:
 
     @property
     def key(self) -> Key:
-        """What the pay belongs to, for `Advantages`."""
+        """What the pay belongs to, for an `Estimator`."""
         return Key(self.task, self.agent, self.round)
 
 
@@ -96,7 +96,7 @@ class Batch:
         )
 
 
-def check_unit(unit: str, advantages: Advantages) -> None:
+def check_unit(unit: str, advantages: Estimator) -> None:
     """Check that the unit is known and fits what the advantages compare.
 
     Args:
@@ -119,7 +119,7 @@ def sequences_of(
     group: Group,
     *,
     credit: Credit,
-    advantages: Advantages,
+    advantages: Estimator,
     unit: Unit = "episode",
     agents: Collection[str] | None = None,
 ) -> tuple[TokenSequence, ...]:
@@ -133,12 +133,13 @@ def sequences_of(
         credit: pay of each agent in each round, e.g. `learners.credit.own`.
         advantages: the estimator.
         unit: `episode`: one sequence per agent and episode, paid for the whole episode. `reply`:
-            one per reply, paid from its round on without discount; what came before is context.
+            one per reply, paid from its round on without discount (for its round alone under a
+            credit of `WHOLE`); what came before is context.
         agents: the agents to train; None for all.
 
     Returns:
-        Sequences in the order of episodes, then of agents as they first spoke, then of rounds;
-        empty when nobody produced a token.
+        Sequences in the order of episodes, then of agents as they first spoke, then of rounds,
+        without those the estimator leaves out; empty when nobody produced a token.
 
     Raises:
         SettingError: the unit does not fit, an agent has no rewards, or a return is not finite.
@@ -149,9 +150,12 @@ def sequences_of(
         for index, episode in enumerate(group.episodes)
         for sequence in episode_sequences(episode, index, credit, unit, agents)
     ]
-    compared = advantages([one.pay for one in made], [one.key for one in made])
+    pays, keys = [one.pay for one in made], [one.key for one in made]
+    left_out = advantages.left_out(pays, keys)
     return tuple(
-        replace(one, advantage=advantage) for one, advantage in zip(made, compared, strict=True)
+        replace(made[index], advantage=advantage)
+        for index, advantage in enumerate(advantages(pays, keys))
+        if index not in left_out
     )
 
 
@@ -207,7 +211,7 @@ def episode_sequences(
         if agents is not None and agent not in agents:
             continue
         turns = [turn for turn in episode.turns if turn.agent == agent]
-        spoken = [place for place, turn in enumerate(turns) if turn.reply_ids]
+        spoken = [place for place, turn in enumerate(turns) if turn.reply_ids and turn.trained]
         if spoken and agent not in paid:
             raise SettingError(
                 f"agent {agent!r} spoke in task {episode.task!r} but has no rewards; an episode"
@@ -215,6 +219,7 @@ def episode_sequences(
             )
         for first, last in _spans(spoken, unit):
             start = turns[last].round if unit == "reply" else 0
+            end = start + 1 if unit == "reply" and credit in WHOLE else None
             token_ids, generated, logprobs = _tokens(turns[: last + 1], first)
             yield TokenSequence(
                 task=episode.task,
@@ -224,7 +229,7 @@ def episode_sequences(
                 token_ids=token_ids,
                 generated=generated,
                 behaviour_logprobs=logprobs,
-                pay=float(sum(paid[agent][start:])),
+                pay=float(sum(paid[agent][start:end])),
             )
 
 
@@ -246,14 +251,15 @@ def _spans(spoken: list[int], unit: Unit) -> list[tuple[int, int]]:
 def _tokens(
     turns: Sequence[Turn], first: int
 ) -> tuple[tuple[int, ...], tuple[bool, ...], tuple[float, ...]]:
-    """The conversation of some turns; replies from turn `first` on count as generated."""
+    """The conversation of some turns; trained replies from turn `first` on count as generated."""
     token_ids: list[int] = []
     generated: list[bool] = []
     logprobs: list[float] = []
     for place, turn in enumerate(turns):
         prompt, reply = len(turn.prompt_ids), len(turn.reply_ids)
         token_ids += [*turn.prompt_ids, *turn.reply_ids]
-        generated += [False] * prompt + [place >= first] * reply
+        counts = turn.trained and place >= first
+        generated += [False] * prompt + [counts] * reply
         logprobs += [0.0] * prompt
-        logprobs += turn.behaviour_logprobs if place >= first else [0.0] * reply
+        logprobs += turn.behaviour_logprobs if counts else [0.0] * reply
     return tuple(token_ids), tuple(generated), tuple(logprobs)

@@ -16,6 +16,9 @@ from torch import Tensor
 from transformers import DynamicCache, LogitsProcessor, LogitsProcessorList, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
+Sampled = tuple[tuple[int, ...], tuple[float, ...]]
+"""Token ids of a reply and their log-probabilities."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
@@ -68,7 +71,7 @@ class LogprobRecorder(LogitsProcessor):
 @torch.inference_mode()
 def generate(
     model: PreTrainedModel, prompts: Sequence[Sequence[int]], sampling: Sampling
-) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
+) -> list[Sampled]:
     """Sample one reply to each prompt.
 
     Args:
@@ -141,7 +144,7 @@ def _prefill(model: PreTrainedModel, ids: Tensor, mask: Tensor, rows: Tensor) ->
 
 def _trim(
     rows: list[list[int]], logprobs: list[list[float]], end_ids: Sequence[int]
-) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
+) -> list[Sampled]:
     """Drop what follows the first end token of each row."""
     trimmed = []
     for ids, values in zip(rows, logprobs, strict=True):

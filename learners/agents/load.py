@@ -1,13 +1,17 @@
 """Loads causal language models and tokenizers, and says what to do where that fails.
 
-Knows how separate policies lie on disk: `<folder>/<agent>`, each as `save_pretrained` wrote it.
+Knows how separate policies lie on disk (`<folder>/<agent>`, each as `save_pretrained` wrote it),
+how several policies have one set of weights in common, and how a layer is told not to keep what its
+backward pass can compute again.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import torch
 from transformers import (
@@ -16,8 +20,12 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 from envs.errors import SettingError
+
+_COMMON: WeakValueDictionary[tuple[str, str, str], PreTrainedModel] = WeakValueDictionary()
+"""Bases that somebody uses, by name, type and device."""
 
 
 def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
@@ -65,12 +73,62 @@ def load_model(name: str, dtype: str, device: str) -> PreTrainedModel:
     return model
 
 
-def agent_folders(name: str) -> dict[str, str]:
-    """The folders of separately saved policies by agent; empty where `name` is a model itself."""
+def load_common(name: str, dtype: str, device: str) -> PreTrainedModel:
+    """A model that nobody trains: loaded once for all who hold it at the same time.
+
+    Arguments and errors are those of `load_model`.
+    """
+    key = (name, dtype, device)
+    found = _COMMON.get(key)
+    if found is None:
+        found = _COMMON[key] = load_model(name, dtype, device).requires_grad_(False)
+    return found
+
+
+def share_frozen(model: PreTrainedModel) -> PreTrainedModel:
+    """A copy with modules and trained parameters of its own, and the frozen parameters in common.
+
+    What is put into the copy, such as an adapter, is unknown to the original and to other copies.
+    """
+    still = {id(one): one for one in model.parameters() if not one.requires_grad}
+    return copy.deepcopy(model, still)
+
+
+def recompute_activations(model: PreTrainedModel) -> None:
+    """Let the layers forget what their backward pass can compute again, which saves memory.
+
+    Layers of `transformers` do so in training mode only, which `current_logprobs` gives to them,
+    and to nothing below them, for its forward pass; a dropout of their own is switched off here.
+
+    Raises:
+        SettingError: the architecture does not know how.
+    """
+    layers = [one for one in model.modules() if isinstance(one, GradientCheckpointingLayer)]
+    if not layers or not model.supports_gradient_checkpointing:
+        raise SettingError(
+            f"agent.gradient_checkpointing=true, but {type(model).__name__} does not support it;"
+            " set it to false, and learner.microbatch_tokens lower if memory is short"
+        )
+    # The second name is that of earlier versions of transformers.
+    enable = getattr(model, "activation_checkpointing_enable", None)
+    (enable or model.gradient_checkpointing_enable)({"use_reentrant": False})
+    for layer in layers:
+        for name, value in vars(layer).items():
+            if "dropout" in name and isinstance(value, float):
+                setattr(layer, name, 0.0)
+
+
+def agent_folders(name: str, file: str = "config.json") -> dict[str, str]:
+    """The folders of separately saved policies by agent; empty where `name` is a policy itself.
+
+    Args:
+        name: name on the hub (which has none), or path of a folder.
+        file: what each of them holds.
+    """
     folder = Path(name).expanduser()
-    if not folder.is_dir() or (folder / "config.json").is_file():
+    if not folder.is_dir() or (folder / file).is_file():
         return {}
-    return {path.parent.name: str(path.parent) for path in sorted(folder.glob("*/config.json"))}
+    return {path.parent.name: str(path.parent) for path in sorted(folder.glob(f"*/{file}"))}
 
 
 def _load(loader: Callable[..., Any], name: str, **settings: Any) -> Any:

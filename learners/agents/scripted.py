@@ -47,6 +47,20 @@ class ScriptedPolicy:
         self._script = script
         self._tasks = tasks
 
+    def know(self, tasks: Mapping[str, Task]) -> None:
+        """Look at further tasks: those of the evaluation, for a script that plays in a training.
+
+        Raises:
+            SettingError: two tasks have one key, so that a script could take one for the other.
+        """
+        clash = [key for key, task in tasks.items() if self._tasks.get(key, task) != task]
+        if clash:
+            raise SettingError(
+                "a scripted member needs different keys for training and evaluation tasks; both"
+                f" have {clash[0]!r}"
+            )
+        self._tasks = {**self._tasks, **tasks}
+
     def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
         """Answer all requests; `greedy` makes no difference to a script."""
         generator = random.Random(seed)

@@ -30,7 +30,11 @@ PROGRAMS = sorted(path.stem for path in CONF.glob("*.yaml"))
 OPTIONS = sorted(str(path.relative_to(CONF).with_suffix("")) for path in CONF.rglob("*/*.yaml"))
 HYDRAS = "hydra/"
 """Groups of Hydra's own, which configure no object of ours."""
-NEEDS = {"agent/hf": ["agent.model=a-model"], "warm_start": ["output=a-folder"]}
+NEEDS = {
+    "agent/hf": ["agent.model=a-model"],
+    "learner/sapo": ["learner.collect.folder=a-folder"],
+    "warm_start": ["output=a-folder"],
+}
 """What an option leaves to the user, or a program to Hydra while it runs."""
 WHOLE = "experiment/"
 """Experiments change settings on purpose; they are built, but not compared with defaults."""
@@ -41,11 +45,16 @@ DELIBERATE = {
         "information": GAME,
         "topology": GAME,
         "schedule": GAME,
+        "answer": "the answering role of the benchmark",
         "instructions": "what the chosen agent understands",
     },
     "envs.Budget": {"message": GAME, "episode": GAME},
     "envs.Reward": {"price": GAME, "normalizer": GAME},
     "learners.agents.tiny.team": {"instructions": "the shipped weights read the brief form"},
+    "learners.agents.mixed.MixedTeam": {
+        "instructions": "what its members understand",
+        "learning_rate": "suits its members",
+    },
     "learners.agents.hf.Speech": {
         "explain_silence": "the shipped weights know the silence word",
         "max_reply_tokens": "replies of the shipped weights are short",
@@ -54,11 +63,17 @@ DELIBERATE = {
     "learners.objective.Objective": {
         "clip_low": "the paper's is for long chains of a large model",
         "clip_high": "the paper's is for long chains of a large model",
+        "ratio": "PPO's covers one token",
+        "average": "PPO's is over tokens",
     },
     "learners.advantages.Advantages": {
         "epsilon": "under a price, groups that differ by a few tokens alone should teach little",
     },
     "learners.update.GroupLearner": {
+        "seed": "follows the seed of the run",
+        "decay_updates": "follows the length of the run",
+    },
+    "learners.actor_critic.ActorCriticLearner": {
         "seed": "follows the seed of the run",
         "decay_updates": "follows the length of the run",
     },
@@ -72,6 +87,9 @@ UNSET = {
     "envs.make": {"generator": "the environment has no constructor of its own for it"},
     "learners.agents.tiny.team": {
         "sharing": "passed on to HFTeam",
+        "lora": "passed on to HFTeam",
+        "frozen": "passed on to HFTeam",
+        "optimizer": "passed on to HFTeam",
         "speech": "passed on to HFTeam",
         "learning_rate": "passed on to HFTeam",
     },
@@ -95,7 +113,8 @@ COMBINATIONS = [
     (program, option)
     for program in PROGRAMS
     for option in OPTIONS
-    if option.rpartition("/")[0] in groups_of(program)
+    # A group may lie in another one (`learner/price`).
+    if {option.rpartition("/")[0], option.partition("/")[0]} & groups_of(program)
 ]
 
 
@@ -174,6 +193,37 @@ def nodes(value: Any) -> Iterator[Mapping[str, Any]]:
             yield from nodes(one)
 
 
+def what_makes(option: str) -> dict[str, Any]:
+    """What an option says if it builds on another one, and what those it builds on say; else {}.
+
+    An option without a `_target_` of its own says only what makes it differ, on purpose.
+    """
+    said: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(CONF / f"{option}.yaml"))
+    if "_target_" in said:
+        return {}
+    names = [one for one in said.pop("defaults", []) if isinstance(one, str) and one != "_self_"]
+    group = option.rpartition("/")[0]
+    # Options of its own group are named without it.
+    parents = [what_makes(f"{group}/{name}") for name in names if "@" not in name]
+    return OmegaConf.to_container(OmegaConf.merge(*parents, said))
+
+
+def lies_in(option: str) -> str:
+    """The part of a configuration that an option's settings go to."""
+    everywhere = "# @package _global_" in (CONF / f"{option}.yaml").read_text()
+    return "" if everywhere else option.rpartition("/")[0].replace("/", ".")
+
+
+def leave_out(cfg: Any, where: str, said: Mapping[str, Any]) -> None:
+    """Take every setting of a part of the configuration that an option says."""
+    part = OmegaConf.select(cfg, where) if where else cfg
+    for name, value in said.items():
+        if isinstance(value, Mapping):
+            leave_out(part, name, value)
+        else:
+            del part[name]
+
+
 def plain(value: Any) -> Any:
     """A constructor's default as yaml writes it."""
     return list(value) if isinstance(value, tuple) else value
@@ -194,6 +244,8 @@ def test_a_yaml_restates_the_defaults_of_its_constructors(composed, program, opt
     for group in groups_of(program) & own.keys() & cfg.keys():
         for name in own[group]:
             del cfg[group][name]
+    if option:
+        leave_out(cfg, lies_in(option), what_makes(option))
     for node in nodes(OmegaConf.to_container(cfg, resolve=True)):
         target = node["_target_"]
         parameters = inspect.signature(resolve_name(target)).parameters

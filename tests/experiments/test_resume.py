@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Function, which of its calls, and whether to die before it, after it or half-way.
 DURING_THE_ROLLOUT = ("learners.agents.hf.HFPolicy.reply", 9, "before")
-BETWEEN_MINIBATCHES = ("learners.update.GroupLearner._step", 6, "after")
+BETWEEN_MINIBATCHES = ("learners.steps.Steps.step", 6, "after")
 IN_THE_FIRST_EVALUATION = ("learners.agents.hf.HFPolicy.reply", 2, "before")
 IN_A_ROW = ("experiments.run_folder._append", 9, "torn")
 IN_AN_EVALUATION_ROW = ("experiments.run_folder._append", 5, "torn")

@@ -26,6 +26,7 @@ from experiments.setup import (
     set_up_process,
     task_keys,
     tasks_of,
+    tell_conditions,
 )
 from learners.agents.scripted import ScriptedTeam
 
@@ -191,3 +192,30 @@ def test_budgets_and_rewards_reach_the_environment_as_records(cfg, team):
     cfg.env.reward = {"_target_": "envs.Reward", "price": 0.5}
     (environment,) = make_environments(cfg, 1, "train", team)
     assert environment.budget == Budget(message=7) and environment.reward.price == 0.5
+
+
+def test_conditions_are_told_once_where_there_are_any(cfg, team, capsys):
+    (environment,) = make_environments(cfg, 1, "train", team)
+    tell_conditions(environment)
+    tell_conditions(object())
+    assert capsys.readouterr().out == ""
+
+    class Confined(type(environment.benchmark)):
+        def conditions(self):
+            return {"sandbox": "process, no network", "clock": "ten seconds"}
+
+    environment.benchmark = Confined()
+    tell_conditions(environment)
+    told = "conditions: sandbox=process, no network, clock=ten seconds\n"
+    assert capsys.readouterr().out == told
+
+
+@pytest.mark.parametrize("program", ["train", "evaluate"])
+def test_programs_print_the_conditions_at_start(run, small, tmp_path, monkeypatch, program):
+    monkeypatch.setattr(
+        type(envs.benchmark("gsm8k")), "conditions", lambda self: {"sandbox": "none"}
+    )
+    settings = small if program == "train" else [*small[:2], "evaluation.tasks=2", "threads=1"]
+    outcome = run(program, *settings, f"hydra.run.dir={tmp_path}")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count("conditions: sandbox=none\n") == 1

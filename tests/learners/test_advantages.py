@@ -13,7 +13,7 @@ from learners.advantages import Advantages, Key
 ESTIMATORS = [
     Advantages(centre=centre, scale=scale)
     for centre in ("mean", "median", "leave_one_out")
-    for scale in ("std", "mad", "none")
+    for scale in ("std", "population_std", "mad", "mad_or_std", "none")
 ]
 
 
@@ -89,11 +89,64 @@ def test_median_and_mad() -> None:
     assert got == pytest.approx([-0.8, -0.4, 0.0, 0.8, 2.8], rel=1e-12)
 
 
-def test_std_stands_in_for_a_mad_of_zero() -> None:
+@pytest.mark.parametrize("returns", [[0, 0, 0, 0, 1], [1, 0, 1, 1, 0], [0, 1, 0]])
+def test_with_rewards_of_0_and_1_the_mad_is_0_and_epsilon_alone_is_the_scale(
+    returns: list[float],
+) -> None:
+    # The majority is the median and its distance 0; a minority member is 1 / 0.001 away from it.
+    got = one_group(returns, Advantages(centre="median", scale="mad", epsilon=1e-3))
+    majority = max(set(returns), key=returns.count)
+    assert got == pytest.approx([1000.0 * (value - majority) for value in returns], rel=1e-12)
+
+
+def test_std_stands_in_for_a_mad_of_zero_if_asked_to() -> None:
     # Rewards 0, 0, 0, 0, 1: distances 0, 0, 0, 0, 1 have median 0. Mean 0.2, squares
     # 4 * 0.04 + 0.64 = 0.8 over 4, std sqrt(0.2) = 0.4472136; 1 / 0.4472136 = 2.2360680.
-    got = one_group([0, 0, 0, 0, 1], Advantages(centre="median", scale="mad", epsilon=1e-12))
-    assert got == pytest.approx([0, 0, 0, 0, math.sqrt(5)], rel=1e-9)
+    advantages = Advantages(centre="median", scale="mad_or_std", epsilon=1e-12)
+    assert one_group([0, 0, 0, 0, 1], advantages) == pytest.approx(
+        [0, 0, 0, 0, math.sqrt(5)], rel=1e-9
+    )
+    # Where the MAD is not 0 it is the scale: median 2, distances 2, 1, 0, 2, 7, their median 2.
+    advantages = Advantages(centre="median", scale="mad_or_std", epsilon=0.5)
+    assert one_group([0, 1, 2, 4, 9], advantages) == pytest.approx([-0.8, -0.4, 0.0, 0.8, 2.8])
+
+
+def test_population_std() -> None:
+    # Mean 2, squares 4 * 1 = 4 over n = 4: std 1.
+    got = one_group([1.0, 3.0, 1.0, 3.0], Advantages(scale="population_std", epsilon=1e-12))
+    assert got == pytest.approx([-1.0, 1.0, -1.0, 1.0], rel=1e-9)
+
+
+def test_members_in_the_middle_of_odd_groups_are_left_out() -> None:
+    advantages = Advantages(centre="median", leave_out_pivot=True)
+    keys = [Key("t", agent) for agent in "aaabbaa"]
+    # a: 5, 1, 3, 2, 4 has its median 3 at index 2; b has two members and so no middle one.
+    assert advantages.left_out([5.0, 1.0, 3.0, 9.0, 8.0, 2.0, 4.0], keys) == {2}
+
+
+def test_of_members_equal_to_the_median_one_is_left_out() -> None:
+    # Sorted 0, 1, 1, 1, 1: in the middle stands the second 1, at index 2.
+    advantages = Advantages(centre="median", leave_out_pivot=True)
+    assert advantages.left_out([1.0, 0.0, 1.0, 1.0, 1.0], [Key("t", "a")] * 5) == {2}
+
+
+@pytest.mark.parametrize("members", [0, 1, 2, 4])
+def test_groups_without_a_middle_leave_nobody_out(members: int) -> None:
+    advantages = Advantages(centre="median", leave_out_pivot=True)
+    assert advantages.left_out([1.0] * members, [Key("t", "a")] * members) == frozenset()
+    assert Advantages(centre="median").left_out([1.0] * 3, [Key("t", "a")] * 3) == frozenset()
+
+
+def test_a_median_of_an_even_group_is_refused_with_what_to_change() -> None:
+    advantages = Advantages(centre="median")
+    advantages.check(episodes=9, agents=4)
+    with pytest.raises(SettingError, match=r"got 8 episodes\. Change train\.group_size by one"):
+        advantages.check(episodes=8, agents=1)
+    # Compared over all agents, 9 episodes of 4 agents are 36 members.
+    with pytest.raises(SettingError, match="got 9 episodes x 4 agents.*put 'agent' into"):
+        Advantages(group_by=("task",), centre="median").check(episodes=9, agents=4)
+    Advantages(group_by=("task",), centre="median").check(episodes=9, agents=3)
+    Advantages().check(episodes=8, agents=4)
 
 
 def test_without_a_centre_the_returns_are_the_advantages() -> None:
@@ -134,7 +187,7 @@ def test_the_order_of_members_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("scale", ["std", "mad", "none"])
+@pytest.mark.parametrize("scale", ["std", "population_std", "mad", "mad_or_std", "none"])
 @pytest.mark.parametrize("centre", ["mean", "leave_one_out"])
 def test_advantages_of_a_task_and_agent_add_up_to_zero(seed: int, scale: str, centre: str) -> None:
     draw = random.Random(seed)
@@ -183,6 +236,7 @@ def test_every_return_needs_a_key() -> None:
         ({"epsilon": math.inf}, "epsilon must be a finite number above 0"),
         ({"epsilon": "1e-6"}, "epsilon must be a finite number above 0"),
         ({"centre": "none"}, "scale must be 'none' when centre is 'none'"),
+        ({"leave_out_pivot": True}, "leave_out_pivot needs centre 'median'"),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(settings: dict, named: str) -> None:

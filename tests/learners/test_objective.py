@@ -14,7 +14,7 @@ from learners.objective import LossInputs, LossOutputs, Objective
 LN2 = math.log(2)
 WIDE = {"clip_low": 0.5, "clip_high": 9.0}
 RATIOS = ("sequence", "sequence_token", "token", "none")
-AVERAGES = ("sequence", "token")
+AVERAGES = ("sequence", "token", "sum")
 
 
 def inputs(
@@ -148,6 +148,41 @@ def test_without_a_ratio_the_loss_is_the_mean_log_probability_times_the_advantag
     assert "clip_fraction" not in outputs.metrics
 
 
+def test_a_sum_is_the_log_probability_of_a_whole_sequence_times_its_advantage() -> None:
+    # REINFORCE: log-probabilities (-1 + 0.2) + -1 = -1.8 and -1: -(-1.8 * 2) = 3.6 and
+    # -(-1 * -3) = -3, mean 0.3; gradient -2 / 2 on both tokens of the first, 3 / 2 on the other.
+    given = inputs([[0.2, 0.0], [0.0, 9.0]], [[1, 1], [1, 0]], [2.0, -3.0])
+    outputs, grad = gradient(Objective(ratio="none", average="sum"), given)
+    assert outputs.loss.item() == pytest.approx(0.3, rel=1e-5)
+    assert grad.tolist() == [[-1.0, -1.0], [1.5, 0.0]]
+
+
+def test_a_constant_normalizer_weighs_tokens_alike_whatever_the_length() -> None:
+    # Dr. GRPO at ratio 1 with constant 10: -A / 10 / 2 sequences per token: -0.15 and 0.05.
+    given = inputs([[0.0] * 3] * 2, [[1, 1, 0], [1, 1, 1]], [3.0, -1.0])
+    outputs, grad = gradient(Objective(ratio="token", average="sum", normalizer=10.0), given)
+    # -(2 * 3 + 3 * -1) / 10 / 2 = -0.15
+    assert outputs.loss.item() == pytest.approx(-0.15, rel=1e-6)
+    assert grad.flatten().tolist() == pytest.approx([-0.15, -0.15, 0] + [0.05] * 3, rel=1e-6)
+
+
+@pytest.mark.parametrize(("average", "divisor"), [("sequence", 7), ("sum", 7), ("token", 31)])
+def test_the_divisor_counts_what_is_averaged_over(average: str, divisor: int) -> None:
+    assert Objective(average=average).divisor(7, 31) == divisor
+    assert Objective(average=average).divisor(0, 0) == 1
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("ratio", RATIOS)
+@pytest.mark.parametrize("average", AVERAGES)
+def test_advantages_of_one_sign_push_every_token_the_same_way(
+    ratio: str, average: str, sign: float
+) -> None:
+    given = inputs([[0.0, 0.0], [0.0, 0.0]], [[1, 1], [1, 0]], [sign, 3 * sign])
+    _, grad = gradient(Objective(ratio=ratio, average=average), given)
+    assert (grad * sign <= 0).all() and (grad[given.generated_mask] != 0).all()
+
+
 @pytest.mark.parametrize("ratio", ["sequence", "sequence_token", "token"])
 def test_at_ratio_one_the_gradient_is_that_of_reinforce(ratio: str) -> None:
     # -A / |y| / sequences: -3 / 2 / 2 on two tokens, 1 / 3 / 2 on three.
@@ -274,7 +309,11 @@ def slow(objective: Objective, given: LossInputs) -> tuple[float, list[list[floa
             continue
         places = [t for t in range(tokens) if given.generated_mask[s, t]]
         advantage = float(given.advantages[s])
-        share = 1 / sequences if objective.average == "sequence" else counts[s] / sum(counts)
+        share = {
+            "sequence": 1 / sequences,
+            "token": counts[s] / sum(counts),
+            "sum": counts[s] / objective.normalizer / sequences,
+        }[objective.average]
         mean = sum(current[s][t] - behaviour[s][t] for t in places) / counts[s]
         for t in places:
             weight = share / counts[s]
@@ -327,7 +366,8 @@ def test_value_and_gradient_equal_a_slow_loop(
     ratio: str, average: str, kl: float, seed: int, dtype: torch.dtype
 ) -> None:
     for drift, low, high in ((0.001, 3e-4, 4e-4), (0.5, 0.2, 0.28)):
-        objective = Objective(ratio=ratio, clip_low=low, clip_high=high, kl=kl, average=average)
+        settings = {"clip_low": low, "clip_high": high, "kl": kl, "normalizer": 8.0}
+        objective = Objective(ratio=ratio, average=average, **settings)
         given = random_inputs(seed, drift, dtype)
         outputs, grad = gradient(objective, given)
         loss, expected = slow(objective, given)
@@ -355,7 +395,7 @@ def test_the_token_form_equals_the_sequence_form_in_value_and_gradient(
 def test_the_losses_of_parts_add_up_to_that_of_the_whole(ratio: str, average: str) -> None:
     objective = Objective(ratio=ratio, average=average, kl=0.1)
     whole = random_inputs(0, 0.1, torch.float64)
-    total = 7 if average == "sequence" else int(whole.generated_mask.sum())
+    total = objective.divisor(7, int(whole.generated_mask.sum()))
     parts = [
         LossInputs(
             whole.current_logprobs[rows],
@@ -424,7 +464,7 @@ def test_no_gradient_reaches_the_policy_that_sampled() -> None:
     ("settings", "named"),
     [
         ({"ratio": "gspo"}, "objective.ratio must be one of sequence"),
-        ({"average": "batch"}, "objective.average must be one of sequence, token"),
+        ({"average": "batch"}, "objective.average must be one of sequence, token, sum"),
         ({"clip_low": 0.0}, "objective.clip_low"),
         ({"clip_low": 1.5}, "objective.clip_low"),
         ({"clip_low": math.nan}, "objective.clip_low"),
@@ -434,6 +474,9 @@ def test_no_gradient_reaches_the_policy_that_sampled() -> None:
         ({"kl": -0.1}, "objective.kl"),
         ({"kl": math.inf}, "objective.kl"),
         ({"kl": True}, "objective.kl"),
+        ({"normalizer": 0}, "objective.normalizer"),
+        ({"normalizer": math.inf}, "objective.normalizer"),
+        ({"normalizer": None}, "objective.normalizer"),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(settings: dict, named: str) -> None:

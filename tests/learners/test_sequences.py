@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from envs.errors import SettingError
 from learners.advantages import Advantages
-from learners.credit import own, team
+from learners.credit import own, team, worth
 from learners.episode import Episode, Group, Turn
 from learners.sequences import Batch, TokenSequence, check_unit, collate, sequences_of
 
@@ -111,6 +113,13 @@ def test_agents_that_are_not_trained_make_no_sequence_and_enter_no_comparison(gr
     assert [(one.agent, one.advantage) for one in made] == [("solver_0", -0.5), ("solver_0", 0.5)]
 
 
+def test_the_pivot_is_compared_but_not_learned_from() -> None:
+    group = Group(task="t", episodes=tuple(episode(pay) for pay in (0.0, 1.0, 5.0)))
+    median = Advantages(centre="median", scale="none", leave_out_pivot=True)
+    made = sequences_of(group, credit=own, advantages=median, agents=["solver_0"])
+    assert [(one.episode, one.advantage) for one in made] == [(0, -1.0), (2, 4.0)]
+
+
 @pytest.mark.parametrize("unit", ["episode", "reply"])
 def test_an_empty_reply_adds_context_but_nothing_to_learn(unit: str) -> None:
     turns = (turn("a", 0, (1,), ()), turn("a", 1, (2,), (3,)), turn("a", 2, (4,), ()))
@@ -198,3 +207,26 @@ def test_a_batch_moves_between_devices_with_all_its_tensors(batch: Batch) -> Non
 
 def test_nothing_is_generated_on_padding(batch: Batch) -> None:
     assert not (batch.generated_mask & ~batch.attention_mask).any()
+
+
+@pytest.mark.parametrize("unit", ["episode", "reply"])
+def test_a_turn_that_is_not_trained_is_context_alone(unit: str) -> None:
+    played = episode(1.0)
+    turns = tuple(replace(t, trained=(t.agent, t.round) == ("helper_0", 1)) for t in played.turns)
+    group = Group("t", (replace(played, turns=turns), played))
+    made = sequences_of(group, credit=own, advantages=CENTRED, unit=unit, agents={"helper_0"})
+    # The helper's first reply is read and not learned; the solver has nothing to learn at all.
+    assert made[0].token_ids == (1, 2, 3, END, 5, SILENCE, END)
+    assert made[0].generated == (False,) * 5 + (True, True)
+    assert made[0].behaviour_logprobs == (0.0,) * 5 + (-0.8, -0.9)
+
+
+@pytest.mark.parametrize(("credit", "pays"), [(own, [-0.25, 0.25]), (worth, [3.0, 5.0])])
+def test_a_reply_under_a_credit_of_worth_is_paid_its_own_round_alone(credit, pays) -> None:
+    played = episode(1.0)
+    turns = tuple(replace(t, worth=3.0 + 2.0 * t.round) for t in played.turns)
+    group = Group("t", (replace(played, turns=turns),) * 2)
+    made = sequences_of(group, credit=credit, advantages=CENTRED, unit="reply")
+    assert [one.pay for one in made if (one.agent, one.episode) == ("helper_0", 0)] == pays
+    (whole, *_) = sequences_of(group, credit=worth, advantages=CENTRED)
+    assert whole.pay == 8.0

@@ -15,8 +15,10 @@ from learners.advantages import Advantages
 from learners.agents.base import Request
 from learners.agents.hf import HFPolicy
 from learners.agents.scripted import ScriptedPolicy
+from learners.collectors.extra import Extra
 from learners.episode import Episode, Group, Turn
 from learners.objective import Objective
+from learners.role_average import RoleAverage
 from learners.update import GroupLearner
 
 SGD = partial(torch.optim.SGD, lr=0.1)
@@ -299,7 +301,7 @@ def test_the_order_of_minibatches_is_a_function_of_the_seed(make_policy):
 # Parts of a minibatch
 
 
-@pytest.mark.parametrize("average", ["sequence", "token"])
+@pytest.mark.parametrize("average", ["sequence", "token", "sum"])
 @pytest.mark.parametrize("kl", [0.0, 0.1])
 def test_the_size_of_forward_passes_changes_neither_gradient_nor_metrics(
     make_policy, off_policy, average, kl
@@ -430,6 +432,10 @@ def test_separate_policies_learn_from_their_own_agents_alone(make_policy):
     group = group_of(speakers, [(1.0, 0.5, 0.5), (0.0, 0.5, 0.5)])
     metrics = learner(speakers, ADAMW, minibatches=2).update([group])
     assert metrics["steps"] == 4.0 and metrics["sequences"] == 6.0
+    norms = {name: value for name, value in metrics.items() if name.startswith("grad_norm/")}
+    assert set(norms) == {"grad_norm/solver_0", "grad_norm/helper_0+helper_1"}
+    assert norms["grad_norm/solver_0"] == pytest.approx(2 * metrics["grad_norm"])
+    assert norms["grad_norm/helper_0+helper_1"] == 0.0
     assert not equal(before["solver"], weights(solver))
     assert equal(before["helper"], weights(helper))
 
@@ -468,9 +474,10 @@ def test_frozen_weights_stay(policy, speakers, group):
     assert changed and all("mlp" in name for name in changed)
 
 
-def test_a_team_with_a_script_in_it_cannot_be_trained(policy):
+def test_a_team_without_anybody_to_train_is_refused(policy):
     scripted = ScriptedPolicy(lambda task, request, generator: "", {})
-    with pytest.raises(SettingError, match="'helper_0' speaks by ScriptedPolicy"):
+    policy.model.requires_grad_(False)
+    with pytest.raises(SettingError, match="solver_0: frozen, helper_0: ScriptedPolicy"):
         GroupLearner({"solver_0": policy, "helper_0": scripted}, SGD)
 
 
@@ -482,6 +489,54 @@ def test_with_the_unit_reply_every_reply_is_a_sequence(policy, speakers, group):
     assert metrics["sequences"] == 16.0  # four episodes of two agents and two rounds
     assert metrics["clip_fraction"] == 0.0
     assert metrics["ratio_max"] == pytest.approx(1.0, abs=1e-5)
+
+
+# What a method asks for
+
+
+def test_separate_policies_are_asked_for_by_saying_what_to_change(make_policy, policy, speakers):
+    with pytest.raises(SettingError, match="solver_0, helper_0 share theirs; set agent.sharing"):
+        learner(speakers, sharing="separate")
+    with pytest.raises(SettingError, match="single agent 'solver_0'. Add agents to env.team"):
+        learner({"solver_0": policy}, sharing="separate")
+    learner({"solver_0": policy, "helper_0": make_policy()}, sharing="separate")
+    learner(speakers, sharing="shared")
+
+
+def test_a_median_needs_an_odd_group_counting_what_the_collector_adds(speakers):
+    median = Advantages(centre="median")
+    learner(speakers, advantages=median).check(3)
+    learner(speakers, advantages=median, collect=Extra()).check(4)
+    learner(speakers).check(4)
+    for settings, size in (({}, 4), ({"collect": Extra()}, 3)):
+        with pytest.raises(SettingError, match="got 4 episodes. Change train.group_size by one"):
+            learner(speakers, advantages=median, **settings).check(size)
+
+
+def test_a_role_average_moves_once_an_update_and_survives_a_reload(speakers, group):
+    advantages = RoleAverage(decay=0.5)
+    trained = learner(speakers, advantages=advantages)
+    trained.update([group])
+    # Solver 1, 0, 0.5, 0: 0.5, 0.25, 0.375, 0.1875. Helper 0.5, 0, -1, 0.25: 0.25, 0.125,
+    # -0.4375, -0.09375.
+    expected = {"solver": 0.1875, "helper": -0.09375}
+    assert trained.state_dict()["advantages"] == {"averages": expected}
+    again = learner(speakers, advantages=RoleAverage(decay=0.5))
+    again.load_state_dict(trained.state_dict())
+    assert again.sequences(group) == trained.sequences(group)
+    assert trained.sequences(group)[0].advantage == 1.0 - 0.1875
+
+
+def test_whitened_advantages_are_those_of_the_whole_update(policy):
+    alone = {"solver_0": policy}
+    flat = Advantages(centre="none", scale="none")
+    trained = learner(alone, UNIT_SGD, advantages=flat, whiten=True)
+    before = weights(policy)
+    # Equal pay for everybody, in however many groups, is nothing to learn from.
+    metrics = trained.update([group_of(alone, [(1.0,), (1.0,)]), group_of(alone, [(1.0,)] * 3)])
+    assert metrics["grad_norm"] == 0.0 and equal(before, weights(policy))
+    metrics = trained.update([group_of(alone, [(1.0,), (1.0,)]), group_of(alone, [(0.0,)] * 2)])
+    assert metrics["grad_norm"] > 0.0
 
 
 # Going on

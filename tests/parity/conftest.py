@@ -1,55 +1,160 @@
-"""What the comparisons with other libraries share: random conversations, and the table at the end.
+"""What the comparisons with other libraries share: methods, random conversations, kept differences.
 
-Run with `pytest -m parity tests/parity` where the library is installed; elsewhere they skip.
+Run with `pytest -m parity tests/parity` where the library is installed; elsewhere they skip. With
+`PARITY_ROWS=<folder>` the differences are written there, for `table.py`.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
 from learners.advantages import Advantages
 from learners.credit import own
 from learners.episode import Episode, Group, Turn
+from learners.estimator import Estimator
+from learners.objective import Objective
 from learners.sequences import Batch, TokenSequence, collate, sequences_of
 
 VOCABULARY = 24
 PROMPT = 3
 PAD = 0
+CONF = Path(__file__).resolve().parents[2] / "conf"
 
-_rows: dict[tuple[str, ...], list[tuple[int, tuple[int, ...], float, float]]] = {}
+_rows: list[dict[str, Any]] = []
+
+
+@dataclass(frozen=True)
+class Method:
+    """The parts of a learner config that have numbers of their own."""
+
+    name: str
+    advantages: Estimator
+    objective: Objective
+    credit: str
+    unit: str
+    whiten: bool
+
+
+@pytest.fixture(scope="session")
+def method() -> Callable[[str], Method]:
+    """Build the parts of `conf/learner/<name>.yaml`."""
+    hydra = pytest.importorskip("hydra")
+    from hydra.utils import instantiate
+
+    @cache
+    def build(name: str, *overrides: str) -> Method:
+        with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+            cfg = hydra.compose("train", overrides=[f"learner={name}", *overrides]).learner
+        parts = {
+            part: instantiate(cfg[part], _convert_="all") for part in ("advantages", "objective")
+        }
+        return Method(name, **parts, credit=cfg.credit, unit=cfg.unit, whiten=cfg.whiten)
+
+    return build
 
 
 @pytest.fixture
-def record() -> Callable[..., None]:
-    """Keep the differences of one seed for the table.
-
-    The gradient's difference is NaN where a comparison has none.
-    """
+def record(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """Keep how far two results of one seed are from each other, for the table."""
 
     def keep(
-        row: tuple[str, str, str],
-        seed: int,
-        shape: tuple[int, ...],
-        value: float,
-        gradient: float = float("nan"),
+        library: str, ours: str, theirs: str, quantity: str, seed: int, got: Tensor, wanted: Tensor
     ) -> None:
-        _rows.setdefault(row, []).append((seed, tuple(shape), value, gradient))
+        _rows.append(
+            {
+                "ours": ours,
+                "library": library,
+                "theirs": theirs,
+                "quantity": quantity,
+                "seed": seed,
+                "difference": (got - wanted).abs().max().item(),
+                "size": wanted.abs().max().item(),
+                "test": request.node.nodeid.partition("[")[0],
+            }
+        )
 
     return keep
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write what was kept, one file per library."""
+    folder = os.environ.get("PARITY_ROWS")
+    if not folder:
+        return
+    for library in {row["library"] for row in _rows}:
+        path = Path(folder) / f"{library.replace(' ', '_')}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([row for row in _rows if row["library"] == library]))
+
+
+@pytest.fixture(scope="session")
+def make_model() -> Callable[..., Any]:
+    """Makes a Qwen2 of two layers with random weights."""
+    transformers = pytest.importorskip("transformers")
+
+    def make(seed: int = 0) -> Any:
+        torch.manual_seed(seed)
+        config = transformers.Qwen2Config(
+            vocab_size=VOCABULARY,
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            max_position_embeddings=128,
+            initializer_range=0.3,
+        )
+        return transformers.Qwen2ForCausalLM(config)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_tokenizer() -> Callable[[], Any]:
+    """Makes a tokenizer of whole words."""
+    tokenizers = pytest.importorskip("tokenizers")
+    transformers = pytest.importorskip("transformers")
+
+    def make() -> Any:
+        words = {f"w{index}": index for index in range(VOCABULARY - 2)} | {"[PAD]": 22, "[END]": 23}
+        core = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="w0"))
+        core.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+        return transformers.PreTrainedTokenizerFast(
+            tokenizer_object=core, pad_token="[PAD]", eos_token="[END]"
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def logprobs_of() -> Callable[[Any, Batch], Tensor]:
+    """Log-probability of every token given those before it; 0 for the first."""
+
+    def call(model: Any, batch: Batch) -> Tensor:
+        logits = model(batch.token_ids, attention_mask=batch.attention_mask.long()).logits
+        chosen = batch.token_ids[:, 1:, None]
+        logprobs = logits[:, :-1].float().log_softmax(-1).gather(-1, chosen)[..., 0]
+        return torch.nn.functional.pad(logprobs, (1, 0))
+
+    return call
+
+
 @pytest.fixture
-def conversations() -> Callable[[int], Batch]:
-    """Random two-round conversations of three agents in four episodes, as a batch.
+def episodes() -> Callable[[int], tuple[Episode, ...]]:
+    """Four random two-round episodes of three agents, who speak in every round."""
 
-    Every agent reads, speaks, reads and speaks again or keeps silent; one more row has no generated
-    token at all, as a turn that was masked entirely would.
-    """
-
-    def build(seed: int) -> Batch:
+    def build(seed: int) -> tuple[Episode, ...]:
         draw = random.Random(seed)
 
         def turn(agent: str, turn_round: int, prompt: int, reply: int) -> Turn:
@@ -63,7 +168,7 @@ def conversations() -> Callable[[int], Batch]:
             )
 
         agents = ("helper_0", "helper_1", "solver_0")
-        episodes = tuple(
+        return tuple(
             Episode(
                 task="t",
                 turns=tuple(
@@ -75,7 +180,19 @@ def conversations() -> Callable[[int], Batch]:
             )
             for _ in range(4)
         )
-        made = sequences_of(Group("t", episodes), credit=own, advantages=Advantages())
+
+    return build
+
+
+@pytest.fixture
+def conversations(episodes: Callable[[int], tuple[Episode, ...]]) -> Callable[[int], Batch]:
+    """Random conversations as a batch.
+
+    One more row than they have has no generated token at all, as a turn that was masked entirely.
+    """
+
+    def build(seed: int) -> Batch:
+        made = sequences_of(Group("t", episodes(seed)), credit=own, advantages=Advantages())
         nothing = TokenSequence(
             task="t",
             agent="solver_0",
@@ -90,24 +207,3 @@ def conversations() -> Callable[[int], Batch]:
         return collate([*made, nothing], pad_id=PAD)
 
     return build
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the largest differences as a markdown table."""
-    if not _rows:
-        return
-    line = terminalreporter.write_line
-    line("")
-    line("| library | theirs | ours | seeds | shapes | value differs by | gradient differs by |")
-    line("|---|---|---|---|---|---|---|")
-    for row, found in sorted(_rows.items()):
-        seeds = sorted({seed for seed, *_ in found})
-        shapes = sorted({"x".join(map(str, shape)) for _, shape, *_ in found})
-        extent = shapes[0] if len(shapes) == 1 else f"{shapes[0]} to {shapes[-1]}"
-        value = max(difference for *_, difference, _ in found)
-        gradients = [difference for *_, difference in found if difference == difference]
-        gradient = f"{max(gradients):.1e}" if gradients else "-"
-        line(
-            f"| {' | '.join(row)} | {seeds[0]} to {seeds[-1]} | {extent}"
-            f" | {value:.1e} | {gradient} |"
-        )

@@ -1,25 +1,32 @@
-"""Our loss and advantages against verl's, in value and gradient.
+"""Our loss and advantages against verl's, in value and gradient, for each config that verl has.
 
-verl gives its losses as functions of log-probabilities (`verl.trainer.ppo.core_algos`), found by
-name: `gspo` and `vanilla` (PPO's token ratio). Two of its conventions need care. A sequence without
-generated tokens is left out of the mean's divisor unless `global_batch_size` states it; we count it
-unless `divisor` states otherwise, so both ways are compared. And `vanilla` also bounds ratios at
-`clip_ratio_c` where the advantage is negative, which is set out of reach here.
+verl gives its losses as functions of log-probabilities (`verl.trainer.ppo.core_algos`) and its
+advantages as functions of rewards per token. Conventions that need care: a sequence without
+generated tokens is left out of the mean's divisor unless `global_batch_size` states it (we count it
+unless `divisor` states otherwise, so both ways are compared); `vanilla` also bounds ratios at
+`clip_ratio_c` where the advantage is negative, which is set out of reach here; log-ratios stop at
+10 there and at 20 here, which nothing below reaches; a lone member of a group keeps its reward as
+advantage in RLOO, where ours is 0.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from learners.advantages import Advantages, Key
+from learners.credit import credit
+from learners.episode import Episode, Group
+from learners.estimator import Key
+from learners.gae import gae
 from learners.objective import LossInputs, Objective
-from learners.sequences import Batch
+from learners.sequences import Batch, TokenSequence, collate, sequences_of
+from learners.whitening import whitened
 
 pytestmark = pytest.mark.parity
 verl = pytest.importorskip("verl", reason="verl is installed for `make parity` only")
@@ -30,12 +37,16 @@ numpy = pytest.importorskip("numpy")
 SEEDS = range(8)
 LIBRARY = f"verl {verl.__version__}"
 PAPER, WIDE = (3e-4, 4e-4), (0.2, 0.28)
+AVERAGES = {"sequence": "seq-mean-token-mean", "token": "token-mean", "sum": "seq-mean-token-sum"}
 
 
 def their_loss(ours: Objective, given: LossInputs, **batch_info: int) -> tuple[Tensor, str]:
     """verl's loss for what `ours` describes, and its name there."""
-    kind = "vanilla" if ours.ratio == "token" else "gspo"
-    mode = "seq-mean-token-mean" if ours.average == "sequence" else "token-mean"
+    kind = {"token": "vanilla", "none": "reinforce"}.get(ours.ratio, "gspo")
+    mode = AVERAGES[ours.average]
+    if ours.normalizer != 1.0:
+        mode += "-norm"
+        batch_info["loss_scale_factor"] = int(ours.normalizer)
     config = actor.FSDPActorConfig(
         strategy="fsdp",
         rollout_n=4,
@@ -45,15 +56,18 @@ def their_loss(ours: Objective, given: LossInputs, **batch_info: int) -> tuple[T
         clip_ratio_c=1e6,
         global_batch_info=batch_info,
     )
-    loss, _ = core_algos.get_policy_loss_fn(kind)(
-        old_log_prob=given.behaviour_logprobs,
-        log_prob=given.current_logprobs,
-        advantages=given.advantages[:, None].expand_as(given.current_logprobs),
-        response_mask=given.generated_mask.float(),
-        loss_agg_mode=mode,
-        config=config,
-    )
-    return loss, f"{kind}, {mode}"
+    shared = {
+        "log_prob": given.current_logprobs,
+        "advantages": given.advantages[:, None].expand_as(given.current_logprobs),
+        "response_mask": given.generated_mask.float(),
+        "loss_agg_mode": mode,
+        "config": config,
+    }
+    if kind == "reinforce":
+        loss, _ = core_algos.compute_policy_loss_reinforce(given.behaviour_logprobs, **shared)
+    else:
+        loss, _ = core_algos.get_policy_loss_fn(kind)(given.behaviour_logprobs, **shared)
+    return loss, f"`{kind}`, `{mode}`"
 
 
 def random_inputs(batch: Batch, seed: int, drift: float, divisor: float | None) -> LossInputs:
@@ -70,54 +84,51 @@ def random_inputs(batch: Batch, seed: int, drift: float, divisor: float | None) 
 
 
 def cases() -> list[Any]:
-    """Every loss both libraries have, with the clip of each paper."""
-    return [
-        pytest.param(one, id=name(one))
-        for one in (
-            Objective(ratio=ratio, clip_low=low, clip_high=high, average=average)
-            for ratio in ("sequence", "sequence_token", "token")
-            for average in ("sequence", "token")
-            for low, high in (PAPER, WIDE)
-        )
+    """The configs verl has a loss for, with the clip of each paper where there is one."""
+    clipped = ("gspo", "gspo_token", "grpo", "dr_grpo", "reinforce_plus_plus")
+    found: list[tuple[str, dict[str, Any]]] = [
+        (name, {"clip_low": low, "clip_high": high})
+        for name in clipped
+        for low, high in (PAPER, WIDE)
     ]
-
-
-def name(ours: Objective) -> str:
-    """Our settings in a few words."""
-    clip = f"clip {ours.clip_low:g}/{ours.clip_high:g}"
-    return f"ratio {ours.ratio}, {clip}, by {ours.average}"
+    found += [(name, {}) for name in ("reinforce", "rloo", "rae")]
+    return [
+        pytest.param(*case, id=f"{case[0]}-{'-'.join(map(str, case[1].values()))}")
+        for case in found
+    ]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("empty_rows", ["counted", "left out"])
-@pytest.mark.parametrize("ours", cases())
+@pytest.mark.parametrize(("name", "changed"), cases())
 def test_the_loss_and_its_gradient_equal_verls(
+    method: Callable[..., Any],
     conversations: Callable[[int], Batch],
     record: Callable[..., None],
-    ours: Objective,
+    name: str,
+    changed: dict[str, Any],
     empty_rows: str,
     seed: int,
 ) -> None:
+    ours = replace(method(name).objective, **changed)
     batch = conversations(seed)
     sequences = len(batch.advantages)
     stated = {"global_batch_size": sequences} if empty_rows == "counted" else {}
-    left_out = ours.average == "sequence" and empty_rows == "left out"
+    left_out = ours.average != "token" and empty_rows == "left out"
     given = random_inputs(
         batch, seed, 6 * ours.clip_high, divisor=sequences - 1 if left_out else None
     )
-    theirs, loss_name = their_loss(ours, given, **stated)
+    theirs, called = their_loss(ours, given, **stated)
     outputs = ours(given)
     (their_grad,) = torch.autograd.grad(theirs, given.current_logprobs)
     (our_grad,) = torch.autograd.grad(outputs.loss, given.current_logprobs)
-    record(
-        (LIBRARY, loss_name, f"ratio {ours.ratio}, by {ours.average}"),
-        seed,
-        batch.token_ids.shape,
-        (outputs.loss - theirs).abs().item(),
-        (our_grad - their_grad).abs().max().item(),
+    record(LIBRARY, name, called, "loss", seed, outputs.loss, theirs)
+    record(LIBRARY, name, called, "gradient in log-probabilities", seed, our_grad, their_grad)
+    assert ours.ratio == "none" or 0 < outputs.metrics["clip_fraction"] < 1
+    # A sum over tokens is some 30 times a mean, and so is what rounding leaves of it.
+    torch.testing.assert_close(
+        outputs.loss, theirs, rtol=1e-6, atol=2e-6 if ours.ratio == "none" else 2e-7
     )
-    assert 0 < outputs.metrics["clip_fraction"] < 1
-    torch.testing.assert_close(outputs.loss, theirs, rtol=1e-6, atol=2e-7)
     torch.testing.assert_close(our_grad, their_grad, rtol=1e-6, atol=1e-8)
 
 
@@ -146,13 +157,9 @@ def test_the_kl_estimate_equals_verls(
     ).loss
     (their_grad,) = torch.autograd.grad(theirs, given.current_logprobs)
     (our_grad,) = torch.autograd.grad(ours, given.current_logprobs)
-    record(
-        (LIBRARY, "kl_penalty_forward low_var_kl", "kl 1 alone"),
-        seed,
-        batch.token_ids.shape,
-        (ours - theirs).abs().item(),
-        (our_grad - their_grad).abs().max().item(),
-    )
+    row = (LIBRARY, "objective.kl", "`low_var_kl`")
+    record(*row, "loss", seed, ours, theirs)
+    record(*row, "gradient in log-probabilities", seed, our_grad, their_grad)
     # verl forms exp(d) - d - 1, which loses digits near d = 0.
     torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-7)
     torch.testing.assert_close(our_grad, their_grad, rtol=1e-6, atol=1e-8)
@@ -160,23 +167,29 @@ def test_the_kl_estimate_equals_verls(
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
-    ("estimator", "settings", "ours"),
+    ("name", "estimator", "settings"),
     [
-        ("grpo", {}, Advantages()),
-        ("grpo", {"norm_adv_by_std_in_grpo": False}, Advantages(scale="none")),
-        ("rloo", {}, Advantages(centre="leave_one_out", scale="none")),
+        ("gspo", "grpo", {}),
+        ("grpo", "grpo", {}),
+        ("dr_mas", "grpo", {}),
+        ("dr_grpo", "grpo", {"norm_adv_by_std_in_grpo": False}),
+        ("magrpo", "grpo", {"norm_adv_by_std_in_grpo": False}),
+        ("rloo", "rloo", {}),
     ],
 )
 def test_advantages_equal_verls(
+    method: Callable[..., Any],
     record: Callable[..., None],
+    name: str,
     estimator: str,
     settings: dict[str, Any],
-    ours: Advantages,
     seed: int,
 ) -> None:
+    # Their default epsilon.
+    ours = replace(method(name).advantages, epsilon=1e-6)
     draw = random.Random(seed)
     # Groups of 2 to 9; the last one has equal returns.
-    keys = [Key(f"t{group}", "a") for group in range(8) for _ in range(group + 2)]
+    keys = [Key(f"t{group}", "a", 0) for group in range(8) for _ in range(group + 2)]
     returns = [0.5 if key.task == "t7" else draw.choice((0.0, 1.0, draw.random())) for key in keys]
     # verl adds rewards up over tokens; they arrive on the last of four.
     rewards = torch.zeros(len(keys), 4)
@@ -188,14 +201,72 @@ def test_advantages_equal_verls(
         **settings,
     )
     got = torch.tensor(ours(returns, keys))
-    record(
-        (
-            LIBRARY,
-            f"advantages {estimator}" + (" without std" if settings else ""),
-            f"centre {ours.centre}, scale {ours.scale}",
-        ),
-        seed,
-        (len(keys),),
-        (got - theirs[:, 0]).abs().max().item(),
-    )
+    called = f"`{estimator}`" + (" without std" if settings else "")
+    record(LIBRARY, name, called, "advantages", seed, got, theirs[:, 0])
     torch.testing.assert_close(got, theirs[:, 0], rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_returns_whitened_over_an_update_equal_verls(
+    method: Callable[..., Any],
+    episodes: Callable[[int], tuple[Episode, ...]],
+    record: Callable[..., None],
+    seed: int,
+) -> None:
+    ours = method("reinforce_plus_plus")
+    assert ours.whiten
+    made = sequences_of(
+        Group("t", episodes(seed)),
+        credit=credit(ours.credit),
+        advantages=ours.advantages,
+        unit=ours.unit,
+    )
+    batch = collate(made, pad_id=0)
+    mask = batch.generated_mask.float()
+    # The reward arrives on the last generated token; without discount it reaches all before it.
+    last = torch.tensor([max(place for place, one in enumerate(s.generated) if one) for s in made])
+    rewards = torch.zeros(mask.shape)
+    rewards[torch.arange(len(made)), last] = torch.tensor([one.pay for one in made])
+    config = pytest.importorskip("verl.trainer.config").AlgoConfig(gamma=1.0)
+    theirs, _ = core_algos.ADV_ESTIMATOR_REGISTRY["reinforce_plus_plus"](
+        token_level_rewards=rewards, response_mask=mask, config=config
+    )
+    got = torch.tensor([one.advantage for one in whitened(made)])[:, None] * mask
+    called = "`reinforce_plus_plus`, gamma 1"
+    record(LIBRARY, "reinforce_plus_plus", called, "advantages", seed, got, theirs)
+    torch.testing.assert_close(got, theirs, rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("gamma", "gae_lambda"), [(1.0, 0.95), (0.9, 0.5), (1.0, 1.0), (0.9, 0.0)])
+def test_generalised_advantages_equal_verls(
+    record: Callable[..., None], gamma: float, gae_lambda: float, seed: int
+) -> None:
+    """verl's decisions are tokens and ours are replies; the arithmetic is one.
+
+    verl returns its advantages whitened, and what they were before as returns less values.
+    """
+    draw = torch.Generator().manual_seed(seed)
+    rewards, values = torch.randn(2, 12, 9, generator=draw)
+    mask = torch.rand(12, 9, generator=draw) < 0.7
+    whitened_theirs, returns = core_algos.ADV_ESTIMATOR_REGISTRY["gae"](
+        token_level_rewards=rewards,
+        values=values,
+        response_mask=mask.float(),
+        gamma=gamma,
+        lam=gae_lambda,
+    )
+    got = gae(rewards, values, mask, gamma, gae_lambda)
+    theirs = (returns - values) * mask
+    called = f"`gae`, gamma {gamma}, lambda {gae_lambda}"
+    record(LIBRARY, "ippo", called, "advantages", seed, got, theirs)
+    torch.testing.assert_close(got, theirs, rtol=1e-6, atol=1e-6)
+    assert (got[~mask] == 0).all()
+    made = [
+        TokenSequence("t", "a", 0, place, (1, 2), (False, True), (0.0, -1.0), 0.0, advantage)
+        for place, advantage in enumerate(got[mask].tolist())
+    ]
+    ours = torch.tensor([one.advantage for one in whitened(made)])
+    theirs = whitened_theirs[mask]
+    record(LIBRARY, "ippo", called, "advantages, whitened", seed, ours, theirs)
+    torch.testing.assert_close(ours, theirs, rtol=2e-6, atol=1e-6)

@@ -1,0 +1,195 @@
+"""LoRA adapters (arXiv 2106.09685): small trained matrices beside the layers of a frozen base.
+
+Every agent's adapter sits in a module tree of its own; the parameters of the base are the same
+tensors in all of them. So the base is in memory once, nothing is switched between agents, and no
+agent can speak or learn with another's adapter. On disk an adapter has the form of stock `peft`,
+which this module imports only where adapters are made.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+from envs.errors import SettingError
+from learners.agents.load import agent_folders, share_frozen
+
+CONFIG = "adapter_config.json"
+"""The file that makes a folder an adapter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lora:
+    """The form of new adapters; saved ones bring theirs.
+
+    There is no dropout among the settings: policies stay in evaluation mode.
+    """
+
+    rank: int = 16
+    """Inner width of the added matrices."""
+    alpha: float = 32.0
+    """The added product is scaled by `alpha / rank`."""
+    target_modules: str | tuple[str, ...] | list[str] = "all-linear"
+    """Layers that get one: `all-linear` (the output layer left out), or the ends of their names."""
+    base: str | None = None
+    """The base model of saved adapters, where it has moved; None takes the recorded one."""
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        if isinstance(self.rank, bool) or not isinstance(self.rank, int) or self.rank < 1:
+            raise SettingError(
+                f"agent.lora.rank must be a whole number of at least 1; got {self.rank!r}"
+            )
+        if not 0 < self.alpha < math.inf:
+            raise SettingError(f"agent.lora.alpha must be above 0; got {self.alpha!r}")
+        if not self.target_modules:
+            raise SettingError("agent.lora.target_modules must name a layer; all-linear takes all")
+
+
+class Adapter:
+    """One adapter in its own module tree on a common base."""
+
+    def __init__(self, base: PreTrainedModel, wrapped: Any) -> None:
+        """Keep what is needed to save it.
+
+        Args:
+            base: the common base; held, so that others find it in memory.
+            wrapped: the `peft` model around the tree.
+        """
+        self._base = base
+        self._wrapped = wrapped
+
+    @property
+    def model(self) -> PreTrainedModel:
+        """The tree: a plain model of `transformers` whose layers carry the adapter."""
+        model: PreTrainedModel = self._wrapped.get_base_model()
+        return model
+
+    def save(self, folder: Path) -> None:
+        """Write the adapter, and the name of its base, so that stock `peft` loads them."""
+        self._wrapped.save_pretrained(folder, save_embedding_layers=False)
+
+
+def require_peft() -> Any:
+    """The package `peft`.
+
+    Raises:
+        SettingError: it is not installed.
+    """
+    try:
+        import peft
+    except ImportError as error:
+        raise SettingError(
+            "agent.sharing=lora needs the package peft: pip install 'laconic[lora]'"
+        ) from error
+    return peft
+
+
+def new_adapter(base: PreTrainedModel, name: str, lora: Lora) -> Adapter:
+    """An adapter that changes nothing yet; all of one form are alike.
+
+    Args:
+        base: the frozen base.
+        name: under which it was loaded; it is recorded with the adapter.
+        lora: the form.
+
+    Raises:
+        SettingError: the base has no such layers.
+    """
+    peft = require_peft()
+    config = peft.LoraConfig(
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        target_modules=lora.target_modules,
+        task_type="CAUSAL_LM",
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        try:
+            with _without_foresight():
+                wrapped = peft.get_peft_model(share_frozen(base), config)
+        except ValueError as error:
+            raise SettingError(
+                f"agent.lora.target_modules={lora.target_modules!r} does not fit"
+                f" agent.model={name!r}: {error}"
+            ) from error
+    folder = Path(name).expanduser()
+    config.base_model_name_or_path = str(folder.resolve()) if folder.is_dir() else name
+    return Adapter(base, wrapped)
+
+
+def saved_adapter(base: PreTrainedModel, folder: str) -> Adapter:
+    """An adapter as `Adapter.save`, or `peft` itself, wrote it.
+
+    Raises:
+        SettingError: the files are damaged, or of another base.
+    """
+    peft = require_peft()
+    try:
+        with _without_foresight():
+            wrapped = peft.PeftModel.from_pretrained(share_frozen(base), folder, is_trainable=True)
+    except Exception as error:  # What is wrong with the files decides the type, and any may come.
+        raise SettingError(
+            f"the adapter in {folder!r} could not be put on its base: {error} Give a folder that"
+            " peft wrote for this base"
+        ) from error
+    return Adapter(base, wrapped)
+
+
+def adapter_folders(name: str) -> Mapping[str, str]:
+    """The folders of saved adapters by agent; empty where `name` holds none, or is one itself."""
+    return agent_folders(name, CONFIG)
+
+
+def is_adapter(name: str) -> bool:
+    """Whether a folder is one adapter."""
+    return (Path(name).expanduser() / CONFIG).is_file()
+
+
+def base_of(name: str, lora: Lora) -> str:
+    """The base model behind a name.
+
+    Args:
+        name: a base model, an adapter's folder, or a folder of adapters.
+        lora: says where the base of saved adapters is now.
+
+    Raises:
+        SettingError: the adapters' base is recorded nowhere, or is no longer there.
+    """
+    folder = name if is_adapter(name) else next(iter(adapter_folders(name).values()), None)
+    if folder is None:
+        return name
+    recorded = lora.base or _recorded_base(folder)
+    looks_local = str(recorded).startswith((".", "/", "~"))
+    if not recorded or (looks_local and not Path(recorded).expanduser().is_dir()):
+        raise SettingError(
+            f"the adapter in {folder!r} belongs to the base model {recorded!r}, which is not there;"
+            " pass agent.lora.base=<folder or name>"
+        )
+    return recorded
+
+
+def _recorded_base(folder: str) -> str | None:
+    try:
+        config = json.loads((Path(folder).expanduser() / CONFIG).read_text("utf-8"))
+        found = config.get("base_model_name_or_path")
+    except (OSError, ValueError, AttributeError) as error:
+        raise SettingError(f"{folder!r} holds no readable {CONFIG}: {error}") from error
+    return found if isinstance(found, str) else None
+
+
+@contextmanager
+def _without_foresight() -> Iterator[None]:
+    """Keep to ourselves what `peft` uses of `transformers` that a later version will drop."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield

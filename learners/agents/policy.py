@@ -1,0 +1,283 @@
+"""One set of weights that speaks: requests in, replies with their tokens and log-probabilities out.
+
+A model stays silent by beginning its reply with the silence word; that token is recorded and
+trained like any other. Which agents a policy speaks for is not its business.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from learners.agents.base import Reply, Request
+from learners.agents.chat import Chat
+from learners.agents.generate import Sampled, Sampling, generate
+from learners.agents.lora import Adapter
+from learners.agents.speech import Speech
+
+log = logging.getLogger(__name__)
+
+
+class HFPolicy:
+    """One set of weights that speaks for one or more agents.
+
+    The model stays in evaluation mode, in training too: with dropout no importance ratio would be
+    that of two policies, and the first of an update would not be 1.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        speech: Speech,
+        *,
+        adapter: Adapter | None = None,
+        recompute_logprobs: bool = False,
+    ) -> None:
+        """Join a model and its tokenizer.
+
+        Args:
+            model: a causal language model; parameters that require no gradient are never trained.
+            tokenizer: its fast tokenizer.
+            speech: how it speaks.
+            adapter: the adapter within the model, which is then all that is trained and saved.
+            recompute_logprobs: compute the behaviour log-probabilities again before an update, in
+                the very form of the training pass, instead of taking those of the sampling. In
+                bfloat16 the two differ, which the ratio would take for learning.
+        """
+        self.model = model.eval()
+        self.tokenizer = tokenizer
+        self.speech = speech
+        self.recompute_logprobs = recompute_logprobs
+        self.optimizer: Mapping[str, Any] = {}
+        """Settings of this policy's optimiser that differ from those of the learner's."""
+        self._adapter = adapter
+        self._chat = Chat(tokenizer, speech.template)
+        self._end_ids = _end_ids(model, tokenizer, speech.silence, self._chat.end_id)
+        self._positions = _positions(model)
+        self._warned = False
+        # A hub model may bring top-k, top-p or penalties; recorded log-probabilities know of none.
+        self.model.generation_config = GenerationConfig(
+            eos_token_id=list(self._end_ids) or None, pad_token_id=self.pad_id
+        )
+
+    def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
+        """Answer all requests in one batched call, or in as few as `generate_batch` allows.
+
+        A conversation that fills all positions of the model is answered with silence that has no
+        tokens; the first one is warned of.
+
+        Args:
+            requests: turns of any agents of any episodes.
+            seed: of the sampling; the process-wide generator is left as it was.
+            greedy: take the likeliest token at each step.
+        """
+        news = [self.read(request) for request in requests]
+        prompts = [
+            [*_past(request.history), *new] for request, new in zip(requests, news, strict=True)
+        ]
+        limits = [self._limit(*one) for one in zip(requests, prompts, strict=True)]
+        sampled = self._sample(prompts, limits, seed, greedy)
+        return [
+            Reply(self.message(ids[:limit]), new, ids[:limit], logprobs[:limit])
+            for (ids, logprobs), new, limit in zip(sampled, news, limits, strict=True)
+        ]
+
+    def read(self, request: Request) -> tuple[int, ...]:
+        """The tokens that this turn puts before the reply."""
+        if request.history:
+            return self._chat.go_on(request.text, request.history[-1].reply_ids)
+        text = request.text
+        if self.speech.explain_silence:
+            text += f"\nTo stay silent, reply with {self.speech.silence} and nothing else."
+        return self._chat.open(text)
+
+    def write(self, message: str) -> tuple[int, ...]:
+        """The reply tokens in which this policy says a message, end token included."""
+        if message:
+            return (*self._chat.say(message), *self._end_ids[:1])
+        ids = tuple(self.tokenizer.encode(self.speech.silence, add_special_tokens=False))
+        return ids if ids[-1] in self._end_ids else (*ids, *self._end_ids[:1])
+
+    def message(self, reply_ids: Sequence[int]) -> str:
+        """What a reply says; empty for silence.
+
+        A reply that was stopped within the silence word is silence too: it had no room for more.
+        """
+        text = str(self.tokenizer.decode(list(reply_ids), skip_special_tokens=True)).strip()
+        stopped = bool(reply_ids) and reply_ids[-1] not in self._end_ids
+        silent = text.startswith(self.speech.silence)
+        return "" if silent or (stopped and self.speech.silence.startswith(text)) else text
+
+    def quote(self, request: Request, message: str) -> Reply:
+        """The reply with which this policy would have said a message here, cut where it would be.
+
+        Args:
+            request: the turn in which it is said.
+            message: as `message` gives it; empty for silence.
+
+        Returns:
+            What is left of the message where a reply has no room for all of it, with its tokens;
+            their log-probabilities are not known and stand as 0.
+        """
+        new = self.read(request)
+        ids = self.write(message)[: self._limit(request, [*_past(request.history), *new])]
+        return Reply(self.message(ids), new, ids, (0.0,) * len(ids))
+
+    @property
+    def pad_id(self) -> int:
+        """The token that fills rows; attention never sees it."""
+        pad = self.tokenizer.pad_token_id
+        return int(pad if pad is not None else next(iter(self._end_ids), 0))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        device: torch.device = self.model.device
+        return device
+
+    @property
+    def frozen(self) -> bool:
+        """Whether there is nothing to train."""
+        return not any(parameter.requires_grad for parameter in self.model.parameters())
+
+    def save(self, folder: Path) -> None:
+        """Write weights and tokenizer so that stock `transformers` loads them.
+
+        Of a policy with an adapter it is the adapter alone, in the form of stock `peft`.
+        """
+        if self._adapter is None:
+            self.model.save_pretrained(folder)
+        else:
+            self._adapter.save(folder)
+        self.tokenizer.save_pretrained(folder)
+
+    def weights(self, model: PreTrainedModel | None = None) -> dict[str, Tensor]:
+        """The weights that training may change, by name; those of a frozen base are not among them.
+
+        Args:
+            model: a copy of this policy's model to take them from; None takes them from itself.
+        """
+        still = {
+            name
+            for name, parameter in self.model.named_parameters(remove_duplicate=False)
+            if not parameter.requires_grad
+        }
+        state = (model or self.model).state_dict()
+        return {name: tensor for name, tensor in state.items() if name not in still}
+
+    def load_weights(
+        self, state: Mapping[str, Tensor], model: PreTrainedModel | None = None
+    ) -> None:
+        """Put what `weights` gave back into this policy's model, or into a copy of it."""
+        target = model or self.model
+        trained = self.weights()
+        still = {name: one for name, one in target.state_dict().items() if name not in trained}
+        target.load_state_dict({**still, **state})
+
+    def _limit(self, request: Request, prompt: Sequence[int]) -> int:
+        """Tokens this reply may have: the message and the token that ends it."""
+        most = self.speech.max_reply_tokens
+        if request.max_tokens is not None:
+            most = min(most, request.max_tokens + 1)
+        room = self._room(prompt)
+        if room == 0 and not self._warned:
+            self._warned = True
+            log.warning(
+                "the conversation of %s has %d tokens and fills the %s positions of its model; it"
+                " is silent from here on. Give shorter tasks, fewer rounds or smaller budgets",
+                request.agent,
+                len(prompt),
+                self._positions,
+            )
+        return most if room is None else min(most, room)
+
+    def _room(self, prompt: Sequence[int]) -> int | None:
+        """Positions of the model that a conversation leaves free; None for no bound."""
+        return None if self._positions is None else max(0, self._positions - len(prompt))
+
+    def _sample(
+        self, prompts: Sequence[Sequence[int]], limits: Sequence[int], seed: int, greedy: bool
+    ) -> list[Sampled]:
+        """Reply tokens and log-probabilities for every prompt; none where the limit is 0."""
+        sampled: list[Sampled] = [((), ()) for _ in prompts]
+        devices = [self.model.device] if self.model.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
+            _seed(self.model.device, seed)
+            for rows in self._calls(prompts, limits):
+                sampling = Sampling(
+                    max_new_tokens=max(limits[row] for row in rows),
+                    temperature=self.speech.temperature,
+                    greedy=greedy,
+                    end_ids=self._end_ids,
+                    pad_id=self.pad_id,
+                )
+                found = generate(self.model, [prompts[row] for row in rows], sampling)
+                for row, reply in zip(rows, found, strict=True):
+                    sampled[row] = reply
+        return sampled
+
+    def _calls(
+        self, prompts: Sequence[Sequence[int]], limits: Sequence[int]
+    ) -> list[tuple[int, ...]]:
+        """Which rows go into which generate call.
+
+        All rows of a call go on to the longest limit among them, so rows without that much room are
+        called apart.
+        """
+        longest = max(limits, default=0)
+        together: dict[int, list[int]] = {longest: []}
+        for row, (prompt, limit) in enumerate(zip(prompts, limits, strict=True)):
+            room = self._room(prompt)
+            if limit > 0:
+                fits = room is None or room >= longest
+                together.setdefault(longest if fits else limit, []).append(row)
+        most = self.speech.generate_batch or max(1, len(prompts))
+        return [
+            tuple(rows[first : first + most])
+            for rows in together.values()
+            for first in range(0, len(rows), most)
+        ]
+
+
+def _past(history: Sequence[Reply]) -> list[int]:
+    return [token for reply in history for token in (*reply.prompt_ids, *reply.reply_ids)]
+
+
+def _seed(device: torch.device, seed: int) -> None:
+    """Seed the generators that sampling draws from; `torch.manual_seed` would seed every device."""
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        with torch.cuda.device(device):
+            torch.cuda.manual_seed(seed)
+
+
+def _positions(model: PreTrainedModel) -> int | None:
+    """Tokens that a conversation may have; None where the architecture names no bound."""
+    found = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return found if isinstance(found, int) and found > 0 else None
+
+
+def _end_ids(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    silence: str,
+    template_end: int | None,
+) -> tuple[int, ...]:
+    """The tokens that end a reply, that of the chat template first; none is fine, if wasteful.
+
+    A base model's own end token may differ from its template's. A silence word of one special token
+    ends a reply too.
+    """
+    configured = model.generation_config.eos_token_id if model.generation_config else None
+    ends = configured if isinstance(configured, list) else [configured]
+    found = dict.fromkeys([template_end, tokenizer.eos_token_id, *ends])
+    if silence in tokenizer.all_special_tokens:
+        found[tokenizer.convert_tokens_to_ids(silence)] = None
+    return tuple(int(token) for token in found if token is not None)

@@ -1,0 +1,47 @@
+"""How a language policy speaks: settings, checked where they are given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from envs.errors import SettingError
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """How a policy speaks."""
+
+    silence: str = "<silence>"
+    """The word with which a reply begins that says nothing."""
+    explain_silence: bool = True
+    """Whether the first text of a conversation says what the silence word is."""
+    max_reply_tokens: int = 256
+    """Most tokens of a reply, whatever the environment would accept."""
+    temperature: float = 1.0
+    """Sampling temperature; greedy evaluation does not use it."""
+    template: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments of the tokenizer's chat template."""
+    generate_batch: int | None = None
+    """Most conversations of one generate call, which bounds its memory; None: all of a round.
+    Other batches draw other samples from the same seed; greedy replies stay."""
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        if not self.silence.strip():
+            raise SettingError(f"agent.silence must be a word; got {self.silence!r}")
+        _check_count("max_reply_tokens", self.max_reply_tokens)
+        if self.generate_batch is not None:
+            _check_count("generate_batch", self.generate_batch)
+        if not 0 < self.temperature < math.inf:
+            raise SettingError(
+                f"agent.temperature must be above 0 (evaluation is greedy by itself);"
+                f" got {self.temperature!r}"
+            )
+
+
+def _check_count(name: str, count: object) -> None:
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise SettingError(f"agent.{name} must be a whole number of at least 1; got {count!r}")

@@ -1,0 +1,1 @@
+"""Ways to play the groups of a step beyond independent episodes, each a `rollout.Collector`."""

@@ -1,0 +1,161 @@
+"""One policy on its way through an update: its optimiser, its reference, its log-probabilities.
+
+Knows nothing of advantages or losses; `learners.update` puts them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+from transformers import PreTrainedModel
+
+from envs.errors import SettingError
+from learners.agents.base import Policy
+from learners.agents.hf import HFPolicy
+from learners.agents.load import share_frozen
+from learners.logprobs import current_logprobs, recomputed
+from learners.objective import LossInputs
+from learners.sequences import Batch, TokenSequence
+
+MakeOptimizer = Callable[..., Optimizer]
+"""Called with parameters, and with the settings that a policy has of its own."""
+
+
+class Trainer:
+    """One policy with its optimiser and, if asked for, the frozen copy its KL is measured from."""
+
+    def __init__(
+        self,
+        policy: HFPolicy,
+        agents: Collection[str],
+        optimizer: MakeOptimizer,
+        needs_reference: bool,
+    ) -> None:
+        """Make the optimiser and the reference.
+
+        Args:
+            policy: whose trainable parameters are trained.
+            agents: who speaks by it.
+            optimizer: makes an optimiser of parameters; the policy's own settings go before it.
+            needs_reference: whether there is a KL to the policy as it is now. The copy has those
+                parameters in common that are not trained.
+
+        Raises:
+            SettingError: the optimiser refuses the policy's own settings.
+        """
+        self.policy = policy
+        self.agents = agents
+        self.parameters = [p for p in policy.model.parameters() if p.requires_grad]
+        self.optimizer = _optimizer(optimizer, self.parameters, policy, agents)
+        self._learning_rates = [group["lr"] for group in self.optimizer.param_groups]
+        self._reference: PreTrainedModel | None = None
+        if needs_reference:
+            self._reference = share_frozen(policy.model).requires_grad_(False)
+
+    def scale_learning_rate(self, factor: float) -> None:
+        """Set every learning rate to a multiple of what it was at first."""
+        for group, rate in zip(self.optimizer.param_groups, self._learning_rates, strict=True):
+            group["lr"] = rate * factor
+
+    def prepare(
+        self, sequences: Sequence[TokenSequence], most_tokens: int
+    ) -> Sequence[TokenSequence]:
+        """The sequences of an update with the behaviour log-probabilities this policy wants.
+
+        Args:
+            sequences: sampled by this policy as it is now.
+            most_tokens: most tokens, padding included, of one forward pass.
+        """
+        if not self.policy.recompute_logprobs:
+            return sequences
+        return recomputed(
+            self.policy.model,
+            sequences,
+            self.policy.pad_id,
+            self.policy.speech.temperature,
+            most_tokens,
+        )
+
+    def inputs(self, batch: Batch, divisor: float) -> LossInputs:
+        """What the objective needs to know of a batch on the policy's device."""
+        temperature = self.policy.speech.temperature
+        reference = None
+        if self._reference is not None:
+            with torch.no_grad():
+                reference = current_logprobs(self._reference, batch, temperature)
+        return LossInputs(
+            current_logprobs=current_logprobs(self.policy.model, batch, temperature),
+            behaviour_logprobs=batch.behaviour_logprobs,
+            generated_mask=batch.generated_mask,
+            advantages=batch.advantages,
+            reference_logprobs=reference,
+            divisor=divisor,
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """The trained weights, of an adapter it alone; the optimiser's state; the reference's."""
+        state = {"model": self.policy.weights(), "optimizer": self.optimizer.state_dict()}
+        if self._reference is not None:
+            state["reference"] = self.policy.weights(self._reference)
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state of `state_dict`."""
+        self.policy.load_weights(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self._reference is not None:
+            self.policy.load_weights(state["reference"], self._reference)
+
+
+def trainers_of(
+    policies: Mapping[str, Policy], optimizer: MakeOptimizer, needs_reference: bool
+) -> list[Trainer]:
+    """A trainer for each set of weights that can be trained; scripts and frozen weights have none.
+
+    Args:
+        policies: who speaks for each agent; equal objects share weights.
+        optimizer: makes an optimiser of parameters.
+        needs_reference: whether there is a KL to the policies as they are now.
+
+    Returns:
+        Trainers in the order of their first agents; none without policies.
+
+    Raises:
+        SettingError: there are policies, and none of them can be trained.
+    """
+    found: dict[int, tuple[HFPolicy, list[str]]] = {}
+    for agent, policy in policies.items():
+        if isinstance(policy, HFPolicy) and not policy.frozen:
+            found.setdefault(id(policy), (policy, []))[1].append(agent)
+    if policies and not found:
+        kinds = ", ".join(f"{agent}: {_kind(policy)}" for agent, policy in policies.items())
+        raise SettingError(
+            f"nobody in the team has weights to train ({kinds}); choose agent=tiny or agent=hf, or"
+            " set frozen=false for somebody"
+        )
+    return [
+        Trainer(policy, tuple(agents), optimizer, needs_reference)
+        for policy, agents in found.values()
+    ]
+
+
+def _kind(policy: Policy) -> str:
+    return "frozen" if isinstance(policy, HFPolicy) else type(policy).__name__
+
+
+def _optimizer(
+    make: MakeOptimizer, parameters: Iterable[Tensor], policy: HFPolicy, agents: Collection[str]
+) -> Optimizer:
+    if not policy.optimizer:
+        return make(parameters)
+    try:
+        return make(parameters, **policy.optimizer)
+    except (TypeError, ValueError) as error:
+        raise SettingError(
+            f"agent.optimizer has {dict(policy.optimizer)!r} for {', '.join(agents)}, which the"
+            f" optimiser refuses: {error}"
+        ) from error

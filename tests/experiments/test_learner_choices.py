@@ -1,0 +1,85 @@
+"""Every shipped method runs with the default settings, and bad combinations fail at the start."""
+
+from __future__ import annotations
+
+import pytest
+
+METHODS = (
+    "agent_gspo",
+    "dr_grpo",
+    "dr_mas",
+    "grpo",
+    "gspo_token",
+    "magrpo",
+    "mc_grpo",
+    "rae",
+    "reinforce",
+    "reinforce_plus_plus",
+    "rloo",
+)
+"""Those made of the shared parts; `gspo` is what all other tests run."""
+ALONE = ["~env.team.helper", "env.information=full", "env.topology=none", "env.schedule=all"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_is_one_choice(run, small, tmp_path, rows, method):
+    folder = tmp_path / "run"
+    wanted = [*small, f"learner={method}", "train.steps=1", "train.evaluate_every=null"]
+    outcome = run("train", *wanted, f"hydra.run.dir={folder}")
+    assert outcome.code == 0, outcome.err
+    last = rows(folder / "metrics.jsonl")[-1]
+    # Two tasks, two episodes and four agents who speak once: mc_grpo plays a third episode, which
+    # it leaves out again.
+    assert last["learner/sequences"] == 16.0 and last["learner/skipped_steps"] == 0.0
+    assert ("learner/clip_fraction" in last) == (
+        method not in ("magrpo", "rae", "reinforce", "rloo")
+    )
+
+
+BAD = [
+    (["learner=mc_grpo", "train.group_size=3"], ["median", "odd", "got 4 episodes", "group_size"]),
+    (
+        ["learner/advantages=group", "learner.advantages.centre=median"],
+        ["median", "odd", "got 2 episodes", "train.group_size"],
+    ),
+    (["learner=magrpo", *ALONE], ["single agent 'solver_0'", "env.team", "learner=grpo"]),
+    (["learner=magrpo", "agent.sharing=shared"], ["helper_0", "share", "agent.sharing=separate"]),
+    (["learner=reinforce", "learner.advantages.scale=std"], ["scale must be 'none'"]),
+    (["learner.advantages.leave_out_pivot=true"], ["leave_out_pivot needs centre 'median'"]),
+    (["learner=magrpo", "learner.unit=episode"], ["set unit to 'reply'", "round"]),
+    (["learner=rae", "learner.advantages.decay=1"], ["advantages.decay", "below 1; got 1"]),
+    (["learner=mc_grpo", "learner.collect.episodes=0"], ["collect.episodes", "got 0"]),
+    (["learner=dr_grpo", "learner.objective.normalizer=0"], ["objective.normalizer", "got 0"]),
+    (["learner=magrppo"], ["unknown option 'magrppo'", "Did you mean 'magrpo'?"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), BAD, ids=[" ".join(one[0][:2]) for one in BAD])
+def test_a_combination_that_cannot_work_fails_at_the_start_and_says_what_to_change(
+    run, small, tmp_path, arguments, words
+):
+    outcome = run("train", *small, *arguments, f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code in (1, 2)
+    assert all(word in outcome.message for word in words), outcome.err
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()
+
+
+def test_magrpo_may_share_a_policy_if_it_is_told_to(run, small, tmp_path):
+    wanted = [*small, "learner=magrpo", "learner.sharing=shared", "train.steps=1"]
+    assert run("train", *wanted, f"hydra.run.dir={tmp_path}/run").code == 0
+    assert (tmp_path / "run" / "policy" / "model.safetensors").exists()
+
+
+@pytest.mark.slow
+def test_an_averages_run_is_resumed_as_if_it_had_never_stopped(run, small, tmp_path, timeless):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    wanted = [*small, "learner=rae", "train.evaluate_every=null"]
+    assert run("train", *wanted, f"hydra.run.dir={whole}").code == 0
+    assert run("train", *wanted, "train.steps=2", f"hydra.run.dir={parts}").code == 0
+    again = run("train", *wanted, "resume=true", f"hydra.run.dir={parts}")
+    assert again.code == 0, again.err
+    steps = [timeless(one / "metrics.jsonl") for one in (whole, parts)]
+    assert steps[0][1:3] == [
+        {k: v for k, v in row.items() if k[:5] != "eval/"} for row in steps[1][1:3]
+    ]
+    assert steps[0][3:] == steps[1][3:]

@@ -1,0 +1,215 @@
+"""Adapters: one base in memory, nothing of one agent in another, and stock `peft` reads them."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from envs.errors import SettingError
+from learners.agents.base import Request
+from learners.agents.hf import HFPolicy, HFTeam
+from learners.agents.lora import Lora
+
+peft = pytest.importorskip("peft")
+ASKED = [Request("solver_0", text) for text in ("Hello", "How many birds?", "There are 3")]
+IDS = torch.arange(5, 25)[None]
+
+
+def replies(policy: HFPolicy):
+    return policy.reply(ASKED, seed=2, greedy=False)
+
+
+def logits(policy: HFPolicy) -> torch.Tensor:
+    with torch.no_grad():
+        return policy.model(input_ids=IDS).logits
+
+
+def stir(policy: HFPolicy, seed: int) -> None:
+    """Let the adapter do something."""
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in policy.model.parameters():
+        if parameter.requires_grad:
+            parameter.data.normal_(std=0.3, generator=generator)
+
+
+@pytest.fixture
+def team(saved):
+    def make(model: str | None = None, **settings) -> HFTeam:
+        lora = Lora(**{"rank": 2, "alpha": 4.0, **settings.pop("lora", {})})
+        return HFTeam(model or str(saved), sharing="lora", lora=lora, **settings)
+
+    return make
+
+
+@pytest.fixture
+def stirred(team, make_env, tmp_path):
+    """Four different adapters, saved: their folder, and their policies."""
+    policies = team().policies(make_env())
+    for seed, (agent, policy) in enumerate(policies.items()):
+        stir(policy, seed)
+        policy.save(tmp_path / "adapters" / agent)
+    return tmp_path / "adapters", policies
+
+
+def test_new_adapters_change_nothing_and_are_alike(team, saved, make_env):
+    policies = team().policies(make_env())
+    (base,) = {id(one): one for one in HFTeam(str(saved)).policies(make_env()).values()}.values()
+    assert list(policies) == ["solver_0", "helper_0", "helper_1", "helper_2"]
+    states = [policy.weights() for policy in policies.values()]
+    for policy, state in zip(policies.values(), states, strict=True):
+        assert torch.equal(logits(policy), logits(base))
+        assert all(torch.equal(state[name], states[0][name]) for name in states[0])
+
+
+def test_the_base_is_in_memory_once_and_every_adapter_is_its_agents_own(team, make_env):
+    policies = list(team().policies(make_env()).values())
+    found = [dict(policy.model.named_parameters()) for policy in policies]
+    for name, tensor in found[0].items():
+        others = {one[name].data_ptr() for one in found}
+        assert len(others) == (4 if "lora_" in name else 1)
+        assert tensor.requires_grad == ("lora_" in name)
+
+
+def test_roles_of_a_team_and_two_teams_of_one_base_have_it_in_common(team, saved, make_env):
+    first = team().policies(make_env())["solver_0"]
+    second = team(lora={"rank": 3}).policies(make_env())["solver_0"]
+    frozen = HFTeam(str(saved), frozen=True).policies(make_env())["solver_0"]
+    pointers = {
+        one.model.get_input_embeddings().weight.data_ptr() for one in (first, second, frozen)
+    }
+    assert len(pointers) == 1
+    whole = HFTeam(str(saved)).policies(make_env())["solver_0"]
+    assert whole.model.get_input_embeddings().weight.data_ptr() not in pointers
+
+
+def test_no_agent_speaks_with_another_ones_adapter(stirred):
+    _, policies = stirred
+    expected = {agent: replies(policy) for agent, policy in policies.items()}
+    assert len({said[0].behaviour_logprobs for said in expected.values()}) == 4
+    for agent in reversed(expected):
+        assert replies(policies[agent]) == expected[agent]
+    stir(policies["helper_0"], 9)
+    assert replies(policies["helper_0"]) != expected["helper_0"]
+    assert replies(policies["helper_1"]) == expected["helper_1"]
+
+
+def test_saved_adapters_come_back_to_the_last_bit_each_to_its_agent(stirred, team, make_env):
+    folder, policies = stirred
+    back = team(str(folder)).policies(make_env())
+    for agent, policy in policies.items():
+        assert torch.equal(logits(back[agent]), logits(policy))
+        assert replies(back[agent]) == replies(policy)
+        assert not back[agent].frozen and back[agent].weights().keys() == policy.weights().keys()
+    assert {path.name for path in (folder / "solver_0").iterdir()} >= {"adapter_config.json"}
+    assert not list(folder.rglob("model.safetensors"))
+
+
+def test_stock_peft_gives_the_same_logits(stirred, saved):
+    folder, policies = stirred
+    for agent, policy in policies.items():
+        base = AutoModelForCausalLM.from_pretrained(saved)
+        stock = peft.PeftModel.from_pretrained(base, folder / agent).eval()
+        assert torch.equal(stock(input_ids=IDS).logits, logits(policy))
+
+
+def test_all_agents_may_start_from_one_adapter(stirred, team, make_env):
+    folder, policies = stirred
+    made = team(str(folder / "helper_1")).policies(make_env())
+    assert len({id(policy) for policy in made.values()}) == 4
+    for policy in made.values():
+        assert torch.equal(logits(policy), logits(policies["helper_1"]))
+
+
+def test_a_frozen_adapter_is_not_trained(stirred, team, make_env):
+    policy = team(str(stirred[0]), frozen=True).policies(make_env())["solver_0"]
+    assert policy.frozen and not policy.weights()
+    assert torch.equal(logits(policy), logits(stirred[1]["solver_0"]))
+
+
+def test_adapters_on_a_bfloat16_base_are_float32(team, make_env):
+    policy = team(dtype="bfloat16").policies(make_env())["solver_0"]
+    dtypes = {one.dtype for one in policy.model.parameters() if one.requires_grad}
+    assert dtypes == {torch.float32} and policy.model.dtype == torch.bfloat16
+
+
+def test_other_architectures_have_adapters_too(make_policy, make_env, team, architecture, tmp_path):
+    make_policy(architecture).save(tmp_path / "base")
+    policy = team(str(tmp_path / "base")).policies(make_env())["solver_0"]
+    stir(policy, 0)
+    policy.save(tmp_path / "adapter")
+    back = team(str(tmp_path / "adapter")).policies(make_env())["solver_0"]
+    assert torch.equal(logits(policy), logits(back))
+
+
+def test_the_base_of_saved_adapters_may_move(stirred, saved, team, make_env):
+    folder, policies = stirred
+    saved.rename(saved.with_name("moved"))
+    with pytest.raises(SettingError, match=r"agent\.lora\.base"):
+        team(str(folder)).policies(make_env())
+    there = {"base": str(saved.with_name("moved"))}
+    back = team(str(folder), lora=there).policies(make_env())
+    assert torch.equal(logits(back["solver_0"]), logits(policies["solver_0"]))
+
+
+def test_adapters_of_other_agents_are_refused(stirred, team, make_env):
+    with pytest.raises(SettingError, match="helper_4"):
+        team(str(stirred[0])).policies(make_env(team={"solver": 1, "helper": 5}))
+
+
+def test_adapters_are_not_taken_for_models_nor_models_for_adapters(
+    stirred, saved, team, make_policy, make_env, tmp_path
+):
+    for folder in (stirred[0], stirred[0] / "solver_0"):
+        for sharing in ("shared", "separate"):
+            for use in (lambda one: one.tokenizer, lambda one: one.policies(make_env())):
+                with pytest.raises(SettingError, match=r"agent\.sharing=lora"):
+                    use(HFTeam(str(folder), sharing=sharing))
+    for agent in make_env().possible_agents:
+        make_policy().save(tmp_path / "whole" / agent)
+    with pytest.raises(SettingError, match=r"agent\.sharing=separate"):
+        team(str(tmp_path / "whole")).policies(make_env())
+
+
+def test_a_damaged_adapter_is_a_setting_error_that_names_it(stirred, team, make_env):
+    folder, _ = stirred
+    (folder / "helper_1" / "adapter_model.safetensors").write_bytes(b"no")
+    with pytest.raises(SettingError, match="helper_1"):
+        team(str(folder)).policies(make_env())
+    (folder / "helper_0" / "adapter_config.json").write_text("{")
+    with pytest.raises(SettingError, match="helper_0"):
+        team(str(folder)).policies(make_env())
+
+
+def test_the_recorded_base_is_an_absolute_path(stirred, saved):
+    config = json.loads((stirred[0] / "solver_0" / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == str(saved.resolve())
+
+
+def test_layers_that_do_not_exist_are_refused(team, make_env):
+    with pytest.raises(SettingError, match=r"agent\.lora\.target_modules=\['qq_proj'\]"):
+        team(lora={"target_modules": ["qq_proj"]}).policies(make_env())
+
+
+def test_chosen_layers_alone_get_an_adapter(team, make_env):
+    policy = team(lora={"target_modules": ["q_proj"]}).policies(make_env())["solver_0"]
+    assert policy.weights() and all("q_proj.lora_" in name for name in policy.weights())
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("rank", 0), ("rank", True), ("rank", 1.5), ("alpha", 0.0), ("alpha", float("nan")),
+     ("target_modules", [])],
+)  # fmt: skip
+def test_a_form_out_of_range_is_refused(setting, value):
+    with pytest.raises(SettingError, match=rf"agent\.lora\.{setting}"):
+        Lora(**{setting: value})
+
+
+def test_without_peft_the_team_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(SettingError, match=r"pip install 'laconic\[lora\]'"):
+        HFTeam("anything", sharing="lora")

@@ -1,0 +1,211 @@
+"""MAGRPO from episodes to gradient against CoMLRL's trainer, its dropped last token accounted for.
+
+CoMLRL 1.4.3 feeds a model the prompt and the completion without its last token and then leaves the
+last logits out as well, so the last token of a completion (its end, or a whole silence of one
+token) gets no gradient, and a completion of one token is not even counted. Here that token is
+masked and such completions are left out of the divisor, and then the two agree; that ours differs
+without this is tested too.
+
+CoMLRL divides by the population standard deviation by default, which the paper does not; both are
+compared, and its leave-one-out and plain variants (MARLOO, MAREINFORCE).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from learners.credit import credit
+from learners.episode import Episode, Group, Turn
+from learners.objective import LossInputs
+from learners.sequences import Batch, TokenSequence, collate, sequences_of
+
+pytestmark = pytest.mark.parity
+pytest.importorskip("comlrl", reason="CoMLRL is installed for `make parity` only")
+magrpo = pytest.importorskip("comlrl.trainers.reinforce.magrpo")
+
+SEEDS = range(8)
+LIBRARY = f"CoMLRL {version('comlrl')}"
+AGENTS = ("helper_0", "helper_1", "solver_0")
+VARIANTS = {
+    # Ours -> settings of our estimator, and of theirs.
+    "magrpo": ({}, {"advantage_normalization": False}),
+    "magrpo, scale population_std": (
+        {"scale": "population_std", "epsilon": 1e-12},
+        {"advantage_normalization": True},
+    ),
+    "magrpo, centre leave_one_out": (
+        {"centre": "leave_one_out"},
+        {"advantage_normalization": False, "advantage_mode": "rloo"},
+    ),
+    "magrpo, centre none": (
+        {"centre": "none"},
+        {"advantage_normalization": False, "advantage_mode": "raw"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def make_trainer(
+    make_model: Callable[..., Any], make_tokenizer: Callable[[], Any]
+) -> Callable[..., Any]:
+    """Makes a trainer of three agents with random weights of their own."""
+
+    def make(**settings: Any) -> Any:
+        return magrpo.MAGRPOTrainer(
+            agents=[make_model(seed) for seed in range(len(AGENTS))],
+            num_agents=len(AGENTS),
+            tokenizer=make_tokenizer(),
+            reward_func=lambda *_, **__: [0.0],
+            formatters=[lambda item: "w1 w2"] * len(AGENTS),
+            args=magrpo.MAGRPOConfig(num_turns=1, num_agents=len(AGENTS), **settings),
+        )
+
+    return make
+
+
+def without_last_token(batch: Batch) -> Tensor:
+    """The generated tokens but for the last of each sequence."""
+    mask = batch.generated_mask.clone()
+    places = torch.arange(mask.shape[1]).expand_as(mask)
+    last = torch.where(mask, places, -1).amax(1)
+    mask[torch.arange(len(mask)), last] = False
+    return mask
+
+
+def one_turn(
+    method: Any, episodes: tuple[Episode, ...], agent: str, number: int, settings: dict[str, Any]
+) -> list[TokenSequence]:
+    """Our sequences of one agent in one round."""
+    made = sequences_of(
+        Group("t", episodes),
+        credit=credit(method.credit),
+        advantages=replace(method.advantages, **settings),
+        unit=method.unit,
+        agents=[agent],
+    )
+    return [one for one in made if one.round == number]
+
+
+def from_one_history(episodes: tuple[Episode, ...], number: int) -> tuple[Episode, ...]:
+    """The episodes with the prompts of the first one, and its replies before a round.
+
+    CoMLRL compares completions of one prompt, and in later turns of one history.
+    """
+
+    def made(turn: Turn, first: Turn) -> Turn:
+        return first if turn.round < number else replace(turn, prompt_ids=first.prompt_ids)
+
+    first = episodes[0].turns
+    return tuple(
+        replace(episode, turns=tuple(map(made, episode.turns, first))) for episode in episodes
+    )
+
+
+def their_returns(episodes: tuple[Episode, ...], number: int) -> list[float]:
+    """Joint returns from a round on, undiscounted; the joint reward is the mean over the agents."""
+    return [
+        sum(sum(rewards[number:]) for rewards in episode.rewards.values()) / len(AGENTS)
+        for episode in episodes
+    ]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("variant", list(VARIANTS))
+def test_the_loss_and_its_gradient_equal_comlrls_but_for_its_dropped_token(
+    make_trainer: Callable[..., Any],
+    method: Callable[..., Any],
+    episodes: Callable[[int], tuple[Episode, ...]],
+    logprobs_of: Callable[[Any, Batch], Tensor],
+    record: Callable[..., None],
+    variant: str,
+    number: int,
+    seed: int,
+) -> None:
+    settings, theirs = VARIANTS[variant]
+    played = from_one_history(episodes(seed), number)
+    ours = method("magrpo")
+    trainer = make_trainer(**theirs)
+    for place, agent in enumerate(AGENTS):
+        model = trainer.agents[place]
+        made = one_turn(ours, played, agent, number, settings)
+        prompt = made[0].generated.index(True)
+        parameters = list(model.parameters())
+        their_loss = trainer._compute_loss_with_gradients(
+            model,
+            {
+                "prompt_input_ids": torch.tensor([made[0].token_ids[:prompt]]),
+                "completion_input_ids": [torch.tensor(one.token_ids[prompt:]) for one in made],
+            },
+            their_returns(played, number),
+        )
+        # Their stand-in for a loss that is not finite.
+        assert their_loss.item() != pytest.approx(0.1, abs=1e-9)
+        batch = collate(made, pad_id=0)
+        mask = without_last_token(batch)
+        counted = int((mask.sum(1) > 0).sum())
+
+        def loss(mask: Tensor, divisor: float, batch: Batch = batch, model: Any = model) -> Tensor:
+            current = logprobs_of(model, batch)
+            behaviour = batch.behaviour_logprobs
+            return ours.objective(
+                LossInputs(current, behaviour, mask, batch.advantages, divisor=divisor)
+            ).loss
+
+        if counted == 0:
+            assert their_loss.item() == 0.0
+            continue
+        our_loss = loss(mask, counted)
+        our_grad = flat(torch.autograd.grad(our_loss, parameters))
+        their_grad = flat(torch.autograd.grad(their_loss, parameters))
+        called = ", ".join(f"`{key}={value}`" for key, value in theirs.items())
+        row = (LIBRARY, f"{variant} (last token masked)", called)
+        record(*row, "loss", seed, our_loss.detach(), their_loss.detach())
+        record(*row, "gradient in parameters", seed, our_grad, their_grad)
+        torch.testing.assert_close(our_loss, their_loss, rtol=1e-5, atol=1e-5)
+        scale = float(their_grad.abs().max())
+        torch.testing.assert_close(our_grad, their_grad, rtol=0, atol=1e-5 * scale)
+        whole = loss(batch.generated_mask, len(made))
+        assert abs(float(whole.detach() - their_loss.detach())) > 1e-3
+
+
+def flat(gradients: tuple[Tensor, ...]) -> Tensor:
+    """Gradients of all parameters in one row."""
+    return torch.cat([one.flatten() for one in gradients])
+
+
+def test_a_reply_of_one_token_has_a_gradient_here_and_none_there(
+    make_trainer: Callable[..., Any],
+    logprobs_of: Callable[[Any, Batch], Tensor],
+    method: Callable[..., Any],
+) -> None:
+    trainer = make_trainer(advantage_normalization=False)
+    model = trainer.agents[0]
+    theirs = trainer._compute_loss_with_gradients(
+        model,
+        {
+            "prompt_input_ids": torch.tensor([[1, 2, 3]]),
+            "completion_input_ids": [torch.tensor([4]), torch.tensor([5])],
+        },
+        [1.0, 0.0],
+    )
+    assert theirs.item() == 0.0
+    made = [
+        TokenSequence(
+            "t", "a_0", 0, 0, (1, 2, 3, word), (False,) * 3 + (True,), (0.0,) * 4, 0.0, advantage
+        )
+        for word, advantage in ((4, 0.5), (5, -0.5))
+    ]
+    batch = collate(made, pad_id=0)
+    current = logprobs_of(model, batch)
+    given = LossInputs(current, batch.behaviour_logprobs, batch.generated_mask, batch.advantages)
+    ours = method("magrpo").objective(given).loss
+    gradients = torch.autograd.grad(ours, [next(model.parameters())])
+    assert ours.item() != 0.0 and gradients[0].abs().max() > 0
