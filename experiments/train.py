@@ -191,7 +191,7 @@ def update(run: Run, step: int) -> dict[str, float]:
     )
     collected = time.perf_counter()
     learned = run.learner.update(groups)
-    played = summarise([episode for group in groups for episode in group.episodes])
+    played = summarise([one for group in groups if group.own for one in group.episodes])
     schedule.observe(played)
     return {
         **prefixed(played, "train/"),

@@ -89,6 +89,8 @@ class Group:
     """Key of the task all members share."""
     episodes: tuple[Episode, ...]
     """At least two plays of the task."""
+    own: bool = True
+    """False for episodes that another run played; figures of this run leave them out."""
 
     def __post_init__(self) -> None:
         """Refuse groups that an advantage cannot compare."""
