@@ -23,8 +23,8 @@ install: .venv/installed  ## create .venv and install the project into it
 train: .venv/installed  ## train a small team on the CPU and write a report (2 to 4 minutes)
 	$(BIN)/python -m experiments.train
 
-test: .venv/installed  ## run the default tests (at most 5 minutes on two cores)
-	$(BIN)/python -m pytest -q
+test: .venv/installed  ## run the default tests (3 minutes on two cores)
+	$(BIN)/python -m pytest -q -n 2
 
 test-slow: .venv/installed  ## run the slow tests as well
 	$(BIN)/python -m pytest -q -m "not gpu and not parity"
@@ -33,7 +33,7 @@ check: .venv/installed  ## format check, lint, types, default tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2
 
 format: .venv/installed  ## format and mend what ruff can mend
 	$(BIN)/ruff format .
