@@ -111,12 +111,14 @@ def _oracle(task: Task, request: Request, generator: random.Random) -> str:
     return " ".join(task.statements[index] for index in _share(request) if flags[index])
 
 
-def _verbose(task: Task, request: Request, generator: random.Random) -> str:
+def _verbose(
+    task: Task, request: Request, generator: random.Random, frames: int | None = None
+) -> str:
     if _answers(request):
         answer = _answer(task, request, _working(task, request))
-        return f"{generator.choice(_WORDY_ANSWERS)} {answer}" if answer else ""
+        return f"{generator.choice(_WORDY_ANSWERS[:frames])} {answer}" if answer else ""
     known = _known(task, request) or "nothing at all."
-    before, after = generator.choice(_WORDY_FRAMES)
+    before, after = generator.choice(_WORDY_FRAMES[:frames])
     return f"{before} {known} {after}"
 
 
@@ -144,6 +146,20 @@ class Teacher:
     """Share of turns with something useful to say in which it says nothing."""
     silent_uninformed: float = 0.25
     """Share of turns with nothing useful to say in which it says nothing."""
+    frames: int = len(_WORDY_FRAMES)
+    """Wordings around what it says, at least 1. With several, being terse may be the likeliest
+    single manner although most messages are wordy, and a greedy policy is terse then."""
+
+    def __post_init__(self) -> None:
+        """Check that there is a wording.
+
+        Raises:
+            SettingError: there is none, or not so many.
+        """
+        if not 1 <= self.frames <= len(_WORDY_FRAMES):
+            raise SettingError(
+                f"teacher.frames must be from 1 to {len(_WORDY_FRAMES)}; got {self.frames!r}"
+            )
 
     def __call__(self, task: Task, request: Request, generator: random.Random) -> str:
         """What the teacher says now."""
@@ -151,11 +167,13 @@ class Teacher:
         if _answers(request):
             if terse:
                 return _answer(task, request, _working(task, request))
-            return _verbose(task, request, generator)
+            return _verbose(task, request, generator, self.frames)
         informed = request.info.get("informed") is not False
         if generator.random() < (self.silent_informed if informed else self.silent_uninformed):
             return ""
-        return _known(task, request) if terse else _verbose(task, request, generator)
+        if terse:
+            return _known(task, request)
+        return _verbose(task, request, generator, self.frames)
 
 
 SCRIPTS: dict[str, Script] = {

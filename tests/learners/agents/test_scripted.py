@@ -208,3 +208,16 @@ def test_an_environment_without_tasks_has_nothing_to_follow():
 
     with pytest.raises(SettingError, match="Wordless"):
         ScriptedTeam().policies(Wordless())
+
+
+@pytest.mark.parametrize("frames", [0, 4, -1])
+def test_a_teacher_needs_a_wording_that_there_is(frames):
+    with pytest.raises(SettingError, match=f"teacher.frames must be from 1 to 3; got {frames}"):
+        Teacher(frames=frames)
+
+
+def test_with_one_frame_all_wordy_messages_of_a_fact_are_alike(env):
+    request = asked(env, "helper_0", informed=True)
+    policy = ScriptedPolicy(Teacher(terse=0.0, silent_informed=0.0, frames=1), env.tasks)
+    replies = policy.reply([request] * 50, seed=1, greedy=False)
+    assert len({reply.message for reply in replies}) == 1
