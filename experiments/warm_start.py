@@ -32,7 +32,7 @@ from experiments.progress import Progress
 from experiments.setup import check_counts, set_up_process
 from learners.agents.base import Policy
 from learners.agents.hf import HFPolicy, Speech, pieces
-from learners.agents.scripted import SCRIPTS, ScriptedPolicy
+from learners.agents.scripted import ScriptedPolicy
 from learners.agents.tiny.build import SILENCE, build_model, build_tokenizer
 from learners.metrics import prefixed, summarise
 from learners.rollout import Start, play
@@ -187,7 +187,9 @@ def _accuracy_when_told(policy: HFPolicy, cfg: DictConfig, tasks: int) -> float:
     """How often the answering agents are right when every other agent says all it knows."""
     environments = _environments(policy, cfg, tasks)
     first = environments[0]
-    verbose = ScriptedPolicy(SCRIPTS["verbose"], first.tasks)
+    # In the teacher's own wordings; others the policy has never read.
+    manner = {"terse": 0.0, "silent_informed": 0.0, "silent_uninformed": 0.0}
+    verbose = ScriptedPolicy(instantiate(cfg.teacher, **manner), first.tasks)
     team = {
         agent: policy if agent in first.answering else verbose for agent in first.possible_agents
     }
