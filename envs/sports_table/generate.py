@@ -2,19 +2,29 @@
 
 Level 1 joins two facts: the sport of the athlete, and the sport an action belongs to. At level 2
 the athlete's sport is that of a club, and at level 3 the sentence names a cup, too, whose sport has
-to be the same. The athletes are invented, so nothing but the facts tells which sport is theirs; the
-actions are real. At level 1 a distractor is about another athlete, with neither name in common,
-or about another action; from level 2 on it may differ in a single name.
+to be the same. Athletes and moves are invented and have other sports in the next task, so nothing
+but the facts tells which: with real moves a team learns their sports by heart and need not say
+them. At level 1 a distractor is about another athlete or another action, with no name, verb or move
+in common; from level 2 on it may differ in a single one.
 """
 
 from __future__ import annotations
 
 from functools import partial
 from random import Random
+from typing import NamedTuple
 
 from envs.drawing import span
 from envs.inference import MOST_DISTRACTORS, Inference, Span, draw
-from envs.sports_table.table import CLUBS, CUPS, FIRST_NAMES, LAST_NAMES, SPORT_OF, SPORTS
+from envs.sports_table.table import (
+    CLUBS,
+    CUPS,
+    FIRST_NAMES,
+    LAST_NAMES,
+    MOVES,
+    SPORTS,
+    VERBS,
+)
 from envs.task import Part, Task
 from envs.word_problems.words import another
 
@@ -22,8 +32,6 @@ LEVELS = (1, 3)
 """Fewest and most joins of facts."""
 DISTRACTORS = (1, 2)
 """Fewest and most distractors of a task, by default."""
-_NAMES = tuple(SPORTS)
-_ACTIONS = tuple(SPORT_OF)
 _Fact = tuple[str, str]
 """What a fact is about, and its sentence."""
 
@@ -55,20 +63,22 @@ def generate(
 def sentence(random: Random, holds: bool, level: int) -> Inference:
     """A sentence about an athlete that is plausible (True) or not."""
     first, last = random.choice(FIRST_NAMES), random.choice(LAST_NAMES)
-    sport, club, cup = random.choice(_NAMES), random.choice(CLUBS), random.choice(CUPS)
-    action, cups_sport = _done(random, sport, level, holds)
-    athlete = f"{first} {last}"
+    verb, move = random.choice(VERBS), random.choice(MOVES)
+    sport, club, cup = random.choice(SPORTS), random.choice(CLUBS), random.choice(CUPS)
+    actions_sport, cups_sport = _other_sports(random, sport, level, holds)
+    athlete, action = f"{first} {last}", _action(verb, move)
     facts = [_plays(athlete, sport)] if level == 1 else [_member(athlete, club), _club(club, sport)]
-    facts.append(_belongs(action))
-    sports, where = [sport, SPORT_OF[action]], ""
+    facts.append(_belongs(action, actions_sport))
+    sports, where = [sport, actions_sport], ""
     if level == 3:
         facts.append(_cup(cup, cups_sport))
         sports.append(cups_sport)
         where = f" in the {cup} Cup"
+    names = _Names(first, last, verb, move)
     decoy = (
-        partial(_far, first=first, last=last, action=action)
+        partial(_far, names=names)
         if level == 1
-        else partial(_near, first=first, last=last, taken=frozenset(name for name, _ in facts))
+        else partial(_near, names=names, taken=frozenset(subject for subject, _ in facts))
     )
     return Inference(
         tuple(text for _, text in facts),
@@ -79,43 +89,66 @@ def sentence(random: Random, holds: bool, level: int) -> Inference:
     )
 
 
-def _done(random: Random, sport: str, level: int, holds: bool) -> tuple[str, str]:
-    """An action, and the sport of a cup; where it is not to hold, one or both do not fit."""
-    own = cups = sport
-    if not holds:
-        wrong = random.choice(("action", "cup", "both")) if level == 3 else "action"
-        own = sport if wrong == "cup" else another(random, _NAMES, sport)
-        cups = sport if wrong == "action" else another(random, _NAMES, sport)
-    return random.choice(SPORTS[own]), cups
+class _Names(NamedTuple):
+    """Whom and what a sentence is about."""
+
+    first: str
+    last: str
+    verb: str
+    move: str
 
 
-def _far(random: Random, first: str, last: str, action: str) -> _Fact:
+def _other_sports(random: Random, sport: str, level: int, holds: bool) -> tuple[str, str]:
+    """The sports of an action and a cup; where it is not to hold, one or both do not fit."""
+    if holds:
+        return sport, sport
+    wrong = random.choice(("action", "cup", "both")) if level == 3 else "action"
+    return (
+        sport if wrong == "cup" else another(random, SPORTS, sport),
+        sport if wrong == "action" else another(random, SPORTS, sport),
+    )
+
+
+def _far(random: Random, names: _Names) -> _Fact:
     if random.random() < 0.5:
-        name = f"{another(random, FIRST_NAMES, first)} {another(random, LAST_NAMES, last)}"
-        return _plays(name, random.choice(_NAMES))
-    return _belongs(another(random, _ACTIONS, action))
+        first = another(random, FIRST_NAMES, names.first)
+        last = another(random, LAST_NAMES, names.last)
+        return _plays(f"{first} {last}", random.choice(SPORTS))
+    verb, move = another(random, VERBS, names.verb), another(random, MOVES, names.move)
+    return _belongs(_action(verb, move), random.choice(SPORTS))
 
 
-def _near(random: Random, first: str, last: str, taken: frozenset[str]) -> _Fact:
+def _near(random: Random, names: _Names, taken: frozenset[str]) -> _Fact:
     """A fact like those of the task whose subject is none of theirs."""
+    first, last, verb, move = names
     while True:
-        name = random.choice(
+        athlete = random.choice(
             (
                 f"{first} {another(random, LAST_NAMES, last)}",
                 f"{another(random, FIRST_NAMES, first)} {last}",
             )
         )
-        club, sport = random.choice(CLUBS), random.choice(_NAMES)
+        action = random.choice(
+            (
+                _action(verb, another(random, MOVES, move)),
+                _action(another(random, VERBS, verb), move),
+            )
+        )
+        club, sport = random.choice(CLUBS), random.choice(SPORTS)
         subject, text = random.choice(
             (
-                _member(name, club),
+                _member(athlete, club),
                 _club(club, sport),
-                _belongs(random.choice(_ACTIONS)),
+                _belongs(action, sport),
                 _cup(random.choice(CUPS), sport),
             )
         )
         if subject not in taken:
             return subject, text
+
+
+def _action(verb: str, move: str) -> str:
+    return f"{verb} a {move}"
 
 
 def _plays(athlete: str, sport: str) -> _Fact:
@@ -130,8 +163,8 @@ def _club(club: str, sport: str) -> _Fact:
     return club, f"The {club} play {sport}."
 
 
-def _belongs(action: str) -> _Fact:
-    return action, f"Whoever {action} plays {SPORT_OF[action]}."
+def _belongs(action: str, sport: str) -> _Fact:
+    return action, f"Whoever {action} plays {sport}."
 
 
 def _cup(cup: str, sport: str) -> _Fact:

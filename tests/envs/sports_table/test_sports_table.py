@@ -9,7 +9,15 @@ import pytest
 from envs.drawing import part_of
 from envs.errors import SettingError
 from envs.sports_table.generate import generate
-from envs.sports_table.table import CLUBS, CUPS, FIRST_NAMES, LAST_NAMES, SPORT_OF, SPORTS
+from envs.sports_table.table import (
+    CLUBS,
+    CUPS,
+    FIRST_NAMES,
+    LAST_NAMES,
+    MOVES,
+    SPORTS,
+    VERBS,
+)
 from envs.task import Task
 
 FACTS = {
@@ -88,11 +96,18 @@ def test_the_working_puts_the_sports_beside_each_other(tasks: tuple[Task, ...]) 
         assert set(sports.split(", ")) == told
 
 
-def test_actions_are_told_of_their_own_sport(tasks: tuple[Task, ...]) -> None:
-    for task in tasks:
+def test_an_action_has_no_sport_of_its_own() -> None:
+    """Else a team learns the sports of actions by heart, and to tell them is of no use."""
+    seen: dict[str, set[str]] = defaultdict(set)
+    for task in generate(0, 5_000, "train", 1):
         for kind, subject, sport in map(read, task.statements):
             if kind == "action":
-                assert SPORT_OF[subject] == sport
+                verb, _, move = subject.split()
+                seen[verb].add(sport)
+                seen[move].add(sport)
+    assert seen.keys() == {*VERBS, *MOVES}
+    # About 80 facts for a move; the chance that one of 12 sports is missing is below 1 %.
+    assert min(len(sports) for sports in seen.values()) > 9
 
 
 @pytest.mark.parametrize(("level", "facts"), [(1, 2), (2, 3), (3, 4)])
@@ -140,7 +155,9 @@ def test_an_easy_distractor_shares_neither_name_nor_action() -> None:
                 assert not any(f'"{name} ' in task.question for name in subject.split()[:1])
                 assert subject.split()[1] not in task.question.split()
             elif not flag:
-                assert f"{subject}." not in task.question
+                verb, _, move = subject.split()
+                assert f" {verb} " not in task.question
+                assert f" {move}." not in task.question
 
 
 def test_train_and_evaluation_share_no_problem_whatever_the_seeds() -> None:
@@ -168,25 +185,28 @@ def test_a_known_task_stays_what_it_is() -> None:
     (task,) = generate(0, 1, "train", 1, 1)
     assert task.key == "train-0/0"
     assert task.text == (
-        "Whoever scored a try plays rugby. Leno Brisk plays football."
-        " Whoever bowled a googly plays cricket."
-        ' Is the following sentence plausible? "Leno Brisk bowled a googly."'
+        "Whoever held a vort plays volleyball. Neko Cald plays golf."
+        " Whoever pushed a nask plays rugby."
+        ' Is the following sentence plausible? "Neko Cald pushed a nask."'
     )
     assert task.answer == "no"
 
 
 def test_the_table_is_one_of_distinct_words() -> None:
-    assert len(SPORTS) == 12 and {len(actions) for actions in SPORTS.values()} == {6}
-    assert len(SPORT_OF) == 72
-    for words in (FIRST_NAMES, LAST_NAMES, CLUBS, CUPS):
+    for words in (SPORTS, FIRST_NAMES, LAST_NAMES, VERBS, MOVES, CLUBS, CUPS):
         assert len(set(words)) == len(words)
-    assert len(FIRST_NAMES) == len(LAST_NAMES) == 50
+    assert (len(SPORTS), len(FIRST_NAMES), len(LAST_NAMES), len(MOVES)) == (12, 50, 50, 50)
 
 
 def test_a_space_that_is_used_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envs.sports_table.generate.FIRST_NAMES", ("Ivo", "Elo"))
-    monkeypatch.setattr("envs.sports_table.generate.LAST_NAMES", ("Marn", "Tolk"))
-    # 4 athletes and 72 actions: 288 plausible sentences, about 72 of them for evaluation.
+    for table, few in {
+        "FIRST_NAMES": ("Ivo", "Elo"),
+        "LAST_NAMES": ("Marn", "Tolk"),
+        "VERBS": ("took", "won"),
+        "MOVES": ("zorch", "vort", "welk"),
+    }.items():
+        monkeypatch.setattr(f"envs.sports_table.generate.{table}", few)
+    # 4 athletes, 6 actions, 12 sports: 288 plausible sentences, about 72 of them for evaluation.
     with pytest.raises(SettingError, match=r"count must be at most .* level \(1, 1\); got 1000"):
         generate(0, 1000, "evaluation", 1)
     assert len(generate(0, 60, "evaluation", 1)) == 60
