@@ -7,9 +7,10 @@ smuggle one across.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import blake2b
 
-from envs.errors import SettingError
+from envs.errors import SettingError, UnknownNameError
 from envs.settings import choice
 from envs.task import Part
 
@@ -55,6 +56,20 @@ def span(name: str, value: object, limits: tuple[int, int]) -> tuple[int, int]:
             f" or a pair of them from fewest to most; got {value!r}"
         )
     return pair
+
+
+def refuse(unknown: Iterable[str], *known: str) -> None:
+    """Refuse settings that a generator does not have.
+
+    Args:
+        unknown: names of settings that were given and not taken.
+        *known: names of those it has, besides the seed.
+
+    Raises:
+        UnknownNameError: there is one.
+    """
+    for name in unknown:
+        raise UnknownNameError("setting of generator", name, ("seed", *known))
 
 
 def ran_out(kind: str, count: int, found: int) -> SettingError:

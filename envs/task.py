@@ -79,6 +79,12 @@ class Benchmark(ABC):
     """Name in `envs.make(name)` and in the configuration."""
     roles: ClassVar[tuple[str, ...]]
     """Roles that make sense here, the answering one first."""
+    goal: ClassVar[str]
+    """What the team does here, for every agent to read."""
+    duties: ClassVar[Mapping[str, str]]
+    """What each role does."""
+    answer_form: ClassVar[str]
+    """How an answer is stated, for roles that have no duty of their own."""
     separator: ClassVar[str] = " "
     """What stands between statements that one agent reads; a line break where they are code."""
     slow: ClassVar[bool] = False
@@ -120,6 +126,16 @@ class Benchmark(ABC):
     def committed(self, message: str) -> str | None:
         """The part of a message that commits to an answer (`#### 12`), or None."""
 
-    @abstractmethod
     def instructions(self, role: str, style: Style = "full") -> str:
-        """What an agent of this role is told before the task."""
+        """What an agent of this role is told before the task.
+
+        Args:
+            role: any role; one without a duty here is asked to help.
+            style: `full` explains goal and duty; `brief` is empty, for the agent's name says its
+                role to a policy that was trained on the game.
+        """
+        if style == "brief":
+            return ""
+        return (
+            f"{self.goal} {self.duties.get(role, f'Say what helps the team. {self.answer_form}')}"
+        )

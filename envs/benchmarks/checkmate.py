@@ -13,26 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from envs.documents import open_source
-from envs.errors import SourceError, UnknownNameError
+from envs.drawing import refuse
+from envs.errors import SourceError
 from envs.move_texts import commitment
 from envs.sources import Row, field
-from envs.task import Benchmark, Part, Score, Style, Task
+from envs.task import Benchmark, Part, Score, Task
 
 _DOCUMENTS: Mapping[Part, tuple[str, ...]] = {"evaluation": ("task.json",)}
-_GOAL = (
-    "Your team looks for the move that gives checkmate at once. The pieces on the board may be"
-    " spread over the team, and some of them do not matter."
-)
-_ANSWER_FORM = "State the move as `#### move`, for example `#### Qh7#`."
-_DUTIES = {
-    "solver": "You give the answer: put together the pieces you know and those the others tell you,"
-    f" and find the mate. {_ANSWER_FORM}",
-    "attack": "You look at the attack: tell the solver, in few words, the pieces you know that can"
-    " give the check or guard squares around the king that is mated, and leave out the rest.",
-    "escape": "You look at the escapes: tell the solver, in few words, where the king that is mated"
-    " stands, and the pieces you know that take squares from it or could save it, and leave out the"
-    " rest.",
-}
 
 
 class Checkmate(Benchmark):
@@ -40,6 +27,21 @@ class Checkmate(Benchmark):
 
     name = "checkmate"
     roles = ("solver", "attack", "escape")
+    goal = (
+        "Your team looks for the move that gives checkmate at once. The pieces on the board may be"
+        " spread over the team, and some of them do not matter."
+    )
+    answer_form = "State the move as `#### move`, for example `#### Qh7#`."
+    duties = {
+        "solver": "You give the answer: put together the pieces you know and those the others"
+        f" tell you, and find the mate. {answer_form}",
+        "attack": "You look at the attack: tell the solver, in few words, the pieces you know"
+        " that can give the check or guard squares around the king that is mated, and leave out"
+        " the rest.",
+        "escape": "You look at the escapes: tell the solver, in few words, where the king that is"
+        " mated stands, and the pieces you know that take squares from it or could save it, and"
+        " leave out the rest.",
+    }
 
     def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
         """Replay the original games; a task's key is `<file or split>/<row>`, rows from 1.
@@ -82,8 +84,7 @@ class Checkmate(Benchmark):
             UnknownNameError: there is no such setting.
             ImportError: python-chess is not installed.
         """
-        for name in unknown:
-            raise UnknownNameError("setting of generator", name, ("seed", "level"))
+        refuse(unknown, "level")
         from envs.chess_positions.generate import generate
 
         return generate(seed, count, part, level)
@@ -113,13 +114,6 @@ class Checkmate(Benchmark):
         r"""The last `#### Qh7#` or `\boxed{Qh7#}` of a message, letter for letter, or None."""
         found = commitment(message)
         return found[0] if found else None
-
-    def instructions(self, role: str, style: Style = "full") -> str:
-        """What a role does here; `brief` needs no words, for the agent's name says its role."""
-        if style == "brief":
-            return ""
-        general = f"Say what helps the team to find the mate. {_ANSWER_FORM}"
-        return f"{_GOAL} {_DUTIES.get(role, general)}"
 
 
 def _read(row: Row, where: str, key: str) -> Task:

@@ -12,27 +12,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from envs.errors import SourceError, UnknownNameError
+from envs.drawing import refuse
+from envs.errors import SourceError
 from envs.numbers import answer_in, commitment, plain
 from envs.sentences import split_question
 from envs.sources import Row, field, rows, title
-from envs.task import Benchmark, Part, Score, Style, Task
+from envs.task import Benchmark, Part, Score, Task
 from envs.word_problems.generate import generate
 
 _CALCULATION = re.compile(r"<<[^<>]*>>")
 """A calculator mark in a worked solution, as in `48/2=<<48/2=24>>24`."""
 _MARK = "####"
-_GOAL = (
-    "Your team solves a grade-school word problem together. Its facts may be spread over the team,"
-    " and some of them may not matter."
-)
-_ANSWER_FORM = "State the answer as `#### number`, for example `#### 12`."
-_DUTIES = {
-    "solver": "You give the answer: put together what you know and what the helpers tell you, and"
-    f" work it out. {_ANSWER_FORM}",
-    "helper": "You help the solver, who may not know what you know: pass on the facts that the"
-    " question depends on, in few words, and leave out those that do not matter.",
-}
 
 
 class GSM8K(Benchmark):
@@ -40,6 +30,17 @@ class GSM8K(Benchmark):
 
     name = "gsm8k"
     roles = ("solver", "helper")
+    goal = (
+        "Your team solves a grade-school word problem together. Its facts may be spread over the"
+        " team, and some of them may not matter."
+    )
+    answer_form = "State the answer as `#### number`, for example `#### 12`."
+    duties = {
+        "solver": "You give the answer: put together what you know and what the helpers tell you,"
+        f" and work it out. {answer_form}",
+        "helper": "You help the solver, who may not know what you know: pass on the facts that the"
+        " question depends on, in few words, and leave out those that do not matter.",
+    }
 
     def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
         """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
@@ -82,8 +83,7 @@ class GSM8K(Benchmark):
             SettingError: a setting is out of its range, or there are not so many problems.
             UnknownNameError: there is no such setting.
         """
-        for name in unknown:
-            raise UnknownNameError("setting of generator", name, ("seed", "level", "distractors"))
+        refuse(unknown, "level", "distractors")
         return generate(seed, count, part, level, distractors)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
@@ -104,13 +104,6 @@ class GSM8K(Benchmark):
         r"""The last `#### 12` or `\boxed{12}` of a message, letter for letter; None without one."""
         found = commitment(message)
         return found[0] if found else None
-
-    def instructions(self, role: str, style: Style = "full") -> str:
-        """What a role does here; `brief` needs no words, for the agent's name says its role."""
-        if style == "brief":
-            return ""
-        general = f"Say what helps the team to find the answer. {_ANSWER_FORM}"
-        return f"{_GOAL} {_DUTIES.get(role, general)}"
 
 
 def _read(row: Row, where: str, key: str) -> Task:

@@ -13,27 +13,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from envs.errors import UnknownNameError
+from envs.drawing import refuse
 from envs.math_grading.boxed import answer_in, commitment
 from envs.math_grading.grade import grade, plain
 from envs.math_grading.latex import squeezed, tidy
 from envs.math_problems.generate import FAMILIES, generate
 from envs.math_problems.original import read
-from envs.task import Benchmark, Part, Score, Style, Task
+from envs.task import Benchmark, Part, Score, Task
 
-_GOAL = (
-    "Your team solves a mathematical problem together. Its conditions may be spread over the team,"
-    " and some of them may not matter."
-)
-_ANSWER_FORM = r"State the exact answer as `\boxed{answer}`, for example `\boxed{\frac{1}{2}}`."
-_DUTIES = {
-    "solver": "You give the answer: put together what you know and what the others tell you, and"
-    f" work it out. {_ANSWER_FORM}",
-    "helper": "You help the solver, who may not know what you know: pass on the conditions that the"
-    " question depends on, in few words, and leave out those that do not matter.",
-    "critic": "You check the solver's work: say where it goes wrong and what would be right, in few"
-    " words, and nothing where it is right.",
-}
 _SHORTEST_ECHO = 5
 
 
@@ -42,6 +29,19 @@ class MATH(Benchmark):
 
     name = "math"
     roles = ("solver", "helper", "critic")
+    goal = (
+        "Your team solves a mathematical problem together. Its conditions may be spread over the"
+        " team, and some of them may not matter."
+    )
+    answer_form = r"State the exact answer as `\boxed{answer}`, for example `\boxed{\frac{1}{2}}`."
+    duties = {
+        "solver": "You give the answer: put together what you know and what the others tell you,"
+        f" and work it out. {answer_form}",
+        "helper": "You help the solver, who may not know what you know: pass on the conditions"
+        " that the question depends on, in few words, and leave out those that do not matter.",
+        "critic": "You check the solver's work: say where it goes wrong and what would be right,"
+        " in few words, and nothing where it is right.",
+    }
     slow = True
 
     def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
@@ -86,9 +86,7 @@ class MATH(Benchmark):
             SettingError: a setting is out of its range, or there are not so many problems.
             UnknownNameError: there is no such setting or subject.
         """
-        known = ("seed", "level", "subjects", "distractors")
-        for name in unknown:
-            raise UnknownNameError("setting of generator", name, known)
+        refuse(unknown, "level", "subjects", "distractors")
         return generate(seed, count, part, level, subjects, distractors)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
@@ -115,13 +113,6 @@ class MATH(Benchmark):
         r"""The last `\boxed{...}` or `#### x` of a message, letter for letter; None without one."""
         found = commitment(message)
         return found[0] if found else None
-
-    def instructions(self, role: str, style: Style = "full") -> str:
-        """What a role does here; `brief` needs no words, for the agent's name says its role."""
-        if style == "brief":
-            return ""
-        general = f"Say what helps the team to find the answer. {_ANSWER_FORM}"
-        return f"{_GOAL} {_DUTIES.get(role, general)}"
 
 
 def _echoes(task: Task, answer: str) -> bool:

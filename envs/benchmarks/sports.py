@@ -16,29 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from envs.documents import open_source
-from envs.errors import SourceError, UnknownNameError
+from envs.drawing import refuse
+from envs.errors import SourceError
 from envs.inference import Span
 from envs.sources import Row, field
 from envs.sports_table.generate import DISTRACTORS, LEVELS, generate
-from envs.task import Benchmark, Part, Score, Style, Task
+from envs.task import Benchmark, Part, Score, Task
 from envs.yes_no import commitment, vote
 
 DOCUMENTS: Mapping[Part, tuple[str, ...]] = {"evaluation": ("sports_understanding.json",)}
 """Name of the JSON document in a folder of BIG-bench Hard."""
-_GOAL = (
-    "Your team judges together whether a sentence about an athlete is plausible: whether what the"
-    " athlete is said to have done belongs to the athlete's sport. The facts may be spread over the"
-    " team, and some may not matter."
-)
-_ANSWER_FORM = "State the answer as `#### yes` (plausible) or `#### no`."
-_DUTIES = {
-    "solver": "You give the answer: put together what you know and what the others tell you."
-    f" {_ANSWER_FORM}",
-    "scout": "You tell the solver, who may not know what you know, the facts about the athlete and"
-    " the action of the sentence, in few words, and leave out all others.",
-    "critic": "You check the solver: name what is wrong or missing, in few words, and say nothing"
-    f" when all is right. {_ANSWER_FORM}",
-}
 
 
 class Sports(Benchmark):
@@ -46,6 +33,20 @@ class Sports(Benchmark):
 
     name = "sports"
     roles = ("solver", "scout", "critic")
+    goal = (
+        "Your team judges together whether a sentence about an athlete is plausible: whether what"
+        " the athlete is said to have done belongs to the athlete's sport. The facts may be"
+        " spread over the team, and some may not matter."
+    )
+    answer_form = "State the answer as `#### yes` (plausible) or `#### no`."
+    duties = {
+        "solver": "You give the answer: put together what you know and what the others tell you."
+        f" {answer_form}",
+        "scout": "You tell the solver, who may not know what you know, the facts about the"
+        " athlete and the action of the sentence, in few words, and leave out all others.",
+        "critic": "You check the solver: name what is wrong or missing, in few words, and say"
+        f" nothing when all is right. {answer_form}",
+    }
 
     def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
         """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
@@ -87,8 +88,7 @@ class Sports(Benchmark):
             SettingError: a setting is out of its range, or there are not so many problems.
             UnknownNameError: there is no such setting.
         """
-        for name in unknown:
-            raise UnknownNameError("setting of generator", name, ("seed", "level", "distractors"))
+        refuse(unknown, "level", "distractors")
         return generate(seed, count, part, level, distractors)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
@@ -104,13 +104,6 @@ class Sports(Benchmark):
     def committed(self, message: str) -> str | None:
         """The last mark of a message, as in `#### yes` or `the answer is no`; None without one."""
         return commitment(message, plausible=True)
-
-    def instructions(self, role: str, style: Style = "full") -> str:
-        """What a role does here; `brief` needs no words, for the agent's name says its role."""
-        if style == "brief":
-            return ""
-        general = f"Say what helps the team to find the answer. {_ANSWER_FORM}"
-        return f"{_GOAL} {_DUTIES.get(role, general)}"
 
 
 def _read(row: Row, where: str, key: str) -> Task:

@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from envs.documents import open_source
-from envs.errors import SourceError, UnknownNameError
+from envs.drawing import refuse
+from envs.errors import SourceError
 from envs.inference import Span
 from envs.knowledge.generate import DISTRACTORS, LEVELS, generate
 from envs.sentences import split_sentences
 from envs.sources import Row, field
-from envs.task import Benchmark, Part, Score, Style, Task
+from envs.task import Benchmark, Part, Score, Task
 from envs.yes_no import commitment, vote
 
 DOCUMENTS: Mapping[Part, tuple[str, ...]] = {
@@ -31,19 +32,6 @@ DOCUMENTS: Mapping[Part, tuple[str, ...]] = {
     "evaluation": ("task.json", "strategyqa_test.json"),
 }
 """Names of the JSON documents in a folder: the original release, and BIG-bench."""
-_GOAL = (
-    "Your team answers a yes/no question together. The facts that it takes may be spread over the"
-    " team, and some may not matter."
-)
-_ANSWER_FORM = "State the answer as `#### yes` or `#### no`."
-_DUTIES = {
-    "solver": "You give the answer: put together what you know and what the others tell you, fact"
-    f" by fact. {_ANSWER_FORM}",
-    "helper": "You help the solver, who may not know what you know: pass on the facts that the"
-    " question depends on, in few words, and leave out those that do not matter.",
-    "critic": "You check the solver: name the step that is wrong or the fact that is missing, in"
-    f" few words, and say nothing when all is right. {_ANSWER_FORM}",
-}
 
 
 class StrategyQA(Benchmark):
@@ -51,6 +39,19 @@ class StrategyQA(Benchmark):
 
     name = "strategyqa"
     roles = ("solver", "helper", "critic")
+    goal = (
+        "Your team answers a yes/no question together. The facts that it takes may be spread over"
+        " the team, and some may not matter."
+    )
+    answer_form = "State the answer as `#### yes` or `#### no`."
+    duties = {
+        "solver": "You give the answer: put together what you know and what the others tell you,"
+        f" fact by fact. {answer_form}",
+        "helper": "You help the solver, who may not know what you know: pass on the facts that the"
+        " question depends on, in few words, and leave out those that do not matter.",
+        "critic": "You check the solver: name the step that is wrong or the fact that is missing,"
+        f" in few words, and say nothing when all is right. {answer_form}",
+    }
 
     def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
         """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
@@ -94,8 +95,7 @@ class StrategyQA(Benchmark):
             SettingError: a setting is out of its range, or there are not so many problems.
             UnknownNameError: there is no such setting.
         """
-        for name in unknown:
-            raise UnknownNameError("setting of generator", name, ("seed", "level", "distractors"))
+        refuse(unknown, "level", "distractors")
         return generate(seed, count, part, level, distractors)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
@@ -111,13 +111,6 @@ class StrategyQA(Benchmark):
     def committed(self, message: str) -> str | None:
         """The last mark of a message, as in `#### yes` or `the answer is no`; None without one."""
         return commitment(message)
-
-    def instructions(self, role: str, style: Style = "full") -> str:
-        """What a role does here; `brief` needs no words, for the agent's name says its role."""
-        if style == "brief":
-            return ""
-        general = f"Say what helps the team to find the answer. {_ANSWER_FORM}"
-        return f"{_GOAL} {_DUTIES.get(role, general)}"
 
 
 def _original(row: Row, where: str, key: str) -> Task:

@@ -9,25 +9,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from envs import sandbox
-from envs.errors import UnknownNameError
+from envs.drawing import refuse
 from envs.programs.exam import Exam
 from envs.programs.extract import commitment
 from envs.programs.generate import DISTRACTORS, LEVELS, Item, items
-from envs.task import Benchmark, Part, Score, Style, Task
+from envs.task import Benchmark, Part, Score, Task
 
 NO_PROGRAM = "no program"
 """The outcome of a reply in which no program was found."""
-_FORM = "Write the whole function in a fence that opens with ```python and closes with ```."
-_DUTIES = {
-    "coder": "You write the program: put together what you know and what the testers tell you."
-    f" {_FORM}",
-    "tester": "You help the coder, who may not know what you know: pass on the conditions and"
-    " examples that matter to the function asked for, letter for letter and in few words, and"
-    " leave out those that do not matter.",
-}
 
 
 class CodingBenchmark(Benchmark):
@@ -36,8 +28,16 @@ class CodingBenchmark(Benchmark):
     roles = ("coder", "tester")
     separator = "\n"
     slow = True
-    goal: ClassVar[str]
-    """One sentence: what the team is to do."""
+    answer_form = (
+        "Write the whole function in a fence that opens with ```python and closes with ```."
+    )
+    duties = {
+        "coder": "You write the program: put together what you know and what the testers tell you."
+        f" {answer_form}",
+        "tester": "You help the coder, who may not know what you know: pass on the conditions and"
+        " examples that matter to the function asked for, letter for letter and in few words, and"
+        " leave out those that do not matter.",
+    }
 
     def conditions(self) -> Mapping[str, str]:
         """How programs are shut in on this machine."""
@@ -67,8 +67,7 @@ class CodingBenchmark(Benchmark):
             SettingError: a setting is out of its range, or there are not so many functions.
             UnknownNameError: there is no such setting.
         """
-        for name in unknown:
-            raise UnknownNameError("setting of generator", name, ("seed", "level", "distractors"))
+        refuse(unknown, "level", "distractors")
         return tuple(self.pose(item) for item in items(seed, count, part, level, distractors))
 
     @abstractmethod
@@ -91,13 +90,6 @@ class CodingBenchmark(Benchmark):
     def committed(self, message: str) -> str | None:
         """The last fence with a function or body in it, or else code with a function; or None."""
         return commitment(message)
-
-    def instructions(self, role: str, style: Style = "full") -> str:
-        """What a role does here; `brief` needs no words, for the agent's name says its role."""
-        if style == "brief":
-            return ""
-        general = f"Say what helps the team to write the program. {_FORM}"
-        return f"{self.goal} {_DUTIES.get(role, general)}"
 
 
 def vote(programs: Iterable[str | None]) -> str | None:
