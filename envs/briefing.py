@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 
 from envs.budget import Budget
+from envs.roster import Roster
 from envs.task import Benchmark, Style, Task
 from envs.team import role_of
 
@@ -15,10 +16,8 @@ from envs.team import role_of
 class Rules:
     """What every agent of a team is told about the dialogue."""
 
-    agents: tuple[str, ...]
-    """All agents, in their fixed order."""
-    answering: tuple[str, ...]
-    """Agents whose messages are graded."""
+    roster: Roster
+    """Who there is, and who answers."""
     rounds: int
     """Most rounds an episode has."""
     budget: Budget
@@ -55,7 +54,7 @@ def first_texts(
             paragraphs = [agent, instructions, *known, whole or task.question]
         else:
             paragraphs = [
-                f"You are {agent} in a team of {len(rules.agents)}: {', '.join(rules.agents)}.",
+                _name(agent, rules.roster.agents),
                 instructions,
                 _explain(rules),
                 *(f"What you know: {facts}" for facts in known if facts),
@@ -65,11 +64,17 @@ def first_texts(
     return texts
 
 
+def _name(agent: str, agents: Sequence[str]) -> str:
+    return f"You are {agent} in a team of {len(agents)}: {', '.join(agents)}."
+
+
 @lru_cache(maxsize=32)
 def _explain(rules: Rules) -> str:
-    names = ", ".join(rules.answering)
-    says = f"{names} says" if len(rules.answering) == 1 else f"most of {names} say"
+    names = ", ".join(rules.roster.answering)
+    says = f"{names} says" if len(rules.roster.answering) == 1 else f"most of {names} say"
     graded = f"The answer of the team is what {says}."
+    if rules.roster.joint:
+        graded = f"What {names} wrote last is graded as one piece of work."
     cost = " Every token you say costs reward; silence is free." if rules.priced else ""
     return (
         f"There are at most {rules.rounds} rounds; in each, those whose turn it is speak at the"

@@ -11,8 +11,9 @@ round and to the episode (`envs.budget.UNLIMITED` for no cap).
 Action: any string; lone surrogates are published as `?`.
 
 Reward of an agent in a round: minus the price of the tokens charged; in the last round also the
-task reward. Terminated: all agents of the answering role have committed to an answer (a majority
-is counted at the end only), the last round is played, or nobody spoke in a round after the first.
+task reward, or in every round that of the answers so far. Terminated: all agents of the answering
+role have committed to an answer (a majority and a joint work are graded at the end only), the last
+round is played, the score is as good as it has to be, or nobody spoke in a round after the first.
 Truncated: the episode budget is spent before that.
 
 Source: a reconstruction of the setting of Agent-GSPO (arXiv 2510.22477), of which only the abstract
@@ -29,19 +30,25 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
-from envs.answers import MAJORITY, Answers, answering_agents
 from envs.briefing import Rules, first_texts
 from envs.budget import Budget, Ledger
 from envs.errors import UnknownNameError
+from envs.feedback import Expert, Feedback, Mode
 from envs.information import Information, Shares, deal, useful
+from envs.referee import Referee
 from envs.reward import Account, Reward
-from envs.schedule import Schedule, speakers
-from envs.settings import at_least_one, by_key, check_actions, check_turns, choice
+from envs.roster import Roster
+from envs.schedule import Schedule
+from envs.settings import (
+    at_least_one,
+    by_key,
+    check_actions,
+    choice,
+    number_or_none,
+)
 from envs.spaces import FreeText, observation_space
 from envs.task import Benchmark, Score, Style, Task
-from envs.team import agent_names
 from envs.tokens import Tokenize, cut, split_words, well_formed
-from envs.topology import hears
 from envs.transcript import Message, heard, show
 
 Observation = dict[str, Any]
@@ -66,7 +73,11 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         information: `full` or `split`.
         topology: who hears whom, a name or a matrix (`envs.topology`).
         schedule: whose turn it is, `all` or a list of roles (`envs.schedule`).
-        answer: the role that answers, or `majority` of all agents.
+        answer: the role that answers, the `majority` of all agents, or `joint`: what all agents
+            wrote last is graded as one piece of work.
+        feedback: what is said between rounds about the work so far (`envs.feedback`).
+        expert: who says it in mode `expert`.
+        stop_at: a score from which on an episode ends; None for none.
         budget: caps on what may be said.
         reward: the price of a token.
         instructions: `full` for language models, `brief` for policies trained on the game.
@@ -95,6 +106,9 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         topology: str | Sequence[Sequence[int]] = "complete",
         schedule: Schedule = "all",
         answer: str = "solver",
+        feedback: Mode = "none",
+        expert: Expert | None = None,
+        stop_at: float | None = None,
         budget: Budget | None = None,
         reward: Reward | None = None,
         instructions: Style = "full",
@@ -104,19 +118,19 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         """Check the settings and build the spaces."""
         self.benchmark = benchmark
         self.tasks = by_key(tasks)
-        self.possible_agents = agent_names({"solver": 1, "helper": 3} if team is None else team)
         self.rounds = at_least_one("rounds", rounds)
+        team = {"solver": 1, "helper": 3} if team is None else team
+        self._roster = Roster.of(team, topology, schedule, answer, self.rounds)
+        self.possible_agents = list(self._roster.agents)
+        self.answering = self._roster.answering
         self.information: Information = choice("information", information, ("full", "split"))
         self.instructions: Style = choice("instructions", instructions, ("full", "brief"))
         self.render_mode = choice("render_mode", render_mode, (None, "ansi", "human"))
         self.budget = budget or Budget()
         self.reward = reward or Reward()
         self.tokenize = tokenize
-        self.answering = answering_agents(answer, self.possible_agents)
-        self._by_role = answer != MAJORITY
-        self._hears = hears(topology, self.possible_agents)
-        self._cycle = speakers(schedule, self.possible_agents)
-        check_turns(self._cycle, self.rounds, self.answering)
+        self.stop_at = number_or_none("stop_at", stop_at)
+        self._feedback = Feedback(benchmark, feedback, expert)
         self._keys = tuple(self.tasks)
         self._spaces = {agent: observation_space() for agent in self.possible_agents}
         self._actions = {agent: FreeText() for agent in self.possible_agents}
@@ -185,19 +199,19 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
             return {}, {}, {}, {}, {}
         check_actions(actions, self.possible_agents)
         self._speak(actions)
-        terminated = self._is_over()
+        score = self._referee.score() if self._grades_rounds else None
+        said = {agent: message.text for agent, message in self._latest.items()}
+        terminated = self._referee.is_over(self.round, said, score)
         truncated = self.ledger.spent and not terminated
         over = terminated or truncated
-        score = self.benchmark.score(self.task, self._answers.graded) if over else None
-        rewards = self._account.pay(self._charged(), score)
+        if over and score is None:
+            score = self._referee.score()
+        rewards = self._account.pay(self._charged(), score, over=over)
         self._end_round(over)
-        messages = tuple(self._latest.values())
-        observations = self._observe(
-            {agent: heard(messages, self._hears[agent]) for agent in agents}
-        )
+        observations = self._observe(self._news(agents, score, over))
         infos = {agent: self._info(agent, score) for agent in agents}
         if self.render_mode == "human":
-            _print(messages, score)
+            _print(tuple(self._latest.values()), score)
         return (
             observations,
             rewards,
@@ -218,22 +232,24 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self.ledger = Ledger(self.budget, self.possible_agents)
         self.messages = []
         self._latest: dict[str, Message] = {}
-        self._answers = Answers(self.benchmark, self.answering)
+        self._referee = Referee(
+            self.benchmark,
+            self.task,
+            self._roster,
+            rounds=self.rounds,
+            stop_at=self.stop_at,
+        )
         self._account = Account(self.reward, self.possible_agents)
-        helpers = [agent for agent in self.possible_agents if agent not in self.answering]
-        holders = helpers or self.possible_agents
         self.shares: Shares = deal(
-            self.task, self.information, self.possible_agents, holders, generator
+            self.task,
+            self.information,
+            self.possible_agents,
+            self._roster.holders,
+            generator,
         )
 
     def _first_texts(self) -> dict[str, str]:
-        rules = Rules(
-            agents=tuple(self.possible_agents),
-            answering=self.answering,
-            rounds=self.rounds,
-            budget=self.budget,
-            priced=self.reward.price > 0,
-        )
+        rules = Rules(self._roster, self.rounds, self.budget, priced=self.reward.price > 0)
         return first_texts(self.task, self.shares, rules, self.benchmark, self.instructions)
 
     def _speak(self, actions: Mapping[str, str]) -> None:
@@ -243,19 +259,32 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
             text, tokens = cut(wish, self._left(agent)[0], self.tokenize)
             self.ledger.charge(agent, tokens)
             said[agent] = Message(agent, self.round, text, tokens, cut=text != wish)
-            self._answers.note(agent, text)
+            self._referee.note(agent, text)
         self._latest = {agent: said[agent] for agent in self.agents}
         self.messages += self._latest.values()
 
     def _left(self, agent: str) -> tuple[int, int, int, int]:
         left = self.ledger.left(agent)
-        in_turn = self.agents and agent in self._cycle[self.round % len(self._cycle)]
-        return left if in_turn else (0, *left[1:])
+        in_turn = self._roster.in_turn(agent, self.round)
+        return left if self.agents and in_turn else (0, *left[1:])
 
-    def _is_over(self) -> bool:
-        answered = self._by_role and self._answers.complete
-        silent = self.round > 0 and not any(message.text for message in self._latest.values())
-        return answered or silent or self.round + 1 >= self.rounds
+    @property
+    def _grades_rounds(self) -> bool:
+        in_between = self.reward.paid == "round" or self._feedback.needs_score
+        return in_between or self.stop_at is not None
+
+    def _news(self, agents: Sequence[str], score: Score | None, over: bool) -> dict[str, str]:
+        """What each agent reads after a round: those it hears, and the environment's feedback."""
+        messages, hears = tuple(self._latest.values()), self._roster.hears
+        texts = {agent: heard(messages, hears[agent]) for agent in agents}
+        if over:
+            return texts
+        told = self._feedback.on(self.task, self._referee.graded, score, agents)
+        for agent in told:
+            # Who hears nobody is told nothing of a round in which nobody spoke.
+            parts = (texts[agent], told[agent]) if hears[agent] else (told[agent],)
+            texts[agent] = "\n".join(parts)
+        return texts
 
     def _end_round(self, over: bool) -> None:
         self.ledger.start_round()
@@ -306,7 +335,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         None where nobody can say: everybody reads everything, the source has no flags, or the
         agent speaks to answer.
         """
-        if self.information == "full" or (self._by_role and agent in self.answering):
+        if self.information == "full" or (self._roster.by_role and agent in self.answering):
             return None
         if self.ledger.said[agent]:
             return False

@@ -29,6 +29,9 @@ class Reward:
     """`own`: a message is charged to its speaker. `team`: it is charged to every agent in full."""
     when: Literal["always", "solved"] = "always"
     """`always`: in the round of the message. `solved`: at the end, and only in solved episodes."""
+    paid: Literal["end", "round"] = "end"
+    """`end`: the task reward is that of the last answers. `round`: that of the answers so far is
+    paid in every round (MAGRPO, arXiv 2508.04652: a return is the sum over turns)."""
     exempt_answer: bool = True
     """Whether the tokens that state the final answer are free of charge (they use up budget)."""
 
@@ -51,6 +54,7 @@ class Reward:
             )
         _word("charge", self.charge, ("own", "team"))
         _word("when", self.when, ("always", "solved"))
+        _word("paid", self.paid, ("end", "round"))
         if not isinstance(self.exempt_answer, bool):
             raise SettingError(
                 f"reward.exempt_answer must be true or false; got {self.exempt_answer!r}"
@@ -84,20 +88,24 @@ class Account:
         self._reward = reward
         self._owed = dict.fromkeys(agents, 0.0)
 
-    def pay(self, tokens: Mapping[str, int], score: Score | None) -> dict[str, float]:
+    def pay(
+        self, tokens: Mapping[str, int], score: Score | None, *, over: bool = True
+    ) -> dict[str, float]:
         """The reward of each agent for one round.
 
         Args:
             tokens: charged tokens of each agent in this round.
-            score: the score of the episode when this round was its last.
+            score: the score of the answers so far; None where they were not graded.
+            over: whether this round was the last one.
         """
         costs = self._reward.costs(tokens)
-        value = score.value if score else 0.0
+        graded = score if over or self._reward.paid == "round" else None
+        value = graded.value if graded else 0.0
         if self._reward.when == "always":
             return {agent: value - cost for agent, cost in costs.items()}
         for agent, cost in costs.items():
             self._owed[agent] += cost
-        due = score is not None and score.solved
+        due = over and score is not None and score.solved
         return {agent: value - (self._owed[agent] if due else 0.0) for agent in costs}
 
 

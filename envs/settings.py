@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -19,6 +20,19 @@ def at_least_one(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise SettingError(f"env.{name} must be a whole number of at least 1; got {value!r}")
     return value
+
+
+def number_or_none(name: str, value: object) -> float | None:
+    """The value of setting `name`, when it is a finite number or None.
+
+    Raises:
+        SettingError: it is anything else.
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise SettingError(f"env.{name} must be null or a finite number; got {value!r}")
+    return float(value)
 
 
 def choice(name: str, value: Any, known: tuple[Any, ...]) -> Any:
@@ -48,24 +62,6 @@ def by_key(tasks: Sequence[Task]) -> dict[str, Task]:
             f" {count} tasks have the key {key!r}"
         )
     return found
-
-
-def check_turns(cycle: Sequence[Collection[str]], rounds: int, answering: Collection[str]) -> None:
-    """Refuse a schedule under which no answer can be given.
-
-    Args:
-        cycle: the agents that speak in each round of the schedule's cycle.
-        rounds: most rounds of an episode.
-        answering: the agents that answer.
-
-    Raises:
-        SettingError: no answering agent has a turn.
-    """
-    if all(set(answering).isdisjoint(speaking) for speaking in cycle[:rounds]):
-        raise SettingError(
-            f"env.schedule must give {' or '.join(answering)} a turn to answer within env.rounds;"
-            f" got rounds={rounds} and turns {[sorted(speaking) for speaking in cycle]}"
-        )
 
 
 def check_actions(actions: Mapping[str, object], agents: Collection[str]) -> None:

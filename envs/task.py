@@ -7,7 +7,7 @@ an agent. It knows nothing of rounds, budgets or rewards.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -39,6 +39,9 @@ class Task:
     whole: str = ""
     """The problem in the source's own layout, for who may read all of it; left empty it is the
     statements and the question in one paragraph."""
+    drafts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What an agent of each role may write where all agents write one piece of work, the best
+    first; empty where the source has none."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """What only the benchmark reads: tests, entry point, position, level."""
 
@@ -117,7 +120,9 @@ class Benchmark(ABC):
 
     @abstractmethod
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Grade what the answering agents said last; several answers are put to a majority vote.
+        """Grade what the answering agents said last.
+
+        Several answers are put to a majority vote, or are parts of one work (`env.answer=joint`).
 
         Never raises: text without an answer is worth nothing.
         """
@@ -125,6 +130,18 @@ class Benchmark(ABC):
     @abstractmethod
     def committed(self, message: str) -> str | None:
         """The part of a message that commits to an answer (`#### 12`), or None."""
+
+    def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
+        """What each agent is told of how its work was graded, level by level.
+
+        Only benchmarks whose reward has levels say anything (`env.feedback=level`).
+
+        Args:
+            task: what was worked at.
+            score: the grade, as `score` gave it.
+            agents: who listens.
+        """
+        return {}
 
     def instructions(self, role: str, style: Style = "full") -> str:
         """What an agent of this role is told before the task.

@@ -1,7 +1,7 @@
 """Agents that follow a script: baselines, tests, and the speakers a warm start learns from.
 
 They read the task behind the episode, which language policies never see. `oracle` says what matters
-once and nothing else; `verbose` says all it knows in many words; `random` says random words, some
+once and nothing else; `verbose` says all it knows in many words (of drafts, the last); `random` says random words, some
 of them answers; `silent` says nothing. A scripted answerer is right exactly when everything that
 matters was said to it or is its own. `Teacher` mixes these manners; a warm start imitates it.
 """
@@ -18,6 +18,7 @@ from pettingzoo import ParallelEnv
 
 from envs.errors import SettingError, UnknownNameError
 from envs.task import Style, Task
+from envs.team import role_of
 from envs.tokens import Tokenize, split_words
 from learners.agents.base import Reply, Request
 
@@ -103,6 +104,8 @@ class ScriptedTeam:
 
 
 def _oracle(task: Task, request: Request, generator: random.Random) -> str:
+    if task.drafts:
+        return _draft(task, request)
     if _answers(request):
         return _answer(task, request)
     if any(reply.message for reply in request.history):
@@ -114,6 +117,8 @@ def _oracle(task: Task, request: Request, generator: random.Random) -> str:
 def _verbose(
     task: Task, request: Request, generator: random.Random, frames: int | None = None
 ) -> str:
+    if task.drafts:
+        return _draft(task, request, -1)
     if _answers(request):
         answer = _answer(task, request, _working(task, request))
         return f"{generator.choice(_WORDY_ANSWERS[:frames])} {answer}" if answer else ""
@@ -146,6 +151,9 @@ class Teacher:
     """Share of turns with something useful to say in which it says nothing."""
     silent_uninformed: float = 0.25
     """Share of turns with nothing useful to say in which it says nothing."""
+    best: float = 0.2
+    """Where all agents write one piece of work: share of messages that are the best draft there is;
+    the others are any draft."""
     frames: int = len(_WORDY_FRAMES)
     """Wordings around what it says, at least 1. With several, being terse may be the likeliest
     single manner although most messages are wordy, and a greedy policy is terse then."""
@@ -163,6 +171,10 @@ class Teacher:
 
     def __call__(self, task: Task, request: Request, generator: random.Random) -> str:
         """What the teacher says now."""
+        if task.drafts:
+            drafts = len(task.drafts.get(role_of(request.agent), ())) or 1
+            chosen = 0 if generator.random() < self.best else generator.randrange(drafts)
+            return _draft(task, request, chosen)
         terse = generator.random() < self.terse
         if _answers(request):
             if terse:
@@ -182,6 +194,13 @@ SCRIPTS: dict[str, Script] = {
     "random": _random,
     "silent": _silent,
 }
+
+
+def _draft(task: Task, request: Request, index: int = 0) -> str:
+    """One of the drafts of the agent's role, the best first; once written it is let stand."""
+    drafts = task.drafts.get(role_of(request.agent), ())
+    written = any(reply.message for reply in request.history)
+    return drafts[index] if drafts and not written else ""
 
 
 def _share(request: Request) -> Sequence[int]:

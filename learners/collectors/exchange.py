@@ -232,10 +232,11 @@ def _from_plain(plain: Mapping[str, Any]) -> Shared:
 
 
 def _task_from(plain: Mapping[str, Any], details: Mapping[str, Any]) -> Task:
-    words = ("key", "question", "answer", "solution", "commitment", "whole")
+    names = ("key", "question", "answer", "solution", "commitment", "whole")
+    words: dict[str, Any] = {name: _is(str, plain[name]) for name in names}
     relevant = plain["relevant"]
     return Task(
-        **{name: _is(str, plain[name]) for name in words},
+        **words,
         statements=_texts(plain["statements"]),
         relevant=None if relevant is None else tuple(_is(bool, one) for one in relevant),
         details=details,

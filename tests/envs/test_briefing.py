@@ -8,9 +8,17 @@ import pytest
 
 from envs.briefing import Rules, first_texts
 from envs.budget import Budget
+from envs.roster import Roster
 from envs.team import role_of
 
-RULES = Rules(("solver_0", "helper_0"), ("solver_0",), rounds=3, budget=Budget(), priced=False)
+TEAM = {"solver": 1, "helper": 1}
+
+
+def roster(answer="solver"):
+    return Roster.of(TEAM, "complete", "all", answer, 3)
+
+
+RULES = Rules(roster(), rounds=3, budget=Budget(), priced=False)
 SHARES = {"solver_0": (), "helper_0": (0, 2)}
 
 
@@ -67,5 +75,11 @@ def test_each_cap_is_named_with_what_it_holds_for(texts):
 
 
 def test_several_answering_agents_are_told_that_most_count(texts):
-    both = texts(answering=("solver_0", "helper_0"))["solver_0"]
+    both = texts(roster=roster("majority"))["solver_0"]
     assert "The answer of the team is what most of solver_0, helper_0 say." in both
+
+
+def test_a_joint_work_is_told_to_be_graded_as_one(texts):
+    both = texts(roster=roster("joint"))["solver_0"]
+    assert "What solver_0, helper_0 wrote last is graded as one piece of work." in both
+    assert "The answer of the team" not in both

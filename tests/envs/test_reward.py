@@ -37,6 +37,8 @@ def test_unknown_words_are_refused_with_the_known_ones():
         Reward(charge="all")
     with pytest.raises(SettingError, match="always, solved; got 'never'"):
         Reward(when="never")
+    with pytest.raises(SettingError, match="end, round; got 'turn'"):
+        Reward(paid="turn")
     with pytest.raises(SettingError, match="true or false; got 1"):
         Reward(exempt_answer=1)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 from pettingzoo import ParallelEnv
 
 from envs.errors import SettingError, UnknownNameError
+from envs.task import Task
 from learners.agents.base import Policy, Reply, Request
 from learners.agents.scripted import SCRIPTS, ScriptedPolicy, ScriptedTeam, Teacher
 from learners.rollout import Start, play
@@ -221,3 +223,38 @@ def test_with_one_frame_all_wordy_messages_of_a_fact_are_alike(env):
     policy = ScriptedPolicy(Teacher(terse=0.0, silent_informed=0.0, frames=1), env.tasks)
     replies = policy.reply([request] * 50, seed=1, greedy=False)
     assert len({reply.message for reply in replies}) == 1
+
+
+DRAFTS = {"solver": ("good", "fair", "bad"), "helper": ("best",)}
+
+
+def drafted(script, agent="solver_0", history=()):
+    """What a script writes for a joint work of which there are drafts."""
+    task = Task("fruit", "Write.", (), "", drafts=DRAFTS)
+    request = Request(agent, "Write.", history=history, info={"task": "fruit", "answering": True})
+    policy = ScriptedPolicy(script, {"fruit": task})
+    return policy.reply([request], seed=0, greedy=False)[0].message
+
+
+def test_of_drafts_an_oracle_writes_the_best_and_a_verbose_agent_the_last():
+    assert drafted(SCRIPTS["oracle"]) == "good"
+    assert drafted(SCRIPTS["verbose"]) == "bad"
+    assert drafted(SCRIPTS["oracle"], "helper_0") == "best"
+    assert drafted(SCRIPTS["oracle"], "critic_0") == ""
+
+
+def test_a_draft_that_was_written_is_let_stand():
+    assert drafted(SCRIPTS["oracle"], history=(Reply("good"),)) == ""
+    assert drafted(SCRIPTS["oracle"], history=(Reply(""),)) == "good"
+
+
+def test_a_teacher_writes_the_best_draft_so_often_and_any_otherwise():
+    task = Task("fruit", "Write.", (), "", drafts=DRAFTS)
+    request = Request("solver_0", "Write.", info={"task": "fruit", "answering": True})
+    generator = random.Random(0)
+    teacher = Teacher(best=0.4)
+    said = Counter(teacher(task, request, generator) for _ in range(3_000))
+    # 0.4 + 0.6 / 3 and 0.6 / 3; five standard deviations are about 0.046.
+    assert abs(said["good"] / 3_000 - 0.6) < 0.046
+    assert abs(said["fair"] / 3_000 - 0.2) < 0.046
+    assert {teacher(task, request, generator) for teacher in [Teacher(best=1)] * 50} == {"good"}
