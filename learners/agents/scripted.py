@@ -1,9 +1,11 @@
 """Agents that follow a script: baselines, tests, and the speakers a warm start learns from.
 
 They read the task behind the episode, which language policies never see. `oracle` says what matters
-once and nothing else; `verbose` says all it knows in many words (of drafts, the last); `random` says random words, some
+once and nothing else; `verbose` says all it knows in many words; `random` says random words, some
 of them answers; `silent` says nothing. A scripted answerer is right exactly when everything that
-matters was said to it or is its own. `Teacher` mixes these manners; a warm start imitates it.
+matters was said to it or is its own. Where all agents write one piece of work, `oracle` writes the
+best draft of its role and `verbose` the last. `Teacher` mixes these manners; a warm start imitates
+it.
 """
 
 from __future__ import annotations
