@@ -16,8 +16,8 @@ from experiments.setup import Environments
 from learners import checkpoint
 from learners.agents.base import Policy
 from learners.guard import CollapseGuard
+from learners.learner import Learner, Resumable
 from learners.rollout import Start
-from learners.update import Learner, Resumable
 
 
 @dataclass(slots=True)

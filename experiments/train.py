@@ -44,10 +44,10 @@ from experiments.setup import (
     tell_conditions,
 )
 from learners.guard import silence_to_watch
+from learners.learner import Resumable
 from learners.metrics import prefixed, summarise
 from learners.price import Fixed, Price
 from learners.rollout import collect
-from learners.update import Resumable
 
 OBJECTIVE = "eval/reward"
 """What a sweeper maximises."""

@@ -27,21 +27,17 @@ from torch.nn.utils.rnn import pad_sequence
 from envs.errors import SettingError
 from learners.agents.base import Policy
 from learners.agents.policy import HFPolicy
-from learners.collectors.measures import fitted
 from learners.credit import WHOLE, Credit
-from learners.credit import credit as credit_named
 from learners.critic import Critic
 from learners.episode import Episode, Group
 from learners.estimator import check_returns
 from learners.gae import gae
+from learners.learner import PolicyLearner, Resumable
 from learners.microbatches import over_steps
 from learners.objective import Objective
-from learners.price import Fixed, Price
-from learners.rollout import Collector, collect
 from learners.sequences import TokenSequence, episode_sequences
 from learners.states import read_states
-from learners.steps import Steps, named
-from learners.trainer import MakeOptimizer, trainers_of
+from learners.trainer import MakeOptimizer
 from learners.whitening import whitened
 
 MakeCritic = Callable[..., Critic]
@@ -60,7 +56,7 @@ class Trajectory:
     """(replies,) what it was paid from each reply on until the next."""
 
 
-class ActorCriticLearner:
+class ActorCriticLearner(PolicyLearner):
     """PPO whose advantages come from a critic and generalised advantage estimation."""
 
     def __init__(
@@ -68,37 +64,24 @@ class ActorCriticLearner:
         policies: Mapping[str, Policy],
         optimizer: MakeOptimizer,
         *,
-        credit: str = "own",
         critic: MakeCritic = Critic,
         gamma: float = 1.0,
         gae_lambda: float = 0.95,
         objective: Objective = PPO,
-        price: Price | None = None,
-        collect: Collector = collect,
-        decay_updates: int | None = None,
-        minibatches: int = 4,
-        max_grad_norm: float = 1.0,
-        microbatch_tokens: int = 16384,
         seed: int = 0,
+        **common: Any,
     ) -> None:
         """Check the settings and make one optimiser per policy, and the critic.
 
         Args:
             policies: who speaks for each agent; equal objects share weights.
             optimizer: makes an optimiser of a policy's parameters.
-            credit: name of the pay of an agent and round (`learners.credit`).
             critic: makes the critic.
             gamma: by how much pay shrinks with every further reply it lies ahead, 0 to 1.
             gae_lambda: how far pay is trusted over the critic, 0 to 1.
             objective: the loss of the policies.
-            price: how the price of a token moves; the training loop asks it before each rollout.
-            collect: plays the groups; the training loop calls it.
-            decay_updates: the learning rate of the policies falls on a straight line to 0 over so
-                many updates; None and 0 keep it.
-            minibatches: optimiser steps per policy and update.
-            max_grad_norm: gradients of the policies are scaled down to this norm.
-            microbatch_tokens: most tokens, padding included, of one forward pass.
             seed: of the order in which replies enter the minibatches, and of the critic.
+            **common: further settings of `PolicyLearner`; the unit is always a reply.
 
         Raises:
             SettingError: a setting is out of range, or the credit foretells what a critic is for.
@@ -106,79 +89,36 @@ class ActorCriticLearner:
         for name, number in (("gamma", gamma), ("gae_lambda", gae_lambda)):
             if isinstance(number, bool) or not 0 <= number <= 1:
                 raise SettingError(f"learner.{name} must be from 0 to 1; got {number!r}")
-        self._credit = credit_named(credit)
+        super().__init__(
+            policies, optimizer, unit="reply", objective=objective, seed=seed, **common
+        )
         if self._credit in WHOLE:
             raise SettingError(
-                f"learner.credit={credit} holds what comes of a message later, which is what a"
-                " critic adds; set learner.credit to own, team or outcome, or take a learner"
-                " without critic (learner=grpo)"
+                f"learner.credit={common['credit']} holds what comes of a message later, which is"
+                " what a critic adds; set learner.credit to own, team or outcome, or take a"
+                " learner without critic (learner=grpo)"
             )
-        self.price = price or Fixed()
-        self.collect = fitted(collect, credit, "reply")
         self._gamma, self._lambda = float(gamma), float(gae_lambda)
-        self._steps = Steps(
-            objective=objective,
-            decay_updates=decay_updates,
-            minibatches=minibatches,
-            max_grad_norm=max_grad_norm,
-            microbatch_tokens=microbatch_tokens,
-            seed=seed,
-        )
-        self._updates = 0
-        self._trainers = trainers_of(policies, optimizer, objective.kl > 0)
         self._trained = tuple(agent for trainer in self._trainers for agent in trainer.agents)
         speaking = {agent: one for agent, one in policies.items() if isinstance(one, HFPolicy)}
         self._critic = critic(speaking, self._trained, seed=seed)
 
-    def update(self, groups: Sequence[Group]) -> dict[str, float]:
-        """Take `minibatches` optimiser steps with each policy, and teach the critic.
-
-        Args:
-            groups: episodes sampled by the present policies.
-
-        Returns:
-            What `GroupLearner.update` returns and what `Critic.learn` does. Without a reply of a
-            trained agent, the counts of steps alone.
-        """
+    def _learn(self, groups: Sequence[Group]) -> dict[str, float]:
         episodes = [episode for group in groups for episode in group.episodes]
         trajectories = [
             trajectory
             for index, episode in enumerate(episodes)
             for trajectory in trajectories_of(episode, index, self._credit, self._trained)
         ]
-        replies = [one for trajectory in trajectories for one in trajectory.sequences]
-        metrics = self._learn(episodes, trajectories, replies) if replies else over_steps([])
-        self._updates += 1
-        return {**metrics, **getattr(self.collect, "metrics", {})}
+        if not trajectories:
+            return over_steps([])
+        return self._learn_from(episodes, trajectories)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Weights, critic, optimiser states, number of updates, what the collector remembers."""
-        return {
-            "updates": self._updates,
-            "collect": getattr(self.collect, "state_dict", dict)(),
-            "price": self.price.state_dict(),
-            "critic": self._critic.state_dict(),
-            "trainers": [trainer.state_dict() for trainer in self._trainers],
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of `state_dict`."""
-        self._updates = state["updates"]
-        if hasattr(self.collect, "load_state_dict"):
-            self.collect.load_state_dict(state["collect"])
-        self.price.load_state_dict(state["price"])
-        self._critic.load_state_dict(state["critic"])
-        for trainer, saved in zip(self._trainers, state["trainers"], strict=True):
-            trainer.load_state_dict(saved)
-
-    def _learn(
-        self,
-        episodes: Sequence[Episode],
-        trajectories: Sequence[Trajectory],
-        replies: Sequence[TokenSequence],
+    def _learn_from(
+        self, episodes: Sequence[Episode], trajectories: Sequence[Trajectory]
     ) -> dict[str, float]:
         """Values first, as they are of the policies that sampled; then all steps."""
-        critic = self._critic
+        critic, replies = self._critic, [one for path in trajectories for one in path.sequences]
         states = read_states(episodes, critic.policies, self._steps.microbatch_tokens)
         views = [critic.view(one.agent, _round(one), states[one.episode]) for one in replies]
         values = critic.values(views).double()
@@ -190,10 +130,12 @@ class ActorCriticLearner:
         rows: list[dict[str, float]] = []
         for trainer in self._trainers:
             own = [one for one in compared if one.agent in trainer.agents]
-            taken = self._steps.take(trainer, whitened(own), self._updates)
-            rows += taken if len(self._trainers) == 1 else named(taken, trainer.agents)
+            rows += self._take(trainer, whitened(own))
         learned = critic.learn(views, values, values + advantages, self._updates)
         return {**over_steps(rows), **learned}
+
+    def _memory(self) -> Mapping[str, Resumable]:
+        return {"critic": self._critic}
 
     def _advantages(self, trajectories: Sequence[Trajectory], values: Tensor) -> Tensor:
         """Advantages (replies,) of all trajectories, one after the other, as the values are."""

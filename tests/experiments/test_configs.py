@@ -23,8 +23,8 @@ from pettingzoo import ParallelEnv
 from envs.dialogue import DialogueEnv
 from experiments.cli import CONF
 from experiments.loggers import open_loggers
+from learners.learner import Resumable
 from learners.price import Price
-from learners.update import Resumable
 
 PROGRAMS = sorted(path.stem for path in CONF.glob("*.yaml"))
 OPTIONS = sorted(str(path.relative_to(CONF).with_suffix("")) for path in CONF.rglob("*/*.yaml"))

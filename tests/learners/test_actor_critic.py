@@ -20,7 +20,8 @@ from learners.agents.scripted import ScriptedPolicy
 from learners.credit import own, team
 from learners.critic import Critic
 from learners.episode import Episode, Group, Turn
-from learners.update import GroupLearner, Resumable
+from learners.learner import Resumable
+from learners.update import GroupLearner
 
 SGD = partial(torch.optim.SGD, lr=0.1)
 ADAMW = partial(torch.optim.AdamW, lr=1e-2, weight_decay=0.0)
