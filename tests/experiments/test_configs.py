@@ -104,6 +104,17 @@ def groups_of(program: str) -> set[str]:
     return {name.removeprefix("override ") for name in names}
 
 
+def parameters_of(target: str) -> Mapping[str, inspect.Parameter]:
+    """What a target may be given, with what it passes on to its bases or to the environment."""
+    found = resolve_name(target)
+    makers = [found, *(found.__mro__[1:-1] if inspect.isclass(found) else ())]
+    makers += [DialogueEnv] if target == "envs.make" else []
+    known: dict[str, inspect.Parameter] = {}
+    for maker in reversed(makers):
+        known |= inspect.signature(maker).parameters
+    return known
+
+
 def choice(option: str) -> list[str]:
     group, _, name = option.rpartition("/")
     return [f"{group}={name}", *NEEDS.get(option, [])]
@@ -248,11 +259,10 @@ def test_a_yaml_restates_the_defaults_of_its_constructors(composed, program, opt
         leave_out(cfg, lies_in(option), what_makes(option))
     for node in nodes(OmegaConf.to_container(cfg, resolve=True)):
         target = node["_target_"]
-        parameters = inspect.signature(resolve_name(target)).parameters
-        inner = inspect.signature(DialogueEnv).parameters if target == "envs.make" else {}
+        parameters = parameters_of(target)
         excused = {*DELIBERATE.get(target, {}), *UNSET.get(target, {}), "_target_", "_partial_"}
         for name in node.keys() - excused:
-            default = parameters.get(name, inner.get(name)).default
+            default = parameters[name].default
             if default is inspect.Parameter.empty or isinstance(node[name], Mapping):
                 # Required, or a record that is a node of its own.
                 continue
@@ -261,9 +271,7 @@ def test_a_yaml_restates_the_defaults_of_its_constructors(composed, program, opt
 
 def test_what_differs_on_purpose_still_exists():
     for target, keys in {**DELIBERATE, **UNSET}.items():
-        known = {*inspect.signature(resolve_name(target)).parameters}
-        if target == "envs.make":
-            known |= {*inspect.signature(DialogueEnv).parameters}
+        known = {*parameters_of(target)}
         takes_more = "settings" in known
         assert takes_more or set(keys) <= known, target
 
