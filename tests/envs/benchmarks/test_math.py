@@ -167,26 +167,35 @@ def test_the_last_box_is_the_given_answer_on_all_of_math_500() -> None:
 def test_real_answers_are_right_however_written_and_corrupted_ones_wrong(
     folder: str, part: Any, count: int, step: int
 ) -> None:
-    sweep(BENCHMARK.load(DATA / folder, part), step)
+    assert misjudged(BENCHMARK.load(DATA / folder, part), step) == ([], [])
 
 
 @needs_data
 @pytest.mark.slow
 @pytest.mark.parametrize(("folder", "part", "count", "_"), SOURCES)
 def test_this_holds_on_every_real_row(folder: str, part: Any, count: int, _: int) -> None:
-    sweep(BENCHMARK.load(DATA / folder, part), 1)
+    assert misjudged(BENCHMARK.load(DATA / folder, part), 1) == ([], [])
 
 
-def sweep(tasks: tuple[Task, ...], step: int) -> None:
+Pairs = list[tuple[Task, str]]
+
+
+def misjudged(tasks: tuple[Task, ...], step: int) -> tuple[Pairs, Pairs]:
+    """Rewritten answers that were not taken, and corrupted ones that were; every `step`th task."""
     chosen = [(read, tasks[index - 1].answer) for index, read in enumerate(tasks)][::step]
-    rewritten = [(read, new) for read, _ in chosen for new in dict.fromkeys(rewrites(read.answer))]
-    assert [pair for pair, ok in zip(rewritten, in_threads(rewritten), strict=True) if not ok] == []
-    wrong = []
-    for read, other in chosen:
-        found = {one for one in corruptions(read.answer, other) if plain(one) != plain(read.answer)}
-        assert len(found) >= 3, read
-        wrong += [(read, one) for one in sorted(found)]
-    assert [pair for pair, ok in zip(wrong, in_threads(wrong), strict=True) if ok] == []
+    right = [(read, new) for read, _ in chosen for new in dict.fromkeys(rewrites(read.answer))]
+    wrong = [(read, one) for read, other in chosen for one in different(read, other)]
+    return (
+        [pair for pair, ok in zip(right, in_threads(right), strict=True) if not ok],
+        [pair for pair, ok in zip(wrong, in_threads(wrong), strict=True) if ok],
+    )
+
+
+def different(read: Task, other: str) -> list[str]:
+    """The corruptions of an answer that are not equal to it by chance; at least three."""
+    found = {one for one in corruptions(read.answer, other) if plain(one) != plain(read.answer)}
+    assert len(found) >= 3, read
+    return sorted(found)
 
 
 def rewrites(answer: str) -> Iterator[str]:
