@@ -17,6 +17,7 @@ import envs
 from envs.contract import check_env
 from envs.errors import SourceError, UnknownNameError
 from envs.task import Benchmark, Task
+from envs.team import role_of
 
 CONF = Path(__file__).parents[2] / "conf" / "env"
 
@@ -48,20 +49,26 @@ def test_its_settings_keep_the_contract_in_both_information_modes(make: Any) -> 
     check_env(make, episodes=2)
 
 
-def test_it_is_named_like_its_yaml_and_its_first_role_answers(make: Any, benchmark: Any) -> None:
+def test_it_is_named_like_its_yaml_and_who_is_to_answer_does(make: Any, benchmark: Any) -> None:
     env = make()
     assert env.benchmark is benchmark
-    assert [agent.rsplit("_", 1)[0] for agent in env.answering] == [benchmark.roles[0]]
-    assert {agent.rsplit("_", 1)[0] for agent in env.possible_agents} <= set(benchmark.roles)
+    joint = any(task.drafts for task in env.tasks.values())
+    answering = benchmark.roles if joint else benchmark.roles[:1]
+    assert tuple(role_of(agent) for agent in env.answering) == answering
+    assert {role_of(agent) for agent in env.possible_agents} <= set(benchmark.roles)
 
 
-def test_every_task_is_solved_by_its_commitment_and_by_nothing_less(
+def test_every_task_is_solved_by_what_its_source_answers_and_by_nothing_less(
     benchmark: Benchmark, tasks: tuple[Task, ...]
 ) -> None:
+    agents = [f"{role}_0" for role in benchmark.roles]
     for task in tasks[:4]:
-        assert benchmark.committed(task.commitment)
-        assert benchmark.score(task, {"solver_0": task.commitment}).solved
-        for empty in ({}, {"solver_0": ""}, {"solver_0": "#### ?"}, {"solver_0": "\ud800\x00"}):
+        # A joint work is judged whole: there may be no words in it that commit to an answer.
+        assert task.drafts or benchmark.committed(task.commitment)
+        answerers = agents if task.drafts else agents[:1]
+        assert benchmark.score(task, {agent: answer_of(task, agent) for agent in answerers}).solved
+        worthless = [dict.fromkeys(answerers, text) for text in ("", "#### ?", "\ud800\x00")]
+        for empty in ({}, *worthless):
             found = benchmark.score(task, empty)
             assert (found.value, found.solved) == (0.0, False), empty
         assert benchmark.committed("") is benchmark.committed("#### ?") is None
@@ -84,19 +91,26 @@ def test_a_team_that_says_what_matters_solves_the_task(make: Any) -> None:
 
 
 def words_that_matter(env: Any, task: Task, agent: str, flags: Any) -> str:
-    """The reference answer, or what matters of a share, for once."""
+    """An answer, or what matters of a share, for once."""
     if agent in env.answering:
-        return task.commitment
+        return answer_of(task, agent)
     return env.benchmark.separator.join(task.statements[i] for i in env.shares[agent] if flags[i])
+
+
+def answer_of(task: Task, agent: str) -> str:
+    """The reference answer, or the best draft of the agent's part in a joint work."""
+    return task.drafts[role_of(agent)][0] if task.drafts else task.commitment
 
 
 def test_tasks_have_what_agents_read(tasks: tuple[Task, ...]) -> None:
     for task in tasks:
         assert task.question.strip() and task.answer and task.text.strip()
-        assert task.statements and all(text.strip() for text in task.statements)
+        # Who all write one piece of work may all read the whole task.
+        assert task.statements or task.drafts
+        assert all(text.strip() for text in task.statements)
         assert task.relevant is None or any(task.relevant)
-    # Something can be left out, else silence would be no skill.
-    assert any(task.relevant is None or not all(task.relevant) for task in tasks)
+    # Something can be left out, else silence would be no skill; all write where the work is joint.
+    assert any(task.drafts or task.relevant is None or not all(task.relevant) for task in tasks)
 
 
 def test_the_same_seed_gives_the_same_tasks_and_fewer_are_the_first(

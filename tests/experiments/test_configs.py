@@ -45,11 +45,16 @@ DELIBERATE = {
         "information": GAME,
         "topology": GAME,
         "schedule": GAME,
+        "rounds": "the paper of a joint work has one",
         "answer": "the answering role of the benchmark",
         "instructions": "what the chosen agent understands",
     },
     "envs.Budget": {"message": GAME, "episode": GAME},
-    "envs.Reward": {"price": GAME, "normalizer": GAME},
+    "envs.Reward": {
+        "price": GAME,
+        "normalizer": GAME,
+        "paid": "the paper of a joint work adds up the rewards of its turns",
+    },
     "learners.agents.tiny.team": {"instructions": "the shipped weights read the brief form"},
     "learners.agents.mixed.MixedTeam": {
         "instructions": "what its members understand",
