@@ -135,8 +135,9 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self._spaces = {agent: observation_space() for agent in self.possible_agents}
         self._actions = {agent: FreeText() for agent in self.possible_agents}
         self._conditions = dict(benchmark.conditions())
-        # Rollouts step environments that wait for other processes at the same time.
-        self.metadata = {**type(self).metadata, "slow_step": benchmark.slow}
+        # Rollouts step environments that wait for others (processes, experts) at the same time.
+        slow = benchmark.slow or expert is not None
+        self.metadata = {**type(self).metadata, "slow_step": slow}
         self._generator: np.random.Generator | None = None
         self.agents: list[str] = []
         self.messages: list[Message] = []

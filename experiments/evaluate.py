@@ -3,34 +3,53 @@
     python -m experiments.evaluate env=gsm8k env.source=<folder> agent=hf agent.model=<folder>
 
 Runs any agent, scripted ones too. Writes the figures with their intervals, and some transcripts, to
-the run folder and prints them.
+the run folder and prints them. With `resume=true` and the same run folder it goes on with what an
+evaluation has left that ended early, however that came about (`experiments.journal`).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from rich.table import Table
 
 from envs.errors import SettingError, UnknownNameError
 from experiments.cli import Interrupt, program
 from experiments.evaluation import evaluation_starts, record
+from experiments.journal import Journal, Keeper
 from experiments.progress import Progress
 from experiments.run_folder import RunFolder
 from experiments.setup import (
+    Environments,
     check_counts,
     make_evaluation,
     make_team,
     set_up_process,
     tell_conditions,
 )
+from learners.agents.base import Policy
 from learners.episode import Episode
+from learners.errors import ServerError
 from learners.metrics import Interval, intervals, prefixed, summarise
 from learners.rollout import play
 
 PARTS = ("evaluation", "train")
 """Parts of a task source."""
+MAY_DIFFER = (
+    "resume",
+    "threads",
+    "evaluation.transcripts",
+    *(
+        f"agent.{where}{name}"
+        for where in ("", "members.*.")
+        for name in ("base_url", "api_key_env", "limits")
+    ),
+)
+"""Config keys, with all below them, that a resumed evaluation may change: no figure knows them."""
 
 
 @program("evaluate")
@@ -38,32 +57,77 @@ def main(cfg: DictConfig) -> float:
     """Evaluate as the configuration says; returns the mean reward."""
     check(cfg)
     set_up_process(cfg.threads)
-    settings = cfg.evaluation
     folder = RunFolder(HydraConfig.get().runtime.output_dir)
-    refuse_used(folder)
-    folder.start(cfg, resume=False)
+    if not cfg.resume:
+        refuse_used(folder)
+    folder.start(cfg, cfg.resume, MAY_DIFFER)
+    # Figures are written at the end, of all episodes; those of an earlier end make way.
+    folder.rewind(-1)
     team = make_team(cfg)
-    environments = make_evaluation(cfg, settings.part, team)
+    environments = make_evaluation(cfg, cfg.evaluation.part, team)
     tell_conditions(environments[0])
-    starts = evaluation_starts(environments, settings.tasks)
-    policies = team.policies(environments[0])
-    episodes: list[Episode] = []
-    with Interrupt() as interrupt, Progress(len(starts), "evaluate") as progress:
-        while len(episodes) < len(starts) and not interrupt.is_set():
-            batch = starts[len(episodes) : len(episodes) + len(environments)]
-            seed = cfg.seed + len(episodes)
-            episodes += play(environments, policies, batch, seed=seed, greedy=settings.greedy)
-            progress.update(len(episodes), summarise(episodes))
-    record(environments, episodes, folder, step=0, transcripts=settings.transcripts)
-    metrics = prefixed(summarise(episodes), "eval/")
-    folder.append_metrics({"step": 0, **metrics})
-    done = len(episodes) == len(starts)
+    starts = evaluation_starts(environments, cfg.evaluation.tasks)
+    journal = Journal(folder, starts)
+    folder.write_status("running", 0)
+    try:
+        play_missing(cfg, environments, team.policies(environments[0]), journal, len(starts))
+    except BaseException as error:
+        failed = isinstance(error, Exception)
+        folder.write_status("failed" if failed else "interrupted", 0)
+        if isinstance(error, ServerError):
+            raise ServerError(f"{error}\n{_left(journal, len(starts), folder)}") from error
+        raise
+    reward = write_figures(cfg, environments, journal.played, folder)
+    done = not journal.missing(0, len(starts))
     folder.write_status("finished" if done else "interrupted", 0)
-    show(intervals(episodes), len(episodes))
     print(f"written to {folder.path}")
     if not done:
+        print(_left(journal, len(starts), folder))
         raise KeyboardInterrupt
-    return metrics["eval/reward"]
+    return reward
+
+
+def play_missing(
+    cfg: DictConfig,
+    environments: Environments,
+    policies: Mapping[str, Policy],
+    journal: Journal,
+    total: int,
+) -> None:
+    """Play what is not played yet, until the user asks to stop.
+
+    Batches are those of an evaluation that nothing disturbed, and so are their seeds.
+    """
+    done = len(journal.episodes)
+    with Interrupt() as interrupt, Progress(total, "evaluate", first_step=done) as progress:
+
+        def tell() -> None:
+            progress.update(len(journal.episodes), {})
+
+        for first in range(0, total, len(environments)):
+            places = journal.missing(first, len(environments))
+            if not places or interrupt.is_set():
+                continue
+            play(
+                environments,
+                policies,
+                [journal.start(place) for place in places],
+                seed=cfg.seed + first,
+                greedy=cfg.evaluation.greedy,
+                watch=Keeper(journal, places, tell),
+            )
+            progress.update(len(journal.episodes), summarise(journal.played))
+
+
+def write_figures(
+    cfg: DictConfig, environments: Environments, episodes: Sequence[Episode], folder: RunFolder
+) -> float:
+    """Write and print what the episodes amount to; returns the mean reward."""
+    record(environments, episodes, folder, step=0, transcripts=cfg.evaluation.transcripts)
+    metrics = prefixed(summarise(episodes), "eval/")
+    folder.append_metrics({"step": 0, **metrics})
+    show(intervals(episodes), len(episodes))
+    return metrics.get("eval/reward", math.nan)
 
 
 def check(cfg: DictConfig) -> None:
@@ -78,22 +142,22 @@ def check(cfg: DictConfig) -> None:
     check_counts(cfg, least, optional=("threads", "evaluation.tasks"))
     if cfg.evaluation.part not in PARTS:
         raise UnknownNameError("evaluation.part", cfg.evaluation.part, PARTS)
-    if not isinstance(cfg.evaluation.greedy, bool):
-        raise SettingError(
-            f"evaluation.greedy must be true or false; got {cfg.evaluation.greedy!r}"
-        )
+    for name in ("evaluation.greedy", "resume"):
+        value = OmegaConf.select(cfg, name)
+        if not isinstance(value, bool):
+            raise SettingError(f"{name} must be true or false; got {value!r}")
 
 
 def refuse_used(folder: RunFolder) -> None:
     """Stop before one evaluation is mixed with another.
 
     Raises:
-        SettingError: the folder holds figures already.
+        SettingError: the folder holds figures, or episodes, already.
     """
-    if folder.metrics.exists():
+    if any(one.exists() for one in (folder.metrics, folder.episodes, folder.replies)):
         raise SettingError(
             f"{str(folder.path)!r} holds the figures of another run; pass another folder with"
-            " hydra.run.dir=<folder>"
+            " hydra.run.dir=<folder>, or resume=true to go on with an evaluation that ended early"
         )
 
 
@@ -106,6 +170,13 @@ def show(found: dict[str, Interval], episodes: int) -> None:
         interval = f"{one.low:.3f} to {one.high:.3f}"
         table.add_row(name, f"{one.mean:.3f}", interval)
     Console().print(table)
+
+
+def _left(journal: Journal, total: int, folder: RunFolder) -> str:
+    return (
+        f"{len(journal.episodes)} of {total} episodes are done and kept; go on with: the same"
+        f" command, resume=true hydra.run.dir={folder.path}"
+    )
 
 
 if __name__ == "__main__":

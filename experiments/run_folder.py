@@ -4,6 +4,8 @@
     metrics.jsonl       one flat object per step
     evaluations.jsonl   one flat object per evaluation
     transcripts.jsonl   one object per kept transcript
+    episodes.jsonl      one object per finished episode, of an evaluation by itself
+    replies.jsonl       one object per reply of a model server, of an evaluation by itself
     status.json         state, step and warnings, replaced as a whole
     checkpoints/        see `learners.checkpoint`
 
@@ -18,6 +20,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase as fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +46,8 @@ class RunFolder:
         self.metrics = self.path / "metrics.jsonl"
         self.evaluations = self.path / "evaluations.jsonl"
         self.transcripts = self.path / "transcripts.jsonl"
+        self.episodes = self.path / "episodes.jsonl"
+        self.replies = self.path / "replies.jsonl"
         probe = self.path / f".probe.{os.getpid()}"
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -54,13 +59,15 @@ class RunFolder:
                 " pass another folder with hydra.run.dir=<folder>"
             ) from error
 
-    def start(self, cfg: DictConfig, resume: bool) -> bool:
+    def start(self, cfg: DictConfig, resume: bool, may_differ: Sequence[str] = MAY_DIFFER) -> bool:
         """Begin or go on with a run.
 
         Args:
             cfg: the composed configuration; compared with the saved one when the run is not new,
                 then saved, so that the folder says what the run is going on with.
             resume: whether to go on with what the folder holds.
+            may_differ: config keys, with all below them, that may have changed; `*` stands for any
+                part of a key.
 
         Returns:
             True when there is a run to go on with. `resume` in a folder without one (a run killed
@@ -70,7 +77,7 @@ class RunFolder:
             SettingError: the folder holds a run and `resume` is false, or the settings differ.
         """
         if resume and (self.path / "config.yaml").exists():
-            self.check_config(cfg)
+            self.check_config(cfg, may_differ)
             self._save_config(cfg)
             return True
         if self.metrics.exists() and not resume:
@@ -81,8 +88,8 @@ class RunFolder:
         self._save_config(cfg)
         return False
 
-    def check_config(self, cfg: DictConfig) -> None:
-        """Compare with the saved configuration; keys of `MAY_DIFFER` are left out.
+    def check_config(self, cfg: DictConfig, may_differ: Sequence[str] = MAY_DIFFER) -> None:
+        """Compare with the saved configuration; keys of `may_differ` are left out.
 
         Raises:
             SettingError: lists every key that differs with its old and new value.
@@ -92,14 +99,15 @@ class RunFolder:
         lines = [
             f"  {key}: was {_shown(old, key)}, now {_shown(new, key)}"
             for key in sorted(old.keys() | new.keys())
-            if not _may_differ(key) and (key not in old or key not in new or old[key] != new[key])
+            if not _may_differ(key, may_differ)
+            and (key not in old or key not in new or old[key] != new[key])
         ]
         if lines:
             raise SettingError(
                 f"the run in {str(self.path)!r} has another configuration:\n"
                 + "\n".join(lines)
                 + "\nresume=true goes on with the same settings (only "
-                + ", ".join(MAY_DIFFER)
+                + ", ".join(may_differ)
                 + " may change); restore these or start a new run with hydra.run.dir=<folder>"
             )
 
@@ -119,6 +127,14 @@ class RunFolder:
         """Add transcripts; each row holds a `step`."""
         _append(self.transcripts, rows)
 
+    def append_episode(self, row: Mapping[str, Any]) -> None:
+        """Add a finished episode; `row` holds a `step`."""
+        _append(self.episodes, (row,))
+
+    def append_reply(self, row: Mapping[str, Any]) -> None:
+        """Add a reply that a model server gave; `row` holds a `step`."""
+        _append(self.replies, (row,))
+
     def rewind(self, step: int) -> None:
         """Drop all rows after a step, and lines that a kill has torn.
 
@@ -126,9 +142,7 @@ class RunFolder:
             step: learner updates done by the checkpoint; -1 drops every row.
         """
         for path in (self.metrics, self.evaluations, self.transcripts):
-            if path.exists():
-                kept = (line for line, row in _lines(path) if row["step"] <= step)
-                write_atomically(path, "".join(f"{line}\n" for line in kept))
+            drop_rows(path, step)
 
     def sync(self) -> None:
         """Bring all rows to disk; call it before a checkpoint that counts on them."""
@@ -155,6 +169,13 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     A file that does not exist has no rows.
     """
     return [row for _, row in _lines(path)] if path.exists() else []
+
+
+def drop_rows(path: Path, step: float = math.inf) -> None:
+    """Drop the rows of a JSON Lines file after a step, and lines that a kill has torn."""
+    if path.exists():
+        kept = (line for line, row in _lines(path) if row["step"] <= step)
+        write_atomically(path, "".join(f"{line}\n" for line in kept))
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -212,8 +233,8 @@ def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _may_differ(key: str) -> bool:
-    return any(key == free or key.startswith(f"{free}.") for free in MAY_DIFFER)
+def _may_differ(key: str, may_differ: Sequence[str]) -> bool:
+    return any(fnmatch(key, free) or fnmatch(key, f"{free}.*") for free in may_differ)
 
 
 def _shown(flat: Mapping[str, Any], key: str) -> str:

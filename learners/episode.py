@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from envs.errors import SettingError
+from learners.agents.base import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Turn:
     worth: float | None = None
     """By how much the message changed the sum of all agents' returns, reward units; 0 for silence.
     None: not measured."""
+    usage: Usage | None = None
+    """What the reply took of a model server. None: no server was asked."""
 
     def __post_init__(self) -> None:
         """Check that every sampled token has its log-probability."""

@@ -1,11 +1,16 @@
 """Everything the learner's side raises on purpose beyond `envs.errors`, one class per failure.
 
 The policy: a setting or a name that is wrong raises the classes of `envs.errors`; what the machine
-refuses while a run is saved raises one of these, says what was needed, where, and what to do, and
-leaves what was saved before untouched. Every class is also the built-in error a caller expects.
+refuses while a run is saved, or a server that is asked, raises one of these, says what was needed,
+where, and what to do, and leaves what was saved before untouched. Every class is also the built-in
+error a caller expects.
 """
 
 from __future__ import annotations
+
+
+class ServerError(RuntimeError):
+    """A model server gave no usable answer; what it gave to other requests is kept."""
 
 
 class CheckpointError(OSError):

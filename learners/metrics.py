@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from learners.agents.base import Usage
 from learners.episode import Episode, Turn
 
 RESAMPLES = 2000
@@ -45,6 +46,14 @@ GLOSSARY: Mapping[str, str] = {
     "rounds": "Rounds an episode took.",
 }
 """What each metric means, in one or two sentences; a report can show it."""
+SPENDING: Mapping[str, str] = {
+    "prompt_tokens": "Tokens that model servers read in an episode, by their own count.",
+    "completion_tokens": "Tokens that model servers wrote in an episode, by their own count.",
+    "calls": "Requests sent to model servers in an episode, repeated ones among them.",
+    "uncounted": "Answers of an episode of which a server did not say how many tokens they took.",
+    "cost": "Price of an episode's tokens, in the currency of the configured prices.",
+}
+"""Further metrics where a model server was asked (`agent=api`), and what each means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,8 @@ def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
     Returns:
         Metric name -> mean. A share with no turns behind it is left out, and with it
         `silent_if_uninformed` and `spoke_if_informed` where the environment does not say who is
-        informed. Without episodes the dict is empty.
+        informed. Where servers were asked, those of `SPENDING` follow. Without episodes the dict is
+        empty.
     """
     return {name: float(sums.sum() / counts.sum()) for name, sums, counts in _columns(episodes)}
 
@@ -176,7 +186,17 @@ def _columns(episodes: Sequence[Episode]) -> list[_Column]:
             counts = [float(len(turns)) for turns in kept]
         if sum(counts):
             columns.append((name, np.array(sums), np.array(counts)))
-    return columns
+    return columns + _spending(episodes)
+
+
+def _spending(episodes: Sequence[Episode]) -> list[_Column]:
+    """Sums and counts of what servers took; none where nobody asked one."""
+    taken = [[turn.usage for turn in one.turns if turn.usage is not None] for one in episodes]
+    if not any(taken):
+        return []
+    totals = [sum(usages, start=Usage()) for usages in taken]
+    ones = np.ones(len(episodes))
+    return [(n, np.array([float(getattr(one, n)) for one in totals]), ones) for n in SPENDING]
 
 
 def _bootstrap(

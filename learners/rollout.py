@@ -11,18 +11,18 @@ Knows no particular benchmark. Reads these info keys where an environment has th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from learners.agents.base import Policy, Reply, Request
+from learners.agents.base import Policy, Reply, Request, Streaming
 from learners.episode import Episode, Group, Turn
 from learners.table import Start, Table
 
-__all__ = ["Collector", "Start", "collect", "play", "replies_of"]
+__all__ = ["Collector", "Start", "Watch", "collect", "play", "replies_of"]
 
 _THREADS = 32
 """Environments that step at the same time; they wait, so there are more than processors."""
@@ -44,6 +44,19 @@ class Collector(Protocol):
         ...
 
 
+class Watch:
+    """Told of what happens in a play as it happens; this one does not mind.
+
+    A place is that of the episode's start among the starts of the play.
+    """
+
+    def said(self, place: int, round: int, request: Request, reply: Reply) -> None:
+        """A reply came that was asked of a `Streaming` policy."""
+
+    def ended(self, place: int, episode: Episode) -> None:
+        """An episode is over; the others may go on."""
+
+
 def play(
     environments: Sequence[ParallelEnv[str, Any, Any]],
     policies: Mapping[str, Policy],
@@ -52,6 +65,7 @@ def play(
     seed: int,
     greedy: bool = False,
     greedy_from: int | None = None,
+    watch: Watch | None = None,
 ) -> list[Episode]:
     """Play one episode from each start, as many at a time as there are environments.
 
@@ -62,6 +76,7 @@ def play(
         seed: of everything that is sampled; equal calls give equal episodes.
         greedy: let policies take their likeliest reply.
         greedy_from: the round from which on they do so in any case; None for no round.
+        watch: told of replies and episodes as they come; None for nobody.
 
     Returns:
         One episode for each start, in order.
@@ -73,8 +88,10 @@ def play(
             for environment, start in zip(environments, starts[offset:], strict=False)
         ]
         seeds = np.random.default_rng((seed, offset))
+        watched = _Watched(watch, offset)
         while any(table.open for table in tables):
-            _play_round(tables, policies, seeds, greedy, greedy_from)
+            _play_round(tables, policies, seeds, _likeliest(tables, greedy, greedy_from), watched)
+            watched.end(tables)
         episodes += [table.episode() for table in tables]
     return episodes
 
@@ -107,15 +124,41 @@ def replies_of(turns: Iterable[Turn]) -> dict[tuple[str, int], Reply]:
     }
 
 
+class _Watched:
+    """A watch, and what it was told of the tables that play now."""
+
+    def __init__(self, watch: Watch | None, offset: int) -> None:
+        self._watch, self._offset = watch, offset
+        self._over: set[int] = set()
+
+    def said(self, place: int, round: int, request: Request, reply: Reply) -> None:
+        if self._watch is not None:
+            self._watch.said(self._offset + place, round, request, reply)
+
+    def end(self, tables: Sequence[Table]) -> None:
+        if self._watch is None:
+            return
+        for place, table in enumerate(tables):
+            if not table.open and place not in self._over:
+                self._over.add(place)
+                self._watch.ended(self._offset + place, table.episode())
+
+
+def _likeliest(tables: Sequence[Table], greedy: bool, greedy_from: int | None) -> bool:
+    """Whether policies take their likeliest reply in the round that begins."""
+    now = next(table.round for table in tables if table.open)
+    return greedy or (greedy_from is not None and now >= greedy_from)
+
+
 def _play_round(
     tables: Sequence[Table],
     policies: Mapping[str, Policy],
     seeds: np.random.Generator,
     greedy: bool,
-    greedy_from: int | None,
+    watched: _Watched,
 ) -> None:
-    asked = [(table, table.requests()) for table in tables if table.open]
-    likeliest = greedy or (greedy_from is not None and asked[0][0].round >= greedy_from)
+    places = [place for place, table in enumerate(tables) if table.open]
+    asked = [(tables[place], tables[place].requests()) for place in places]
     flat = [(place, request) for place, (_, requests) in enumerate(asked) for request in requests]
     replies = [asked[place][0].given(request) for place, request in flat]
     by_policy: dict[int, list[int]] = {}
@@ -125,19 +168,34 @@ def _play_round(
     for indices in by_policy.values():
         policy = policies[flat[indices[0]][1].agent]
         seed = int(seeds.integers(2**31))
-        answers = policy.reply([flat[i][1] for i in indices], seed=seed, greedy=likeliest)
-        if len(answers) != len(indices):
-            raise ValueError(
-                f"{type(policy).__name__}.reply must give one reply per request ({len(indices)});"
-                f" got {len(answers)}"
-            )
-        for index, reply in zip(indices, answers, strict=True):
-            replies[index] = reply
+        requests = [flat[index][1] for index in indices]
+        streaming = isinstance(policy, Streaming)
+        for one, reply in _answers(policy, requests, seed, greedy):
+            place, request = flat[indices[one]]
+            replies[indices[one]] = reply
+            if streaming:
+                watched.said(places[place], asked[place][0].round, request, reply)
     by_table: dict[int, list[Reply]] = {place: [] for place in range(len(asked))}
     for (place, _), answer in zip(flat, replies, strict=True):
         if answer is not None:
             by_table[place].append(answer)
     _step(asked, by_table)
+
+
+def _answers(
+    policy: Policy, requests: Sequence[Request], seed: int, greedy: bool
+) -> Iterator[tuple[int, Reply]]:
+    """The reply to each request with the request's place, in the order in which they come."""
+    if isinstance(policy, Streaming):
+        yield from policy.stream(requests, seed=seed, greedy=greedy)
+        return
+    answers = policy.reply(requests, seed=seed, greedy=greedy)
+    if len(answers) != len(requests):
+        raise ValueError(
+            f"{type(policy).__name__}.reply must give one reply per request ({len(requests)});"
+            f" got {len(answers)}"
+        )
+    yield from enumerate(answers)
 
 
 def _step(

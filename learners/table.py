@@ -23,12 +23,13 @@ class Start:
     task: str | Task | None = None
     """Key of the task, or one that the environment does not have among its own; None lets the
     environment draw one."""
-    given: Mapping[tuple[str, int], Reply | Callable[[Request], Reply]] = field(
+    given: Mapping[tuple[str, int], Reply | Callable[[Request], Reply | None]] = field(
         default_factory=dict
     )
     """Replies by agent and round that are played instead of being asked for: an episode is played
     again up to some point, or with one message changed. A function makes the reply of the request,
-    for who knows the words but not yet the tokens before them."""
+    for who knows the words but not yet the tokens before them; where it makes None, the policy is
+    asked."""
 
 
 @dataclass(slots=True)
@@ -165,4 +166,5 @@ def _turn(
         informed=request.info.get("informed"),
         cut=bool(info.get("cut", False)),
         written=reply.message,
+        usage=reply.usage,
     )

@@ -6,9 +6,35 @@ all requests of a round at once, so that one batched call serves every agent of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a reply took of a model server, by the server's own count."""
+
+    prompt_tokens: int = 0
+    """Tokens the server read."""
+    completion_tokens: int = 0
+    """Tokens the server wrote, those of a thought among them."""
+    calls: int = 0
+    """Requests sent, repeated ones among them."""
+    uncounted: int = 0
+    """Usable answers of which the server did not say how many tokens they took."""
+    cost: float = 0.0
+    """Price of these tokens, in the currency of the configured prices."""
+
+    def __add__(self, other: Usage) -> Usage:
+        """What both took together."""
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.calls + other.calls,
+            self.uncounted + other.uncounted,
+            self.cost + other.cost,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +49,8 @@ class Reply:
     """Tokens as sampled."""
     behaviour_logprobs: tuple[float, ...] = ()
     """Log-probability of each reply token when it was sampled."""
+    usage: Usage | None = None
+    """What it took of a model server. None: no server was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +77,21 @@ class Policy(Protocol):
 
     def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
         """Answer every request, in order; the same arguments and weights give the same replies."""
+        ...
+
+
+@runtime_checkable
+class Streaming(Protocol):
+    """A policy whose replies come one by one from elsewhere, and cost something each.
+
+    What has come is worth keeping even if the rest never comes, so a rollout takes them one by one.
+    """
+
+    def stream(
+        self, requests: Sequence[Request], *, seed: int, greedy: bool
+    ) -> Iterator[tuple[int, Reply]]:
+        """Each reply as it comes, with the place of its request.
+
+        Every request is answered once. What goes wrong raises after the last reply that came.
+        """
         ...

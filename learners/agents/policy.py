@@ -19,7 +19,7 @@ from learners.agents.base import Reply, Request
 from learners.agents.chat import Chat
 from learners.agents.generate import Sampled, Sampling, generate
 from learners.agents.lora import Adapter
-from learners.agents.speech import Speech
+from learners.agents.speech import Speech, first_text, said
 
 log = logging.getLogger(__name__)
 
@@ -93,10 +93,8 @@ class HFPolicy:
         """The tokens that this turn puts before the reply."""
         if request.history:
             return self._chat.go_on(request.text, request.history[-1].reply_ids)
-        text = request.text
-        if self.speech.explain_silence:
-            text += f"\nTo stay silent, reply with {self.speech.silence} and nothing else."
-        return self._chat.open(text)
+        speech = self.speech
+        return self._chat.open(first_text(request.text, speech.silence, speech.explain_silence))
 
     def write(self, message: str) -> tuple[int, ...]:
         """The reply tokens in which this policy says a message, end token included."""
@@ -110,10 +108,9 @@ class HFPolicy:
 
         A reply that was stopped within the silence word is silence too: it had no room for more.
         """
-        text = str(self.tokenizer.decode(list(reply_ids), skip_special_tokens=True)).strip()
+        text = str(self.tokenizer.decode(list(reply_ids), skip_special_tokens=True))
         stopped = bool(reply_ids) and reply_ids[-1] not in self._end_ids
-        silent = text.startswith(self.speech.silence)
-        return "" if silent or (stopped and self.speech.silence.startswith(text)) else text
+        return said(text, self.speech.silence, stopped)
 
     def quote(self, request: Request, message: str) -> Reply:
         """The reply with which this policy would have said a message here, cut where it would be.

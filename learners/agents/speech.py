@@ -30,11 +30,10 @@ class Speech:
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        if not self.silence.strip():
-            raise SettingError(f"agent.silence must be a word; got {self.silence!r}")
-        _check_count("max_reply_tokens", self.max_reply_tokens)
+        check_word(self.silence)
+        check_count("max_reply_tokens", self.max_reply_tokens)
         if self.generate_batch is not None:
-            _check_count("generate_batch", self.generate_batch)
+            check_count("generate_batch", self.generate_batch)
         if not 0 < self.temperature < math.inf:
             raise SettingError(
                 f"agent.temperature must be above 0 (evaluation is greedy by itself);"
@@ -42,6 +41,44 @@ class Speech:
             )
 
 
-def _check_count(name: str, count: object) -> None:
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise SettingError(f"agent.{name} must be a whole number of at least 1; got {count!r}")
+def first_text(text: str, silence: str, explain: bool) -> str:
+    """The first text of a conversation, which says what the silence word is where it is to."""
+    told = f"\nTo stay silent, reply with {silence} and nothing else." if explain else ""
+    return text + told
+
+
+def said(text: str, silence: str, stopped: bool) -> str:
+    """What a reply says; empty for silence.
+
+    Args:
+        text: of the reply.
+        silence: the word with which a reply begins that says nothing.
+        stopped: whether the reply was ended by its limit. Stopped within the silence word it is
+            silence too: it had no room for more.
+    """
+    message = text.strip()
+    return (
+        "" if message.startswith(silence) or (stopped and silence.startswith(message)) else message
+    )
+
+
+def check_word(silence: str) -> None:
+    """Refuse a silence word of nothing.
+
+    Raises:
+        SettingError: it is empty, or white space.
+    """
+    if not silence.strip():
+        raise SettingError(f"agent.silence must be a word; got {silence!r}")
+
+
+def check_count(name: str, count: object, least: int = 1) -> None:
+    """Refuse what is no whole number, or too small.
+
+    Raises:
+        SettingError: names the key under `agent` and its value.
+    """
+    if isinstance(count, bool) or not isinstance(count, int) or count < least:
+        raise SettingError(
+            f"agent.{name} must be a whole number of at least {least}; got {count!r}"
+        )

@@ -31,6 +31,7 @@ OPTIONS = sorted(str(path.relative_to(CONF).with_suffix("")) for path in CONF.rg
 HYDRAS = "hydra/"
 """Groups of Hydra's own, which configure no object of ours."""
 NEEDS = {
+    "agent/api": ["agent.model=a-model"],
     "agent/hf": ["agent.model=a-model"],
     "learner/sapo": ["learner.collect.folder=a-folder"],
     "warm_start": ["output=a-folder"],

@@ -1,0 +1,12 @@
+"""Agents that speak with a model behind an OpenAI-compatible server, for evaluation.
+
+`ApiTeam` is the team of `agent=api`, `ApiExpert` an expert for `env.feedback=expert`. They ask
+`<base_url>/chat/completions`, which vLLM, SGLang, `transformers serve` and most vendors have.
+"""
+
+from learners.agents.api.expert import ApiExpert
+from learners.agents.api.policy import ApiPolicy
+from learners.agents.api.settings import ApiSpeech, Limits, Prices, Server
+from learners.agents.api.team import ApiTeam
+
+__all__ = ["ApiExpert", "ApiPolicy", "ApiSpeech", "ApiTeam", "Limits", "Prices", "Server"]

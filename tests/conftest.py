@@ -1,0 +1,172 @@
+"""A server of chat completions that fails as it is told to, alone or in front of a real one."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+import time
+import urllib.request
+from collections import deque
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+
+class FaultServer:
+    """Answers chat completions, and counts what it is asked."""
+
+    def __init__(self) -> None:
+        self.faults: deque[str] = deque()
+        """What goes wrong with the next requests, one each; `""` is nothing. Then all is well."""
+        self.say: Callable[[dict[str, Any]], str] = lambda body: f"#### {len(body['messages'])}"
+        """The text of an answer."""
+        self.change: Callable[[dict[str, Any]], Any] = lambda completion: completion
+        """The completion as it is sent."""
+        self.upstream: str | None = None
+        """The real server that is asked instead of `say`."""
+        self.seconds = 0.0
+        """How long an answer takes."""
+        self.bodies: list[dict[str, Any]] = []
+        """Every request, in the order in which they came."""
+        self.keys: list[str | None] = []
+        """The Authorization of each."""
+        self.times: list[float] = []
+        """When each came."""
+        self.most = 0
+        """Most requests at a time."""
+        self._now = 0
+        self._lock = threading.Lock()
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._http.daemon_threads = True
+        threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+
+    @property
+    def calls(self) -> int:
+        return len(self.bodies)
+
+    def close(self) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+    def begin(self, body: dict[str, Any], key: str | None) -> str:
+        """Count a request; returns its fault."""
+        with self._lock:
+            self.bodies.append(body)
+            self.keys.append(key)
+            self.times.append(time.monotonic())
+            self._now += 1
+            self.most = max(self.most, self._now)
+            return self.faults.popleft() if self.faults else ""
+
+    def end(self) -> None:
+        with self._lock:
+            self._now -= 1
+
+    def completion(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A whole answer: ten tokens read for each message, and one written for each word."""
+        if self.upstream is not None:
+            asked = urllib.request.Request(
+                f"{self.upstream}/chat/completions",
+                json.dumps(body).encode(),
+                {"Content-Type": "application/json"},
+            )
+            with urllib.request.urlopen(asked, timeout=60) as response:
+                return json.loads(response.read())
+        text = self.say(body)
+        written = len(text.split())
+        return {
+            "choices": [
+                {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            ],
+            "usage": {"prompt_tokens": 10 * len(body["messages"]), "completion_tokens": written},
+        }
+
+
+def _handler(server: FaultServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            fault = server.begin(body, self.headers["Authorization"])
+            try:
+                self._answer(fault, body)
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            finally:
+                server.end()
+
+        def _answer(self, fault: str, body: dict[str, Any]) -> None:
+            kind, _, detail = fault.partition(" ")
+            if kind.isdigit():
+                headers = {"Retry-After": detail} if detail else {}
+                return self._send(int(kind), b'{"error": "a fault"}', headers)
+            if kind == "refuse":
+                return self._send(400, detail.encode())
+            if kind == "slow":
+                time.sleep(float(detail))
+            if kind == "hangup":
+                return self._reset()
+            time.sleep(server.seconds)
+            whole = json.dumps(server.change(server.completion(body))).encode()
+            if kind == "half":
+                self._head(200, len(whole))
+                self.wfile.write(whole[: len(whole) // 2])
+                self.wfile.flush()
+                return self._reset()
+            if kind == "send":
+                return self._send(200, detail.encode())
+            return self._send(200, whole)
+
+        def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+            self._head(status, len(body), headers)
+            self.wfile.write(body)
+
+        def _head(self, status: int, size: int, headers: dict[str, str] | None = None) -> None:
+            self.send_response(status)
+            for name, value in (headers or {}).items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(size))
+            self.end_headers()
+
+        def _reset(self) -> None:
+            """Drop the connection without a farewell."""
+            linger = struct.pack("ii", 1, 0)
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            self.close_connection = True
+            self.connection.close()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    return Handler
+
+
+@pytest.fixture(scope="session")
+def make_fault_server() -> Iterator[Callable[[], FaultServer]]:
+    """Starts a server on this machine; no proxy of the tester's stands between."""
+    started: list[FaultServer] = []
+
+    def start() -> FaultServer:
+        started.append(FaultServer())
+        return started[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NO_PROXY", "127.0.0.1,localhost")
+        yield start
+    for server in started:
+        server.close()
+
+
+@pytest.fixture
+def fault_server(make_fault_server: Callable[[], FaultServer]) -> FaultServer:
+    """A server that nobody has asked yet."""
+    return make_fault_server()
