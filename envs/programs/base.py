@@ -20,6 +20,7 @@ from envs.task import Benchmark, Part, Score, Task
 
 NO_PROGRAM = "no program"
 """The outcome of a reply in which no program was found."""
+_NOT_FOUND = "no code that defines the function was found in the answer"
 
 
 class CodingBenchmark(Benchmark):
@@ -83,9 +84,11 @@ class CodingBenchmark(Benchmark):
         exam: Exam = task.details["exam"]
         code = vote(exam.find(text) for text in answers.values())
         if code is None:
-            return Score(0.0, False, "", _nothing(len(exam.tests)))
+            return Score(
+                0.0, False, "", fields_without_run(NO_PROGRAM, _NOT_FOUND, len(exam.tests))
+            )
         verdict = sandbox.run(exam.sheet(code), exam.limits)
-        return Score(float(verdict.passed), verdict.passed, code, _detail(verdict))
+        return Score(float(verdict.passed), verdict.passed, code, fields_of(verdict))
 
     def committed(self, message: str) -> str | None:
         """The last fence with a function or body in it, or else code with a function; or None."""
@@ -100,7 +103,8 @@ def vote(programs: Iterable[str | None]) -> str | None:
     return next((code for code in texts if code.strip() == commonest[0][0]), None)
 
 
-def _detail(verdict: sandbox.Verdict) -> dict[str, Any]:
+def fields_of(verdict: sandbox.Verdict) -> dict[str, Any]:
+    """What a score's detail says of a program that was run."""
     return {
         "outcome": verdict.outcome,
         "form": verdict.form,
@@ -111,9 +115,8 @@ def _detail(verdict: sandbox.Verdict) -> dict[str, Any]:
     }
 
 
-def _nothing(tests: int) -> dict[str, Any]:
+def fields_without_run(outcome: str, message: str, tests: int) -> dict[str, Any]:
     """The same fields for a reply that was never run."""
-    message = "no code that defines the function was found in the answer"
-    return {"outcome": NO_PROGRAM, "form": "", "level": "", "passed": 0, "total": tests} | {
+    return {"outcome": outcome, "form": "", "level": "", "passed": 0, "total": tests} | {
         "message": message
     }

@@ -1,0 +1,60 @@
+"""HumanEval and CoopHumanEval by two agents: one writes a helper, one the function asked for.
+
+Sources: HumanEval (`envs.benchmarks.humaneval`), and CoopHumanEval of MAGRPO (arXiv 2508.04652),
+whose rows are `{"task_id", "prompt", "test", "entry_point"}`, without a solution. Both agents read
+the prompt. Reward: 0 to 4 (`envs.cooperation.reward`); each assert of `check` is one test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from envs.benchmarks import humaneval
+from envs.cooperation.base import SECONDS, CooperativeCoding, timed
+from envs.cooperation.testing import split
+from envs.programs.exam import Exam
+from envs.programs.generate import Item
+from envs.sources import field, rows, title
+from envs.task import Part, Task
+
+_SOLUTION = "canonical_solution"
+
+
+class CoopHumanEval(CooperativeCoding):
+    """Functions to be completed by two agents."""
+
+    name = "coop_humaneval"
+
+    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+        """Read original rows; a task's key is `<file or split>/<row>`, rows from 1.
+
+        Args:
+            path: a `.jsonl` or `.jsonl.gz` file, a folder with `test.jsonl` (or its `.gz`), or
+                `hub:openai/openai_humaneval`. There are no original rows for training.
+            part: `train` or `evaluation` (the test file).
+
+        Raises:
+            SourceError: the source is missing or empty, or a row cannot be read.
+        """
+        name = title(path, part)
+        found = []
+        for index, (where, row) in enumerate(rows(path, part), start=1):
+            solution = field(row, _SOLUTION, where) if _SOLUTION in row else ""
+            read = humaneval.read(row, where, f"{name}/{index}", solution)
+            found.append(timed(_by_assert(read), SECONDS))
+        return tuple(found)
+
+    def pose(self, item: Item) -> Task:
+        """A prompt with a docstring of steps and examples, and asserts on other inputs."""
+        return _by_assert(humaneval.BENCHMARK.pose(item))
+
+
+def _by_assert(task: Task) -> Task:
+    """A task of HumanEval whose check is cut into its asserts."""
+    exam: Exam = task.details["exam"]
+    tests = tuple(piece for test in exam.tests for piece in split(test, exam.name))
+    return replace(task, details={**task.details, "exam": replace(exam, tests=tests)})
+
+
+BENCHMARK = CoopHumanEval()

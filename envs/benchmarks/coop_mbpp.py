@@ -1,0 +1,41 @@
+"""MBPP by two agents: one writes a helper, one the function asked for.
+
+Source: MBPP, full or sanitized (`envs.benchmarks.mbpp`), as MAGRPO (arXiv 2508.04652) has it. Both
+agents read the sentence and the tests, in which alone the function's name stands. Reward: 0 to 4
+(`envs.cooperation.reward`); each entry of `test_list` is one test.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from envs.benchmarks import mbpp
+from envs.cooperation.base import SECONDS, CooperativeCoding, timed
+from envs.programs.generate import Item
+from envs.task import Part, Task
+
+
+class CoopMBPP(CooperativeCoding):
+    """Functions to be written by two agents from a sentence and asserts."""
+
+    name = "coop_mbpp"
+
+    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+        """Read the original rows, as `envs.benchmarks.mbpp` does.
+
+        Args:
+            path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` and `test.jsonl` (or
+                their `.gz`), or `hub:google-research-datasets/mbpp#full` (or `#sanitized`).
+            part: `train` or `evaluation` (the test file).
+
+        Raises:
+            SourceError: the source is missing or empty, or a row cannot be read.
+        """
+        return tuple(timed(task, SECONDS) for task in mbpp.BENCHMARK.load(path, part))
+
+    def pose(self, item: Item) -> Task:
+        """A text of steps, two asserts to show and other asserts to test with."""
+        return mbpp.BENCHMARK.pose(item)
+
+
+BENCHMARK = CoopMBPP()
