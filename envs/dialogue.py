@@ -13,8 +13,8 @@ Action: any string; lone surrogates are published as `?`.
 Reward of an agent in a round: minus the price of the tokens charged; in the last round also the
 task reward, or in every round that of the answers so far. Terminated: all agents of the answering
 role have committed to an answer (a majority and a joint work are graded at the end only), the last
-round is played, the score is as good as it has to be, or nobody spoke in a round after the first.
-Truncated: the episode budget is spent before that.
+round is played, the score is as good as it has to be, or nobody spoke in a round after the first
+and somebody who answers has had a turn. Truncated: the episode budget is spent before that.
 
 Source: a reconstruction of the setting of Agent-GSPO (arXiv 2510.22477), of which only the abstract
 and the first paragraphs were read; the budgets follow arXiv 2511.13193.

@@ -1,5 +1,7 @@
 """Which of the answers are graded, what they are worth, and when a dialogue is over.
 
+A round after the first in which nobody speaks ends it, but not before somebody was asked to answer.
+
 Graded is the last message of an agent that commits to an answer, or else the last one it spoke: a
 commitment is withdrawn by another one only, and a team whose episode ends early is not without an
 answer for want of the right words.
@@ -74,6 +76,14 @@ class Referee:
             score: of the answers so far, where every round is graded.
         """
         answered = self._roster.by_role and self.complete
-        silent = round > 0 and not any(said.values())
+        silent = round > 0 and not any(said.values()) and self._was_asked(round)
         good = score is not None and self._stop_at is not None and score.value >= self._stop_at
         return answered or silent or good or round + 1 >= self._rounds
+
+    def _was_asked(self, round: int) -> bool:
+        """Whether anybody who answers has had a turn by the end of a round."""
+        return any(
+            self._roster.in_turn(agent, before)
+            for agent in self._roster.answering
+            for before in range(round + 1)
+        )

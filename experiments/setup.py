@@ -109,14 +109,14 @@ def make_environments(
         raise
 
 
-def make_evaluation(cfg: DictConfig, part: str, team: Any) -> Environments:
+def make_evaluation(cfg: DictConfig, part: str, team: Any, **settings: Any) -> Environments:
     """Environments for one evaluation: no more than it has tasks, and at most a batch of them."""
     tasks = cfg.evaluation.tasks
-    limit = {} if tasks is None else {"tasks": tasks}
-    first = make_environments(cfg, 1, part, team, **limit)
+    settings |= {} if tasks is None else {"tasks": tasks}
+    first = make_environments(cfg, 1, part, team, **settings)
     needed = len(task_keys(first[0])) or tasks or cfg.evaluation.batch
     return first + make_environments(
-        cfg, min(cfg.evaluation.batch, needed) - 1, part, team, **limit
+        cfg, min(cfg.evaluation.batch, needed) - 1, part, team, **settings
     )
 
 

@@ -87,6 +87,14 @@ def test_it_is_over_after_the_last_round_or_a_silent_one_that_is_not_the_first(a
     assert [answers.is_over(index, QUIET, None) for index in range(2)] == [False, True]
 
 
+def test_silence_ends_nothing_before_somebody_was_asked_to_answer(sums, tasks):
+    schedule = ["helper", "helper", "solver", "helper"]
+    roster = Roster.of(TEAM, "complete", schedule, "solver", 9)
+    referee = Referee(sums, tasks[0], roster, rounds=9)
+    over = [referee.is_over(index, QUIET, None) for index in range(4)]
+    assert over == [False, False, True, True]
+
+
 def test_it_is_over_when_the_score_is_good_enough(make):
     referee = make("joint", stop_at=1.0)
     referee.note("helper_0", "#8")

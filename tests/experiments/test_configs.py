@@ -37,8 +37,9 @@ NEEDS = {
     "warm_start": ["output=a-folder"],
 }
 """What an option leaves to the user, or a program to Hydra while it runs."""
-WHOLE = "experiment/"
-"""Experiments change settings on purpose; they are built, but not compared with defaults."""
+WHOLE = ("experiment/", "entry/")
+"""Experiments and entries change settings on purpose; they are built, but not compared with
+defaults."""
 
 GAME = "the quickstart's game; the bare class has the plainest one"
 DELIBERATE = {
@@ -248,7 +249,7 @@ def plain(value: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("program", "option"),
-    [one for one in COMBINATIONS if not one[1].startswith((HYDRAS, WHOLE))]
+    [one for one in COMBINATIONS if not one[1].startswith((HYDRAS, *WHOLE))]
     + [(program, "") for program in PROGRAMS],
 )
 def test_a_yaml_restates_the_defaults_of_its_constructors(composed, program, option):

@@ -1,0 +1,223 @@
+"""Puts teams, topologies and trained policies beside each other on one environment.
+
+    python -m experiments.compare env=gsm8k agent=tiny
+    python -m experiments.compare 'compare.runs={mine: outputs/a}' 'entry=[team,self_consistency]'
+
+Every entry plays the same tasks under the same budget of tokens said; docs/compare.md says what is
+equal. The table is written anew after every entry, a failed entry is a row with its reason, and
+each entry has a folder of its own, as an evaluation has. `resume=true` plays what is missing.
+"""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+from envs.errors import SettingError, UnknownNameError
+from experiments.cli import Interrupt, program
+from experiments.comparing import table
+from experiments.comparing.arrange import arrange, budget_of
+from experiments.comparing.entries import Entry, read_entries
+from experiments.comparing.picture import picture
+from experiments.comparing.playing import play_entry
+from experiments.comparing.rows import Row, read_row
+from experiments.comparing.runs import entries_of_runs
+from experiments.comparing.shapes import Unfit
+from experiments.evaluate import PARTS
+from experiments.mistakes import describe
+from experiments.run_folder import RunFolder, write_atomically
+from experiments.setup import (
+    check_counts,
+    make_environments,
+    make_team,
+    set_up_process,
+    tell_conditions,
+)
+
+
+@dataclass(slots=True)
+class Comparison:
+    """A comparison and how far it is."""
+
+    cfg: DictConfig
+    """Its configuration."""
+    folder: RunFolder
+    """Where it is written."""
+    entries: list[Entry]
+    """Its rows in their order."""
+    counter: Any
+    """Cuts text into the tokens of all entries."""
+    rows: dict[str, Row]
+    """What is there already, by entry."""
+
+    @property
+    def ordered(self) -> list[Row]:
+        """The rows there are, in the order of the entries."""
+        return [self.rows[one.name] for one in self.entries if one.name in self.rows]
+
+    @property
+    def title(self) -> str:
+        """One line of what was compared under which conditions."""
+        budget = budget_of(self.cfg)
+        said = f"at most {budget} tokens said" if budget else "budgets as configured"
+        episodes = max((row.episodes for row in self.rows.values()), default=0)
+        name = self.cfg.env.get("name", self.cfg.env.get("_target_"))
+        return f"{name}: {episodes} episodes an entry, {said}, 95 % intervals"
+
+
+@program("compare")
+def main(cfg: DictConfig) -> None:
+    """Compare as the configuration says."""
+    check(cfg)
+    set_up_process(cfg.threads)
+    folder = RunFolder(HydraConfig.get().runtime.output_dir)
+    if (folder.path / f"{table.NAME}.json").exists() and not cfg.resume:
+        raise SettingError(
+            f"{str(folder.path)!r} holds another comparison; pass resume=true to go on with it, or"
+            " another folder with hydra.run.dir=<folder>"
+        )
+    entries = read_entries(cfg)
+    entries += entries_of_runs(cfg, {one.name for one in entries})
+    check_reference(cfg, entries)
+    builder = make_team(cfg)
+    tasks = {} if cfg.evaluation.tasks is None else {"tasks": cfg.evaluation.tasks}
+    tell_conditions(make_environments(cfg, 1, cfg.evaluation.part, builder, **tasks)[0])
+    write_atomically(folder.path / "config.yaml", OmegaConf.to_yaml(cfg))
+    comparison = Comparison(cfg, folder, entries, builder.tokenize, {})
+    try:
+        play_all(comparison)
+    finally:
+        finish(comparison)
+    failed = [row.name for row in comparison.ordered if row.state == "failed"]
+    if failed:
+        raise SettingError(
+            f"{len(failed)} of {len(entries)} entries failed: {', '.join(failed)}; their reasons"
+            " are below the table, and resume=true with hydra.run.dir plays them again"
+        )
+
+
+def check(cfg: DictConfig) -> None:
+    """Refuse settings that are out of range before anything is built."""
+    least = {
+        "seed": 0,
+        "threads": 1,
+        "evaluation.tasks": 1,
+        "evaluation.batch": 1,
+        "evaluation.transcripts": 0,
+        "compare.budget": 1,
+        "compare.most_votes": 1,
+    }
+    check_counts(cfg, least, optional=("threads", "evaluation.tasks", "compare.budget"))
+    if cfg.evaluation.part not in PARTS:
+        raise UnknownNameError("evaluation.part", cfg.evaluation.part, PARTS)
+    for key in ("evaluation.greedy", "compare.equal"):
+        if not isinstance(OmegaConf.select(cfg, key), bool):
+            raise SettingError(f"{key} must be true or false; got {OmegaConf.select(cfg, key)!r}")
+
+
+def check_reference(cfg: DictConfig, entries: list[Entry]) -> None:
+    """Refuse a matched vote without anything to match.
+
+    Raises:
+        UnknownNameError: the reference is no entry.
+        SettingError: the reference is itself matched.
+    """
+    matched = [one.name for one in entries if one.matched]
+    if matched and cfg.compare.reference not in {one.name for one in entries}:
+        names = [one.name for one in entries if not one.matched]
+        raise UnknownNameError(
+            f"entry in compare.reference, which {matched[0]!r} needs,", cfg.compare.reference, names
+        )
+    if cfg.compare.reference in matched:
+        raise SettingError(
+            f"compare.reference={cfg.compare.reference} is matched to the reference itself; choose"
+            " another entry"
+        )
+
+
+def play_all(comparison: Comparison) -> None:
+    """Play every entry, those that follow the reference last, and write the table after each."""
+    with Interrupt() as interrupt:
+        for entry in sorted(comparison.entries, key=lambda one: one.matched):
+            print(entry.name, flush=True)
+            row = play_one(comparison, entry, interrupt)
+            comparison.rows[entry.name] = row
+            write(comparison)
+            if row.state != "finished":
+                print(f"{row.state}: {row.notes[0]}", flush=True)
+
+
+def play_one(comparison: Comparison, entry: Entry, interrupt: Interrupt) -> Row:
+    """The row of an entry, whatever becomes of it; only an interrupt goes through."""
+    try:
+        cfg = arrange(comparison.cfg, entry)
+        folder = RunFolder(comparison.folder.path / entry.name)
+        if folder.start(cfg, comparison.cfg.resume) and (found := read_row(folder.path)):
+            return found
+        folder.rewind(-1)
+        folder.write_status("running", 0)
+        row = play_entry(
+            cfg,
+            entry,
+            comparison.counter,
+            dict(comparison.cfg.env.get("team") or {}),
+            folder,
+            interrupt,
+            _reference(comparison, entry),
+        )
+        row.save(folder.path)
+        folder.write_status("finished", 0)
+    except Unfit as error:
+        return Row(entry.name, "left out", (str(error),))
+    except Exception as error:
+        _write_down(comparison, entry, error)
+        return Row(entry.name, "failed", (describe(error) or repr(error),))
+    return row
+
+
+def write(comparison: Comparison) -> None:
+    """Write the table as far as it is."""
+    facts = {
+        "environment": comparison.cfg.env.get("name", comparison.cfg.env.get("_target_")),
+        "part": comparison.cfg.evaluation.part,
+        "equal": comparison.cfg.compare.equal,
+        "budget": budget_of(comparison.cfg),
+        "reference": comparison.cfg.compare.reference,
+        "seed": comparison.cfg.seed,
+    }
+    table.write(comparison.folder.path, comparison.title, facts, comparison.ordered)
+
+
+def finish(comparison: Comparison) -> None:
+    """Draw the picture and show the table of what is there."""
+    rows = comparison.ordered
+    if not rows:
+        return
+    drawn = picture(comparison.title, rows, budget_of(comparison.cfg))
+    (comparison.folder.path / f"{drawn.name}.png").write_bytes(drawn.png)
+    table.show(comparison.title, rows)
+    print(f"written to {comparison.folder.path}")
+
+
+def _reference(comparison: Comparison, entry: Entry) -> Row | None:
+    if not entry.matched:
+        return None
+    found = comparison.rows[comparison.cfg.compare.reference]
+    if found.state != "finished":
+        raise SettingError(f"it takes the tokens of {found.name!r}, which was {found.state}")
+    return found
+
+
+def _write_down(comparison: Comparison, entry: Entry, error: Exception) -> None:
+    """Keep where an entry failed; the table has room for the reason only."""
+    folder = comparison.folder.path / entry.name
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / "error.txt", "".join(traceback.format_exception(error)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""From the comparison's configuration and an entry to the configuration the entry is played with.
+
+What is equal: the tokens that all agents together may say in an episode. Every shape but the
+environment as configured shares them out evenly over its messages, so that no early message takes
+what a later one needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from envs.budget import Budget
+from envs.errors import SettingError
+from envs.team import agent_names, role_of
+from experiments.comparing.entries import Entry
+from experiments.comparing.shapes import SHAPES, Setting, Unfit
+
+_MERGED = ("budget", "reward")
+"""Records within the environment's settings; all other settings are replaced as a whole."""
+_SCRIPTED = "learners.agents.scripted.ScriptedTeam"
+
+
+def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
+    """The whole configuration of one entry; it resolves by itself.
+
+    Raises:
+        Unfit: the entry makes no sense for this environment.
+        SettingError: a setting of the environment is outside its range.
+    """
+    settings = dict(_plain(cfg.env))
+    if cfg.env.get("_target_") == "envs.make":
+        settings = _dialogue(cfg, entry, settings)
+    elif entry.shape != "team" or entry.say or entry.votes:
+        raise Unfit(
+            f"only environments of envs.make can be rearranged; this is {cfg.env.get('_target_')}"
+        )
+    else:
+        settings = _changed(settings, entry.env)
+    agent = _agent(cfg, entry)
+    if "members" in agent:
+        agent = _with_members_of(agent, settings)
+    if entry.shape != "team":
+        _let_speak(agent, entry, settings)
+    if entry.say and entry.votes is None and _reads_brief(agent, settings):
+        raise Unfit(
+            "its policy reads no instructions (agent.instructions=brief), so nobody would be told"
+            " its words"
+        )
+    greedy = cfg.evaluation.greedy if entry.greedy is None else entry.greedy
+    return OmegaConf.create(
+        {
+            "seed": cfg.seed,
+            "env": settings,
+            "agent": agent,
+            "evaluation": {**_plain(cfg.evaluation), "greedy": greedy},
+            "entry": {
+                "shape": entry.shape,
+                "say": entry.say,
+                "votes": entry.votes,
+                "most_votes": cfg.compare.most_votes,
+                "reference": cfg.compare.reference if entry.matched else None,
+                "source": entry.source,
+                "counted_by": _plain(cfg.agent),
+            },
+        }
+    )
+
+
+def budget_of(cfg: DictConfig) -> int | None:
+    """The tokens that may be said in an episode, the same for all entries; None for no limit."""
+    if not cfg.compare.equal or cfg.env.get("_target_") != "envs.make":
+        return None
+    caps = cfg.env.get("budget") or {}
+    if cfg.compare.budget is not None:
+        return int(cfg.compare.budget)
+    if caps.get("episode") is not None:
+        return int(caps["episode"])
+    if caps.get("message") is not None:
+        return int(caps["message"]) * Setting.of(_resolved(cfg.env)).turns
+    return None
+
+
+def _dialogue(cfg: DictConfig, entry: Entry, settings: dict[str, Any]) -> dict[str, Any]:
+    """The environment in the entry's shape, under the budget, with the entry's own settings."""
+    configured = Setting.of(_resolved(cfg.env))
+    if configured.joint and entry.votes is not None:
+        raise Unfit("there is no vote over joint work (env.answer=joint)")
+    changed = _changed(settings, SHAPES[entry.shape](configured, entry.agents))
+    changed = _changed(changed, entry.env)
+    total = budget_of(cfg)
+    if total is None:
+        return changed
+    caps: dict[str, Any] = {"episode": total}
+    if entry.shape != "team":
+        turns = Setting.of(changed).turns
+        if turns > total:
+            raise SettingError(
+                f"a budget of {total} tokens an episode leaves none for some of the {turns}"
+                f" messages of {entry.name!r}; raise compare.budget or env.budget.episode"
+            )
+        caps |= {"message": total // turns, "agent": None, "round": None}
+    changed = _changed(changed, {"budget": {"_target_": "envs.Budget", **caps}})
+    return _changed(changed, {"budget": entry.env.get("budget") or {}})
+
+
+def _changed(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with others in their place; of records, only the named fields."""
+    made = dict(settings)
+    for name, value in changes.items():
+        before = made.get(name)
+        both = isinstance(before, Mapping) and isinstance(value, Mapping)
+        made[name] = dict(before or {}) | dict(value) if both and name in _MERGED else value
+    return made
+
+
+def _agent(cfg: DictConfig, entry: Entry) -> dict[str, Any]:
+    if entry.script is not None:
+        # Scripts read what the others read, so that their tokens compare.
+        form = OmegaConf.select(cfg, "agent.instructions", default="full")
+        return {"_target_": _SCRIPTED, "script": entry.script, "instructions": form}
+    if "_target_" in entry.agent:
+        return dict(entry.agent)
+    merged: dict[str, Any] = _plain(OmegaConf.merge(cfg.agent, dict(entry.agent)))
+    return merged
+
+
+def _with_members_of(agent: dict[str, Any], env: Mapping[str, Any]) -> dict[str, Any]:
+    """A mixed team without the members whose roles the shape has none of."""
+    found = _resolved(OmegaConf.create({"agent": agent}))["agent"]
+    agents = agent_names(env["team"]) if env.get("team") else []
+    there = {*agents, *map(role_of, agents)}
+    members = {name: one for name, one in found["members"].items() if name in there}
+    if not agents or len(members) == len(found["members"]):
+        return agent
+    counted = found.get("counted_by")
+    return {**found, "members": members, "counted_by": counted if counted in members else None}
+
+
+def _reads_brief(agent: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
+    made = OmegaConf.create({"agent": agent, "env": env})
+    return bool(OmegaConf.select(made, "env.instructions") == "brief")
+
+
+def _let_speak(agent: dict[str, Any], entry: Entry, env: Mapping[str, Any]) -> None:
+    """Let a language policy use a whole message, where a reply of its own would end before."""
+    message = (env.get("budget") or {}).get("message")
+    most = (agent.get("speech") or {}).get("max_reply_tokens")
+    own = (entry.agent.get("speech") or {}).get("max_reply_tokens")
+    if own is None and isinstance(most, int) and isinstance(message, int):
+        # The end of a reply is a token of its own.
+        agent["speech"] = {**agent["speech"], "max_reply_tokens": max(most, message + 1)}
+
+
+def caps_of(env: Any) -> str:
+    """The caps of an environment in words; empty where it has none."""
+    budget = getattr(env, "budget", None)
+    if not isinstance(budget, Budget):
+        return ""
+    caps = {one.name: getattr(budget, one.name) for one in fields(budget)}
+    return ", ".join(f"{cap} per {name}" for name, cap in caps.items() if cap is not None)
+
+
+def _plain(node: Any) -> Any:
+    """A part of the configuration as plain values, references kept for the entry's own."""
+    return OmegaConf.to_container(node, resolve=False)
+
+
+def _resolved(node: DictConfig) -> dict[str, Any]:
+    found: Any = OmegaConf.to_container(node, resolve=True)
+    return dict(found)

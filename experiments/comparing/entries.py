@@ -1,0 +1,119 @@
+"""Entries of a comparison: what each row changes of the environment and of who speaks.
+
+An entry never changes what is asked: environment, source and tasks are the comparison's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from envs.errors import SettingError, UnknownNameError
+from experiments.comparing.shapes import SHAPES
+from learners.agents.scripted import SCRIPTS
+
+MATCHED = "matched"
+ASKED = ("_target_", "name", "source", "part", "tasks", "generator")
+"""Settings of the environment that are the same for all entries."""
+_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row: who speaks, in which shape of the environment."""
+
+    name: str
+    """The row's name, also that of its folder."""
+    shape: str = "team"
+    """How the environment is rearranged, one of `experiments.comparing.shapes.SHAPES`."""
+    agents: int | None = None
+    """How many agents debate. None: 3."""
+    script: str | None = None
+    """A script of `agent=scripted` that speaks instead of the comparison's agent; None for none."""
+    say: str = ""
+    """Words that every agent is told after its role."""
+    votes: int | str | None = None
+    """Samples that are put to a vote; `matched` takes as many as say what the reference says. None:
+    no vote."""
+    greedy: bool | None = None
+    """Whether the likeliest reply is taken. None: as the evaluation is set."""
+    env: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the environment, after the shape's."""
+    agent: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the agent; with a `_target_` they replace the comparison's agent altogether."""
+    source: str = ""
+    """Where the row comes from, for its note: the folder of a run; empty for none."""
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without the environment.
+
+        Raises:
+            SettingError: a setting is outside its range, or changes what is asked.
+            UnknownNameError: there is no such shape or script.
+        """
+        where = f"entries.{self.name}"
+        if not _NAME.fullmatch(self.name):
+            raise SettingError(
+                "the name of an entry must be letters, digits and any of '_.+-', because it names"
+                f" a folder; got {self.name!r}"
+            )
+        if self.shape not in SHAPES:
+            raise UnknownNameError(f"shape in {where}.shape", self.shape, SHAPES)
+        if self.script is not None and self.script not in SCRIPTS:
+            raise UnknownNameError(f"script in {where}.script", self.script, SCRIPTS)
+        _check_count(f"{where}.agents", self.agents, 2)
+        if self.votes != MATCHED:
+            _check_count(f"{where}.votes", self.votes, 1, f", or {MATCHED}")
+        if self.greedy not in (None, True, False):
+            raise SettingError(f"{where}.greedy must be null, true or false; got {self.greedy!r}")
+        if not isinstance(self.say, str):
+            raise SettingError(f"{where}.say must be text; got {self.say!r}")
+        asked = [name for name in ASKED if name in self.env]
+        if asked:
+            raise SettingError(
+                f"{where}.env cannot set {asked[0]!r}, because all entries are asked the same; set"
+                f" env.{asked[0]} for all of them"
+            )
+
+    @property
+    def matched(self) -> bool:
+        """Whether its number of samples follows the reference."""
+        return self.votes == MATCHED
+
+
+def read_entries(cfg: DictConfig) -> list[Entry]:
+    """The entries of a configuration in their order.
+
+    Raises:
+        SettingError: there is none, or a setting is outside its range.
+        UnknownNameError: an entry has a setting that entries do not have.
+    """
+    found = [_read(str(name), node) for name, node in (cfg.get("entries") or {}).items()]
+    if not found and not cfg.compare.runs:
+        raise SettingError("a comparison needs an entry; got entry=[] and compare.runs=null")
+    return found
+
+
+def _read(name: str, node: Any) -> Entry:
+    if not OmegaConf.is_dict(node):
+        raise SettingError(f"entries.{name} must be settings of an entry; got {node!r}")
+    # Unresolved, because what an entry refers to (`agent.instructions`) is its own.
+    settings: dict[str, Any] = OmegaConf.to_container(node, resolve=False)  # type: ignore[assignment]
+    known = {one.name for one in fields(Entry)} - {"name", "source"}
+    for key in settings:
+        if key not in known:
+            raise UnknownNameError(f"setting in entries.{name}", key, known)
+    return Entry(name, **settings)
+
+
+def _check_count(name: str, value: object, least: int, others: str = "") -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise SettingError(
+            f"{name} must be null{others} or a whole number of at least {least}; got {value!r}"
+        )

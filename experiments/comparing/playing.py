@@ -1,0 +1,162 @@
+"""Plays one entry of a comparison: environments, policies, episodes, a row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from omegaconf import DictConfig
+
+from envs.dialogue import DialogueEnv
+from experiments.cli import Interrupt
+from experiments.comparing.alone import WRITER, let_write_all, tell
+from experiments.comparing.arrange import caps_of
+from experiments.comparing.entries import MATCHED, Entry
+from experiments.comparing.rows import Row, figures_of
+from experiments.comparing.vote import vote, votes_for
+from experiments.evaluation import evaluation_starts, record
+from experiments.progress import Progress
+from experiments.run_folder import RunFolder
+from experiments.setup import Environments, make_evaluation, make_team
+from learners.agents.base import Policy
+from learners.episode import Episode
+from learners.metrics import summarise
+from learners.rollout import Start, play
+
+_APART = 1_000_003
+"""Distance between the seeds of two samples of a task."""
+
+
+@dataclass(slots=True)
+class Match:
+    """Everything an entry is played with."""
+
+    name: str
+    environments: Environments
+    policies: Mapping[str, Policy]
+    starts: Sequence[Start]
+    seed: int
+    greedy: bool
+    interrupt: Interrupt
+    seconds: list[float] = field(default_factory=list)
+    """Time per episode of each batch, seconds; samples of a vote add to their batch."""
+
+
+def play_entry(
+    cfg: DictConfig,
+    entry: Entry,
+    counter: Any,
+    team: Mapping[str, int],
+    folder: RunFolder,
+    interrupt: Interrupt,
+    reference: Row | None,
+) -> Row:
+    """Play an entry and record it in its folder.
+
+    Args:
+        cfg: the entry's own configuration.
+        entry: what it is.
+        counter: cuts text into the tokens of all entries.
+        team: number of agents of each role in the environment as configured.
+        folder: of the entry.
+        interrupt: asked between batches.
+        reference: the row whose tokens a matched vote takes; None for other entries.
+
+    Raises:
+        KeyboardInterrupt: the user has asked to stop.
+    """
+    builder = make_team(cfg)
+    environments = make_evaluation(cfg, cfg.evaluation.part, builder, tokenize=counter)
+    notes = _adapt(environments, entry, team)
+    match = Match(
+        entry.name,
+        environments,
+        builder.policies(environments[0]),
+        evaluation_starts(environments, cfg.evaluation.tasks),
+        cfg.seed,
+        cfg.evaluation.greedy,
+        interrupt,
+    )
+    episodes, votes = _episodes(match, entry, cfg, reference, notes)
+    record(environments, episodes, folder, step=0, transcripts=cfg.evaluation.transcripts)
+    folder.append_metrics({"step": 0, **{f"eval/{k}": v for k, v in summarise(episodes).items()}})
+    return Row(
+        entry.name,
+        "finished",
+        tuple(notes),
+        len(episodes),
+        votes,
+        caps_of(environments[0]),
+        entry.script is not None,
+        figures_of(episodes, match.seconds),
+    )
+
+
+def _adapt(environments: Environments, entry: Entry, team: Mapping[str, int]) -> list[str]:
+    """Tell agents what the entry tells them, and say what a reader has to know of it."""
+    dialogues = [one for one in environments if isinstance(one, DialogueEnv)]
+    for environment in dialogues:
+        if environment.possible_agents == [f"{WRITER}_0"]:
+            let_write_all(environment, team)
+        if entry.say:
+            tell(environment, entry.say)
+    if not any(one.instructions == "brief" for one in dialogues):
+        return []
+    notes = []
+    if entry.say:
+        notes.append("its policy reads no instructions (agent.instructions=brief) and no words")
+    if entry.shape != "team":
+        notes.append("its policy was made for the environment as configured, not for this shape")
+    return notes
+
+
+def _episodes(
+    match: Match, entry: Entry, cfg: DictConfig, reference: Row | None, notes: list[str]
+) -> tuple[list[Episode], int | None]:
+    """The episodes of a row, and how many samples are behind each."""
+    # What is done once in a process, such as tuning a library, is no episode's time.
+    play(match.environments[:1], match.policies, match.starts[:1], seed=0, greedy=True)
+    first = _sample(match, 0)
+    environment = match.environments[0]
+    if entry.votes is None or not isinstance(environment, DialogueEnv):
+        return first, None
+    votes = int(entry.votes) if entry.votes != MATCHED else 0
+    if reference is not None:
+        goal = reference.figures["tokens_said"].mean
+        one = summarise(first)["tokens_said"]
+        votes = votes_for(goal, one, cfg.entry.most_votes)
+        notes.append(f"{votes} samples of {one:.1f} tokens for the {goal:.1f} of {reference.name}")
+    samples = [first, *(_sample(match, number) for number in range(1, votes))]
+    return [vote(environment, one) for one in zip(*samples, strict=True)], votes
+
+
+def _sample(match: Match, number: int) -> list[Episode]:
+    """Play every start once; the samples of a task differ in the seed of what is sampled."""
+    episodes: list[Episode] = []
+    batches = _batches(match.starts, len(match.environments))
+    words = match.name if not number else f"{match.name}, sample {number + 1}"
+    with Progress(len(match.starts), words) as progress:
+        for place, batch in enumerate(batches):
+            if match.interrupt.is_set():
+                raise KeyboardInterrupt
+            began = time.perf_counter()
+            seed = match.seed + len(episodes) + number * _APART
+            episodes += play(
+                match.environments, match.policies, batch, seed=seed, greedy=match.greedy
+            )
+            taken = (time.perf_counter() - began) / len(batch)
+            if number:
+                match.seconds[place] += taken
+            else:
+                match.seconds.append(taken)
+            progress.update(len(episodes), summarise(episodes))
+    return episodes
+
+
+def _batches(starts: Sequence[Start], most: int) -> list[Sequence[Start]]:
+    """The starts in as few batches as will do, of nearly equal size: so their times compare."""
+    count = -(-len(starts) // most)
+    borders = [len(starts) * place // count for place in range(count + 1)]
+    return [starts[low:high] for low, high in zip(borders, borders[1:], strict=False)]

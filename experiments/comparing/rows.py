@@ -1,0 +1,100 @@
+"""One row of a comparison: figures with their intervals, or why there are none; kept as json."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from experiments.run_folder import write_atomically
+from experiments.statistics import over_seeds
+from learners.episode import Episode
+from learners.metrics import Interval, intervals
+
+FILE = "row.json"
+SECONDS = "seconds"
+"""Time per episode."""
+FIGURES = (
+    "accuracy",
+    "score",
+    "tokens_said",
+    "tokens_read",
+    "silence_rate",
+    SECONDS,
+    "cut_rate",
+    "truncated_rate",
+    "rounds",
+)
+"""Figures of a row, in the order of files. Returns are left out: the price is not the point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a comparison says of one entry."""
+
+    name: str
+    """Of the entry."""
+    state: Literal["finished", "failed", "left out"]
+    """Whether it was played."""
+    notes: tuple[str, ...] = ()
+    """What a reader has to know; of an entry without figures, why there are none."""
+    episodes: int = 0
+    """Tasks played; a vote over several samples of one task is one episode."""
+    votes: int | None = None
+    """Samples behind each answer. None: no vote over samples."""
+    caps: str = ""
+    """Caps on what may be said, in words."""
+    script: bool = False
+    """Whether it is a script that is there for reference and knows the answers."""
+    figures: Mapping[str, Interval] = field(default_factory=dict)
+    """Metric name of `FIGURES` -> mean and 95 % interval."""
+
+    def save(self, folder: Path) -> None:
+        """Write the row into the folder of its entry."""
+        write_atomically(folder / FILE, json.dumps(as_json(self), indent=2) + "\n")
+
+
+def read_row(folder: Path) -> Row | None:
+    """The row of an entry that was played before; None where there is none."""
+    path = folder / FILE
+    if not path.is_file():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    found["figures"] = {name: _interval(one) for name, one in found["figures"].items()}
+    return Row(**{**found, "notes": tuple(found["notes"])})
+
+
+def as_json(row: Row) -> dict[str, Any]:
+    """A row in types of json; what is not known is null."""
+    found = asdict(row)
+    found["figures"] = {
+        name: {key: _known(value) for key, value in asdict(one).items()}
+        for name, one in row.figures.items()
+    }
+    return found
+
+
+def figures_of(episodes: Sequence[Episode], seconds: Sequence[float]) -> dict[str, Interval]:
+    """The figures of a row.
+
+    Args:
+        episodes: what was played.
+        seconds: time per episode of each batch of episodes, seconds. Its interval is over batches;
+            one batch has none.
+    """
+    found = intervals(episodes) | {SECONDS: over_seeds(seconds, (0.0, math.inf))}
+    return {name: found[name] for name in FIGURES if name in found}
+
+
+def _interval(one: Mapping[str, Any]) -> Interval:
+    mean, low, high = (
+        math.nan if one[end] is None else float(one[end]) for end in ("mean", "low", "high")
+    )
+    return Interval(mean, low, high, int(one["count"]))
+
+
+def _known(value: float) -> float | None:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

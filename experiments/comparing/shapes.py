@@ -1,0 +1,139 @@
+"""How an environment is rearranged: from its own settings to those of a baseline.
+
+Everything is made from the environment's own roles: the answering role is alone, debates, or comes
+last in a pipeline. Sources: debate, Du et al. (arXiv 2305.14325); discussion, pipeline and naive
+concatenation, the baselines of MAGRPO (arXiv 2508.04652).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+from envs.dialogue import DialogueEnv
+from envs.roster import JOINT, MAJORITY, Roster
+from experiments.comparing.alone import WRITER
+
+DEBATERS = 3
+"""Agents of a debate that does not say how many, those of Du et al."""
+
+
+class Unfit(ValueError):
+    """A shape makes no sense for an environment; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a shape has to know of the environment as it is configured."""
+
+    team: Mapping[str, int]
+    """Number of agents of each role."""
+    answer: str
+    """The role that answers, `majority` or `joint`."""
+    rounds: int
+    """Most rounds."""
+    topology: Any
+    """Who hears whom."""
+    schedule: Any
+    """Whose turn it is."""
+
+    @classmethod
+    def of(cls, env: Mapping[str, Any]) -> Setting:
+        """Read the settings of a dialogue; what they leave out is the constructor's default."""
+        parameters = signature(DialogueEnv).parameters
+        found = {name: env.get(name, parameters[name].default) for name in cls.__dataclass_fields__}
+        found["team"] = found["team"] or {"solver": 1, "helper": 3}
+        return cls(**found)
+
+    @property
+    def joint(self) -> bool:
+        """Whether all agents write one piece of work."""
+        return self.answer == JOINT
+
+    @property
+    def role(self) -> str:
+        """The role that answers; where a majority does, the first."""
+        return next(iter(self.team)) if self.answer == MAJORITY else self.answer
+
+    @property
+    def others(self) -> list[str]:
+        """The roles that do not answer."""
+        return [role for role in self.team if role != self.role]
+
+    @property
+    def turns(self) -> int:
+        """Messages there can be in an episode."""
+        made = Roster.of(self.team, self.topology, self.schedule, self.answer, self.rounds)
+        return sum(len(made.cycle[round % len(made.cycle)]) for round in range(self.rounds))
+
+
+def team(setting: Setting, agents: int | None) -> dict[str, Any]:
+    """The environment as it is configured."""
+    return {}
+
+
+def alone(setting: Setting, agents: int | None) -> dict[str, Any]:
+    """One agent reads everything and answers in one message; a joint work it writes whole."""
+    role = WRITER if setting.joint else setting.role
+    return {
+        "team": {role: 1},
+        "answer": JOINT if setting.joint else role,
+        "rounds": 1,
+        "information": "full",
+        "topology": "none",
+        "schedule": "all",
+        "feedback": "none",
+    }
+
+
+def debate(setting: Setting, agents: int | None) -> dict[str, Any]:
+    """Several agents of the answering role read everything, and one another; most win."""
+    if setting.joint:
+        raise Unfit("a debate ends in a vote, and there is none over joint work (env.answer=joint)")
+    return {
+        "team": {setting.role: agents or DEBATERS},
+        "answer": MAJORITY,
+        "rounds": 2,
+        "information": "full",
+        "topology": "complete",
+        "schedule": "all",
+    }
+
+
+def discussion(setting: Setting, agents: int | None) -> dict[str, Any]:
+    """All speak, hear everybody and speak once more; a role that answers does so after that."""
+    if setting.joint or setting.answer == MAJORITY:
+        return {"rounds": 2, "topology": "complete", "schedule": "all"}
+    if not setting.others:
+        raise Unfit(f"nobody is there to discuss with {setting.role}, which answers (env.team)")
+    schedule = [setting.others, setting.others, [setting.role]]
+    return {"rounds": 3, "topology": "complete", "schedule": schedule}
+
+
+def sequential(setting: Setting, agents: int | None) -> dict[str, Any]:
+    """One role after another, the answering one last; each has read what was said before."""
+    order = list(setting.team) if setting.joint else [*setting.others, setting.role]
+    if len(order) < 2:
+        raise Unfit(f"a pipeline needs two roles; env.team has {order[0]} only")
+    schedule = [[role] for role in order]
+    return {"rounds": len(order), "topology": "complete", "schedule": schedule}
+
+
+def concatenation(setting: Setting, agents: int | None) -> dict[str, Any]:
+    """All roles write at once, nobody hears anybody, and the parts are put together."""
+    if not setting.joint:
+        raise Unfit("there is one answer here and no parts to put together (env.answer=joint)")
+    return {"rounds": 1, "topology": "none", "schedule": "all"}
+
+
+SHAPES: dict[str, Callable[[Setting, int | None], dict[str, Any]]] = {
+    "team": team,
+    "alone": alone,
+    "debate": debate,
+    "discussion": discussion,
+    "sequential": sequential,
+    "concatenation": concatenation,
+}
+"""From the environment as configured, and the number of agents asked for, to changed settings."""

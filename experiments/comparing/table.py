@@ -1,0 +1,143 @@
+"""The rows of a comparison as a table: on the console, as markdown, csv and json."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from experiments.comparing.rows import FIGURES, SECONDS, Row, as_json
+from experiments.reporting.words import NOTHING, level
+from experiments.run_folder import write_atomically
+
+NAME = "comparison"
+"""File name of the table and the picture, without the ending."""
+_HEADS = {
+    "accuracy": "accuracy",
+    "score": "score",
+    "tokens_said": "tokens said",
+    "tokens_read": "tokens read",
+    "silence_rate": "silence",
+    SECONDS: "s / episode",
+}
+_WIDTH = 120
+_ENDS = ("mean", "low", "high")
+
+
+def graded(rows: Sequence[Row]) -> bool:
+    """Whether some score is not just solved or not, so that both figures tell something."""
+    return any(
+        {"accuracy", "score"} <= row.figures.keys()
+        and not math.isclose(row.figures["accuracy"].mean, row.figures["score"].mean, abs_tol=1e-9)
+        for row in rows
+    )
+
+
+def write(folder: Path, title: str, facts: Mapping[str, Any], rows: Sequence[Row]) -> None:
+    """Write `comparison.json`, `.csv` and `.md`, each as a whole.
+
+    Args:
+        folder: of the comparison.
+        title: one line above the table.
+        facts: what holds for all rows, for the json.
+        rows: in their order.
+    """
+    found = {**facts, "entries": [as_json(row) for row in rows]}
+    texts = {
+        "json": json.dumps(found, indent=2, allow_nan=False) + "\n",
+        "csv": _csv(rows),
+        "md": markdown(title, rows),
+    }
+    for ending, text in texts.items():
+        write_atomically(folder / f"{NAME}.{ending}", text)
+
+
+def show(title: str, rows: Sequence[Row], console: Console | None = None) -> None:
+    """Print the table, intervals in brackets, and the notes below it."""
+    console = console or Console()
+    if not console.is_terminal:
+        # A file has no edge at which intervals would have to be broken.
+        console.width = max(console.width, _WIDTH)
+    heads, cells = _cells(rows, "\n")
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    for head in heads:
+        first = head == "entry"
+        table.add_column(head, justify="left" if first else "right", no_wrap=first)
+    for line in cells:
+        table.add_row(*line)
+    console.print(table)
+    for note in _notes(rows):
+        console.print(note, highlight=False, markup=False, soft_wrap=not console.is_terminal)
+
+
+def markdown(title: str, rows: Sequence[Row]) -> str:
+    """The table and its notes as markdown."""
+    heads, cells = _cells(rows, " ")
+    lines = [title, "", _line(heads), _line(["---", *["---:"] * (len(heads) - 1)])]
+    lines += [_line([cell.replace("|", "\\|") for cell in line]) for line in cells]
+    notes = _notes(rows)
+    return "\n".join([*lines, *(["", *(f"- {note}" for note in notes)] if notes else [])]) + "\n"
+
+
+def _cells(rows: Sequence[Row], gap: str) -> tuple[list[str], list[list[str]]]:
+    """Heads and cells; `gap` stands between a mean and its interval."""
+    metrics = [name for name in _HEADS if name != "score" or graded(rows)]
+    cells = []
+    for row in rows:
+        if row.state == "left out":
+            continue
+        if row.state == "failed":
+            cells.append([row.name, "failed", *[NOTHING] * (len(metrics) - 1)])
+        else:
+            texts = (_level(row, name) for name in metrics)
+            cells.append([row.name, *(text.replace(" [", f"{gap}[") for text in texts)])
+    return ["entry", *(_HEADS[name] for name in metrics)], cells
+
+
+def _level(row: Row, name: str) -> str:
+    found = row.figures.get(name)
+    if name != SECONDS or found is None:
+        return level(name, found)
+    mean, low, high = (f"{value:.3g}" for value in (found.mean, found.low, found.high))
+    return mean if math.isnan(found.low) else f"{mean} [{low}, {high}]"
+
+
+def _notes(rows: Sequence[Row]) -> list[str]:
+    """What is to be known of rows, one line each; equal notes of several rows are one line."""
+    about: dict[str, list[str]] = {}
+    for row in rows:
+        for note in row.notes:
+            state = "" if row.state == "finished" else f"{row.state}: "
+            about.setdefault(f"{state}{note}", []).append(row.name)
+    return [f"{', '.join(names)}: {note}" for note, names in about.items()]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _csv(rows: Sequence[Row]) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    ends = [f"{name}_{end}" for name in FIGURES for end in _ENDS]
+    writer.writerow(["entry", "state", "episodes", "votes", *ends, "notes"])
+    for row in rows:
+        values = [_value(row, name, end) for name in FIGURES for end in _ENDS]
+        votes = "" if row.votes is None else row.votes
+        head = [row.name, row.state, row.episodes, votes]
+        writer.writerow([*head, *values, "; ".join(row.notes)])
+    return buffer.getvalue()
+
+
+def _value(row: Row, name: str, end: str) -> str:
+    found = row.figures.get(name)
+    value = math.nan if found is None else getattr(found, end)
+    return "" if math.isnan(value) else repr(float(value))

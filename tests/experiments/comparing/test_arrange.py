@@ -1,0 +1,111 @@
+"""From an entry to its configuration: what is equal, what is its own, what it cannot change."""
+
+from __future__ import annotations
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from envs.errors import SettingError
+from experiments.cli import CONF
+from experiments.comparing.arrange import arrange, budget_of
+from experiments.comparing.entries import Entry
+from experiments.comparing.shapes import Unfit
+
+
+@pytest.fixture
+def composed():
+    def call(*overrides):
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            return compose("compare", overrides=list(overrides))
+
+    return call
+
+
+def caps(cfg):
+    return {name: cap for name, cap in cfg.env.budget.items() if name != "_target_"}
+
+
+def test_the_budget_of_an_episode_is_the_same_and_shared_out_over_the_messages(composed):
+    cfg = composed()
+    team = arrange(cfg, Entry("team"))
+    assert caps(team) == {"message": 48, "agent": None, "round": None, "episode": 192}
+    # 192 tokens over 1, 6 and 7 messages.
+    for shape, message in (("alone", 192), ("debate", 32), ("discussion", 27)):
+        found = caps(arrange(cfg, Entry("one", shape=shape)))
+        assert (found["message"], found["episode"]) == (message, 192), shape
+
+
+def test_without_a_cap_on_episodes_the_budget_is_what_the_caps_on_messages_allow(composed):
+    # Three helpers and a solver with 48 tokens each.
+    assert budget_of(composed("env.budget.episode=null")) == 192
+    assert budget_of(composed("env.budget.episode=null", "env.budget.message=null")) is None
+    assert budget_of(composed("compare.budget=100")) == 100
+    assert budget_of(composed("compare.equal=false")) is None
+
+
+def test_budgets_stay_as_they_are_where_nothing_is_to_be_equal(composed):
+    cfg = composed("compare.equal=false")
+    assert caps(arrange(cfg, Entry("one", shape="alone"))) == caps(cfg)
+
+
+def test_a_budget_too_small_for_the_messages_is_refused(composed):
+    with pytest.raises(SettingError, match="leaves none for some of the 6 messages of 'one'"):
+        arrange(composed("compare.budget=5"), Entry("one", shape="debate"))
+
+
+def test_an_entrys_own_settings_come_last_and_count_when_the_budget_is_shared_out(composed):
+    cfg = composed()
+    found = arrange(cfg, Entry("one", shape="debate", agents=4, env={"rounds": 3}))
+    assert OmegaConf.to_container(found.env.team) == {"solver": 4}
+    assert caps(found)["message"] == 192 // 12
+    own = Entry("one", shape="alone", env={"budget": {"message": 7}, "team": {"solver": 1}})
+    assert caps(arrange(cfg, own)) == {"message": 7, "agent": None, "round": None, "episode": 192}
+
+
+def test_a_policy_may_use_the_whole_message_unless_the_entry_says_otherwise(composed):
+    cfg = composed()
+    assert arrange(cfg, Entry("team")).agent.speech.max_reply_tokens == 49
+    assert arrange(cfg, Entry("one", shape="alone")).agent.speech.max_reply_tokens == 193
+    own = Entry("one", shape="alone", agent={"speech": {"max_reply_tokens": 9}})
+    assert arrange(cfg, own).agent.speech.max_reply_tokens == 9
+
+
+def test_an_agent_with_a_target_replaces_the_comparisons_and_is_read_in_its_own_form(composed):
+    cfg = composed()
+    assert arrange(cfg, Entry("one")).env.instructions == "brief"
+    agent = {"_target_": "learners.agents.hf.HFTeam", "model": "m", "instructions": "full"}
+    found = arrange(cfg, Entry("one", agent=agent))
+    assert OmegaConf.to_container(found.agent) == agent
+    assert found.env.instructions == "full"
+
+
+def test_scripts_read_what_the_comparisons_agent_reads(composed):
+    found = arrange(composed(), Entry("one", script="oracle"))
+    assert (found.agent.script, found.env.instructions) == ("oracle", "brief")
+
+
+def test_words_are_not_said_to_a_policy_that_reads_none(composed):
+    entry = Entry("cot", shape="alone", say="Think.")
+    with pytest.raises(Unfit, match="reads no instructions"):
+        arrange(composed(), entry)
+    assert arrange(composed("agent=scripted"), entry).entry.say == "Think."
+
+
+def test_a_mixed_team_keeps_the_members_that_a_shape_has_roles_for(composed):
+    cfg = composed("agent=mixed")
+    assert set(arrange(cfg, Entry("team")).agent.members) == {"solver", "helper"}
+    assert set(arrange(cfg, Entry("one", shape="alone")).agent.members) == {"solver"}
+
+
+def test_whoever_is_no_dialogue_is_left_as_it_is(composed):
+    cfg = composed("env._target_=some.where.Game")
+    assert budget_of(cfg) is None
+    assert arrange(cfg, Entry("one")).env.rounds == 2
+    with pytest.raises(Unfit, match="this is some.where.Game"):
+        arrange(cfg, Entry("one", shape="alone"))
+
+
+def test_nobody_votes_over_joint_work(composed):
+    with pytest.raises(Unfit, match="no vote over joint work"):
+        arrange(composed("env=tldr", "agent=scripted"), Entry("one", shape="alone", votes=3))

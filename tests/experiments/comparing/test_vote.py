@@ -1,0 +1,71 @@
+"""Samples of one task, the commonest answer, and how many samples there are."""
+
+from __future__ import annotations
+
+import pytest
+
+import envs
+from experiments.comparing.vote import vote, votes_for
+from learners.agents.base import Reply
+from learners.rollout import Start, play
+
+
+class Says:
+    """A policy that says what it is told to."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def reply(self, requests, *, seed, greedy):
+        return [Reply(self.text) for _ in requests]
+
+
+@pytest.fixture
+def solo():
+    return envs.make("gsm8k", tasks=3, team={"solver": 1}, rounds=1, reward={"price": 0.0})
+
+
+def sample(environment, text):
+    start = Start(0, next(iter(environment.tasks)))
+    (episode,) = play([environment], {"solver_0": Says(text)}, [start], seed=0)
+    return episode
+
+
+def right(environment):
+    return f"#### {next(iter(environment.tasks.values())).answer}"
+
+
+def test_the_commonest_answer_counts(solo):
+    texts = ["#### -1", right(solo), right(solo), ""]
+    samples = [sample(solo, text) for text in texts]
+    assert [one.solved for one in samples] == [False, True, True, False]
+    assert vote(solo, samples).solved
+    assert not vote(solo, samples[:1] + samples[3:]).solved
+
+
+def test_everything_said_and_read_is_counted(solo):
+    samples = [sample(solo, text) for text in ("#### -1", right(solo))]
+    found = vote(solo, samples)
+    assert sum(found.tokens_said.values()) == sum(sum(one.tokens_said.values()) for one in samples)
+    assert found.tokens_read["solver_0_1"] == samples[1].tokens_read["solver_0"]
+    assert [turn.agent for turn in found.turns] == ["solver_0_0", "solver_0_1"]
+
+
+def test_a_sample_is_paid_for_the_vote_not_for_its_own_answer(solo):
+    samples = [sample(solo, text) for text in ("#### -1", right(solo), right(solo))]
+    assert set(vote(solo, samples).returns.values()) == {1.0}
+
+
+def test_silent_samples_leave_nothing_to_grade(solo):
+    found = vote(solo, [sample(solo, ""), sample(solo, "")])
+    assert (found.solved, found.answer) == (False, "")
+
+
+@pytest.mark.parametrize(
+    ("reference", "one", "votes"),
+    # The nearest whole number, at least one sample, at most eight, and eight where they are free.
+    [(70.0, 14.0, 5), (76.0, 14.0, 5), (78.0, 14.0, 6), (3.0, 14.0, 1), (500.0, 14.0, 8)]
+    + [(70.0, 0.0, 8)],
+)
+def test_samples_are_as_many_as_say_what_the_reference_says(reference, one, votes):
+    assert votes_for(reference, one, most=8) == votes

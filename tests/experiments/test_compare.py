@@ -1,0 +1,226 @@
+"""The comparison as a program: what it writes, what it leaves out, and what no failure may lose."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+
+import pytest
+from omegaconf import OmegaConf
+
+from envs.errors import SettingError
+from experiments.comparing.runs import entries_of_runs
+from learners.agents.scripted import ScriptedPolicy
+
+SMALL = ["evaluation.tasks=6", "evaluation.batch=3", "threads=1"]
+SCRIPTS = ["agent=scripted", *SMALL]
+
+
+def compare(run, folder, *more, code=0):
+    outcome = run("compare", *more, f"hydra.run.dir={folder}")
+    assert outcome.code == code, outcome.err
+    return outcome
+
+
+def rows_of(folder):
+    found = json.loads((folder / "comparison.json").read_text())
+    return {row["name"]: row for row in found["entries"]}
+
+
+@pytest.fixture(scope="module")
+def all_entries(run, tmp_path_factory):
+    """Every entry on GSM8K with scripted agents."""
+    folder = tmp_path_factory.mktemp("compare") / "run"
+    return folder, compare(run, folder, *SCRIPTS)
+
+
+def test_every_entry_is_a_row_in_the_order_asked_for(all_entries):
+    rows = rows_of(all_entries[0])
+    names = "team single cot self_consistency debate discussion sequential concatenation"
+    assert list(rows) == [*names.split(), "oracle", "verbose", "random", "silent"]
+    left_out = [name for name, row in rows.items() if row["state"] != "finished"]
+    assert left_out == ["concatenation"]
+    assert rows["concatenation"]["state"] == "left out"
+    for name, row in rows.items():
+        if name != "concatenation":
+            assert row["episodes"] == 6
+            assert {"accuracy", "tokens_said", "tokens_read", "silence_rate", "seconds"} <= set(
+                row["figures"]
+            )
+
+
+def test_whoever_knows_the_answers_is_right_in_every_shape(all_entries):
+    rows = rows_of(all_entries[0])
+    for name in "team single cot self_consistency debate discussion sequential oracle".split():
+        assert rows[name]["figures"]["accuracy"]["mean"] == 1.0, name
+    assert rows["silent"]["figures"]["accuracy"]["mean"] == 0.0
+    assert rows["silent"]["figures"]["silence_rate"]["mean"] == 1.0
+
+
+def test_a_proportion_has_its_wilson_interval_and_a_time_one_over_batches(all_entries):
+    figures = rows_of(all_entries[0])["oracle"]["figures"]
+    # Wilson for 6 of 6: 6 / (6 + 1.96 ** 2).
+    assert figures["accuracy"]["low"] == pytest.approx(6 / (6 + 1.959964**2), rel=1e-6)
+    assert figures["seconds"]["count"] == 2
+    assert figures["seconds"]["low"] <= figures["seconds"]["mean"] <= figures["seconds"]["high"]
+
+
+def test_the_table_is_on_the_console_in_markdown_and_csv_and_the_picture_beside_it(all_entries):
+    folder, outcome = all_entries
+    text = (folder / "comparison.md").read_text()
+    assert text.startswith("gsm8k: 6 episodes an entry, at most 192 tokens said")
+    assert "| oracle | 100.0 % [61.0, 100.0] |" in text
+    assert "- concatenation: left out: " in text and "concatenation: left out: " in outcome.out
+    assert "[61.0, 100.0]" in outcome.out and f"written to {folder}" in outcome.out
+    with open(folder / "comparison.csv", newline="") as file:
+        table = {row["entry"]: row for row in csv.DictReader(file)}
+    assert float(table["oracle"]["accuracy_mean"]) == 1.0
+    assert table["concatenation"]["accuracy_mean"] == ""
+    assert (folder / "comparison.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_entry_has_a_folder_like_that_of_an_evaluation(all_entries, rows):
+    folder = all_entries[0] / "debate"
+    assert json.loads((folder / "status.json").read_text())["state"] == "finished"
+    assert rows(folder / "evaluations.jsonl")[0]["episodes"] == 6
+    agents = {one["agent"] for one in rows(folder / "transcripts.jsonl")[0]["messages"]}
+    assert agents == {"solver_0", "solver_1", "solver_2"}
+
+
+def test_samples_of_self_consistency_say_about_what_the_reference_says(all_entries):
+    rows = rows_of(all_entries[0])
+    found = rows["self_consistency"]
+    said = {name: row["figures"].get("tokens_said", {}).get("mean") for name, row in rows.items()}
+    one = said["self_consistency"] / found["votes"]
+    assert found["votes"] >= 2
+    assert abs(said["self_consistency"] - said["team"]) <= one / 2
+
+
+def test_a_joint_work_has_the_baselines_of_magrpo_and_its_score_beside_the_accuracy(run, tmp_path):
+    folder = tmp_path / "run"
+    compare(run, folder, "env=tldr", *SCRIPTS, "entry=[team,single,concatenation,debate]")
+    rows = rows_of(folder)
+    assert rows["debate"]["state"] == "left out"
+    for name in ("team", "single", "concatenation"):
+        assert rows[name]["figures"]["score"]["mean"] > 2.5, name
+    assert "| accuracy | score |" in (folder / "comparison.md").read_text()
+
+
+def test_the_shipped_policy_is_compared_and_told_to_be_on_new_ground(run, tmp_path):
+    folder = tmp_path / "run"
+    small = ["evaluation.tasks=3", "evaluation.batch=3", "threads=1"]
+    compare(run, folder, *small, "entry=[team,single,cot,self_consistency]", "compare.most_votes=2")
+    rows = rows_of(folder)
+    assert rows["team"]["figures"]["accuracy"]["mean"] == 1.0 and rows["team"]["notes"] == []
+    assert "not for this shape" in rows["single"]["notes"][0]
+    assert rows["cot"]["state"] == "left out" and "reads no instructions" in rows["cot"]["notes"][0]
+    assert rows["self_consistency"]["votes"] == 2
+
+
+def test_an_entry_of_ones_own_takes_a_line(run, policy_folder, tmp_path):
+    folder = tmp_path / "run"
+    outcome = compare(
+        run,
+        folder,
+        "entry=oracle",
+        f"+entries.mine.agent.model={policy_folder}",
+        "+entries.mine.env.topology=complete",
+        "+entries.mine.agent.speech.max_reply_tokens=6",
+        *SMALL,
+    )
+    assert list(rows_of(folder)) == ["oracle", "mine"]
+    assert rows_of(folder)["mine"]["state"] == "finished"
+    assert "mine" in outcome.out
+
+
+def test_a_trained_run_is_a_row_with_its_own_team(run, trained, tmp_path):
+    folder = tmp_path / "run"
+    runs = f"compare.runs={{mine: {trained[0]}}}"
+    compare(run, folder, "entry=oracle", runs, *SMALL, "seed=1")
+    config = (folder / "mine" / "config.yaml").read_text()
+    assert f"model: {trained[0].resolve()}/policy" in config
+    assert rows_of(folder)["mine"]["state"] == "finished"
+
+
+def test_runs_of_a_list_are_called_after_their_folders(tmp_path):
+    for name in ("a/7", "b/7", "b/8"):
+        folder = tmp_path / name
+        (folder / "policy").mkdir(parents=True)
+        (folder / "config.yaml").write_text("env: {name: gsm8k, rounds: 3}\nagent: {}\n")
+    runs = [str(tmp_path / name) for name in ("a/7", "b/7", "b/8")]
+    cfg = OmegaConf.create({"env": {"name": "gsm8k"}, "compare": {"runs": runs}})
+    found = entries_of_runs(cfg, ())
+    assert [one.name for one in found] == ["7", "b_7", "8"]
+    assert found[0].env == {"rounds": 3}
+    with pytest.raises(SettingError, match="a run and an entry are both called '8'"):
+        entries_of_runs(cfg, {"8"})
+    cfg.env.name = "math"
+    with pytest.raises(SettingError, match="is of env=gsm8k, and this comparison is of env=math"):
+        entries_of_runs(cfg, ())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("compare.runs=[nowhere]", "'nowhere' is no run folder"),
+        ("compare.reference=nobody", "unknown entry in compare.reference"),
+        ("compare.budget=0", "compare.budget must be null or a whole number"),
+        ("compare.equal=2", "compare.equal must be true or false"),
+        ("+entries.mine.shape=circle", "unknown shape in entries.mine.shape 'circle'"),
+        ("+entries.mine.topology=star", "unknown setting in entries.mine 'topology'"),
+        ("+entries.mine.env.source=elsewhere", "all entries are asked the same"),
+        ("evaluation.part=test", "unknown evaluation.part 'test'"),
+    ],
+)
+def test_a_wrong_setting_is_refused_before_anything_is_played(run, tmp_path, wrong, words):
+    outcome = compare(run, tmp_path / "run", *SCRIPTS, wrong, code=1)
+    assert words in outcome.message
+    assert not (tmp_path / "run" / "comparison.json").exists()
+
+
+def test_a_failed_entry_is_a_row_with_its_reason_and_the_others_are_kept(run, tmp_path):
+    folder = tmp_path / "run"
+    more = ["entry=[team,self_consistency,oracle]", "+entries.team.agent.model=/nowhere"]
+    outcome = compare(run, folder, *SMALL, *more, code=1)
+    rows = rows_of(folder)
+    assert rows["oracle"]["state"] == "finished"
+    assert rows["team"]["state"] == "failed" and "/nowhere" in rows["team"]["notes"][0]
+    assert "which was failed" in rows["self_consistency"]["notes"][0]
+    assert "2 of 3 entries failed: team, self_consistency" in outcome.message
+    assert "Traceback" in (folder / "team" / "error.txt").read_text()
+    assert "| team | failed |" in (folder / "comparison.md").read_text()
+
+
+def test_a_comparison_is_not_mixed_with_another_or_gone_on_with_under_other_settings(run, tmp_path):
+    folder = tmp_path / "run"
+    compare(run, folder, *SCRIPTS, "entry=silent")
+    outcome = compare(run, folder, *SCRIPTS, "entry=silent", code=1)
+    assert "holds another comparison; pass resume=true" in outcome.message
+    other = compare(run, folder, *SCRIPTS, "entry=silent", "seed=7", "resume=true", code=1)
+    assert "1 of 1 entries failed" in other.message
+    assert "another configuration" in rows_of(folder)["silent"]["notes"][0]
+
+
+def test_an_interrupted_comparison_keeps_the_finished_entries(run, tmp_path, monkeypatch):
+    reply, calls = ScriptedPolicy.reply, []
+
+    def interrupted(self, requests, **settings):
+        calls.append(len(requests))
+        # An entry is two batches of two rounds, and a first episode that is not timed.
+        if len(calls) == 9:
+            signal.raise_signal(signal.SIGINT)
+        return reply(self, requests, **settings)
+
+    monkeypatch.setattr(ScriptedPolicy, "reply", interrupted)
+    folder = tmp_path / "run"
+    more = [*SCRIPTS, "entry=[oracle,silent,verbose]"]
+    assert compare(run, folder, *more, code=130).err == "interrupted\n"
+    assert list(rows_of(folder)) == ["oracle"]
+    assert (folder / "comparison.png").exists()
+    monkeypatch.undo()
+    first = (folder / "oracle" / "row.json").read_bytes()
+    compare(run, folder, *more, "resume=true")
+    assert list(rows_of(folder)) == ["oracle", "silent", "verbose"]
+    assert (folder / "oracle" / "row.json").read_bytes() == first
+    assert len((folder / "silent" / "evaluations.jsonl").read_text().splitlines()) == 1
