@@ -1,0 +1,200 @@
+"""Signal: what colour is the thing? The smallest game of telling, made for numeric agents too.
+
+A task is a table of things and their colours, and the question of one thing's colour. Dealt out,
+one agent holds what matters and the others hold nothing, so a team has two skills to learn: to
+answer with what it was told, and to keep silent about what was not asked. The words are few and
+the answers a closed set, so agents without a language model learn it too (`envs.wrappers`).
+
+There is no published data. A source of one's own has rows `{"question", "statements", "answer"}`,
+the answer one of `COLOURS`; `relevant`, a list of true and false, may say which statements matter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from envs.drawing import check_request, part_of, ran_out, refuse, span
+from envs.errors import SettingError, SourceError
+from envs.inference import Span
+from envs.sources import Row, field, rows, title
+from envs.task import Benchmark, Part, Score, Task
+
+COLOURS = ("red", "blue", "green", "white", "black", "yellow", "pink", "brown")
+"""The colours there are, which are the answers; a generator takes the first of them."""
+THINGS = tuple(
+    "ball book boat cup hat key lamp ring bag bell box chair clock coat desk door".split()
+)
+"""The things there are; a generator takes the first of them."""
+
+_Kinds = tuple[tuple[str, ...], tuple[str, ...], tuple[int, int]]
+"""Things, colours, and the fewest and most distractors of a table."""
+_PATIENCE = 2_000
+"""Tables in a row that were there already before they count as used up."""
+_WINDOW = 20_000
+"""Characters at the end of a text that are read."""
+_COLOUR = rf"(?P<colour>{'|'.join(COLOURS)})(?!\w)"
+_MARKED = re.compile(rf"####[ \t]{{0,4}}{_COLOUR}", re.IGNORECASE)
+_NAMED = re.compile(rf"(?<!\w){_COLOUR}", re.IGNORECASE)
+
+
+class Signal(Benchmark):
+    """Tables of coloured things, and one colour asked for."""
+
+    name = "signal"
+    roles = ("solver", "helper")
+    goal = (
+        "Your team is asked for the colour of a thing. The colours of several things are spread"
+        " over the team, and only one of them matters."
+    )
+    answer_form = "State the answer as `#### colour`, for example `#### red`."
+    duties = {
+        "solver": f"You give the answer: name the colour that the helpers tell you. {answer_form}",
+        "helper": "You help the solver, who may not know what you know: pass on the colour of the"
+        " thing that is asked for, and say nothing of any other.",
+    }
+
+    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+        """Read rows of one's own; a task's key is `<file or split>/<row>`, rows from 1.
+
+        Args:
+            path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` or `test.jsonl`, or
+                `hub:<id>`.
+            part: `train` or `evaluation` (the test file).
+
+        Raises:
+            SourceError: the source is missing or empty, or a row cannot be read.
+        """
+        name = title(path, part)
+        return tuple(
+            _read(row, where, f"{name}/{index}")
+            for index, (where, row) in enumerate(rows(path, part), start=1)
+        )
+
+    def generate(
+        self,
+        seed: int,
+        count: int,
+        *,
+        part: Part = "train",
+        things: int = 8,
+        colours: int = 4,
+        distractors: Span = 2,
+        **unknown: Any,
+    ) -> tuple[Task, ...]:
+        """Make tables and questions from a seed; fewer of the same seed are the first of these.
+
+        Parts differ in whole tables, for there are too few single facts to keep apart: that the
+        ball is red may be asked in both.
+
+        Args:
+            seed: any whole number.
+            count: how many tasks; no two are equal, whatever the order of their statements.
+            part: `train` or `evaluation`; they share no table with its question.
+            things: how many things there are to ask for, 2 to 16.
+            colours: how many colours they can have, 2 to 8.
+            distractors: other things in a table; a pair draws from fewest to most.
+            **unknown: refused.
+
+        Raises:
+            SettingError: a setting is out of its range, or there are not so many tables.
+            UnknownNameError: there is no such setting.
+        """
+        refuse(unknown, "things", "colours", "distractors")
+        check_request(seed, count, part)
+        kinds = THINGS[: _whole("things", things, len(THINGS))]
+        hues = COLOURS[: _whole("colours", colours, len(COLOURS))]
+        extras = span("distractors", distractors, (0, len(kinds) - 1))
+        return _draw(Random(f"{part}/{seed}"), f"{part}-{seed}", count, part, (kinds, hues, extras))
+
+    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
+        """Compare the colour most agents answer with to the reference.
+
+        A marked colour goes before a named one, and the last counts. Agents that name none have no
+        vote; when votes are equal, that of the earliest agent in the mapping counts. No vote at all
+        is worth nothing.
+        """
+        votes = Counter(colour for text in answers.values() if (colour := _answer_in(text)))
+        if not votes:
+            return Score(0.0, False, "")
+        answer = votes.most_common(1)[0][0]
+        return Score(float(answer == task.answer), answer == task.answer, answer)
+
+    def committed(self, message: str) -> str | None:
+        """The last `#### red` of a message, letter for letter; None without one."""
+        found = list(_MARKED.finditer(message, max(0, len(message) - _WINDOW)))
+        return found[-1].group() if found else None
+
+
+def _whole(name: str, value: object, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 2 <= value <= most:
+        raise SettingError(
+            f"generator.{name} must be a whole number from 2 to {most}; got {value!r}"
+        )
+    return value
+
+
+def _draw(random: Random, name: str, count: int, part: Part, kinds: _Kinds) -> tuple[Task, ...]:
+    tasks: list[Task] = []
+    seen: set[str] = set()
+    misses = 0
+    while len(tasks) < count:
+        task = _table(random, f"{name}/{len(tasks)}", kinds)
+        content = "\n".join((*sorted(task.statements), task.question))
+        if content in seen or part_of(content) != part:
+            misses += 1
+            if misses > _PATIENCE:
+                raise ran_out(f"{part} tables", count, len(tasks))
+            continue
+        seen.add(content)
+        misses = 0
+        tasks.append(task)
+    return tuple(tasks)
+
+
+def _table(random: Random, key: str, kinds: _Kinds) -> Task:
+    things, colours, extras = kinds
+    chosen = random.sample(things, 1 + random.randint(*extras))
+    asked, table = chosen[0], {thing: random.choice(colours) for thing in chosen}
+    random.shuffle(chosen)
+    return Task(
+        key,
+        f"What colour is the {asked}?",
+        tuple(f"The {thing} is {table[thing]}." for thing in chosen),
+        table[asked],
+        tuple(thing == asked for thing in chosen),
+    )
+
+
+def _answer_in(text: str) -> str | None:
+    start = max(0, len(text) - _WINDOW)
+    for pattern in (_MARKED, _NAMED):
+        found = list(pattern.finditer(text, start))
+        if found:
+            return found[-1]["colour"].lower()
+    return None
+
+
+def _read(row: Row, where: str, key: str) -> Task:
+    question, answer = field(row, "question", where), field(row, "answer", where).strip().lower()
+    statements = field(row, "statements", where, list)
+    flags = field(row, "relevant", where, list) if "relevant" in row else None
+    if not all(isinstance(text, str) and text.strip() for text in statements):
+        raise SourceError(f"{where}: expected field 'statements' to be texts; got {statements!r}")
+    if flags is not None and [type(flag) for flag in flags] != [bool] * len(statements):
+        raise SourceError(
+            f"{where}: expected field 'relevant' to be {len(statements)} times true or false, one"
+            f" for each statement; got {flags!r}"
+        )
+    if answer not in COLOURS:
+        raise SourceError(
+            f"{where}: expected field 'answer' to be one of {', '.join(COLOURS)}; got {answer!r}"
+        )
+    return Task(key, question, tuple(statements), answer, tuple(flags) if flags else None)
+
+
+BENCHMARK = Signal()

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import envs
+from envs.benchmarks.signal import BENCHMARK, COLOURS, THINGS, Signal
+from envs.errors import SettingError, SourceError, UnknownNameError
+from envs.task import Task
+
+ROW = {
+    "question": "What colour is the ball?",
+    "statements": ["The ball is red.", "The cup is blue."],
+    "answer": "Red",
+}
+
+
+def write(path: Path, *written: Any) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in written))
+    return path
+
+
+def score(*messages: str, answer: str = "red") -> tuple[float, bool, str]:
+    task = Task(key="t", question="?", statements=(), answer=answer)
+    found = BENCHMARK.score(task, {f"solver_{i}": text for i, text in enumerate(messages)})
+    return found.value, found.solved, found.answer
+
+
+def test_it_is_the_benchmark_of_its_name() -> None:
+    assert isinstance(envs.benchmark("signal"), Signal)
+    assert BENCHMARK.roles == ("solver", "helper")
+
+
+def test_a_task_asks_for_one_thing_of_its_table_and_that_one_matters() -> None:
+    for task in BENCHMARK.generate(0, 200, things=16, colours=8, distractors=(0, 5)):
+        asked = task.question.removeprefix("What colour is the ").removesuffix("?")
+        assert asked in THINGS and task.answer in COLOURS
+        expected = f"The {asked} is {task.answer}."
+        assert [text == expected for text in task.statements] == list(task.relevant or ())
+        assert len(set(task.statements)) == len(task.statements) <= 6
+
+
+def test_settings_say_how_many_things_and_colours_there_are() -> None:
+    tasks = BENCHMARK.generate(0, 12, things=3, colours=2, distractors=1)
+    words = {word.strip(".") for task in tasks for text in task.statements for word in text.split()}
+    assert words == {"The", "is", *THINGS[:3], *COLOURS[:2]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"things": 1}, "generator.things must be a whole number from 2 to 16; got 1"),
+        ({"things": (2, 3)}, "generator.things must be a whole number"),
+        ({"colours": 9}, "generator.colours must be a whole number from 2 to 8; got 9"),
+        ({"colours": True}, "generator.colours must be a whole number"),
+        ({"things": 4, "distractors": 4}, "generator.distractors must be a whole number from 0"),
+        ({"things": 2, "colours": 2, "distractors": 0}, "at most the number of different train"),
+    ],
+)
+def test_a_setting_out_of_its_range_is_refused(settings: Any, said: str) -> None:
+    with pytest.raises(SettingError, match=said):
+        BENCHMARK.generate(0, 60, **settings)
+
+
+def test_an_unknown_setting_of_the_generator_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'colours'"):
+        BENCHMARK.generate(0, 1, colors=3)
+
+
+def test_a_marked_colour_goes_before_a_named_one_and_the_last_counts() -> None:
+    assert score("#### red") == score("#### RED, not blue") == (1.0, True, "red")
+    assert score("It is blue. No, it is red!") == (1.0, True, "red")
+    assert score("#### blue #### red it is, says the blue one") == (1.0, True, "red")
+    assert score("#### blue, or red") == (0.0, False, "blue")
+    assert score("reddish", "rose-reds", "#### redder", "") == score() == (0.0, False, "")
+
+
+def test_the_majority_counts_and_ties_go_to_the_earliest() -> None:
+    assert score("#### blue", "#### red", "red") == (1.0, True, "red")
+    assert score("#### blue", "#### red") == (0.0, False, "blue")
+    assert score("no idea", "#### red") == (1.0, True, "red")
+
+
+def test_a_commitment_is_the_last_marked_colour_letter_for_letter() -> None:
+    assert BENCHMARK.committed("#### red? #### Blue.") == "#### Blue"
+    assert BENCHMARK.committed("The ball is red.") is None
+
+
+def test_rows_of_ones_own_are_read(tmp_path: Path) -> None:
+    file = write(tmp_path / "own.jsonl", ROW, {**ROW, "relevant": [True, False]})
+    one, other = BENCHMARK.load(file)
+    assert one == Task("own/1", ROW["question"], tuple(ROW["statements"]), "red")
+    assert (other.key, other.relevant) == ("own/2", (True, False))
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({**ROW, "answer": "mauve"}, "to be one of red, blue"),
+        ({**ROW, "statements": "The ball is red."}, "field 'statements' to be a list"),
+        ({**ROW, "statements": ["The ball is red.", 3]}, "field 'statements' to be texts"),
+        ({**ROW, "relevant": [True]}, "field 'relevant' to be 2 times true or false"),
+        ({**ROW, "relevant": [1, 0]}, "field 'relevant' to be 2 times true or false"),
+        ({"question": "?"}, "expected the field 'answer'"),
+    ],
+)
+def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
+    file = write(tmp_path / "test.jsonl", ROW, row)
+    with pytest.raises(SourceError) as caught:
+        BENCHMARK.load(tmp_path)
+    assert str(caught.value).startswith(f"{file}:2: ")
+    assert said in str(caught.value)
+
+
+def test_dealt_out_one_helper_holds_what_matters() -> None:
+    env = envs.make("signal", information="split", tasks=50)
+    for seed in range(20):
+        _, infos = env.reset(seed=seed)
+        informed = [infos[agent]["informed"] for agent in env.possible_agents]
+        assert informed[0] is None and sorted(informed[1:]) == [False, False, True]
