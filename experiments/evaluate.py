@@ -4,7 +4,8 @@
 
 Runs any agent, scripted ones too. Writes the figures with their intervals, and some transcripts, to
 the run folder and prints them. With `resume=true` and the same run folder it goes on with what an
-evaluation has left that ended early, however that came about (`experiments.journal`).
+evaluation has left that ended early, however that came about (`experiments.journal`). With
+`evaluation.samples=n evaluation.greedy=false` it plays every task n times and estimates pass@k.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from rich.console import Console
 from rich.table import Table
 
@@ -21,6 +22,7 @@ from envs.errors import SettingError, UnknownNameError
 from experiments.cli import Interrupt, program
 from experiments.evaluation import evaluation_starts, record
 from experiments.journal import Journal, Keeper
+from experiments.pass_at_k import over_tasks
 from experiments.progress import Progress
 from experiments.run_folder import RunFolder
 from experiments.setup import (
@@ -66,7 +68,8 @@ def main(cfg: DictConfig) -> float:
     team = make_team(cfg)
     environments = make_evaluation(cfg, cfg.evaluation.part, team)
     tell_conditions(environments[0])
-    starts = evaluation_starts(environments, cfg.evaluation.tasks)
+    once = evaluation_starts(environments, cfg.evaluation.tasks)
+    starts = [start for start in once for _ in range(cfg.evaluation.samples)]
     journal = Journal(folder, starts)
     folder.write_status("running", 0)
     try:
@@ -77,7 +80,7 @@ def main(cfg: DictConfig) -> float:
         if isinstance(error, ServerError):
             raise ServerError(f"{error}\n{_left(journal, len(starts), folder)}") from error
         raise
-    reward = write_figures(cfg, environments, journal.played, folder)
+    reward = write_figures(cfg, environments, journal, folder)
     done = not journal.missing(0, len(starts))
     folder.write_status("finished" if done else "interrupted", 0)
     print(f"written to {folder.path}")
@@ -120,14 +123,40 @@ def play_missing(
 
 
 def write_figures(
-    cfg: DictConfig, environments: Environments, episodes: Sequence[Episode], folder: RunFolder
+    cfg: DictConfig, environments: Environments, journal: Journal, folder: RunFolder
 ) -> float:
     """Write and print what the episodes amount to; returns the mean reward."""
-    record(environments, episodes, folder, step=0, transcripts=cfg.evaluation.transcripts)
-    metrics = prefixed(summarise(episodes), "eval/")
+    episodes, settings = journal.played, cfg.evaluation
+    passes = estimate_passes(journal.episodes, settings.samples, settings.pass_at)
+    kept = settings.transcripts
+    record(environments, episodes, folder, step=0, transcripts=kept, more=passes)
+    estimates = {name: one.mean for name, one in passes.items()}
+    metrics = prefixed(summarise(episodes) | estimates, "eval/")
     folder.append_metrics({"step": 0, **metrics})
-    show(intervals(episodes), len(episodes))
+    show(intervals(episodes) | passes, len(episodes), settings.samples)
     return metrics.get("eval/reward", math.nan)
+
+
+def estimate_passes(
+    episodes: Mapping[int, Episode], samples: int, chosen: Sequence[int]
+) -> dict[str, Interval]:
+    """pass@k over the tasks that were played as often as they were to be.
+
+    Args:
+        episodes: by their place; the samples of a task lie beside each other.
+        samples: of each task. A single one gives no estimate that `accuracy` does not.
+        chosen: the numbers k.
+
+    Returns:
+        `pass@k` -> mean over tasks with its interval; empty where there is nothing to estimate.
+    """
+    solved: dict[int, list[bool]] = {}
+    for place, episode in episodes.items():
+        solved.setdefault(place // samples, []).append(episode.solved)
+    counts = [(samples, sum(one)) for one in solved.values() if len(one) == samples]
+    if samples == 1 or not counts:
+        return {}
+    return {f"pass@{k}": over_tasks(counts, k) for k in chosen}
 
 
 def check(cfg: DictConfig) -> None:
@@ -137,6 +166,7 @@ def check(cfg: DictConfig) -> None:
         "threads": 1,
         "evaluation.tasks": 1,
         "evaluation.batch": 1,
+        "evaluation.samples": 1,
         "evaluation.transcripts": 0,
     }
     check_counts(cfg, least, optional=("threads", "evaluation.tasks"))
@@ -146,6 +176,26 @@ def check(cfg: DictConfig) -> None:
         value = OmegaConf.select(cfg, name)
         if not isinstance(value, bool):
             raise SettingError(f"{name} must be true or false; got {value!r}")
+    check_samples(cfg.evaluation.samples, cfg.evaluation.pass_at, cfg.evaluation.greedy)
+
+
+def check_samples(samples: int, chosen: object, greedy: bool) -> None:
+    """Refuse samples that are all the same, and estimates from too few of them.
+
+    Raises:
+        SettingError: greedy play is to be repeated, or a k is not a number from 1 to `samples`.
+    """
+    if samples > 1 and greedy:
+        raise SettingError(
+            f"evaluation.samples={samples} plays every task so often, and greedy play is the same"
+            " every time; set evaluation.greedy=false"
+        )
+    numbers = list(chosen) if isinstance(chosen, (list, tuple, ListConfig)) else [None]
+    if any(type(k) is not int or not 1 <= k <= samples for k in numbers):
+        raise SettingError(
+            "evaluation.pass_at must be a list of whole numbers from 1 to evaluation.samples"
+            f" ({samples}); got {chosen!r}"
+        )
 
 
 def refuse_used(folder: RunFolder) -> None:
@@ -161,7 +211,7 @@ def refuse_used(folder: RunFolder) -> None:
         )
 
 
-def show(found: dict[str, Interval], episodes: int) -> None:
+def show(found: Mapping[str, Interval], episodes: int, samples: int = 1) -> None:
     """Print the figures with their 95 % intervals."""
     table = Table(title=f"{episodes} episodes, 95 % intervals", title_justify="left")
     for heading, justify in (("metric", "left"), ("mean", "right"), ("interval", "right")):
@@ -170,6 +220,8 @@ def show(found: dict[str, Interval], episodes: int) -> None:
         interval = f"{one.low:.3f} to {one.high:.3f}"
         table.add_row(name, f"{one.mean:.3f}", interval)
     Console().print(table)
+    if samples > 1:
+        print(f"pass@k is over tasks; other intervals take {samples} plays of one as independent")
 
 
 def _left(journal: Journal, total: int, folder: RunFolder) -> str:

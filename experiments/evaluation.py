@@ -10,7 +10,7 @@ from experiments.run_folder import RunFolder
 from experiments.setup import Environments, task_keys, tasks_of
 from learners.agents.base import Policy
 from learners.episode import Episode
-from learners.metrics import intervals, prefixed, summarise
+from learners.metrics import Interval, intervals, prefixed, summarise
 from learners.rollout import Start, play
 
 _DRAWN_EPISODES = 256
@@ -64,8 +64,9 @@ def record(
     *,
     step: int,
     transcripts: int,
+    more: Mapping[str, Interval] | None = None,
 ) -> None:
-    """Write intervals and the first transcripts of an evaluation."""
+    """Write intervals, `more` of them too, and the first transcripts of an evaluation."""
     found = {
         name: {
             "mean": interval.mean,
@@ -73,7 +74,7 @@ def record(
             "high": interval.high,
             "count": interval.count,
         }
-        for name, interval in intervals(episodes).items()
+        for name, interval in (intervals(episodes) | dict(more or {})).items()
     }
     folder.append_evaluation({"step": step, "episodes": len(episodes), "intervals": found})
     tasks = tasks_of(environments[0])

@@ -1,0 +1,84 @@
+"""Evaluations that play every task several times and estimate pass@k."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.evaluate import estimate_passes
+from learners.episode import Episode
+
+SAMPLED = ["agent=scripted", "agent.script=random", "evaluation.greedy=false", "threads=1"]
+
+
+def episodes(*solved: str) -> dict[int, Episode]:
+    """Episodes by place; one text a task, + for what was solved, space for what was not played."""
+    marks = "".join(solved)
+    return {
+        place: Episode(task="", turns=(), rewards={}, solved=mark == "+")
+        for place, mark in enumerate(marks)
+        if mark != " "
+    }
+
+
+def test_passes_are_estimated_task_by_task():
+    # pass@2 of 2 of 4 is 1 - C(2, 2) / C(4, 2) = 5 / 6, of 0 of 4 it is 0, of 3 of 4 it is 1.
+    found = estimate_passes(episodes("+-+-", "----", "++-+"), 4, [1, 2])
+    assert list(found) == ["pass@1", "pass@2"]
+    assert found["pass@1"].mean == pytest.approx(5 / 12)
+    assert found["pass@2"].mean == pytest.approx((5 / 6 + 0 + 1) / 3)
+    assert {one.count for one in found.values()} == {3}
+
+
+def test_tasks_that_were_not_played_often_enough_are_left_out():
+    found = estimate_passes(episodes("++", "+ ", "--"), 2, [1])
+    assert (found["pass@1"].mean, found["pass@1"].count) == (0.5, 2)
+    assert estimate_passes(episodes("+ "), 2, [1]) == {}
+    assert estimate_passes(episodes("+"), 1, [1]) == {}
+
+
+def test_every_task_is_played_so_often_and_pass_at_k_is_written(run, tmp_path, rows):
+    folder = tmp_path / "run"
+    outcome = run(
+        "evaluate",
+        *SAMPLED,
+        "env=sports",
+        "evaluation.tasks=6",
+        "evaluation.batch=5",
+        "evaluation.samples=4",
+        "evaluation.pass_at=[1,3]",
+        f"hydra.run.dir={folder}",
+    )
+    assert outcome.code == 0, outcome.err
+    (row,) = rows(folder / "evaluations.jsonl")
+    assert row["episodes"] == 24
+    assert row["intervals"]["pass@3"]["count"] == 6
+    (metrics,) = rows(folder / "metrics.jsonl")
+    assert metrics["eval/pass@1"] == pytest.approx(metrics["eval/accuracy"])
+    assert metrics["eval/pass@3"] >= metrics["eval/pass@1"]
+    assert "pass@3" in outcome.out and "other intervals take 4 plays of one as" in outcome.out
+    played = [one["task"] for one in rows(folder / "episodes.jsonl")]
+    assert len(played) == 24 and {played.count(task) for task in played} == {4}
+
+
+def test_a_single_play_of_each_task_estimates_nothing(run, tmp_path, rows):
+    command = ["evaluate", "agent=scripted", "evaluation.tasks=2", "threads=1"]
+    assert run(*command, f"hydra.run.dir={tmp_path}/run").code == 0
+    (metrics,) = rows(tmp_path / "run" / "metrics.jsonl")
+    assert not any("pass@" in name for name in metrics)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["evaluation.samples=4"], "set evaluation.greedy=false"),
+        (["evaluation.samples=0"], "evaluation.samples must be a whole number of at least 1"),
+        (["evaluation.pass_at=[2]"], "from 1 to evaluation.samples (1); got [2]"),
+        (["evaluation.pass_at=[0]"], "evaluation.pass_at must be a list of whole numbers"),
+        (["evaluation.pass_at=1"], "evaluation.pass_at must be a list of whole numbers"),
+        (["evaluation.pass_at=[true]"], "evaluation.pass_at must be a list of whole numbers"),
+    ],
+)
+def test_settings_out_of_range_are_refused(run, tmp_path, settings, said):
+    command = ["evaluate", "agent=scripted", *settings, f"hydra.run.dir={tmp_path}/run"]
+    outcome = run(*command)
+    assert outcome.code == 1 and said in outcome.message
