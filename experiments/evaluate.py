@@ -111,14 +111,18 @@ def play_missing(
             places = journal.missing(first, len(environments))
             if not places or interrupt.is_set():
                 continue
-            play(
-                environments,
-                policies,
-                [journal.start(place) for place in places],
-                seed=cfg.seed + first,
-                greedy=cfg.evaluation.greedy,
-                watch=Keeper(journal, places, tell),
-            )
+            try:
+                play(
+                    environments,
+                    policies,
+                    [journal.start(place) for place in places],
+                    seed=cfg.seed + first,
+                    greedy=cfg.evaluation.greedy,
+                    watch=Keeper(journal, places, tell, interrupt.is_set),
+                )
+            except KeyboardInterrupt:
+                if not interrupt.is_set():
+                    raise
             progress.update(len(journal.episodes), summarise(journal.played))
 
 

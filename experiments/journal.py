@@ -98,19 +98,34 @@ class Journal:
 class Keeper(Watch):
     """Writes down what happens in a play of some of an evaluation's episodes."""
 
-    def __init__(self, journal: Journal, places: Sequence[int], tell: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        places: Sequence[int],
+        tell: Callable[[], None],
+        stop: Callable[[], bool],
+    ) -> None:
         """Join a journal and a play.
 
         Args:
             journal: where to write.
             places: of the episodes that are played, in the order of the play.
             tell: called after each episode.
+            stop: asked after each reply of a server whether to end here.
         """
-        self._journal, self._places, self._tell = journal, places, tell
+        self._journal, self._places = journal, places
+        self._tell, self._stop = tell, stop
 
     def said(self, place: int, round: int, request: Request, reply: Reply) -> None:
-        """Keep a reply that came from a server."""
+        """Keep a reply that came from a server.
+
+        Raises:
+            KeyboardInterrupt: the user has asked to stop.
+        """
         self._journal.keep_reply(self._places[place], round, request, reply)
+        if self._stop():
+            # Servers are slow; the rest of the batch may take longer than anybody waits.
+            raise KeyboardInterrupt
 
     def ended(self, place: int, episode: Episode) -> None:
         """Keep an episode."""

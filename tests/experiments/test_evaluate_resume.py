@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from collections import Counter
 
 import pytest
@@ -126,6 +127,24 @@ def test_failed_with_an_error_it_says_what_is_done_and_goes_on(
     # The one that was refused.
     assert sum((asked_of(fault_server) - whole[1]).values()) == 1
     assert state(folder) == "finished"
+
+
+def test_an_interrupt_stops_at_the_next_reply_and_keeps_it(
+    processes, api, fault_server, rows, whole, tmp_path
+):
+    folder = tmp_path / "cut"
+    die = ("experiments.run_folder._append", 24, "after")
+    ended = processes.run(
+        "evaluate", *api, f"hydra.run.dir={folder}", die=die, number=signal.SIGINT
+    )
+    assert (ended.code, ended.err) == (130, "interrupted\n")
+    # Two episodes, and the sixth reply of the second batch.
+    assert 22 <= fault_server.calls <= 23
+    assert state(folder) == "interrupted" and "2 of 4 episodes are done" in ended.out
+    assert rows(folder / "evaluations.jsonl")[0]["episodes"] == 2
+    assert processes.run("evaluate", *api, f"hydra.run.dir={folder}", "resume=true").code == 0
+    assert figures(folder) == figures(whole[0])
+    assert 32 <= fault_server.calls <= 33
 
 
 def test_faults_that_pass_change_no_figure_but_that_of_calls(
