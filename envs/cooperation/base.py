@@ -28,7 +28,7 @@ from envs.team import role_of
 LEVELS = (2, 4)
 """Fewest and most steps of a function: it takes two to share the work."""
 SECONDS = 10.0
-"""Time of one test, as in the paper."""
+"""Processor time of one test; in the paper it is time by the clock."""
 NO_SYNTAX = "no syntax"
 """The outcome of functions that together are not Python."""
 
@@ -74,7 +74,7 @@ class CooperativeCoding(Benchmark):
             part: `train` or `evaluation`; they share no function, whatever the seeds.
             level: steps of the function, 2 to 4; a pair draws from fewest to most.
             distractors: statements about other functions; a pair draws from fewest to most.
-            seconds: time that one test may take.
+            seconds: processor time that one test may take.
             **unknown: refused.
 
         Raises:

@@ -24,8 +24,9 @@ _CHECK = "check"
 
 
 def run(exam: Exam, code: str) -> sandbox.Verdict:
-    """Run a program against every test; a test may take `exam.seconds` of time.
+    """Run a program against every test; a test may take `exam.seconds` of processor time.
 
+    By the clock it may take twice that, so that a busy machine fails no right program.
     All tests run together first. Only if they take longer than one of them may, those that did not
     pass run again, each by itself, until three of these have run out of time.
 
@@ -33,9 +34,8 @@ def run(exam: Exam, code: str) -> sandbox.Verdict:
         exam: the tests.
         code: the program, which nobody trusts.
     """
-    limits = sandbox.Limits(seconds=exam.seconds, cpu_seconds=exam.seconds)
     sheet = exam.sheet(code)
-    together = sandbox.run(sheet, limits)
+    together = sandbox.run(sheet, exam.limits)
     if together.outcome != "timeout":
         return together
     results, timeouts = list(together.results), 0
@@ -43,7 +43,7 @@ def run(exam: Exam, code: str) -> sandbox.Verdict:
     for index, test in enumerate(sheet.tests):
         if results[index] or timeouts == MOST_TIMEOUTS:
             continue
-        alone = sandbox.run(replace(sheet, tests=(test,)), limits)
+        alone = sandbox.run(replace(sheet, tests=(test,)), exam.limits)
         results[index] = alone.passed
         timeouts += alone.outcome == "timeout"
         failure = failure or (None if alone.passed else alone)

@@ -20,7 +20,7 @@ def clock(monkeypatch):
     def fake(program, limits):
         asked.append(program.tests)
         seconds, results, outcome = eval(program.code), [], "passed"
-        left = limits.seconds
+        left = limits.cpu_seconds
         for test in program.tests:
             taken = seconds.get(int(test[9]), 0)
             right = taken >= 0
@@ -66,6 +66,14 @@ def test_after_three_time_outs_the_rest_has_failed(clock):
 
 def test_the_first_failure_is_told(clock):
     assert run(EXAM, "{0: -1, 2: 11}").outcome == "failed"
+
+
+def test_a_busy_machine_leaves_a_test_twice_its_time_by_the_clock(monkeypatch):
+    given = []
+    passing = sandbox.Verdict((True,) * 6, "passed", "separate", "process")
+    monkeypatch.setattr(sandbox, "run", lambda program, limits: given.append(limits) or passing)
+    assert run(EXAM, "def f(n):\n    return n\n") is passing
+    assert [(one.cpu_seconds, one.seconds) for one in given] == [(10.0, 20.0)]
 
 
 def test_a_program_that_never_ends_gets_three_times_the_time_and_one_more():
