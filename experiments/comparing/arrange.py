@@ -43,7 +43,7 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
     agent = _agent(cfg, entry)
     if "members" in agent:
         agent = _with_members_of(agent, settings)
-    if entry.shape != "team":
+    if cfg.compare.equal:
         _let_speak(agent, entry, settings)
     if entry.say and entry.votes is None and _reads_brief(agent, settings):
         raise Unfit(

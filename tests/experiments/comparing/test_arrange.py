@@ -69,6 +69,10 @@ def test_a_policy_may_use_the_whole_message_unless_the_entry_says_otherwise(comp
     assert arrange(cfg, Entry("one", shape="alone")).agent.speech.max_reply_tokens == 193
     own = Entry("one", shape="alone", agent={"speech": {"max_reply_tokens": 9}})
     assert arrange(cfg, own).agent.speech.max_reply_tokens == 9
+    wide = composed("env.budget.message=96")
+    assert arrange(wide, Entry("team")).agent.speech.max_reply_tokens == 97
+    as_it_is = composed("compare.equal=false", "env.budget.message=96")
+    assert arrange(as_it_is, Entry("team")).agent.speech.max_reply_tokens == 49
 
 
 def test_an_agent_with_a_target_replaces_the_comparisons_and_is_read_in_its_own_form(composed):
