@@ -81,7 +81,7 @@ class Signal(Benchmark):
         count: int,
         *,
         part: Part = "train",
-        things: int = 8,
+        things: int = 10,
         colours: int = 4,
         distractors: Span = 2,
         **unknown: Any,

@@ -121,3 +121,8 @@ def test_dealt_out_one_helper_holds_what_matters() -> None:
         _, infos = env.reset(seed=seed)
         informed = [infos[agent]["informed"] for agent in env.possible_agents]
         assert informed[0] is None and sorted(informed[1:]) == [False, False, True]
+
+
+def test_both_parts_have_as_many_tasks_as_are_taken_by_default() -> None:
+    for part in ("train", "evaluation"):
+        assert len(envs.make("signal", part=part).tasks) == 4096

@@ -1,0 +1,29 @@
+"""Views of text environments for clients that want another one.
+
+    env = DiscreteMessages(envs.make("signal", information="split"))
+
+Wrappers are put around an environment one by one; none of them changes what an episode is about.
+"""
+
+from envs.wrappers.discrete_messages import DiscreteMessages
+from envs.wrappers.full_transcript import FullTranscript
+from envs.wrappers.menu import Menu
+from envs.wrappers.single_agent import SingleAgent
+from envs.wrappers.teammates import Oracle, silent
+from envs.wrappers.token_arrays import BYTES, Codec, TokenArrays
+from envs.wrappers.turn_based import turn_based
+from envs.wrappers.words import vocabulary
+
+__all__ = [
+    "BYTES",
+    "Codec",
+    "DiscreteMessages",
+    "FullTranscript",
+    "Menu",
+    "Oracle",
+    "SingleAgent",
+    "TokenArrays",
+    "silent",
+    "turn_based",
+    "vocabulary",
+]

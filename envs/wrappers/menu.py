@@ -1,0 +1,95 @@
+"""The messages that an agent without a language can choose from, by number.
+
+0 is silence. Then come the statements that the agent knows, in reading order; the drafts of its
+role, where all agents write one piece of work; the answers there are, for those who answer; and
+last `ABSTAIN`. The numbers mean the same in every task, and there are as many in every task: an
+entry that this agent does not have in this task is empty.
+
+It looks at nothing that the agent may not read, with one exception: which answers there are at all
+is known from the tasks of the source, like a list of labels. Drafts stand in an order drawn from
+the task's key, for the source has them best first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from envs.dialogue import DialogueEnv
+from envs.settings import at_least_one
+from envs.task import Task
+from envs.team import role_of
+
+ABSTAIN = "I do not know."
+"""What is said by who has nothing to say and says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """What can be on the menu of any agent in any task."""
+
+    statements: int
+    """Places for statements; of an agent that knows more only the first are on its menu."""
+    drafts: int
+    """Places for drafts."""
+    answers: tuple[str, ...]
+    """The messages that answer, in a fixed order."""
+
+    @classmethod
+    def of(cls, env: DialogueEnv, answers: int = 64) -> Menu:
+        """The menu that suits an environment's tasks, the most statements dealt to one agent.
+
+        Args:
+            env: the environment. Where train and evaluation environments are two, both need the
+                menu of one of them.
+            answers: most answers; of a source with more the commonest are taken, and no other
+                answer can be given.
+        """
+        most = at_least_one("answers", answers)
+        tasks = tuple(env.tasks.values())
+        count = max(len(task.statements) for task in tasks)
+        drafts = max(len(texts) for task in tasks for texts in (*task.drafts.values(), ()))
+        if env.information == "split":
+            count = -(-count // max(1, len(_holders(env))))
+        common = Counter(task.commitment for task in tasks if not task.drafts).most_common(most)
+        return cls(count, drafts, tuple(sorted(text for text, _ in common)))
+
+    @property
+    def size(self) -> int:
+        """Number of entries, silence among them."""
+        return 2 + self.statements + self.drafts + len(self.answers)
+
+    def entries(
+        self, task: Task, share: Sequence[int], agent: str, answering: bool
+    ) -> tuple[str, ...]:
+        """The messages of an agent in a task, `size` of them; empty where there is none.
+
+        Args:
+            task: the task.
+            share: indices of the statements that the agent knows.
+            agent: its name.
+            answering: whether it is one of those who answer.
+        """
+        known = [task.statements[index] for index in share]
+        drafts = list(task.drafts.get(role_of(agent), ()))
+        Random(f"{task.key}/{agent}").shuffle(drafts)
+        answers = self.answers if answering and not task.drafts else ("",) * len(self.answers)
+        return (
+            "",
+            *_filled(known, self.statements),
+            *_filled(drafts, self.drafts),
+            *answers,
+            ABSTAIN,
+        )
+
+
+def _holders(env: DialogueEnv) -> list[str]:
+    """Among whom statements are dealt."""
+    others = [agent for agent in env.possible_agents if agent not in env.answering]
+    return others or list(env.possible_agents)
+
+
+def _filled(texts: Sequence[str], size: int) -> list[str]:
+    return [*texts[:size], *[""] * (size - len(texts))]

@@ -1,0 +1,94 @@
+"""One agent of a team as a Gymnasium environment; team-mates play along.
+
+Over a text environment or any other `ParallelEnv`. A step is a round of the team: the action of the
+agent and those of its team-mates, who act on what they observed. The episode is over when it is
+over for the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+from pettingzoo import ParallelEnv
+
+from envs.errors import UnknownNameError
+from envs.wrappers.teammates import Teammate, silent
+
+
+class SingleAgent(gymnasium.Env[Any, Any]):
+    """The environment as one agent meets it.
+
+    Args:
+        env: the environment of the whole team.
+        agent: whose view it is.
+        teammates: decides for all others; or one decider for each of them, by name.
+
+    Raises:
+        UnknownNameError: there is no such agent, or a team-mate is missing.
+    """
+
+    def __init__(
+        self,
+        env: ParallelEnv[str, Any, Any],
+        agent: str,
+        teammates: Teammate | Mapping[str, Teammate] = silent,
+    ) -> None:
+        """Take the agent's spaces."""
+        if agent not in env.possible_agents:
+            raise UnknownNameError("agent", agent, env.possible_agents)
+        others = [other for other in env.possible_agents if other != agent]
+        if not isinstance(teammates, Mapping):
+            teammates = dict.fromkeys(others, teammates)
+        for other in others:
+            if other not in teammates:
+                raise UnknownNameError("team-mate, who is needed:", other, teammates)
+        self.env, self.agent, self._teammates = env, agent, teammates
+        self.observation_space = env.observation_space(agent)
+        self.action_space = env.action_space(agent)
+        self.metadata = dict(getattr(env, "metadata", {}))
+        self.render_mode = getattr(env, "render_mode", None)
+        self._observations: Mapping[str, Any] = {}
+        self._infos: Mapping[str, Mapping[str, Any]] = {}
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start an episode of the team; see the environment."""
+        super().reset(seed=seed)
+        self._observations, self._infos = self.env.reset(seed=seed, options=options)
+        return self._observations[self.agent], dict(self._infos[self.agent])
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Play a round.
+
+        Args:
+            action: of the agent.
+
+        Returns:
+            The agent's observation, reward, whether it is terminated or truncated, and its info.
+        """
+        actions = {
+            other: self._teammates[other](other, self._observations[other], self._infos[other])
+            for other in self.env.agents
+            if other != self.agent
+        }
+        self._observations, rewards, terminated, truncated, self._infos = self.env.step(
+            {self.agent: action, **actions}
+        )
+        return (
+            self._observations[self.agent],
+            float(rewards[self.agent]),
+            bool(terminated[self.agent]),
+            bool(truncated[self.agent]),
+            dict(self._infos[self.agent]),
+        )
+
+    def render(self) -> Any:
+        """Whatever the environment renders."""
+        return self.env.render()
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.env.close()

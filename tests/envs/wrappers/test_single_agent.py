@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import pytest
+
+import envs
+from envs.errors import UnknownNameError
+from envs.wrappers import DiscreteMessages, Oracle, SingleAgent, silent
+
+
+def test_the_agent_hears_its_team_mates_and_is_paid(make_signal: Any) -> None:
+    team = make_signal()
+    env = SingleAgent(team, "solver_0", Oracle(team))
+    observation, info = env.reset(seed=0)
+    assert "What colour is the cup?" in observation["text"] and info["task"] == "own"
+    observation, reward, terminated, truncated, _ = env.step("")
+    assert observation["text"].endswith(": The cup is red.")
+    assert (reward, terminated, truncated) == (0.0, False, False)
+    _, reward, terminated, truncated, info = env.step("#### red")
+    assert (reward, terminated, truncated, info["solved"]) == (1.0, True, False, True)
+
+
+def test_silent_team_mates_are_the_default(make_signal: Any) -> None:
+    env = SingleAgent(make_signal(), "solver_0")
+    env.reset(seed=0)
+    assert env.step("")[0]["text"] == "Nobody spoke."
+
+
+def test_every_team_mate_may_have_a_mind_of_its_own(make_signal: Any) -> None:
+    team = make_signal()
+    minds = {
+        "helper_0": silent,
+        "helper_1": lambda agent, observation, info: f"{agent} in round {info['round']}",
+        "helper_2": lambda agent, observation, info: str(observation["tokens_left"][0]),
+    }
+    env = SingleAgent(team, "solver_0", minds)
+    env.reset(seed=0)
+    heard = env.step("")[0]["text"]
+    assert heard == "helper_1: helper_1 in round 0\nhelper_2: 2147483647"
+
+
+def test_an_unknown_agent_and_a_missing_team_mate_are_refused(make_signal: Any) -> None:
+    with pytest.raises(UnknownNameError, match="unknown agent 'solver_1'. Did you mean 'solver_0'"):
+        SingleAgent(make_signal(), "solver_1")
+    with pytest.raises(UnknownNameError, match="team-mate, who is needed: 'helper_1'"):
+        SingleAgent(make_signal(), "solver_0", {"helper_0": silent})
+
+
+def test_a_seed_and_a_task_are_handed_on(make_text: Any) -> None:
+    env = SingleAgent(make_text(), make_text().possible_agents[0])
+    key = list(make_text().tasks)[5]
+    one, info = env.reset(seed=3, options={"task": key})
+    assert info["task"] == key and env.np_random_seed == 3
+    assert str(env.reset(seed=3, options={"task": key})[0]) == str(one)
+    # Without a seed the environment goes on with the generator it has.
+    drawn = {env.reset()[1]["task"] for _ in range(20)}
+    assert len(drawn) > 3
+
+
+def test_numbers_make_a_vector_of_environments(make_signal: Any) -> None:
+    def make() -> SingleAgent:
+        return SingleAgent(DiscreteMessages(make_signal(), words=8), "helper_0", lambda *_: 0)
+
+    vector = gymnasium.vector.SyncVectorEnv([make, make])
+    observations, infos = vector.reset(seed=1)
+    assert observations.shape == (2, *make().observation_space.shape)
+    assert infos["action_mask"].shape == (2, 4)
+    vector.step([1, 0])
+    vector.close()
+
+
+def test_an_oracle_solves_every_task_and_leaves_out_what_does_not_matter() -> None:
+    for name in ("gsm8k", "strategyqa", "signal"):
+        env = envs.make(name, tasks=10, information="split", rounds=3)
+        oracle = Oracle(env)
+        for key, task in env.tasks.items():
+            observations, infos = env.reset(seed=0, options={"task": key})
+            while env.agents:
+                said = {a: oracle(a, observations[a], infos[a]) for a in env.agents}
+                observations, *_, infos = env.step(said)
+            assert all(info["solved"] for info in infos.values()), (name, task)
+            heard = " ".join(message.text for message in env.messages)
+            flags = task.relevant or ()
+            for text, flag in zip(task.statements, flags, strict=True):
+                assert (text in heard) == flag
+
+
+def test_an_oracle_does_not_answer_before_it_was_told_and_writes_its_draft_once() -> None:
+    env = envs.make("signal", tasks=5, information="split", rounds=3)
+    oracle = Oracle(env)
+    observations, infos = env.reset(seed=0)
+    assert oracle("solver_0", observations["solver_0"], infos["solver_0"]) == ""
+    env = envs.make("tldr", tasks=5, team={"concise": 1, "detailed": 1}, answer="joint", rounds=3)
+    oracle = Oracle(env)
+    observations, infos = env.reset(seed=0)
+    draft = oracle("concise_0", observations["concise_0"], infos["concise_0"])
+    assert draft == env.task.drafts["concise"][0]
+    observations, *_, infos = env.step({"concise_0": draft})
+    assert oracle("concise_0", observations["concise_0"], infos["concise_0"]) == ""
