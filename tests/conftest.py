@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import struct
 import threading
@@ -11,9 +12,14 @@ import urllib.request
 from collections import deque
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+_BLOCK = re.compile(
+    r"^(?:`(?P<file>[\w./]+)`:\n\n)?^```(?P<kind>python|sh)\n(?P<code>.*?)^```$", re.M | re.S
+)
 
 
 class FaultServer:
@@ -170,3 +176,17 @@ def make_fault_server() -> Iterator[Callable[[], FaultServer]]:
 def fault_server(make_fault_server: Callable[[], FaultServer]) -> FaultServer:
     """A server that nobody has asked yet."""
     return make_fault_server()
+
+
+@pytest.fixture(scope="session")
+def code_blocks() -> Callable[[Path], list[tuple[str, str]]]:
+    """Reads the code blocks of a page, each with its kind, or the file that it is to be.
+
+    A block is a file where its name stands before it, as in `` `my_package/password.py`: ``.
+    """
+
+    def read(page: Path) -> list[tuple[str, str]]:
+        found = _BLOCK.finditer(page.read_text("utf-8"))
+        return [(one["file"] or one["kind"], one["code"]) for one in found]
+
+    return read

@@ -122,6 +122,21 @@ def outside() -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(scope="session")
+def my_package(
+    code_blocks: Callable[[Path], list[tuple[str, str]]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """The folder that holds the package of docs/bring_your_own.md, on the path."""
+    folder = tmp_path_factory.mktemp("outside")
+    for name, code in code_blocks(ROOT / "docs" / "bring_your_own.md"):
+        if name.startswith("my_package/"):
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(code)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        yield folder
+
+
 class Processes:
     """Starts programs beside this process; see `process_server.py`."""
 

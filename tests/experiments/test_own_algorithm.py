@@ -1,10 +1,13 @@
-"""A user's algorithm, outside the package, in the training program as a user would run it."""
+"""A user's algorithm, outside the package, in the training program as a user would run it.
+
+It is that of docs/bring_your_own.md.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-CHOICE = ["~learner", "+learner._target_=best_of_group.BestOfGroup"]
+CHOICE = ["~learner", "+learner._target_=my_package.BestOfGroup"]
 
 
 @pytest.fixture
@@ -14,7 +17,7 @@ def own(small):
 
 
 def test_it_is_chosen_by_its_target_and_trains_with_metrics_checkpoints_and_evaluation(
-    run, own, outside, tmp_path, rows
+    run, own, my_package, tmp_path, rows
 ):
     folder = tmp_path / "run"
     outcome = run("train", *own, f"hydra.run.dir={folder}")
@@ -26,7 +29,7 @@ def test_it_is_chosen_by_its_target_and_trains_with_metrics_checkpoints_and_eval
     assert "eval/accuracy" in metrics[-1] and (folder / "checkpoints").exists()
 
 
-def test_it_has_settings_of_its_own(run, own, outside, tmp_path, rows):
+def test_it_has_settings_of_its_own(run, own, my_package, tmp_path, rows):
     folder = tmp_path / "run"
     # No episode beats its group by so much.
     wanted = [*own, "+learner.margin=100", "train.steps=1"]
@@ -35,7 +38,7 @@ def test_it_has_settings_of_its_own(run, own, outside, tmp_path, rows):
     assert rows(folder / "metrics.jsonl")[-1]["learner/imitated"] == 0.0
 
 
-def test_its_run_is_resumed_as_if_it_had_never_stopped(run, own, outside, tmp_path, timeless):
+def test_its_run_is_resumed_as_if_it_had_never_stopped(run, own, my_package, tmp_path, timeless):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert run("train", *own, f"hydra.run.dir={whole}").code == 0
     assert run("train", *own, "train.steps=2", f"hydra.run.dir={parts}").code == 0
@@ -44,7 +47,7 @@ def test_its_run_is_resumed_as_if_it_had_never_stopped(run, own, outside, tmp_pa
     assert timeless(parts / "metrics.jsonl") == timeless(whole / "metrics.jsonl")
 
 
-def test_what_it_refuses_is_said_of_its_config_key(run, own, outside, tmp_path):
+def test_what_it_refuses_is_said_of_its_config_key(run, own, my_package, tmp_path):
     outcome = run("train", *own, "agent.sharing=separate", f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 1
     assert "BestOfGroup trains one shared policy; set agent.sharing=shared" in outcome.err

@@ -1,0 +1,133 @@
+"""The package of docs/bring_your_own.md, run by the page's own commands as its user would."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from pathlib import Path
+
+import pytest
+from gymnasium.spaces import Text
+from pettingzoo import ParallelEnv
+from pettingzoo.test import parallel_api_test
+
+from envs.contract import check_env
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "bring_your_own.md"
+TRAIN = "python -m experiments.train "
+
+
+@pytest.fixture
+def blocks(code_blocks):
+    """The page's code, each with its file or kind."""
+    return code_blocks(PAGE)
+
+
+@pytest.fixture
+def commands(blocks):
+    """The arguments of the page's trainings."""
+    lines = [line for kind, code in blocks if kind == "sh" for line in code.splitlines()]
+    assert all(line.startswith(TRAIN) for line in lines)
+    return [shlex.split(line.removeprefix(TRAIN)) for line in lines]
+
+
+def test_every_command_trains_in_a_process_of_its_own(
+    commands, processes, my_package, small, rows, tmp_path
+):
+    assert len(commands) == 3
+    for number, command in enumerate(commands):
+        folder = tmp_path / str(number)
+        replaced = tuple(one[1:] + "." for one in command if one.startswith("~"))
+        sizes = [one for one in small if not one.startswith(replaced)]
+        outcome = processes.run(
+            "train",
+            *command,
+            *sizes,
+            "train.steps=2",
+            f"hydra.run.dir={folder}",
+            path=[str(my_package)],
+        )
+        assert outcome.code == 0, outcome.err
+        metrics = rows(folder / "metrics.jsonl")
+        assert [row["step"] for row in metrics] == [0, 1, 2]
+        assert all(math.isfinite(value) for row in metrics for value in row.values())
+        assert ("learner/imitated" in metrics[1]) == ("~learner" in command)
+        assert (folder / "checkpoints").exists()
+
+
+def test_the_environment_keeps_both_contracts_and_is_short(my_package, blocks):
+    from my_package import Password
+
+    check_env(Password)
+    parallel_api_test(Password(), num_cycles=30)
+    code = dict(blocks)["my_package/password.py"]
+    assert len(code.splitlines()) < 60
+
+
+def test_the_environment_is_won_by_who_says_the_password(my_package):
+    from my_package import Password
+
+    env = Password(price=0.25)
+    assert not set(env.tasks) & set(Password(part="evaluation").tasks)
+    texts, infos = env.reset(seed=0, options={"task": "17"})
+    assert texts["teller_0"] == "The password is 17." and infos["guesser_0"]["task"] == "17"
+    texts, rewards, *_ = env.step({"teller_0": "it is 17"})
+    # Three tokens at 0.25; silence is free.
+    assert texts["guesser_0"] == "teller_0: it is 17"
+    assert rewards == {"teller_0": -0.75, "guesser_0": 0.0}
+    _, rewards, terminated, _, infos = env.step({"guesser_0": "17"})
+    assert rewards == {"teller_0": 1.0, "guesser_0": 0.75}
+    assert all(terminated.values()) and infos["teller_0"]["solved"] and env.agents == []
+
+
+def test_the_pages_python_runs(my_package, blocks):
+    found = [code for kind, code in blocks if kind == "python"]
+    assert found
+    for code in found:
+        exec(compile(code, str(PAGE), "exec"), {})
+
+
+class Guests(ParallelEnv):
+    """Other people's: names of any form, spaces of Gymnasium, truncation, and an early leaver."""
+
+    metadata = {"name": "guests_v0"}
+
+    def __init__(self):
+        self.possible_agents, self.agents = ["alice", "bob"], []
+        self.space = Text(200, min_length=0, charset="".join(map(chr, range(32, 127))))
+
+    def observation_space(self, agent):
+        return self.space
+
+    def action_space(self, agent):
+        return self.space
+
+    def reset(self, seed=None, options=None):
+        self.agents, self.round = ["alice", "bob"], 0
+        return {agent: f"Good evening, {agent}." for agent in self.agents}, {"alice": {}, "bob": {}}
+
+    def step(self, actions):
+        alive, self.round = self.agents, self.round + 1
+        # Alice leaves after a round, and Bob is shown out after three.
+        self.agents = ["bob"] if self.round < 3 else []
+        return (
+            {agent: "Go on." for agent in alive},
+            {agent: float(len(actions[agent]) > 3) for agent in alive},
+            {agent: agent == "alice" for agent in alive},
+            {agent: agent == "bob" and self.round == 3 for agent in alive},
+            {agent: {} for agent in alive},
+        )
+
+
+def test_an_environment_of_other_people_trains_with_agents_of_any_name_that_leave_early(
+    run, small, rows, tmp_path
+):
+    sizes = [one for one in small if not one.startswith("env.")]
+    target = f"+env._target_={__name__}.Guests"
+    outcome = run("train", "~env", target, *sizes, f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code == 0, outcome.err
+    metrics = rows(tmp_path / "run" / "metrics.jsonl")
+    # Alice speaks once and Bob three times in each episode: rounds, and two sequences an episode.
+    assert all(row["train/rounds"] == 3.0 for row in metrics[1:])
+    assert all(row["learner/sequences"] == 8.0 for row in metrics[1:])
+    assert all(0.0 <= row["train/reward"] <= 4.0 for row in metrics[1:])
