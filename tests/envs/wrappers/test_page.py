@@ -1,0 +1,27 @@
+"""The code of docs/wrappers.md runs as it stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from envs.wrappers import __all__ as exported
+
+PAGE = Path(__file__).parents[3] / "docs" / "wrappers.md"
+
+
+def test_the_pages_code_runs_from_top_to_bottom(code_blocks: Any, capsys: Any) -> None:
+    names: dict[str, Any] = {}
+    for _, code in code_blocks(PAGE):
+        exec(compile(code, str(PAGE), "exec"), names)
+    menu, heard = capsys.readouterr().out.splitlines()
+    assert menu.startswith("('', 'The ") and menu.endswith("'I do not know.')")
+    assert heard.startswith("helper_") and ": The " in heard
+    assert names["same_shapes"].menu.answers == tuple(
+        f"#### {colour}" for colour in ("blue", "green", "red", "white")
+    )
+
+
+def test_everything_there_is_to_import_is_on_the_page() -> None:
+    text = PAGE.read_text("utf-8")
+    assert [name for name in exported if name not in text] == []
