@@ -34,7 +34,7 @@ from envs.briefing import Rules, first_texts
 from envs.budget import Budget, Ledger
 from envs.errors import UnknownNameError
 from envs.feedback import Expert, Feedback, Mode
-from envs.information import Information, Shares, deal, useful
+from envs.information import Information, Shares, deal, informed
 from envs.referee import Referee
 from envs.reward import Account, Reward
 from envs.roster import Roster
@@ -294,12 +294,12 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
             self.agents = []
 
     def _charged(self) -> dict[str, int]:
-        charged = {agent: message.tokens for agent, message in self._latest.items()}
+        tokens = {agent: message.tokens for agent, message in self._latest.items()}
         for agent in self.answering if self.reward.exempt_answer else ():
             if answer := self.benchmark.committed(self._latest[agent].text):
                 # Cut on its own, an answer may have more tokens than the message it was part of.
-                charged[agent] = max(0, charged[agent] - len(self.tokenize(answer)))
-        return charged
+                tokens[agent] = max(0, tokens[agent] - len(self.tokenize(answer)))
+        return tokens
 
     def _observe(self, texts: Mapping[str, str]) -> dict[str, Observation]:
         observations = {}
@@ -331,16 +331,10 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         return info
 
     def _informed(self, agent: str) -> bool | None:
-        """Whether the agent's next message could tell the team something that matters.
-
-        None where nobody can say: everybody reads everything, the source has no flags, or the
-        agent speaks to answer.
-        """
-        if self.information == "full" or (self._roster.by_role and agent in self.answering):
+        if self._roster.by_role and agent in self.answering:
             return None
-        if self.ledger.said[agent]:
-            return False
-        return useful(self.task, self.shares[agent])
+        spoken = self.ledger.said[agent] > 0
+        return informed(self.task, self.information, self.shares[agent], spoken)
 
 
 def _print(messages: Sequence[Message], score: Score | None) -> None:

@@ -47,8 +47,22 @@ def deal(
     return {agent: tuple(sorted(share)) for agent, share in shares.items()}
 
 
-def useful(task: Task, share: Sequence[int]) -> bool | None:
-    """Whether a share holds a statement that the answer depends on; None where unknown."""
-    if task.relevant is None:
+def informed(
+    task: Task, information: Information, share: Sequence[int], spoken: bool
+) -> bool | None:
+    """Whether an agent's next message could tell the team something that matters.
+
+    Args:
+        task: the task.
+        information: `full` or `split`.
+        share: indices of the statements that the agent reads.
+        spoken: whether it has said anything yet; what it said first counts as all it knows.
+
+    Returns:
+        None where nobody can say: everybody reads everything, or the source has no flags.
+    """
+    if information == "full":
         return None
-    return any(task.relevant[index] for index in share)
+    if spoken:
+        return False
+    return None if task.relevant is None else any(task.relevant[index] for index in share)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from envs.information import deal, useful
+from envs.information import deal, informed
 from envs.task import Task
 
 AGENTS = ("solver_0", "helper_0", "helper_1", "helper_2")
@@ -75,11 +75,16 @@ def test_the_process_wide_generators_stay_untouched(task):
     assert (random.getstate(), np.random.get_state()[1].tolist()) == before
 
 
-def test_a_share_is_useful_when_one_of_its_statements_matters(task):
-    assert useful(task, (0, 4)) is True
-    assert useful(task, (1, 4)) is False
-    assert useful(task, ()) is False
+def test_an_agent_is_informed_when_one_of_its_statements_matters(task):
+    assert informed(task, "split", (0, 4), spoken=False) is True
+    assert informed(task, "split", (1, 4), spoken=False) is False
+    assert informed(task, "split", (), spoken=False) is False
 
 
-def test_without_flags_nobody_knows_what_is_useful(task):
-    assert useful(replace(task, relevant=None), (0,)) is None
+def test_an_agent_that_has_spoken_has_nothing_to_add(task):
+    assert informed(task, "split", (0, 4), spoken=True) is False
+
+
+def test_nobody_knows_who_is_informed_without_flags_or_where_all_read_all(task):
+    assert informed(replace(task, relevant=None), "split", (0,), spoken=False) is None
+    assert informed(task, "full", (0,), spoken=False) is None
