@@ -33,6 +33,7 @@ from rich.table import Table
 from torch import Tensor
 from torch.optim import Optimizer
 
+from envs.errors import SettingError
 from experiments import grading
 from experiments.cli import program
 from experiments.progress import Progress
@@ -52,6 +53,7 @@ from learners.agents.scripted import ScriptedTeam
 from learners.episode import Episode, Group
 from learners.rollout import collect, play
 from learners.sequences import TokenSequence, collate
+from learners.update import GroupLearner
 
 IGNORED = -100
 """The label that the cross entropy of `transformers` leaves out."""
@@ -168,6 +170,25 @@ def show(figures: Mapping[str, float]) -> None:
     Console().print(table)
 
 
+def _checked(learner: object, policies: Mapping[str, Policy]) -> GroupLearner:
+    """The learner, if its step is one whose bare calls are known here.
+
+    Raises:
+        SettingError: it has a critic or another step of its own, or the team has several policies.
+    """
+    if not isinstance(learner, GroupLearner):
+        raise SettingError(
+            "the benchmark knows the bare calls of learners that compare the episodes of a group;"
+            f" got {type(learner).__name__}. Choose one of those, such as learner=grpo"
+        )
+    if len({id(policy) for policy in policies.values()}) > 1:
+        raise SettingError(
+            "the benchmark measures one policy for the whole team; got several. Set"
+            " agent.sharing=shared, or a learner that does not ask for separate policies"
+        )
+    return learner
+
+
 class _Bench:
     """A learner, and a copy of its model and optimiser for the bare calls."""
 
@@ -175,7 +196,7 @@ class _Bench:
         self._cfg = cfg
         self._environments = environments
         policies = team.policies(environments[0])
-        self._learner = make_learner(cfg, policies)
+        self._learner = _checked(make_learner(cfg, policies), policies)
         self._policy: HFPolicy = next(iter(policies.values()))
         timed = Timed(self._policy)
         self._timed, self._policies = timed, dict.fromkeys(policies, timed)

@@ -35,6 +35,16 @@ def test_the_benchmark_measures_all_its_figures(run, policy_folder, tmp_path):
     assert "HumanEval programs graded per second" in outcome.out
 
 
+@pytest.mark.parametrize(
+    ("learner", "said"),
+    [("ippo", "got ActorCriticLearner"), ("magrpo", "one policy for the whole team")],
+)
+def test_a_step_whose_bare_calls_are_unknown_is_refused(run, policy_folder, learner, said):
+    outcome = run("benchmark", f"agent.model={policy_folder}", f"learner={learner}", "env.tasks=4")
+    assert outcome.code == 1
+    assert said in outcome.err
+
+
 def test_ratios_are_taken_pair_by_pair():
     # Ratios 0.5, 1, 2: their median is 1, while the ratio of the medians would be 2 / 4 = 0.5.
     samples = [Sample(2.0, 4.0, 0.2), Sample(8.0, 8.0, 0.8), Sample(2.0, 1.0, 0.1)]
