@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import DynamicCache, LogitsProcessor, LogitsProcessorList, PreTrainedModel
-from transformers.cache_utils import DynamicLayer
+
+from learners.agents.cache import roomy_cache, shares_rows
 
 Sampled = tuple[tuple[int, ...], tuple[float, ...]]
 """Token ids of a reply and their log-probabilities."""
@@ -87,9 +88,12 @@ def generate(
     rows = torch.tensor([places[tuple(prompt)] for prompt in prompts], device=model.device)
     ids, mask = pad_left(unique, sampling.pad_id, model.device)
     recorder = LogprobRecorder(sampling.temperature)
+    cache = roomy_cache(model)
     arguments: dict[str, Any] = {}
-    if len(unique) < len(prompts) and ids.shape[1] > 1 and _can_share(model):
-        arguments["past_key_values"] = _prefill(model, ids, mask, rows)
+    if shares_rows(cache):
+        arguments["past_key_values"] = cache
+        if len(unique) < len(prompts) and ids.shape[1] > 1:
+            _prefill(model, cache, ids, mask, rows)
     sequences: Tensor = model.generate(  # type: ignore[operator]
         input_ids=ids[rows],
         attention_mask=mask[rows],
@@ -121,15 +125,10 @@ def pad_left(
     return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
 
 
-def _can_share(model: PreTrainedModel) -> bool:
-    """Whether rows of the model's cache can be picked; those of recurrent layers cannot."""
-    layers = DynamicCache(config=model.config).layers
-    return all(isinstance(layer, DynamicLayer) for layer in layers)
-
-
-def _prefill(model: PreTrainedModel, ids: Tensor, mask: Tensor, rows: Tensor) -> DynamicCache:
-    """The cache of all prompts but their last token, computed once for equal ones."""
-    cache = DynamicCache(config=model.config)
+def _prefill(
+    model: PreTrainedModel, cache: DynamicCache, ids: Tensor, mask: Tensor, rows: Tensor
+) -> None:
+    """Fill the cache with all prompts but their last token, computed once for equal ones."""
     positions = (mask.cumsum(-1) - 1).clamp(min=0)
     model.base_model(
         input_ids=ids[:, :-1],
@@ -139,7 +138,6 @@ def _prefill(model: PreTrainedModel, ids: Tensor, mask: Tensor, rows: Tensor) ->
         use_cache=True,
     )
     cache.batch_select_indices(rows)
-    return cache
 
 
 def _trim(

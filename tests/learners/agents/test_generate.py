@@ -68,7 +68,7 @@ def test_recorded_logprobs_are_those_of_a_full_forward_pass(
 def test_sharing_prompts_changes_neither_tokens_nor_logprobs(make_model, architecture, monkeypatch):
     model = make_model(architecture, 24)
     shared = seeded(model, REPEATED)
-    monkeypatch.setattr(module, "_can_share", lambda model: False)
+    monkeypatch.setattr(module, "shares_rows", lambda cache: False)
     alone = seeded(model, REPEATED)
     assert [ids for ids, _ in shared] == [ids for ids, _ in alone]
     for (_, one), (_, other) in zip(shared, alone, strict=True):

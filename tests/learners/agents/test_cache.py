@@ -1,0 +1,89 @@
+"""A cache with room holds what the stock one holds, and copies seldom."""
+
+from __future__ import annotations
+
+import torch
+from transformers.cache_utils import DynamicLayer
+
+from learners.agents.cache import ROOM, RoomyLayer, roomy_cache, shares_rows
+
+ROWS, HEADS, WIDTH = 3, 2, 4
+
+
+def states(tokens: int, seed: int, rows: int = ROWS) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    keys, values = torch.randn(2, rows, HEADS, tokens, WIDTH, generator=generator)
+    return keys, values
+
+
+def both(*steps):
+    """A layer with room and a stock one after the same steps."""
+    layers = RoomyLayer(), DynamicLayer()
+    for step in steps:
+        for layer in layers:
+            step(layer)
+    return layers
+
+
+def append(tokens: int, seed: int, rows: int = ROWS):
+    return lambda layer: layer.update(*states(tokens, seed, rows))
+
+
+def assert_equal(layers) -> None:
+    ours, stock = layers
+    assert ours.get_seq_length() == stock.get_seq_length()
+    assert torch.equal(ours.keys, stock.keys) and torch.equal(ours.values, stock.values)
+
+
+def test_it_holds_what_the_stock_layer_holds_token_by_token():
+    assert_equal(both(append(5, 0), *(append(1, seed) for seed in range(1, 3 * ROOM))))
+
+
+def test_it_returns_all_there_is():
+    layer = RoomyLayer()
+    first, second = states(4, 0), states(2, 1)
+    layer.update(*first)
+    keys, values = layer.update(*second)
+    assert torch.equal(keys, torch.cat([first[0], second[0]], dim=-2))
+    assert torch.equal(values, torch.cat([first[1], second[1]], dim=-2))
+
+
+def test_rows_that_were_picked_go_on_by_themselves():
+    def pick(layer):
+        layer.batch_select_indices(torch.tensor([2, 0, 0, 1]))
+
+    assert_equal(both(append(5, 0), append(1, 1), pick, append(1, 2, rows=4), append(3, 3, rows=4)))
+
+
+def test_rows_in_another_order_are_not_taken_for_the_old_ones():
+    def turn_round(layer):
+        layer.reorder_cache(torch.tensor([2, 1, 0]))
+
+    assert_equal(both(append(5, 0), turn_round, append(1, 1)))
+
+
+def test_tokens_that_were_cropped_are_overwritten():
+    assert_equal(both(append(5, 0), lambda layer: layer.crop(-2), append(1, 1), append(4, 2)))
+
+
+def test_a_reset_layer_begins_again():
+    assert_equal(both(append(5, 0), lambda layer: layer.reset(), append(3, 1), append(1, 2)))
+
+
+def test_it_copies_once_for_so_many_tokens():
+    layer = RoomyLayer()
+    layer.update(*states(5, 0))
+    places = set()
+    for seed in range(ROOM):
+        keys, _ = layer.update(*states(1, seed))
+        places.add(keys.data_ptr())
+    assert len(places) == 1
+    layer.update(*states(1, 99))
+    assert layer.keys.data_ptr() not in places
+
+
+def test_layers_of_their_own_kind_stay_as_they_are(make_model, architecture):
+    cache = roomy_cache(make_model(architecture, 24))
+    stock = {type(layer) for layer in cache.layers} - {RoomyLayer}
+    assert DynamicLayer not in stock
+    assert shares_rows(cache)
