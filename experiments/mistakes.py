@@ -227,10 +227,14 @@ def _describe_instantiation(
 
 
 def _parameters(target: str) -> tuple[str, ...]:
+    """Names a target takes; what a class passes on by `**` is named by its bases."""
     try:
-        return tuple(name for name in inspect.signature(get_object(target)).parameters)
+        found = get_object(target)
+        makers = inspect.getmro(found)[:-1] if inspect.isclass(found) else (found,)
+        named = [one for maker in makers for one in inspect.signature(maker).parameters.values()]
     except (ValueError, TypeError, ImportError):
         return ()
+    return tuple(dict.fromkeys(one.name for one in named if one.kind != one.VAR_KEYWORD))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
