@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow check format parity benchmark warm-start clean
+.PHONY: help install train test test-slow test-extras check format parity benchmark warm-start clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,6 +28,11 @@ test: .venv/installed  ## run the default tests (3 minutes on two cores)
 
 test-slow: .venv/installed  ## run the slow tests as well
 	$(BIN)/python -m pytest -q -m "not gpu and not parity"
+
+test-extras: .venv/installed  ## install the plugins for sweeps and the trackers, and run their tests
+	$(BIN)/python -m pip install --quiet --editable ".[sweeps,trackers]"
+	$(BIN)/python -m pytest -q -m "not gpu and not parity" \
+	  tests/experiments/test_sweep_plugins.py tests/experiments/test_tracker_libraries.py
 
 check: .venv/installed  ## format check, lint, types, default tests
 	$(BIN)/ruff format --check .

@@ -16,7 +16,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -28,6 +28,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from envs.errors import SettingError
+from experiments import sweeping
 from experiments.mistakes import CommandLine, describe, describe_folder, find_wrong_override
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
@@ -108,58 +109,82 @@ def program(
 def _run(main: Callable[[DictConfig], Any], config_name: str, config_path: str) -> None:
     """Run under Hydra; every way out but success is an exit with a code."""
     _received.clear()
-    failed: list[str] = []
+    sweeping.forget()
     with_traceback = wants_traceback()
     launch = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)
     try:
         with _errors_raised():
-            launch(_job(main, failed, with_traceback))()
+            launch(_job(main, with_traceback))()
     except KeyboardInterrupt:
+        _tell_failures()
         _say("interrupted")
         sys.exit(128 + (_received[-1] if _received else signal.SIGINT))
     except Exception as error:
-        if failed:
-            _say(f"error: {len(failed)} of the jobs failed: " + "; ".join(failed))
-            sys.exit(1)
+        failed = _tell_failures()
         if with_traceback:
             raise
         line = CommandLine.read(config_name, config_path)
         message = find_wrong_override(line) or describe_folder(error) or describe(error)
+        if message is None or failed:
+            # No job raises in a sweep; this is its launcher or its sweeper.
+            message = sweeping.end_of(error)
         if message is None:
             raise
         _say(f"error: {message}")
         sys.exit(2 if isinstance(error, HydraException) else 1)
+    if _tell_failures():
+        sys.exit(1)
 
 
-def _job(
-    main: Callable[[DictConfig], Any], failed: list[str], with_traceback: bool
-) -> Callable[[DictConfig], Any]:
+def _job(main: Callable[[DictConfig], Any], with_traceback: bool) -> Callable[[DictConfig], Any]:
     """The task Hydra runs, once or once per job of a sweep."""
 
+    # A launcher pickles this function by value, and with it all globals that it names; those of
+    # `_play` stay those of this module, in whichever process it runs.
     @functools.wraps(main)
     def job(cfg: DictConfig) -> Any:
-        sweep = HydraConfig.get().mode == RunMode.MULTIRUN
-        try:
-            _check_resume(cfg, sweep)
-            result = main(cfg)
-        except Exception as error:
-            message = None if with_traceback else describe(error)
-            if sweep:
-                # Hydra goes on with the other jobs and raises the first of the errors at the end.
-                failed.append(" ".join(HydraConfig.get().overrides.task))
-                if message is None:
-                    traceback.print_exception(error)
-                _say(f"error: job {failed[-1]} failed: {message or repr(error)}")
-            elif message is not None:
-                _say(f"error: {message}")
-                raise SystemExit(1) from error
-            raise
-        if _received:
-            # Ctrl-C has ended this job in good order; a sweep must not go on with its next one.
-            raise KeyboardInterrupt
-        return result
+        return _play(main, cfg, with_traceback)
 
     return job
+
+
+def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bool) -> Any:
+    """Run one job; in a sweep its failure is written down, and the other jobs go on."""
+    sweep = HydraConfig.get().mode == RunMode.MULTIRUN
+    folder = Path(HydraConfig.get().runtime.output_dir)
+    sweeping.unmark(folder)
+    if sweep:
+        sweeping.remember(HydraConfig.get())
+    try:
+        _check_resume(cfg, sweep)
+        result = main(cfg)
+    except Exception as error:
+        message = None if with_traceback else describe(error)
+        with suppress(OSError):
+            sweeping.mark(folder, message or "".join(traceback.format_exception(error)))
+        if sweep:
+            if message is None:
+                traceback.print_exception(error)
+            overrides = " ".join(HydraConfig.get().overrides.task)
+            _say(f"error: job {overrides} failed: {message or repr(error)}")
+            return None
+        if message is not None:
+            _say(f"error: {message}")
+            raise SystemExit(1) from error
+        raise
+    if _received:
+        # Ctrl-C has ended this job in good order; a sweep must not go on with its next one.
+        raise KeyboardInterrupt
+    return sweeping.objective(result) if sweep else result
+
+
+def _tell_failures() -> bool:
+    """Say which jobs of a sweep failed; whether there are any."""
+    failed = sweeping.failures()
+    if failed:
+        lines = "".join(f"\n  {one}" for one in failed)
+        _say(f"error: {len(failed)} of the jobs failed ({sweeping.ERROR} tells more):{lines}")
+    return bool(failed)
 
 
 def _check_resume(cfg: DictConfig, sweep: bool) -> None:

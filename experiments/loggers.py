@@ -1,13 +1,17 @@
 """Where figures go besides the run folder's own JSON Lines, which are always written.
 
 Each option of the config group `logger` adds one entry to `cfg.logger`, so that several are chosen
-as `logger=[tensorboard,other]` and none as `logger=none`. A logger is a class with the methods of
+as `logger=[tensorboard,wandb]` and none as `logger=none`. A logger is a class with the methods of
 `Logger` whose constructor takes `folder` and `purge_step` besides the settings of its yaml.
+Those that need a library of their own are in `experiments.trackers`.
+
+A logger that cannot begin stops the run before its first step. One that fails later does not: the
+run goes on without it and says so, because `metrics.jsonl` has every row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,8 +26,12 @@ class Logger(Protocol):
         """Record the figures of one step; names are `group/name`."""
         ...
 
-    def close(self) -> None:
-        """Bring everything to its place; nothing is logged afterwards."""
+    def close(self, state: str = "finished") -> None:
+        """Bring everything to its place; nothing is logged afterwards.
+
+        Args:
+            state: how the run ended: "finished", "interrupted" (it may be resumed) or "failed".
+        """
         ...
 
 
@@ -46,7 +54,7 @@ class TensorBoard:
             self._writer.add_scalar(name, value, step)
         self._writer.flush()
 
-    def close(self) -> None:
+    def close(self, state: str = "finished") -> None:
         """Close the events file."""
         self._writer.close()
 
@@ -58,15 +66,27 @@ class Several:
         """Take the loggers in the order in which they are called."""
         self.loggers = tuple(loggers)
 
-    def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Log with every one."""
-        for logger in self.loggers:
-            logger.log(step, metrics)
+    def log(self, step: int, metrics: Mapping[str, float]) -> list[str]:
+        """Log with every one; returns a warning for each that failed and is left out from now."""
+        return self._each(lambda logger: logger.log(step, metrics), f"at step {step}")
 
-    def close(self) -> None:
-        """Close every one."""
+    def close(self, state: str = "finished") -> list[str]:
+        """Close every one; returns a warning for each that failed."""
+        return self._each(lambda logger: logger.close(state), "at the end")
+
+    def _each(self, call: Callable[[Logger], None], when: str) -> list[str]:
+        kept, warnings = [], []
         for logger in self.loggers:
-            logger.close()
+            try:
+                call(logger)
+                kept.append(logger)
+            except Exception as error:
+                warnings.append(
+                    f"{type(logger).__name__} failed {when} and gets no more figures:"
+                    f" {type(error).__name__}: {error} (metrics.jsonl has all of them)"
+                )
+        self.loggers = tuple(kept)
+        return warnings
 
 
 def open_loggers(
@@ -79,9 +99,13 @@ def open_loggers(
         folder: the run folder.
         purge_step: the first step of a resumed run, None for a new one.
     """
-    return Several(
-        [
-            instantiate(entry, folder=str(folder), purge_step=purge_step, _convert_="all")
-            for entry in (cfg or {}).values()
-        ]
-    )
+    opened: list[Logger] = []
+    try:
+        for entry in (cfg or {}).values():
+            opened.append(
+                instantiate(entry, folder=str(folder), purge_step=purge_step, _convert_="all")
+            )
+    except Exception:
+        Several(opened).close("failed")
+        raise
+    return Several(opened)

@@ -4,7 +4,8 @@
     python -m experiments.report multirun/2026-01-31/12-00-00
 
 Works on whatever a folder holds. A run that is still going, was stopped or lost a file gets a
-report that says what is missing. Knows nothing of Hydra but the place where it records overrides.
+report that says what is missing; of a sweep that is half done it says which runs are in the means
+and where the others stand. Knows nothing of Hydra but the places where it records overrides.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from experiments.reporting import frontier, single, sweep
+from experiments.reporting import frontier, single, standing, sweep
 from experiments.reporting.look import Picture
 from experiments.reporting.runs import read_run
 
@@ -64,6 +65,7 @@ def _write_run(folder: Path, console: Console | None) -> Path:
     document, pictures = single.document(run)
     path = _save(folder, document, pictures)
     if console:
+        _print_lines(console, "failed: ", [run.error] if run.error else [])
         _print_lines(console, "warning: ", run.warnings)
         _print_lines(console, "missing: ", single.missing(run))
         rows = single.rows(run)
@@ -87,6 +89,7 @@ def _write_sweep(folder: Path, found: Sequence[Path], console: Console | None) -
             "left out: ",
             [f"{run.folder.name}: {reason}" for run, reason in sorted_out.left_out],
         )
+        _print_lines(console, "runs: ", [", ".join(standing.counts(folder, runs))])
         title = f"{folder.name}: 95 % t-intervals over seeds; one seed: over its tasks"
         # A terminal has no room for more; the page has the rest.
         rows = [row[:_PRINTED] for row in sweep.rows(sorted_out)]

@@ -28,7 +28,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from envs.errors import SettingError
 
-MAY_DIFFER = ("resume", "train.steps", "learner.decay_updates", "logger")
+MAY_DIFFER = ("resume", "train.steps", "learner.decay_updates", "logger", "objective")
 """Config keys, with all below them, that a resumed run may change."""
 
 
@@ -94,8 +94,8 @@ class RunFolder:
         Raises:
             SettingError: lists every key that differs with its old and new value.
         """
-        old = _flatten(OmegaConf.to_container(OmegaConf.load(self.path / "config.yaml")))
-        new = _flatten(OmegaConf.to_container(cfg, resolve=True))
+        old = flatten(OmegaConf.to_container(OmegaConf.load(self.path / "config.yaml")))
+        new = flatten(OmegaConf.to_container(cfg, resolve=True))
         lines = [
             f"  {key}: was {_shown(old, key)}, now {_shown(new, key)}"
             for key in sorted(old.keys() | new.keys())
@@ -191,6 +191,16 @@ def write_atomically(path: Path, text: str) -> None:
         aside.unlink(missing_ok=True)
 
 
+def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
+    """A configuration as dotted keys to leaves; a list is a leaf, and so is an empty mapping."""
+    if not isinstance(value, dict) or (prefix and not value):
+        return {prefix: value}
+    flat: dict[str, Any] = {}
+    for key, one in value.items():
+        flat |= flatten(one, f"{prefix}.{key}" if prefix else str(key))
+    return flat
+
+
 def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     lines = []
     for row in rows:
@@ -221,16 +231,6 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         if isinstance(row, dict) and isinstance(row.get("step"), int):
             yield line, row
-
-
-def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Dotted keys to leaves; a list is a leaf, and so is an empty mapping."""
-    if not isinstance(value, dict) or (prefix and not value):
-        return {prefix: value}
-    flat: dict[str, Any] = {}
-    for key, one in value.items():
-        flat |= _flatten(one, f"{prefix}.{key}" if prefix else str(key))
-    return flat
 
 
 def _may_differ(key: str, may_differ: Sequence[str]) -> bool:

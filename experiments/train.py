@@ -10,10 +10,9 @@ benchmark.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
@@ -24,6 +23,8 @@ from envs.errors import SettingError
 from experiments.cli import Interrupt, program
 from experiments.evaluation import evaluate, evaluation_starts
 from experiments.loggers import Several, open_loggers
+from experiments.objective import Objective, names_of, objective
+from experiments.objective import check as check_objective
 from experiments.progress import Progress
 from experiments.run_folder import RunFolder, read_rows
 from experiments.run_state import Run, finish, restore, save, write_status
@@ -49,15 +50,17 @@ from learners.metrics import prefixed, summarise
 from learners.price import Fixed, Price
 from learners.rollout import collect
 
-OBJECTIVE = "eval/reward"
-"""What a sweeper maximises."""
 SKIPPED = "learner/skipped_steps"
 """Optimiser steps that were not taken, because they were not finite."""
 
 
 @program("train")
-def main(cfg: DictConfig) -> float:
-    """Train as the configuration says; returns the reward of the last evaluation."""
+def main(cfg: DictConfig) -> Objective:
+    """Train as the configuration says.
+
+    Returns:
+        The figures of the last evaluation that `objective` names, for a sweeper.
+    """
     check(cfg)
     set_up_process(cfg.threads)
     team = make_team(cfg)
@@ -72,17 +75,19 @@ def main(cfg: DictConfig) -> float:
     folder.rewind(run.step)
     loggers = open_loggers(cfg.logger, folder.path, run.step + 1 if resumed else None)
     try:
-        with closing(loggers):
-            train(run, loggers)
+        train(run, loggers)
     except BaseException as error:
+        state = "failed" if isinstance(error, Exception) else "interrupted"
         with suppress(OSError):
-            write_status(run, "failed" if isinstance(error, Exception) else "interrupted")
+            write_status(run, state)
+        loggers.close(state)
         raise
+    done = run.step == run.total
+    run.warnings += loggers.close("finished" if done else "interrupted")
     finish(run)
-    if run.step < run.total:
+    if not done:
         raise KeyboardInterrupt
-    reward = [row[OBJECTIVE] for row in read_rows(folder.metrics) if OBJECTIVE in row][-1]
-    return math.nan if reward is None else float(reward)
+    return objective(cfg.objective, read_rows(folder.metrics))
 
 
 def check(cfg: DictConfig) -> None:
@@ -100,6 +105,7 @@ def check(cfg: DictConfig) -> None:
         "evaluation.transcripts": 0,
     }
     check_counts(cfg, least, ("threads", "train.evaluate_every", "evaluation.tasks"))
+    names_of(cfg.objective)
     if cfg.train.group_size < 2:
         raise SettingError(
             "train.group_size must be at least 2, because an advantage compares episodes of one"
@@ -148,9 +154,11 @@ def train(run: Run, loggers: Several) -> None:
             shown.note(warning)
         while run.step < run.total and not interrupt.is_set():
             row = play_step(run, run.step + 1)
-            report_step(run, row, loggers)
+            warnings = report_step(run, row, loggers)
+            if run.step < 0:
+                check_objective(run.cfg.objective, row)
             run.step += 1
-            for warning in watch(run, row):
+            for warning in [*warnings, *watch(run, row)]:
                 run.warnings.append(warning)
                 shown.note(warning)
             shown.update(run.step, row)
@@ -222,11 +230,11 @@ def watch(run: Run, row: Mapping[str, float]) -> list[str]:
     return [warning for warning in found if warning]
 
 
-def report_step(run: Run, row: Mapping[str, float], loggers: Several) -> None:
-    """Write one step to the run folder and to the loggers."""
+def report_step(run: Run, row: Mapping[str, float], loggers: Several) -> list[str]:
+    """Write one step to the run folder and to the loggers; returns what these warn of."""
     step = run.step + 1
     run.folder.append_metrics({"step": step, **row})
-    loggers.log(step, row)
+    return loggers.log(step, row)
 
 
 if __name__ == "__main__":

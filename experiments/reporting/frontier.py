@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from experiments.reporting.look import GREY, MARKERS, MUTED, PALETTE, Picture, draw, say
 from experiments.reporting.page import glossary, heading, notice, page, pictures, safe, table
 from experiments.reporting.records import Run
+from experiments.reporting.standing import counts, standing
 from experiments.reporting.sweep import COLUMNS, Setting, Sweep, before, rows
 from learners.metrics import Interval
 
@@ -59,7 +60,8 @@ def document(folder: Path, runs: Sequence[Run], sweep: Sweep) -> tuple[str, list
     """The page of a folder of runs and the pictures in it."""
     drawn = [frontier(sweep)]
     counted = sum(len(setting.runs) for setting in sweep.settings)
-    facts = [f"{len(runs)} runs", f"{counted} in the means", f"{len(sweep.settings)} settings"]
+    facts = [f"{len(runs)} runs", *counts(folder, runs)]
+    facts += [f"{counted} in the means", f"{len(sweep.settings)} settings"]
     warned = [f"{_name(folder, run)}: {words}" for run in runs for words in run.warnings]
     absent = [f"{_name(folder, run)}: {reason}" for run, reason in sweep.left_out]
     shared = f"All have <code>{safe(' '.join(sweep.shared))}</code>." if sweep.shared else ""
@@ -174,12 +176,13 @@ def _list(folder: Path, runs: Sequence[Run]) -> str:
     items = []
     for run in runs:
         name, overrides = _name(folder, run), " ".join(run.overrides or ())
+        state = run.state if run.finished else standing(run)
         has_report = (run.folder / "report.html").exists()
         shown = (
             f'<a href="{quote(name)}/report.html">{safe(name)}</a>' if has_report else safe(name)
         )
         items.append(
-            f'<li class="wrap">{shown} <span class="muted">{safe(run.state)}</span>'
+            f'<li class="wrap">{shown} <span class="muted">{safe(state)}</span>'
             f" <code>{safe(overrides)}</code></li>"
         )
     return f"<ul>{''.join(items)}</ul>"

@@ -83,6 +83,10 @@ class Run:
     """Transcripts, steps rising."""
     state: str
     """`finished`, or words for how far it came."""
+    error: str
+    """Why its job failed, in one line; empty where it did not or is done all the same."""
+    written: float | None
+    """When the last row was written, in seconds of the epoch; None without rows."""
     warnings: tuple[str, ...]
     """What the run warned of."""
     problems: tuple[str, ...]

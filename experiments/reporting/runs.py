@@ -16,6 +16,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from experiments.reporting.records import Evaluation, Run, Said, Transcript
+from experiments.sweeping import ERROR, reason
 from learners.metrics import Interval
 
 
@@ -29,6 +30,8 @@ def read_run(folder: Path) -> Run:
     transcripts = _transcripts(_rows(folder / "transcripts.jsonl", problems))
     status = _status(folder / "status.json", problems)
     overrides = _overrides(folder / ".hydra" / "overrides.yaml", problems)
+    error = _error(folder / ERROR)
+    state = _state(status, settings, metrics, bool(error))
     return Run(
         folder=folder,
         config=config,
@@ -37,7 +40,9 @@ def read_run(folder: Path) -> Run:
         metrics=metrics,
         evaluations=evaluations,
         transcripts=transcripts,
-        state=_state(status, settings, metrics),
+        state=state,
+        error="" if state == "finished" else error,
+        written=_written(folder / "metrics.jsonl"),
         warnings=tuple(str(one) for one in _list(status.get("warnings"))),
         problems=tuple(problems),
     )
@@ -186,8 +191,25 @@ def _status(path: Path, problems: list[str]) -> dict[str, Any]:
     return found
 
 
+def _error(path: Path) -> str:
+    try:
+        return reason(path.read_text("utf-8", errors="replace"))
+    except OSError:
+        return ""
+
+
+def _written(path: Path) -> float | None:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return None
+
+
 def _state(
-    status: Mapping[str, Any], settings: Mapping[str, Any], metrics: Mapping[int, Any]
+    status: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    metrics: Mapping[int, Any],
+    failed: bool,
 ) -> str:
     train = settings.get("train")
     planned = _number(train.get("steps")) if isinstance(train, dict) else None
@@ -195,6 +217,7 @@ def _state(
     state = str(status.get("state") or "")
     if state == "finished" or (not state and planned is not None and last >= planned):
         return "finished"
+    state = "failed" if failed else state
     if not metrics:
         return state or "nothing recorded"
     return f"{state or 'unfinished'} (step {last}{f' of {planned:.0f}' if planned else ''})"

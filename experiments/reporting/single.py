@@ -69,6 +69,7 @@ def document(run: Run) -> tuple[str, list[Picture]]:
     facts = [run.state, last, *([f"{episodes} evaluation episodes"] if episodes else [])]
     body = [
         heading("Laconic · run", run.folder.name, facts),
+        notice("The run failed", [run.error] if run.error else []),
         notice("The run warned", run.warnings),
         notice("Missing from this report", missing(run), mild=True),
         _tiles(run),

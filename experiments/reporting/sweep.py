@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.reporting.records import Evaluation, Run
+from experiments.reporting.standing import standing
 from experiments.reporting.words import SHARES, level, share_of_before
 from experiments.statistics import over_seeds
 from learners.metrics import Interval
@@ -164,7 +165,7 @@ def _together(found: Sequence[Interval], name: str) -> Interval | None:
 def _unfit(run: Run) -> str:
     """Why a run has no place in a mean; empty when it has one."""
     if not run.finished:
-        return run.state
+        return standing(run)
     if run.after is None:
         return "no evaluation after training"
     if run.after.step < max(run.metrics, default=0):

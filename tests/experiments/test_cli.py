@@ -245,7 +245,12 @@ def test_a_sweep_runs_every_job_and_shows_each_failure_with_its_overrides(run, t
     ]
     assert "error: job seed=1 env.price=0.5 failed: one is bad\n" in err
     assert "Traceback" in err and "ZeroDivisionError: two is worse" in err
-    assert err.endswith("error: 2 of the jobs failed: seed=1 env.price=0.5; seed=2 env.price=0.5\n")
+    assert err.endswith(
+        "error: 2 of the jobs failed (error.txt tells more):\n"
+        "  1: seed=1 env.price=0.5: one is bad\n"
+        "  2: seed=2 env.price=0.5: ZeroDivisionError: two is worse\n"
+    )
+    assert (tmp_path / "runs" / "many" / "1" / "error.txt").read_text() == "one is bad\n"
     assert sorted(
         path.name for path in (tmp_path / "runs" / "many").iterdir() if path.is_dir()
     ) == [

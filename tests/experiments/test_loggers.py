@@ -38,8 +38,8 @@ class Recorder:
     def log(self, step, metrics):
         self.calls.append((step, dict(metrics)))
 
-    def close(self):
-        self.calls.append("closed")
+    def close(self, state="finished"):
+        self.calls.append(state)
 
 
 def test_none_takes_everything_and_writes_nothing(tmp_path):
@@ -54,8 +54,8 @@ def test_several_are_called_in_order_with_the_same():
     first, second = Recorder(), Recorder()
     both = Several([first, second])
     both.log(3, {"a": 1.0})
-    both.close()
-    assert first.calls == second.calls == [(3, {"a": 1.0}), "closed"]
+    both.close("interrupted")
+    assert first.calls == second.calls == [(3, {"a": 1.0}), "interrupted"]
 
 
 def test_events_are_in_the_file_before_the_logger_is_closed(tmp_path, scalars):

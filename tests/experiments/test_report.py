@@ -371,9 +371,9 @@ def test_runs_that_failed_or_are_unfinished_are_named_and_left_out(tmp_path: Pat
     reasons = {run.folder.relative_to(tmp_path).as_posix(): why for run, why in found.left_out}
     assert reasons == {
         "a/0": "10 repeats its setting and seed 0",
-        "a/1": "unfinished (step 30 of 60)",
+        "a/1": "unfinished (step 30 of 60), last evaluated at step 20",
         "a/2": "nothing recorded",
-        "b/0": "failed (step 60 of 60)",
+        "b/0": "failed (step 60 of 60), last evaluated at step 60",
     }
     assert [run.folder.name for run in found.settings[0].runs] == ["10"]
     text = report(tmp_path).text

@@ -29,8 +29,10 @@ def test_one_failing_job_does_not_stop_the_others(processes, small, tmp_path, ro
     swept = [*small, "train.steps=1", "env.budget.message=48,0,24", "logger=none"]
     outcome = processes.run("train", "-m", *swept, f"hydra.sweep.dir={folder}")
     assert outcome.code == 1
-    assert "error: 1 of the jobs failed:" in outcome.message
-    assert "budget.message must be null or a whole number of at least 1 token; got 0" in outcome.err
+    assert "error: 1 of the jobs failed (error.txt tells more):\n  1: " in outcome.message
+    said = (folder / "1" / "error.txt").read_text()
+    assert said.startswith("budget.message must be null or a whole number of at least 1 token;")
+    assert said in outcome.err
     assert [len(rows(folder / job / "metrics.jsonl")) for job in "02"] == [2, 2]
     assert not (folder / "1" / "metrics.jsonl").exists()
 

@@ -1,0 +1,114 @@
+"""A sweep outlives the runs it loses: what a failed job leaves, and what is said at the end.
+
+A job may run in another process or on another machine, and its exception may not survive the way
+back, so a job that fails does not raise: it writes why into its own folder, and the sweeper is told
+None. The program that was called looks through the folders when all jobs are done, and ends with
+exit code 1 when there is a failed one.
+
+A job that is killed cannot tell of itself; Hydra's joblib and submitit launchers notice and raise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, OmegaConf
+
+ERROR = "error.txt"
+"""File in a run folder: why its job failed, until the job runs again."""
+
+_folders: set[Path] = set()
+"""Folders of the sweeps that this process has started or plays jobs of."""
+
+
+class Watch(Callback):
+    """Hydra's callback that learns the folder of a sweep whose jobs run in other processes."""
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Remember the folder."""
+        remember(config.hydra)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One job of a sweep that failed."""
+
+    folder: str
+    """Its run folder, relative to that of the sweep."""
+    overrides: str
+    """What it was called with; empty where Hydra did not record it."""
+    reason: str
+    """What went wrong, in one line."""
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.folder}: {self.overrides}: {self.reason}"
+
+
+def forget() -> None:
+    """Begin anew: this process knows of no sweep."""
+    _folders.clear()
+
+
+def remember(hydra: Any) -> None:
+    """Note the folder of the sweep that a configuration of Hydra belongs to."""
+    # A job may have changed the working folder (`hydra.job.chdir`).
+    _folders.add(Path(hydra.runtime.cwd, hydra.sweep.dir).absolute())
+
+
+def failures() -> list[Failure]:
+    """The jobs marked as failed below the folder of the sweep of this process, if there is one."""
+    return [_failure(path, folder) for folder in _folders for path in sorted(folder.rglob(ERROR))]
+
+
+def end_of(error: BaseException) -> str | None:
+    """Words for an error that ended the sweep of this process early; None without a sweep."""
+    if not _folders:
+        return None
+    said = f"{type(error).__name__}: {error}".splitlines()[0]
+    return (
+        f"the sweep ended early, {said}\nthe same command with resume=true"
+        f" hydra.sweep.dir={min(_folders)} goes on with it"
+    )
+
+
+def mark(folder: Path, error: str) -> None:
+    """Write into a run folder why its job failed."""
+    (folder / ERROR).write_text(error.rstrip() + "\n", encoding="utf-8")
+
+
+def unmark(folder: Path) -> None:
+    """Take away what an earlier try of the same job has left."""
+    (folder / ERROR).unlink(missing_ok=True)
+
+
+def reason(error: str) -> str:
+    """The line that says most: the first of a message, the last of a traceback."""
+    lines = error.strip().splitlines() or [""]
+    return lines[-1] if lines[0].startswith("Traceback") else lines[0]
+
+
+def objective(result: Any) -> Any:
+    """What a sweeper is told of a job's result; None where it is not a number.
+
+    hydra-optuna-sweeper 1.3 counts None as a failed trial and goes on; NaN ends it, because Optuna
+    refuses a failed trial with a value.
+    """
+    values = result if isinstance(result, Sequence) else (result,)
+    undefined = any(isinstance(one, float) and math.isnan(one) for one in values)
+    return None if undefined else result
+
+
+def _failure(path: Path, sweep: Path) -> Failure:
+    recorded = path.parent / ".hydra" / "overrides.yaml"
+    overrides = OmegaConf.to_container(OmegaConf.load(recorded)) if recorded.exists() else []
+    return Failure(
+        folder=path.parent.relative_to(sweep).as_posix(),
+        overrides=" ".join(map(str, overrides or ())),
+        reason=reason(path.read_text("utf-8", errors="replace")),
+    )
