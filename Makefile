@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras check format parity benchmark warm-start clean
+.PHONY: help install train test test-slow test-extras check format parity judges benchmark warm-start clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,11 +27,11 @@ test: .venv/installed  ## run the default tests (3 minutes on two cores)
 	$(BIN)/python -m pytest -q -n 2
 
 test-slow: .venv/installed  ## run the slow tests as well
-	$(BIN)/python -m pytest -q -m "not gpu and not parity"
+	$(BIN)/python -m pytest -q -m "not gpu and not parity and not judge"
 
 test-extras: .venv/installed  ## install the plugins for sweeps and the trackers, and run their tests
 	$(BIN)/python -m pip install --quiet --editable ".[sweeps,trackers]"
-	$(BIN)/python -m pytest -q -m "not gpu and not parity" \
+	$(BIN)/python -m pytest -q -m "not gpu and not parity and not judge" \
 	  tests/experiments/test_sweep_plugins.py tests/experiments/test_tracker_libraries.py
 
 check: .venv/installed  ## format check, lint, types, default tests
@@ -61,6 +61,37 @@ parity: .venv-trl/installed .venv-verl/installed .venv-comlrl/installed  ## comp
 	.venv-$*/bin/python -m pip install --quiet --editable . pytest $(PEER)
 	@touch $@
 
+CLIENTS := pettingzoo gymnasium torchrl benchmarl rllib tianshou agilerl sb3
+judges:  ## run our environments in eight outside clients; write docs/judges.md
+	rm -rf outputs/judges
+	for client in $(CLIENTS); do $(MAKE) --no-print-directory judge-$$client || true; done
+	.venv-judge-pettingzoo/bin/python tests/judges/table.py outputs/judges docs/judges.md $(CLIENTS)
+
+.PHONY: $(CLIENTS:%=judge-%)
+$(CLIENTS:%=judge-%): judge-%: .venv-judge-%/installed
+	OMP_NUM_THREADS=1 JUDGE_ROWS=outputs/judges \
+	  .venv-judge-$*/bin/python -m pytest -q -m judge tests/judges/test_$*.py
+
+# A judge brings its own gymnasium; of our requirements it gets those of envs/ alone. BARE is what
+# asks for more than it needs.
+ENVS := gymnasium pettingzoo numpy math-verify rich chess
+.venv-judge-pettingzoo/installed: JUDGE := pettingzoo==1.27.0 gymnasium==1.4.0
+.venv-judge-gymnasium/installed: JUDGE := gymnasium==1.4.0
+.venv-judge-torchrl/installed: JUDGE := torch==2.13.0 torchrl==0.14.1 tensordict
+# benchmarl asks for torchvision and an old av, and uses neither here.
+.venv-judge-benchmarl/installed: JUDGE := torch==2.13.0 torchrl==0.11.1 hydra-core tqdm
+.venv-judge-benchmarl/installed: BARE := benchmarl==1.5.2
+.venv-judge-rllib/installed: JUDGE := torch==2.13.0 ray[rllib]==2.60.0
+.venv-judge-tianshou/installed: JUDGE := torch==2.13.0 tianshou==2.0.1
+.venv-judge-agilerl/installed: JUDGE := torch==2.13.0 agilerl==2.58.0 peft
+.venv-judge-sb3/installed: JUDGE := torch==2.13.0 supersuit==3.11.0 stable-baselines3==2.9.2
+.venv-judge-%/installed:
+	$(PYTHON) -m venv .venv-judge-$*
+	$(if $(findstring torch,$(JUDGE)),.venv-judge-$*/bin/python -m pip install --quiet $(TORCH))
+	.venv-judge-$*/bin/python -m pip install --quiet pytest $(ENVS) $(JUDGE)
+	.venv-judge-$*/bin/python -m pip install --quiet --no-deps --editable . $(BARE)
+	@touch $@
+
 benchmark: .venv/installed  ## measure the cost of the environment and of a training step
 	$(BIN)/python -m experiments.benchmark
 
@@ -68,4 +99,4 @@ warm-start: .venv/installed  ## make the tiny policy again (about 10 minutes)
 	$(BIN)/python -m experiments.warm_start
 
 clean:  ## remove virtual environments and caches; runs stay
-	rm -rf .venv .venv-trl .venv-verl .venv-comlrl .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf .venv .venv-trl .venv-verl .venv-comlrl .venv-judge-* .mypy_cache .pytest_cache .ruff_cache *.egg-info

@@ -1,0 +1,172 @@
+"""What the judges share: the game that is learnt, how a policy is measured, and kept outcomes.
+
+A judge is a program of other people that runs our environments. Each has a module here and a
+virtual environment of its own; `make judges` makes these, runs the modules and writes
+docs/judges.md. Where a client is missing its module skips. With `JUDGE_ROWS=<folder>` outcomes are
+written there, one file for each module, for `table.py`.
+
+A module has `CLIENT = (name, distribution)`, the name in the table and the distribution whose
+version is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pytest
+
+import envs
+from envs.wrappers import DiscreteMessages, Menu, vocabulary
+
+BESIDE = ("gymnasium", "pettingzoo", "numpy", "torch")
+"""Distributions whose versions are shown beside the client's."""
+
+_rows: dict[str, list[dict[str, Any]]] = {}
+
+
+@pytest.fixture
+def record(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """Keep an outcome for the table: `record(face=..., check=..., outcome=..., note="", **figures)`.
+
+    `face` is a view and, as its last word, a benchmark (`DiscreteMessages signal`); `check` what
+    was done; `outcome` begins with passes, trains, learns or refused; `note` says what had to be
+    worked around, with the number of the client's issue. Rows that differ in their figures only
+    (a seed and its results) are one line of the table and several of the list of figures.
+    """
+
+    def keep(*, face: str, check: str, outcome: str, note: str = "", **figures: Any) -> None:
+        row = {"face": face, "check": check, "outcome": outcome, "note": note, "figures": figures}
+        _keep(request.node, row)
+
+    return keep
+
+
+def _keep(node: Any, row: dict[str, Any]) -> None:
+    client, distribution = getattr(node.module, "CLIENT", (node.path.stem, ""))
+    _rows.setdefault(node.path.stem.removeprefix("test_"), []).append(
+        {
+            "client": client,
+            "version": _version(distribution),
+            "beside": {"python": platform.python_version()}
+            | {name: _version(name) for name in BESIDE},
+            **row,
+            "test": f"{node.path.name}::{node.name.partition('[')[0]}",
+        }
+    )
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution) if distribution else ""
+    except PackageNotFoundError:
+        return ""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
+    """A test that fails is a line of the table too."""
+    report = yield
+    if report.failed and call.excinfo is not None:
+        reason = (call.excinfo.exconly().splitlines() or [""])[0][:200]
+        failed = {"face": item.name, "check": report.when, "outcome": f"failed: {reason}"}
+        _keep(item, {**failed, "note": "", "figures": {}})
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write what was kept, one file for each module."""
+    folder = os.environ.get("JUDGE_ROWS")
+    for module, rows in _rows.items() if folder else ():
+        path = Path(folder) / f"{module}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(rows, indent=1))
+
+
+SIGNAL: dict[str, Any] = {
+    "information": "split",
+    "schedule": ["helper", "solver"],
+    "topology": "star",
+}
+"""Helpers hold the statements, one of them what matters; they speak first, then the solver."""
+PRICE = 0.2
+"""What 50 tokens cost: a message of five tokens costs 0.02, and an answer pays 1."""
+TRAIN, HELD_OUT = 1000, 500
+"""Tasks to learn on, and to be measured on."""
+
+
+@pytest.fixture(scope="session")
+def make_signal() -> Callable[..., DiscreteMessages]:
+    """Makes the numeric face of `signal` with a price: `make_signal(part="train", mask="info")`.
+
+    Both parts have the menu and the words of the training tasks, so a policy can change over.
+    """
+    priced = {"price": PRICE, "normalizer": 50}
+    train = envs.make("signal", tasks=TRAIN, reward=priced, **SIGNAL)
+    menu, words = Menu.of(train), vocabulary(train.tasks.values())
+
+    def make(part: str = "train", **settings: Any) -> DiscreteMessages:
+        count = TRAIN if part == "train" else HELD_OUT
+        env = envs.make("signal", part=part, tasks=count, reward=priced, **SIGNAL)
+        return DiscreteMessages(env, menu=menu, words=words, **settings)
+
+    return make
+
+
+Act = Callable[[str, Any, Mapping[str, Any]], int]
+"""From an agent's name, observation and info (with its `action_mask`) to its action."""
+
+
+@pytest.fixture(scope="session")
+def measure(make_signal: Callable[..., DiscreteMessages]) -> Callable[[Act], dict[str, float]]:
+    """Plays every held-out task of `signal` once and measures a policy: `measure(act)`.
+
+    Gives, as means: `return` of the team (over agents) in an episode, `solved`, `tokens` said,
+    `spoke_informed` and `spoke_uninformed`, the shares of the turns of helpers with and without
+    the statement that matters in which they spoke.
+    """
+
+    def play(act: Act) -> dict[str, float]:
+        env = make_signal("evaluation")
+        returns, solved, tokens = [], [], []
+        spoke: dict[int, list[bool]] = {0: [], 1: []}
+        for number in env.tasks:
+            observations, infos = env.reset(seed=number, options={"task": number})
+            total = 0.0
+            while env.agents:
+                actions = {
+                    agent: int(act(agent, observations[agent], infos[agent]))
+                    for agent in env.agents
+                }
+                for agent, action in actions.items():
+                    # A helper that may speak has more than silence on its menu.
+                    if agent.startswith("helper") and infos[agent]["action_mask"].sum() > 1:
+                        spoke[infos[agent]["informed"]].append(action != 0)
+                observations, rewards, _, _, infos = env.step(actions)
+                total += fmean(rewards.values())
+            returns.append(total)
+            solved.append(max(info["solved"] for info in infos.values()))
+            tokens.append(sum(info["tokens_said"] for info in infos.values()))
+        return {
+            "return": fmean(returns),
+            "solved": fmean(solved),
+            "tokens": fmean(tokens),
+            "spoke_informed": fmean(spoke[1]),
+            "spoke_uninformed": fmean(spoke[0]),
+        }
+
+    return play
+
+
+@pytest.fixture
+def random_act() -> Act:
+    """A policy that draws from the menu."""
+    draw = np.random.default_rng(0)
+    return lambda agent, observation, info: int(draw.choice(np.flatnonzero(info["action_mask"])))

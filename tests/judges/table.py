@@ -1,0 +1,139 @@
+"""Shows the outcomes that the judges' modules kept, and writes them as a page.
+
+    python tests/judges/table.py <folder of rows> <page> <module> ...
+
+Ends with an error where a module has no rows or a row failed. Needs nothing of ours, so that any
+judge's environment can run it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+INTRODUCTION = """\
+# Outside judges
+
+Programs of other people that run our environments, each in a virtual environment of its own with
+the versions below. `make judges` installs them, runs the modules of `tests/judges/` and writes this
+page; `make judge-benchmarl` runs one of them. *Passes*: the client's own check holds. *Trains*: its
+algorithm takes its steps and all figures stay finite. *Learns*: a policy is measured on held-out
+tasks afterwards and has to clear the bars of the test. *Refused*: the client does not take this
+view of an environment, for the reason given. A note says what had to be worked around.
+
+"""
+LEARNT = """
+## What was learnt
+
+`signal` with a price (`tests/judges/conftest.py`): of three helpers one holds the statement that
+matters, and a solver that knows nothing answers. Figures are means over 500 tasks that were not
+trained on: the return of the team (over its agents), the share of tasks solved, the tokens said in
+an episode, and in which share of their turns helpers with and without the statement that matters
+spoke.
+"""
+Row = dict[str, Any]
+Key = Callable[[Row], tuple[str, ...]]
+
+
+def main(folder: Path, page: Path, modules: list[str]) -> int:
+    """Show and write what there is; 1 where something failed or is missing."""
+    found = {module: _read(folder / f"{module}.json") for module in modules}
+    rows = [row for module in modules for row in found[module] or [_missing(module)]]
+    head = ("client", "view", "check", "outcome", "note")
+    _show(head, outcomes(rows))
+    text = INTRODUCTION + _markdown(head, outcomes(rows))
+    learnt = [row for row in rows if row["figures"]]
+    text += LEARNT if learnt else ""
+    for name, columns, lines in figures(learnt):
+        _show(columns, lines, name)
+        text += f"\n{name}\n\n" + _markdown(columns, lines)
+    beside = ("client", *(rows[0]["beside"] or {"python": ""}))
+    text += "\n## Versions\n\n" + _markdown(beside, versions(rows))
+    page.write_text(text)
+    return int(any(row["outcome"].startswith("failed") for row in rows))
+
+
+def outcomes(rows: list[Row]) -> list[tuple[str, ...]]:
+    """One line for all checks and all benchmarks with one outcome under one view."""
+    lines = []
+    for (client, outcome, note), same in _groups(
+        rows, lambda row: (_client(row), row["outcome"], row["note"])
+    ):
+        views: dict[tuple[str, str], list[str]] = {}
+        for (face,), checked in _groups(same, lambda row: (row["face"],)):
+            view, _, benchmark = face.rpartition(" ")
+            checks = ", ".join(dict.fromkeys(row["check"] for row in checked))
+            views.setdefault((view, checks), []).append(benchmark)
+        lines += [
+            (client, f"{view}: {', '.join(names)}".removeprefix(": "), checks, outcome, note)
+            for (view, checks), names in views.items()
+        ]
+    return lines
+
+
+def figures(rows: list[Row]) -> Iterable[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+    """The figures of each client and check: a name, columns, and a line for each row."""
+    for (client, face, check), same in _groups(
+        rows, lambda row: (_client(row), row["face"], row["check"])
+    ):
+        columns = tuple(dict.fromkeys(name for row in same for name in row["figures"]))
+        lines = [tuple(_number(row["figures"].get(name, "")) for name in columns) for row in same]
+        yield f"{client}, {check}, {face}", tuple(name.replace("_", " ") for name in columns), lines
+
+
+def versions(rows: list[Row]) -> list[tuple[str, ...]]:
+    """What stood beside each client."""
+    lines = {_client(row): tuple(row["beside"].values()) for row in rows}
+    return [(client, *beside) for client, beside in lines.items() if beside]
+
+
+def _client(row: Row) -> str:
+    return f"{row['client']} {row['version']}".strip()
+
+
+def _read(path: Path) -> list[Row]:
+    return json.loads(path.read_text()) if path.exists() else []
+
+
+def _missing(module: str) -> Row:
+    outcome = "failed: it was not installed or its module did not run"
+    return {
+        **{"client": module, "version": "", "face": "-", "check": "-", "outcome": outcome},
+        **{"note": "", "figures": {}, "beside": {}},
+    }
+
+
+def _groups(rows: list[Row], key: Key) -> list[tuple[tuple[str, ...], list[Row]]]:
+    """Rows with one key together, in the order in which they came."""
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return list(found.items())
+
+
+def _number(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _markdown(head: Iterable[str], lines: list[tuple[str, ...]]) -> str:
+    cells = [tuple(head), ("---",) * len(tuple(head)), *lines]
+    return "".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in cells
+    )
+
+
+def _show(head: Iterable[str], lines: list[tuple[str, ...]], title: str | None = None) -> None:
+    table = Table(*head, title=title)
+    for line in lines:
+        table.add_row(*line)
+    Console(width=160).print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]))
