@@ -34,7 +34,7 @@ _rows: dict[str, list[dict[str, Any]]] = {}
 
 @pytest.fixture
 def record(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """Keep an outcome for the table: `record(face=..., check=..., outcome=..., note="", **figures)`.
+    """Keep an outcome: `record(face=..., check=..., outcome=..., note="", **figures)`.
 
     `face` is a view and, as its last word, a benchmark (`DiscreteMessages signal`); `check` what
     was done; `outcome` begins with passes, trains, learns or refused; `note` says what had to be
@@ -96,8 +96,8 @@ SIGNAL: dict[str, Any] = {
     "topology": "star",
 }
 """Helpers hold the statements, one of them what matters; they speak first, then the solver."""
-PRICE = 0.2
-"""What 50 tokens cost: a message of five tokens costs 0.02, and an answer pays 1."""
+REWARD = {"price": 0.2, "normalizer": 10}
+"""A statement has five tokens and costs its speaker 0.1; an answer is free and pays everybody 1."""
 TRAIN, HELD_OUT = 1000, 500
 """Tasks to learn on, and to be measured on."""
 
@@ -108,13 +108,12 @@ def make_signal() -> Callable[..., DiscreteMessages]:
 
     Both parts have the menu and the words of the training tasks, so a policy can change over.
     """
-    priced = {"price": PRICE, "normalizer": 50}
-    train = envs.make("signal", tasks=TRAIN, reward=priced, **SIGNAL)
+    train = envs.make("signal", tasks=TRAIN, reward=REWARD, **SIGNAL)
     menu, words = Menu.of(train), vocabulary(train.tasks.values())
 
     def make(part: str = "train", **settings: Any) -> DiscreteMessages:
         count = TRAIN if part == "train" else HELD_OUT
-        env = envs.make("signal", part=part, tasks=count, reward=priced, **SIGNAL)
+        env = envs.make("signal", part=part, tasks=count, reward=REWARD, **SIGNAL)
         return DiscreteMessages(env, menu=menu, words=words, **settings)
 
     return make
