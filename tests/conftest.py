@@ -1,4 +1,4 @@
-"""A server of chat completions that fails as it is told to, alone or in front of a real one."""
+"""The code blocks of documentation pages, and a server of chat completions that fails as told."""
 
 from __future__ import annotations
 
@@ -6,20 +6,35 @@ import json
 import re
 import socket
 import struct
+import sys
 import threading
 import time
 import urllib.request
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
-_BLOCK = re.compile(
-    r"^(?:`(?P<file>[\w./]+)`:\n\n)?^```(?P<kind>python|sh)\n(?P<code>.*?)^```$", re.M | re.S
-)
+_NAMED = re.compile(r"`([\w./]+)`:")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code on a page."""
+
+    kind: str
+    """Its language; empty where the page names none."""
+    file: str | None
+    """The file that it is to be, which stands before it as in `` `my_package/password.py`: ``."""
+    code: str
+    """What is in it."""
+    line: int
+    """Lines of the page up to its first one."""
 
 
 class FaultServer:
@@ -179,14 +194,49 @@ def fault_server(make_fault_server: Callable[[], FaultServer]) -> FaultServer:
 
 
 @pytest.fixture(scope="session")
-def code_blocks() -> Callable[[Path], list[tuple[str, str]]]:
-    """Reads the code blocks of a page, each with its kind, or the file that it is to be.
+def code_blocks() -> Callable[[Path], list[Block]]:
+    """Reads the code blocks of a page."""
 
-    A block is a file where its name stands before it, as in `` `my_package/password.py`: ``.
-    """
-
-    def read(page: Path) -> list[tuple[str, str]]:
-        found = _BLOCK.finditer(page.read_text("utf-8"))
-        return [(one["file"] or one["kind"], one["code"]) for one in found]
+    def read(page: Path) -> list[Block]:
+        tokens = MarkdownIt().parse(page.read_text("utf-8"))
+        found = []
+        for place, token in enumerate(tokens):
+            if token.type in ("fence", "code_block"):
+                before = tokens[place - 2].content if place > 1 else ""
+                named = _NAMED.fullmatch(before)
+                first = (token.map or [0])[0] + (token.type == "fence")
+                found.append(Block(token.info, named and named[1], token.content, first))
+        return found
 
     return read
+
+
+@pytest.fixture
+def run_page(
+    code_blocks: Callable[[Path], list[Block]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[Path], dict[str, Any]]]:
+    """Runs a page's Python from top to bottom in a folder of its own; returns the names it made.
+
+    Blocks that are to be files are written there first, and can be imported.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    before = set(sys.modules)
+
+    def run(page: Path) -> dict[str, Any]:
+        blocks = code_blocks(page)
+        for block in blocks:
+            if block.file:
+                (tmp_path / block.file).parent.mkdir(parents=True, exist_ok=True)
+                (tmp_path / block.file).write_text(block.code, "utf-8")
+        names: dict[str, Any] = {"__name__": page.stem}
+        for block in blocks:
+            if block.kind == "python" and not block.file:
+                # Empty lines before it, so that an error names the line of the page.
+                exec(compile("\n" * block.line + block.code, str(page), "exec"), names)
+        return names
+
+    yield run
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]

@@ -124,14 +124,14 @@ def outside() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def my_package(
-    code_blocks: Callable[[Path], list[tuple[str, str]]], tmp_path_factory: pytest.TempPathFactory
+    code_blocks: Callable[[Path], list[Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
     """The folder that holds the package of docs/bring_your_own.md, on the path."""
     folder = tmp_path_factory.mktemp("outside")
-    for name, code in code_blocks(ROOT / "docs" / "bring_your_own.md"):
-        if name.startswith("my_package/"):
-            (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_text(code)
+    for block in code_blocks(ROOT / "docs" / "bring_your_own.md"):
+        if block.file:
+            (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / block.file).write_text(block.code)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         yield folder
