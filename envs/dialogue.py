@@ -324,7 +324,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
             "tokens_read": self.ledger.read[agent],
         }
         if self._conditions:
-            info["conditions"] = self._conditions
+            info["conditions"] = dict(self._conditions)
         if score is not None:
             info |= {"score": score.value, "solved": score.solved, "answer": score.answer}
             info |= {"detail": dict(score.detail)} if score.detail else {}

@@ -230,3 +230,11 @@ def test_every_role_gets_instructions():
 def test_the_contract_holds_and_random_talk_runs_no_program(information, no_sandbox):
     settings = {"team": {"coder": 1, "tester": 2}, "answer": "coder", "information": information}
     check_env(lambda: envs.make("humaneval", tasks=10, **settings))
+
+
+def test_what_one_info_says_of_the_conditions_is_not_shared_with_another() -> None:
+    env = envs.make("humaneval", tasks=2)
+    _, infos = env.reset(seed=0)
+    one, other = (infos[agent]["conditions"] for agent in env.possible_agents[:2])
+    assert one == other == BENCHMARK.conditions()
+    assert one is not other
