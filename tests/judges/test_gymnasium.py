@@ -1,16 +1,162 @@
-"""Gymnasium's checker, its wrappers and its vector environments, on one agent's view."""
+"""Gymnasium's checkers, vector environments and flattening, on one agent's view of every benchmark.
+
+The team-mates are random: they draw from their action space, with the mask where there is one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 
-gymnasium = pytest.importorskip("gymnasium")
+gymnasium = pytest.importorskip("gymnasium", minversion="1.4")
 
-pytestmark = pytest.mark.judge
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv  # noqa: E402
+from gymnasium.vector.utils import create_shared_memory, write_to_shared_memory  # noqa: E402
+from gymnasium.wrappers import FlattenObservation  # noqa: E402
+from gymnasium.wrappers.common import PassiveEnvChecker  # noqa: E402
+
+import envs  # noqa: E402
+from envs.wrappers import (  # noqa: E402
+    DiscreteMessages,
+    FullTranscript,
+    SingleAgent,
+    TokenArrays,
+)
+
+# Any warning but this is an error: text is rendered, but has no frames in a second.
+pytestmark = [
+    pytest.mark.judge,
+    pytest.mark.filterwarnings("error"),
+    pytest.mark.filterwarnings("ignore:.*No render fps was declared"),
+]
 CLIENT = ("Gymnasium", "gymnasium")
+VIEWS: dict[str, Any] = {
+    "text DialogueEnv": lambda env: env,
+    "FullTranscript": FullTranscript,
+    "TokenArrays": lambda env: TokenArrays(env, observation_tokens=256, action_tokens=16),
+    "DiscreteMessages": DiscreteMessages,
+    "DiscreteMessages, mask in the observation": lambda env: DiscreteMessages(
+        env, mask="observation"
+    ),
+}
+ID = "judges/OneAgent-v0"
 
 
-def test_gymnasium_is_there(record: Any) -> None:
-    record(face="DiscreteMessages signal", check="nothing yet", outcome="passes")
+LONG = "refused: it needs texts of a longest length, and ours have none"
+
+
+def is_text(face: str) -> bool:
+    return face.startswith(("text", "FullTranscript"))
+
+
+class RandomTeammate:
+    """Draws from the action space of whoever is asked."""
+
+    def __init__(self, env: Any) -> None:
+        self._env = env
+
+    def __call__(self, agent: str, observation: Any, info: Any) -> Any:
+        # Seeded with what the agent sees, for a checker plays one seed twice.
+        space = self._env.action_space(agent)
+        space.seed(info["round"])
+        return space.sample(mask=info.get("action_mask"))
+
+
+def one_agent(view: str, name: str, last: bool = False, **settings: Any) -> SingleAgent:
+    """The first agent of a team, who answers, or the last one."""
+    env = VIEWS[view](envs.make(name, tasks=20, information="split", **settings))
+    return SingleAgent(env, env.possible_agents[-int(last)], RandomTeammate(env))
+
+
+@pytest.fixture(params=[(view, name) for view in VIEWS for name in envs.names()], ids=" ".join)
+def face(request: pytest.FixtureRequest) -> str:
+    return " ".join(request.param)
+
+
+@pytest.fixture
+def make(face: str) -> Iterator[Callable[..., gymnasium.Env[Any, Any]]]:
+    """Makes the view by its name, as `gymnasium.make` does, with the passive checker around it."""
+    view, _, name = face.rpartition(" ")
+    gymnasium.register(ID, entry_point=partial(one_agent, view, name))
+    yield partial(gymnasium.make, ID)
+    del gymnasium.registry[ID]
+
+
+@pytest.fixture
+def passes(face: str, record: Callable[..., None]) -> Callable[[str], None]:
+    """Keeps that a check held."""
+    return lambda check: record(face=f"SingleAgent of {face}", check=check, outcome="passes")
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
+def test_the_checker(last: bool, make: Any, passes: Any) -> None:
+    check_env(make(last=last).unwrapped)
+    passes("check_env")
+
+
+def test_made_by_its_name_it_is_checked_as_it_plays(make: Any, passes: Any) -> None:
+    env = make()
+    assert isinstance(env.env, PassiveEnvChecker)
+    play(env)
+    passes("gym.make with the passive checker")
+
+
+def play(env: Any) -> None:
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    ended = False
+    while not ended:
+        _, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+        assert np.isfinite(reward)
+        ended = terminated or truncated
+
+
+@pytest.mark.parametrize(
+    ("vector", "settings"),
+    [(SyncVectorEnv, {}), (AsyncVectorEnv, {"shared_memory": False}), (AsyncVectorEnv, {})],
+    ids=["SyncVectorEnv", "AsyncVectorEnv", "AsyncVectorEnv with shared memory"],
+)
+def test_vector_environments(vector: Any, settings: Any, make: Any, passes: Any, face: str) -> None:
+    is_shared = vector is AsyncVectorEnv and not settings
+    if is_text(face) and is_shared:
+        pytest.skip("see test_what_text_is_refused")
+    env = vector([make] * 2, **settings)
+    try:
+        env.reset(seed=[1, 2])
+        env.action_space.seed(0)
+        for _ in range(8):
+            observations, rewards, *_ = env.step(env.action_space.sample())
+            assert observations in env.observation_space
+            assert np.isfinite(rewards).all()
+    finally:
+        env.close()
+    passes(vector.__name__ + (" with shared memory" if is_shared else ""))
+
+
+def test_flat_observations(make: Any, passes: Any, face: str) -> None:
+    if is_text(face):
+        pytest.skip("see test_what_text_is_refused")
+    env = FlattenObservation(make())
+    observation, _ = env.reset(seed=0)
+    assert observation in env.observation_space
+    play(env)
+    passes("FlattenObservation")
+
+
+@pytest.mark.parametrize("view", [view for view in VIEWS if is_text(view)])
+def test_what_text_is_refused(view: str, record: Any) -> None:
+    env = one_agent(view, "signal")
+    seen = {"face": f"SingleAgent of {view} signal", "outcome": LONG}
+    with pytest.raises(IndexError):
+        FlattenObservation(env).reset(seed=0)
+    record(check="FlattenObservation", note="TokenArrays has arrays of one size", **seen)
+    # What AsyncVectorEnv does, without its processes, which do not survive an error.
+    space, (observation, _) = env.observation_space, env.reset(seed=0)
+    with pytest.raises(IndexError):
+        write_to_shared_memory(space, 0, observation, create_shared_memory(space, n=1))
+    record(check="AsyncVectorEnv with shared memory", note="shared_memory=False", **seen)
