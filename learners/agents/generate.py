@@ -1,8 +1,9 @@
-"""One batched generate call that keeps token ids and log-probabilities as sampled.
+"""Batched sampling that keeps token ids and log-probabilities as sampled.
 
-Sampling is `transformers`' own. Two things are added to it: the log-probability of every token is
-recorded while it is sampled, which saves the forward pass that would recompute it, and prompts that
-occur several times (a group starts from one state) go through the model once.
+Sampling is `transformers`' own. Three things are added to it: the log-probability of every token is
+recorded while it is sampled, which saves the forward pass that would recompute it; prompts that
+occur several times (a group starts from one state) go through the model once; and replies that have
+ended, silent ones at once, leave the batch instead of being padded until the longest has ended.
 """
 
 from __future__ import annotations
@@ -13,12 +14,23 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache, LogitsProcessor, LogitsProcessorList, PreTrainedModel
+from torch.nn.functional import pad
+from transformers import (
+    DynamicCache,
+    LogitsProcessor,
+    LogitsProcessorList,
+    PreTrainedModel,
+    StoppingCriteria,
+    StoppingCriteriaList,
+)
 
 from learners.agents.cache import roomy_cache, shares_rows
 
 Sampled = tuple[tuple[int, ...], tuple[float, ...]]
 """Token ids of a reply and their log-probabilities."""
+
+_FEW = 16
+"""Rows of which none leaves before all have ended; going on without them would save nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +81,20 @@ class LogprobRecorder(LogitsProcessor):
             self._steps.append(self._distribution.gather(-1, ids[:, -1:]).squeeze(-1))
 
 
+class HalfEnded(StoppingCriteria):
+    """Stops all rows once half of them have ended, for those that have not to go on alone."""
+
+    def __init__(self, end_ids: Sequence[int], rows: int, device: torch.device) -> None:
+        """Know the tokens that end a reply, and how many rows there are."""
+        self._end_ids = torch.tensor(end_ids, device=device, dtype=torch.long)
+        self._ended = torch.zeros(rows, dtype=torch.bool, device=device)
+
+    def __call__(self, input_ids: Tensor, scores: Any, **kwargs: Any) -> Tensor:
+        """Whether to stop (rows,); no row stops before the others."""
+        self._ended |= torch.isin(input_ids[:, -1], self._end_ids)
+        return (2 * self._ended.sum() >= len(self._ended)).expand(len(self._ended))
+
+
 @torch.inference_mode()
 def generate(
     model: PreTrainedModel, prompts: Sequence[Sequence[int]], sampling: Sampling
@@ -87,25 +113,70 @@ def generate(
     places = {prompt: place for place, prompt in enumerate(unique)}
     rows = torch.tensor([places[tuple(prompt)] for prompt in prompts], device=model.device)
     ids, mask = pad_left(unique, sampling.pad_id, model.device)
-    recorder = LogprobRecorder(sampling.temperature)
     cache = roomy_cache(model)
+    if not shares_rows(cache):
+        return _go_on(model, ids[rows], mask[rows], sampling, sampling.max_new_tokens)[0]
+    if len(unique) < len(prompts) and ids.shape[1] > 1:
+        _prefill(model, cache, ids, mask, rows)
+    return _sample(model, ids[rows], mask[rows], sampling, cache)
+
+
+def _sample(
+    model: PreTrainedModel, ids: Tensor, mask: Tensor, sampling: Sampling, cache: DynamicCache
+) -> list[Sampled]:
+    """Replies to conversations (rows, tokens), in which fewer and fewer rows go on."""
+    replies: list[Sampled] = [((), ()) for _ in ids]
+    going, left = list(range(len(ids))), sampling.max_new_tokens
+    while True:
+        found, sequences = _go_on(model, ids, mask, sampling, left, cache)
+        for row, (more, logprobs) in zip(going, found, strict=True):
+            replies[row] = (replies[row][0] + more, replies[row][1] + logprobs)
+        new = sequences.shape[1] - ids.shape[1]
+        left -= new
+        kept = [i for i, (more, _) in enumerate(found) if more[-1] not in sampling.end_ids]
+        if not kept or not left:
+            return replies
+        going = [going[row] for row in kept]
+        picked = torch.tensor(kept, device=ids.device)
+        cache.batch_select_indices(picked)
+        ids, mask = sequences[picked], pad(mask[picked], (0, new), value=1)
+
+
+def _go_on(
+    model: PreTrainedModel,
+    ids: Tensor,
+    mask: Tensor,
+    sampling: Sampling,
+    most: int,
+    cache: DynamicCache | None = None,
+) -> tuple[list[Sampled], Tensor]:
+    """Continue conversations (rows, tokens) by at most so many tokens.
+
+    With a cache, whose rows can be picked, it ends when half of many rows have ended.
+
+    Returns:
+        What is new in each row, and the rows (rows, tokens and new tokens), padded on the right.
+    """
+    recorder = LogprobRecorder(sampling.temperature)
     arguments: dict[str, Any] = {}
-    if shares_rows(cache):
+    if cache is not None:
         arguments["past_key_values"] = cache
-        if len(unique) < len(prompts) and ids.shape[1] > 1:
-            _prefill(model, cache, ids, mask, rows)
+        if len(ids) > _FEW:
+            half = HalfEnded(sampling.end_ids, len(ids), ids.device)
+            arguments["stopping_criteria"] = StoppingCriteriaList([half])
     sequences: Tensor = model.generate(  # type: ignore[operator]
-        input_ids=ids[rows],
-        attention_mask=mask[rows],
+        input_ids=ids,
+        attention_mask=mask,
         logits_processor=LogitsProcessorList([recorder]),
         **_drawing(sampling),
-        max_new_tokens=sampling.max_new_tokens,
+        max_new_tokens=most,
         eos_token_id=list(sampling.end_ids),
         pad_token_id=sampling.pad_id,
         **arguments,
     )
     logprobs = recorder.finish(sequences)
-    return _trim(sequences[:, ids.shape[1] :].tolist(), logprobs.tolist(), sampling.end_ids)
+    new = sequences[:, ids.shape[1] :].tolist()
+    return _trim(new, logprobs.tolist(), sampling.end_ids), sequences
 
 
 def _drawing(sampling: Sampling) -> dict[str, Any]:

@@ -177,18 +177,59 @@ def test_tokens_are_drawn_as_often_as_their_recorded_probability_says(model):
 
 
 def test_steps_that_generate_takes_back_leave_the_record_right(model, monkeypatch):
-    """Some devices stop a step late and undo it; here the last two steps are undone."""
+    """Some devices stop a step late and undo it; here two steps more are recorded than kept."""
     whole = type(model).generate
+    expected = seeded(model, PROMPTS)
 
-    def cut(self, **arguments):
-        return whole(self, **arguments)[:, :-2]
+    def late(self, *, logits_processor, **arguments):
+        sequences = whole(self, logits_processor=logits_processor, **arguments)
+        for steps in range(2):
+            longer = torch.nn.functional.pad(sequences, (0, steps), value=7)
+            logits_processor(longer, torch.zeros(len(PROMPTS), 24))
+        return sequences
 
-    expected = seeded(model, PROMPTS, replace(SAMPLING, end_ids=(23,)))
-    monkeypatch.setattr(type(model), "generate", cut)
-    replies = seeded(model, PROMPTS, replace(SAMPLING, end_ids=(23,)))
-    assert any(len(ids) == 10 for ids, _ in replies)
-    for (ids, logprobs), (all_ids, all_logprobs) in zip(replies, expected, strict=True):
-        assert ids == all_ids[: len(ids)] and logprobs == all_logprobs[: len(ids)]
+    monkeypatch.setattr(type(model), "generate", late)
+    assert seeded(model, PROMPTS) == expected
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+def test_rows_that_go_on_after_others_have_left_are_recorded_right(
+    make_model, architecture, temperature
+):
+    model = make_model(architecture, 24)
+    sampling = replace(SAMPLING, temperature=temperature, end_ids=(END, 7, 9), max_new_tokens=20)
+    prompts = REPEATED * 8
+    replies = seeded(model, prompts, sampling)
+    assert_recorded(model, prompts, replies, temperature)
+    assert len({len(ids) for ids, _ in replies}) > 5
+
+
+def test_rows_that_have_ended_leave_once_they_are_half_of_many(model):
+    rows = []
+    model.base_model.register_forward_pre_hook(
+        lambda _, arguments, named: rows.append(len(named["input_ids"])), with_kwargs=True
+    )
+    replies = seeded(model, [PROMPTS[1]] * 64, replace(SAMPLING, end_ids=(END, 7, 9)))
+    # the prompt once; then who is there when the n-th token is drawn
+    assert rows[:2] == [1, 64]
+    there = rows[1:]
+    going = [sum(len(ids) > n for ids, _ in replies) for n in range(len(there))]
+    assert all(now >= left for now, left in zip(there, going, strict=True))
+    assert all(now < 2 * left or now <= 16 for now, left in zip(there, going, strict=True))
+
+
+def test_greedy_replies_are_the_same_whether_ended_rows_leave_or_stay(
+    make_model, architecture, monkeypatch
+):
+    model = make_model(architecture, 24)
+    sampling = replace(SAMPLING, greedy=True, end_ids=tuple(range(10)))
+    prompts = [(first, second) for first in range(8) for second in range(8)]
+    left = seeded(model, prompts, sampling)
+    monkeypatch.setattr(module, "_FEW", len(prompts))
+    stayed = seeded(model, prompts, sampling)
+    assert [ids for ids, _ in left] == [ids for ids, _ in stayed]
+    for (_, one), (_, other) in zip(left, stayed, strict=True):
+        assert one == pytest.approx(other, abs=1e-5)
 
 
 def test_the_recorder_changes_no_scores():
