@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras check format parity judges benchmark warm-start clean
+.PHONY: help install train test test-slow test-extras check format docs docs-serve parity judges benchmark warm-start clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,14 @@ check: .venv/installed  ## format check, lint, types, default tests
 format: .venv/installed  ## format and mend what ruff can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: .venv/installed  ## build the documentation into site/, strictly
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+docs-serve: .venv/installed  ## show the documentation in a browser while it is written
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --watch conf --watch envs --watch learners --watch experiments
 
 parity: .venv-trl/installed .venv-verl/installed .venv-comlrl/installed  ## compare losses with TRL, verl and CoMLRL; write docs/parity.md
 	rm -rf outputs/parity
