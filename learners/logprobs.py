@@ -2,8 +2,9 @@
 
 The head of a language model is its widest layer; it is applied to the positions that predict a
 generated token and to no other. Whatever a model does to its logits afterwards (scaling, capping)
-it does to these as to all. Layers that may forget their activations do so, although the model is in
-evaluation mode.
+it does to these as to all. Equal sequences, which members of a group often are once a team is sure
+of itself, go through the model once. Layers that may forget their activations do so, although the
+model is in evaluation mode.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -34,15 +35,16 @@ def current_logprobs(model: PreTrainedModel, batch: Batch, temperature: float = 
         (sequences, tokens) float32, [s, t] for token t given those before it; 0 where the token was
         not generated, without gradient.
     """
+    distinct, places = _distinct(batch)
     # The state at t - 1 predicts token t.
-    predicted = batch.generated_mask[:, 1:]
-    targets = batch.token_ids[:, 1:][predicted]
-    logits = _logits_at(model, batch, predicted)
+    predicted = distinct.generated_mask[:, 1:]
+    targets = distinct.token_ids[:, 1:][predicted]
+    logits = _logits_at(model, distinct, predicted)
     logprobs = torch.log_softmax(logits.float() / temperature, dim=-1)
     chosen = logprobs.gather(-1, targets[:, None]).squeeze(-1)
-    result = chosen.new_zeros(batch.generated_mask.shape)
+    result = chosen.new_zeros(distinct.generated_mask.shape)
     result[:, 1:] = result[:, 1:].masked_scatter(predicted, chosen)
-    return result
+    return result if places is None else result[places]
 
 
 @torch.no_grad()
@@ -72,7 +74,30 @@ def recomputed(
     return [found[id(one)] for one in sequences]
 
 
-def _logits_at(model: PreTrainedModel, batch: Batch, positions: Tensor) -> Tensor:
+class _Rows(NamedTuple):
+    """What a forward pass needs to know of a batch, each (sequences, tokens)."""
+
+    token_ids: Tensor
+    attention_mask: Tensor
+    generated_mask: Tensor
+
+
+def _distinct(batch: Batch) -> tuple[_Rows, Tensor | None]:
+    """The different rows of a batch, and for each of its rows its place among them (sequences,).
+
+    The place is None where all differ; then they stand in their own order.
+    """
+    rows = _Rows(batch.token_ids, batch.attention_mask, batch.generated_mask)
+    found, places = torch.cat([one.long() for one in rows], dim=1).unique(
+        dim=0, return_inverse=True
+    )
+    if len(found) == len(places):
+        return rows, None
+    ids, attention, generated = found.chunk(3, dim=1)
+    return _Rows(ids, attention.bool(), generated.bool()), places
+
+
+def _logits_at(model: PreTrainedModel, batch: _Rows, positions: Tensor) -> Tensor:
     """Logits (generated tokens, vocabulary) at the chosen positions (sequences, tokens - 1)."""
     narrowed = False
 

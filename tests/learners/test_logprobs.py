@@ -28,18 +28,18 @@ def sequence(token_ids: tuple[int, ...], generated: tuple[int, ...]) -> TokenSeq
     )
 
 
+SEQUENCES = (
+    sequence((5, 6, 7, 8, 9, 10, 11, 12, 3), (2, 3, 6, 7, 8)),
+    sequence((3, 4, 0, 1), (1, 2)),
+    sequence((7, 8), (1,)),
+    sequence((7, 8, 9), ()),
+)
+
+
 @pytest.fixture
 def batch() -> Batch:
     """Two turns, one turn, a last token only, and a conversation nobody spoke in."""
-    return collate(
-        [
-            sequence((5, 6, 7, 8, 9, 10, 11, 12, 3), (2, 3, 6, 7, 8)),
-            sequence((3, 4, 0, 1), (1, 2)),
-            sequence((7, 8), (1,)),
-            sequence((7, 8, 9), ()),
-        ],
-        PAD,
-    )
+    return collate(SEQUENCES, PAD)
 
 
 def naive(model: nn.Module, batch: Batch, temperature: float = 1.0) -> Tensor:
@@ -77,6 +77,25 @@ def test_value_and_gradient_are_those_of_all_logits(make_model, architecture, ba
     assert mine.keys() == its.keys() and mine
     for name in mine:
         torch.testing.assert_close(mine[name], its[name], rtol=1e-4, atol=1e-4)
+
+
+def test_equal_sequences_go_through_the_model_once_and_count_each(make_model, architecture):
+    model, seen = make_model(architecture, 24), []
+    one, other, *_ = SEQUENCES
+    # the same tokens, of which others were generated, and the same but for padding that is a token
+    unlike = [sequence(one.token_ids, (2, 3)), sequence((*other.token_ids, PAD), (1, 2))]
+    repeated = collate([other, one, other, *unlike, one, other], PAD)
+    weights = torch.arange(1.0, 8.0)[:, None]
+    expected = naive(model, repeated)
+    wanted = gradients(model, (weights * expected).sum())
+    model.register_forward_pre_hook(
+        lambda _, arguments, named: seen.append(len(named["input_ids"])), with_kwargs=True
+    )
+    found = current_logprobs(model, repeated)
+    assert seen == [4]
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    for name, gradient in gradients(model, (weights * found).sum()).items():
+        torch.testing.assert_close(gradient, wanted[name], rtol=1e-4, atol=1e-4)
 
 
 def test_a_cap_on_the_logits_holds_for_small_ones_too(make_model, batch):

@@ -535,7 +535,7 @@ def test_whitened_advantages_are_those_of_the_whole_update(policy):
     # Equal pay for everybody, in however many groups, is nothing to learn from.
     metrics = trained.update([group_of(alone, [(1.0,), (1.0,)]), group_of(alone, [(1.0,)] * 3)])
     assert metrics["grad_norm"] == 0.0 and equal(before, weights(policy))
-    metrics = trained.update([group_of(alone, [(1.0,), (1.0,)]), group_of(alone, [(0.0,)] * 2)])
+    metrics = trained.update([group_of(alone, [(1.0,), (1.0,)]), group_of(alone, [(0.0,)] * 3)])
     assert metrics["grad_norm"] > 0.0
 
 
