@@ -30,6 +30,7 @@ from omegaconf import DictConfig, OmegaConf
 from envs.errors import SettingError
 from experiments import sweeping
 from experiments.mistakes import CommandLine, describe, describe_folder, find_wrong_override
+from learners import launched
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 """Folder of the choices, beside the package both in a clone and when installed."""
@@ -81,13 +82,14 @@ class Interrupt:
 
 
 def program(
-    config_name: str, config_path: str | Path = CONF
+    config_name: str, config_path: str | Path = CONF, *, several: bool = False
 ) -> Callable[[Callable[[DictConfig], Any]], Callable[..., Any]]:
     """Make `main(cfg)` a program with Hydra's command line.
 
     Args:
         config_name: the primary config, a yaml in `config_path`.
         config_path: folder of the choices.
+        several: whether it can be run by several processes together (`accelerate launch`).
 
     Returns:
         A decorator. The decorated function reads the command line and exits when called without
@@ -99,18 +101,26 @@ def program(
         def entry(cfg: DictConfig | None = None) -> Any:
             if cfg is not None:
                 return main(cfg)
-            return _run(main, config_name, str(config_path))
+            return _run(main, config_name, str(config_path), several)
 
         return entry
 
     return decorate
 
 
-def _run(main: Callable[[DictConfig], Any], config_name: str, config_path: str) -> None:
+def _run(
+    main: Callable[[DictConfig], Any], config_name: str, config_path: str, several: bool
+) -> None:
     """Run under Hydra; every way out but success is an exit with a code."""
     _received.clear()
     sweeping.forget()
     with_traceback = wants_traceback()
+    if launched.started() > 1 and not several:
+        _say("error: this program runs in one process; start it without accelerate launch")
+        sys.exit(1)
+    if launched.rank() > 0:
+        # The main process leaves what Hydra writes into a run folder.
+        sys.argv += ["hydra.output_subdir=null", "hydra/job_logging=none"]
     launch = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)
     try:
         with _errors_raised():
@@ -157,6 +167,7 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
         sweeping.remember(HydraConfig.get())
     try:
         _check_resume(cfg, sweep)
+        _check_processes(sweep)
         result = main(cfg)
     except Exception as error:
         message = None if with_traceback else describe(error)
@@ -197,6 +208,15 @@ def _check_resume(cfg: DictConfig, sweep: bool) -> None:
         )
 
 
+def _check_processes(sweep: bool) -> None:
+    """Several processes play one run together; a sweep has one after the other."""
+    if sweep and launched.started() > 1:
+        raise SettingError(
+            "-m sweeps in one process, and several run here; start each run of the sweep with its"
+            " own accelerate launch, or the sweep without (docs/scaling.md)"
+        )
+
+
 def wants_traceback() -> bool:
     """Whether the environment asks for full tracebacks."""
     return any(os.environ.get(name) == "1" for name in ("LACONIC_TRACEBACK", "HYDRA_FULL_ERROR"))
@@ -218,4 +238,5 @@ def _errors_raised() -> Iterator[None]:
 
 def _say(message: str) -> None:
     sys.stdout.flush()
-    print(message, file=sys.stderr, flush=True)
+    who = f"process {launched.rank()}: " if launched.rank() else ""
+    print(f"{who}{message}", file=sys.stderr, flush=True)

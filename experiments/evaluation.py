@@ -11,6 +11,7 @@ from experiments.setup import Environments, task_keys, tasks_of
 from learners.agents.base import Policy
 from learners.episode import Episode
 from learners.metrics import Interval, intervals, prefixed, summarise
+from learners.processes import ALONE, Processes
 from learners.rollout import Start, play
 
 _DRAWN_EPISODES = 256
@@ -38,6 +39,7 @@ def evaluate(
     *,
     step: int,
     transcripts: int,
+    processes: Processes = ALONE,
 ) -> dict[str, float]:
     """Play all evaluation tasks greedily and record the outcome in the run folder.
 
@@ -48,12 +50,17 @@ def evaluate(
         folder: gets a line in `evaluations.jsonl` and the transcripts of the first tasks.
         step: training step the policies have reached.
         transcripts: how many transcripts to keep.
+        processes: those that play a part of the tasks each; the main one writes.
 
     Returns:
         The metrics under their `eval/` names.
     """
-    episodes = play(environments, policies, starts, seed=0, greedy=True)
-    record(environments, episodes, folder, step=step, transcripts=transcripts)
+    episodes = processes.spread(
+        starts, lambda own: play(environments, policies, own, seed=0, greedy=True)
+    )
+    processes.main(
+        lambda: record(environments, episodes, folder, step=step, transcripts=transcripts)
+    )
     return prefixed(summarise(episodes), "eval/")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from experiments.run_folder import RunFolder
 from experiments.setup import Environments
 from learners import checkpoint
 from learners.agents.base import Policy
+from learners.agents.policy import HFPolicy
 from learners.guard import CollapseGuard
 from learners.learner import Learner, Resumable
+from learners.processes import ALONE, Processes
 from learners.rollout import Start
 
 
@@ -39,7 +42,9 @@ class Run:
     guard: CollapseGuard
     """Notices silence collapse."""
     folder: RunFolder
-    """Where everything is written."""
+    """Where everything is written, by the main process alone."""
+    processes: Processes = ALONE
+    """Those that train together."""
     price: float = 0.0
     """The price that the environment was made with; 0 for one that has none."""
     warnings: list[str] = field(default_factory=list)
@@ -55,16 +60,21 @@ class Run:
 
 def save(run: Run) -> None:
     """Write a checkpoint that `restore` goes on from; a learner without a state has none."""
-    run.folder.sync()
-    if isinstance(run.learner, Resumable):
-        state = {
-            "step": run.step,
-            "learner": run.learner.state_dict(),
-            "guard": run.guard.state_dict(),
-            "warnings": list(run.warnings),
-        }
-        checkpoint.save(run.folder.checkpoints, run.step, state)
-    write_status(run, "running")
+    learned = run.learner.state_dict() if isinstance(run.learner, Resumable) else None
+
+    def write() -> None:
+        run.folder.sync()
+        if learned is not None:
+            state = {
+                "step": run.step,
+                "learner": learned,
+                "guard": run.guard.state_dict(),
+                "warnings": list(run.warnings),
+            }
+            checkpoint.save(run.folder.checkpoints, run.step, state)
+        run.folder.write_status("running", run.step, run.warnings)
+
+    run.processes.main(write)
 
 
 def restore(run: Run) -> None:
@@ -79,7 +89,7 @@ def restore(run: Run) -> None:
             f" {type(run.learner).__name__} has no state_dict and load_state_dict; start a new one"
             " with hydra.run.dir=<folder>"
         )
-    found = checkpoint.latest(run.folder.checkpoints)
+    found = run.processes.main(lambda: checkpoint.latest(run.folder.checkpoints))
     if found is None:
         return
     state: dict[str, Any] = checkpoint.load(found)
@@ -95,21 +105,28 @@ def restore(run: Run) -> None:
 
 
 def write_status(run: Run, state: str) -> None:
-    """Replace `status.json`."""
-    run.folder.write_status(state, run.step, run.warnings)
+    """Replace `status.json`; other processes than the main one write nothing."""
+    if run.processes.is_main:
+        run.folder.write_status(state, run.step, run.warnings)
 
 
 def finish(run: Run) -> None:
     """Leave the policies, the status and the report."""
     done = run.step == run.total
-    save_policies(run.policies, run.folder.path / "policy")
-    write_status(run, "finished" if done else "interrupted")
-    print(f"report: {write_report(run.folder.path)}")
-    if not done and isinstance(run.learner, Resumable):
-        print(f"go on with: the same command, resume=true hydra.run.dir={run.folder.path}")
+    save_policies(run.policies, run.folder.path / "policy", run.processes)
+
+    def write() -> None:
+        run.folder.write_status("finished" if done else "interrupted", run.step, run.warnings)
+        print(f"report: {write_report(run.folder.path)}")
+        if not done and isinstance(run.learner, Resumable):
+            print(f"go on with: the same command, resume=true hydra.run.dir={run.folder.path}")
+
+    run.processes.main(write)
 
 
-def save_policies(policies: Mapping[str, Policy], folder: Path) -> None:
+def save_policies(
+    policies: Mapping[str, Policy], folder: Path, processes: Processes = ALONE
+) -> None:
     """Write the trained weights so that `agent.model=<folder>` and stock libraries load them.
 
     The policy of a whole team lies in the folder itself; of several, each in a folder named after
@@ -119,6 +136,11 @@ def save_policies(policies: Mapping[str, Policy], folder: Path) -> None:
     for agent, policy in policies.items():
         first.setdefault(id(policy), agent)
     for agent in first.values():
-        policy = policies[agent]
-        if hasattr(policy, "save") and not getattr(policy, "frozen", False):
-            policy.save(folder if len(first) == 1 else folder / agent)
+        policy, place = policies[agent], folder if len(first) == 1 else folder / agent
+        if not hasattr(policy, "save") or getattr(policy, "frozen", False):
+            continue
+        if processes.sharded and isinstance(policy, HFPolicy):
+            weights = processes.full(policy.model.state_dict())
+            processes.main(partial(policy.save, place, weights))
+        else:
+            processes.main(partial(policy.save, place))

@@ -23,6 +23,8 @@ from transformers.utils.logging import disable_progress_bar
 from envs.errors import SettingError, SourceError
 from envs.task import Benchmark, Task
 from learners.agents.scripted import ScriptedPolicy, ScriptedTeam
+from learners.learner import Resumable
+from learners.processes import ALONE, Processes
 from learners.rollout import Start
 
 Environments = list[ParallelEnv[str, Any, Any]]
@@ -120,12 +122,44 @@ def make_evaluation(cfg: DictConfig, part: str, team: Any, **settings: Any) -> E
     )
 
 
-def make_learner(cfg: DictConfig, policies: Mapping[str, Any]) -> Any:
-    """The algorithm that `cfg.learner` names, called with the policies and `cfg.optimizer`."""
+def make_learner(cfg: DictConfig, policies: Mapping[str, Any], processes: Processes = ALONE) -> Any:
+    """The algorithm that `cfg.learner` names, called with the policies and `cfg.optimizer`.
+
+    Where several processes train, it is given them as `processes`.
+
+    Raises:
+        SettingError: several processes train, and it, or how it plays, is made for one.
+    """
     # Made once in vain, so that what an optimiser refuses is said of its own key.
     instantiate(cfg.optimizer, [torch.zeros(1)], _partial_=False, _convert_="all")
     optimizer = instantiate(cfg.optimizer, _partial_=True, _convert_="all")
-    return instantiate(cfg.learner, policies, optimizer, _partial_=False, _convert_="all")
+    if processes.count == 1:
+        return instantiate(cfg.learner, policies, optimizer, _partial_=False, _convert_="all")
+    if not _accepted(cfg.learner, {"processes": processes}):
+        raise SettingError(
+            f"{cfg.learner._target_} takes no argument `processes`, so it learns in one process"
+            " alone; start it without accelerate launch (docs/scaling.md says what it would need)"
+        )
+    make = instantiate(cfg.learner, _partial_=True, _convert_="all")
+    learner = make(policies, optimizer, processes=processes)
+    refuse_lone_collector(learner, processes.count)
+    return learner
+
+
+def refuse_lone_collector(learner: Any, count: int) -> None:
+    """Stop several processes whose collector remembers what it played, each its own.
+
+    Raises:
+        SettingError: it does (swarm sharing, for one).
+    """
+    collector = getattr(learner, "collect", None)
+    if isinstance(collector, Resumable):
+        name = type(collector).__name__
+        raise SettingError(
+            f"learner.collect ({name}) remembers what it has seen and plays in one process; got"
+            f" {count} processes. Start the run without accelerate launch; of a swarm, start one"
+            " run more instead, with a name of its own"
+        )
 
 
 def task_keys(environment: ParallelEnv[str, Any, Any]) -> tuple[str, ...]:

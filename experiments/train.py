@@ -4,8 +4,9 @@
 
 The whole loop is in view: starts -> groups -> update -> metrics. Everything that is drawn is a
 function of the seed and the step, so a resumed run goes on bit for bit without any generator being
-saved. Left out: other processes (one is enough for what ships) and any knowledge of a particular
-benchmark.
+saved. Several processes (`accelerate launch`, docs/scaling.md) all run this loop: each plays its
+share of the starts and is handed the groups of all, and the main one writes. Left out: any
+knowledge of a particular benchmark.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from hydra.core.hydra_config import HydraConfig
 from hydra.utils import instantiate
 from omegaconf import DictConfig
+from rich.console import Console
 
 from envs.errors import SettingError
 from experiments.cli import Interrupt, program
@@ -45,35 +50,39 @@ from experiments.setup import (
     tell_conditions,
 )
 from learners.guard import silence_to_watch
+from learners.launched import launched
 from learners.learner import Resumable
 from learners.metrics import prefixed, summarise
 from learners.price import Fixed, Price
+from learners.processes import ALONE, Processes
 from learners.rollout import collect
 
 SKIPPED = "learner/skipped_steps"
 """Optimiser steps that were not taken, because they were not finite."""
 
 
-@program("train")
+@program("train", several=True)
 def main(cfg: DictConfig) -> Objective:
     """Train as the configuration says.
 
     Returns:
         The figures of the last evaluation that `objective` names, for a sweeper.
     """
-    check(cfg)
+    processes = launched()
+    processes.main(lambda: check(cfg, processes.count))
     set_up_process(cfg.threads)
     team = make_team(cfg)
     refuse_scripts(team)
-    folder = RunFolder(HydraConfig.get().runtime.output_dir)
+    folder = RunFolder(common_folder(HydraConfig.get().runtime.output_dir, processes))
     # Before its first row a run has nothing to go on with, and nothing that new settings could mix.
-    resumed = folder.start(cfg, cfg.resume and folder.metrics.exists())
-    run = prepare(cfg, folder, team)
-    tell_conditions(run.environments[0])
+    resumed = processes.main(lambda: folder.start(cfg, cfg.resume and folder.metrics.exists()))
+    run = prepare(cfg, folder, team, processes)
+    processes.main(lambda: tell_conditions(run.environments[0]))
     if resumed:
         restore(run)
-    folder.rewind(run.step)
-    loggers = open_loggers(cfg.logger, folder.path, run.step + 1 if resumed else None)
+    processes.main(lambda: folder.rewind(run.step))
+    first = run.step + 1 if resumed else None
+    loggers = open_loggers(cfg.logger if processes.is_main else None, folder.path, first)
     try:
         train(run, loggers)
     except BaseException as error:
@@ -85,13 +94,22 @@ def main(cfg: DictConfig) -> Objective:
     done = run.step == run.total
     run.warnings += loggers.close("finished" if done else "interrupted")
     finish(run)
+    processes.close()
     if not done:
         raise KeyboardInterrupt
     return objective(cfg.objective, read_rows(folder.metrics))
 
 
-def check(cfg: DictConfig) -> None:
-    """Refuse counts that are out of range before anything is built."""
+def check(cfg: DictConfig, processes: int = 1) -> None:
+    """Refuse counts that are out of range before anything is built.
+
+    Args:
+        cfg: the composed configuration.
+        processes: that train together.
+
+    Raises:
+        SettingError: names the key and its value.
+    """
     least = {
         "seed": 0,
         "threads": 1,
@@ -111,12 +129,27 @@ def check(cfg: DictConfig) -> None:
             "train.group_size must be at least 2, because an advantage compares episodes of one"
             f" task; got {cfg.train.group_size}"
         )
+    if cfg.train.tasks_per_step < processes:
+        raise SettingError(
+            f"train.tasks_per_step must be at least the {processes} processes, because each plays"
+            f" whole groups; got {cfg.train.tasks_per_step}: raise it, or start fewer processes"
+        )
 
 
-def prepare(cfg: DictConfig, folder: RunFolder, team: Any) -> Run:
+def common_folder(own: str, processes: Processes) -> str:
+    """The run folder of the main process; time stamps in its name differ between processes."""
+    folder = processes.first(own)
+    if own != folder:
+        with suppress(OSError):
+            # Hydra has made it; nothing is in it.
+            Path(own).rmdir()
+    return folder
+
+
+def prepare(cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes = ALONE) -> Run:
     """Build environments, policies and learner."""
-    count = cfg.train.tasks_per_step * cfg.train.group_size
-    environments = make_environments(cfg, count, "train", team)
+    tasks = -(-cfg.train.tasks_per_step // processes.count)
+    environments = make_environments(cfg, tasks * cfg.train.group_size, "train", team)
     evaluation = make_evaluation(cfg, "evaluation", team)
     refuse_shared_tasks(environments, evaluation)
     # Drawn in vain, so that a source with too few tasks is refused before the first evaluation.
@@ -129,9 +162,10 @@ def prepare(cfg: DictConfig, folder: RunFolder, team: Any) -> Run:
         evaluation=evaluation,
         starts=evaluation_starts(evaluation, cfg.evaluation.tasks),
         policies=policies,
-        learner=make_learner(cfg, policies),
+        learner=make_learner(cfg, policies, processes),
         guard=instantiate(cfg.guard),
         folder=folder,
+        processes=processes,
         price=price_of(environments[0]) or 0.0,
     )
     if hasattr(run.learner, "check"):
@@ -147,14 +181,17 @@ def prepare(cfg: DictConfig, folder: RunFolder, team: Any) -> Run:
 def train(run: Run, loggers: Several) -> None:
     """Step until the end or until somebody interrupts, then write a checkpoint."""
     every = run.cfg.train.checkpoint_every
-    first = run.step
+    first, processes = run.step, run.processes
     write_status(run, "running")
-    with Interrupt() as interrupt, Progress(run.total, "train", first_step=max(first, 0)) as shown:
+    quiet = None if processes.is_main else Console(quiet=True, force_terminal=False)
+    progress = Progress(run.total, "train", first_step=max(first, 0), console=quiet)
+    with Interrupt() as interrupt, progress as shown:
         for warning in run.warnings:
             shown.note(warning)
-        while run.step < run.total and not interrupt.is_set():
+        # All stop after the same step, whichever of them was asked to.
+        while run.step < run.total and not processes.any(interrupt.is_set()):
             row = play_step(run, run.step + 1)
-            warnings = report_step(run, row, loggers)
+            warnings = processes.main(partial(report_step, run, row, loggers))
             if run.step < 0:
                 check_objective(run.cfg.objective, row)
             run.step += 1
@@ -177,7 +214,13 @@ def play_step(run: Run, step: int) -> dict[str, float]:
         begun = time.perf_counter()
         kept = run.cfg.evaluation.transcripts
         row |= evaluate(
-            run.evaluation, run.policies, run.starts, run.folder, step=step, transcripts=kept
+            run.evaluation,
+            run.policies,
+            run.starts,
+            run.folder,
+            step=step,
+            transcripts=kept,
+            processes=run.processes,
         )
         row["time/evaluation"] = time.perf_counter() - begun
     row["time/step"] = time.perf_counter() - started
@@ -185,8 +228,8 @@ def play_step(run: Run, step: int) -> dict[str, float]:
 
 
 def update(run: Run, step: int) -> dict[str, float]:
-    """Collect groups and learn from them."""
-    train, seed = run.cfg.train, run.cfg.seed
+    """Collect groups and learn from them, those of all processes."""
+    train, seed, rank = run.cfg.train, run.cfg.seed, run.processes.rank
     schedule: Price = getattr(run.learner, "price", Fixed())
     price = schedule.at(step - 1, run.price)
     set_price(run.environments, price)
@@ -194,8 +237,10 @@ def update(run: Run, step: int) -> dict[str, float]:
     begun = time.perf_counter()
     # A learner may need more than independent episodes, and then brings a collector of its own.
     gather = getattr(run.learner, "collect", collect)
-    groups = gather(
-        run.environments, run.policies, starts, train.group_size, seed=sampling_seed(seed, step)
+    drawn = sampling_seed(seed, step, rank)
+    groups = run.processes.spread(
+        starts,
+        lambda own: gather(run.environments, run.policies, own, train.group_size, seed=drawn),
     )
     collected = time.perf_counter()
     learned = run.learner.update(groups)
@@ -210,9 +255,10 @@ def update(run: Run, step: int) -> dict[str, float]:
     }
 
 
-def sampling_seed(seed: int, step: int) -> int:
-    """The seed of all sampling in one step."""
-    return seed * 1_000_003 + step
+def sampling_seed(seed: int, step: int, rank: int = 0) -> int:
+    """The seed of all that one process samples in one step."""
+    drawn = seed * 1_000_003 + step
+    return int(np.random.default_rng((drawn, rank)).integers(2**62)) if rank else drawn
 
 
 def watch(run: Run, row: Mapping[str, float]) -> list[str]:

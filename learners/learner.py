@@ -17,6 +17,7 @@ from learners.credit import credit as credit_named
 from learners.episode import Group
 from learners.objective import Objective
 from learners.price import Fixed, Price
+from learners.processes import ALONE, Processes
 from learners.rollout import Collector, collect
 from learners.sequences import TokenSequence, Unit
 from learners.steps import Steps, named
@@ -62,6 +63,7 @@ class PolicyLearner(ABC):
         max_grad_norm: float = 1.0,
         microbatch_tokens: int = 16384,
         seed: int = 0,
+        processes: Processes = ALONE,
     ) -> None:
         """Check the settings and make one optimiser per policy.
 
@@ -80,6 +82,7 @@ class PolicyLearner(ABC):
             max_grad_norm: gradients are scaled down to this norm.
             microbatch_tokens: most tokens, padding included, of one forward pass.
             seed: of the order in which sequences enter the minibatches.
+            processes: those that learn together; each is given the groups of all.
 
         Raises:
             SettingError: a setting is out of range.
@@ -91,13 +94,16 @@ class PolicyLearner(ABC):
             max_grad_norm=max_grad_norm,
             microbatch_tokens=microbatch_tokens,
             seed=seed,
+            processes=processes,
         )
         self.price = price or Fixed()
         self.collect = fitted(collect, credit, unit)
         self._credit = credit_named(credit)
         self._unit: Unit = unit
         self._updates = 0
-        self._trainers = trainers_of(policies, optimizer, self._steps.objective.kl > 0)
+        self._processes = processes
+        needs_reference = self._steps.objective.kl > 0
+        self._trainers = trainers_of(policies, optimizer, needs_reference, processes)
 
     def update(self, groups: Sequence[Group]) -> dict[str, float]:
         """Take `minibatches` optimiser steps with each policy.
@@ -114,7 +120,7 @@ class PolicyLearner(ABC):
         """
         metrics = self._learn(groups)
         self._updates += 1
-        return {**metrics, **getattr(self.collect, "metrics", {})}
+        return {**metrics, **self._processes.total(getattr(self.collect, "metrics", {}))}
 
     @abstractmethod
     def _learn(self, groups: Sequence[Group]) -> dict[str, float]:

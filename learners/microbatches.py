@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from statistics import fmean
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from learners.objective import LossInputs
+from learners.processes import Processes
 from learners.sequences import TokenSequence
 
 _LIKE_LENGTH = 1.5
@@ -32,6 +34,49 @@ def microbatches(sequences: Sequence[TokenSequence], most_tokens: int) -> list[l
         else:
             parts.append([sequence])
     return parts
+
+
+def passes(
+    sequences: Sequence[TokenSequence], most_tokens: int, processes: Processes
+) -> list[tuple[list[TokenSequence], float]]:
+    """The forward passes that this process makes for a minibatch of all processes.
+
+    Sequences are dealt out by length, so that each has as many as others, and as long ones. Equal
+    ones stay together, because a pass takes them through the model once.
+
+    Args:
+        sequences: of one minibatch, the same on all processes.
+        most_tokens: see `microbatches`.
+        processes: those that share it; one alone sees to all.
+
+    Returns:
+        Sequences and the factor of their loss. Where weights are in parts all processes make the
+        same number of passes, of which those that only keep step have the factor 0, and the sum of
+        gradients is made out of their mean.
+    """
+    if processes.count == 1:
+        return [(part, 1.0) for part in microbatches(sequences, most_tokens)]
+    equal: dict[tuple[int, ...], list[TokenSequence]] = {}
+    for one in sorted(sequences, key=lambda one: len(one.token_ids)):
+        equal.setdefault(one.token_ids, []).append(one)
+    kinds = list(equal.values())
+    shares = [
+        microbatches([one for kind in kinds[rank :: processes.count] for one in kind], most_tokens)
+        for rank in range(processes.count)
+    ]
+    own = shares[processes.rank]
+    if not processes.sharded:
+        return [(part, 1.0) for part in own]
+    idle = max(map(len, shares)) - len(own)
+    return [(part, float(processes.count)) for part in own] + [(kinds[0][:1], 0.0)] * idle
+
+
+def of_all(parts: list[LossInputs], processes: Processes) -> list[LossInputs]:
+    """The parts of a minibatch on all processes; of several processes without gradient."""
+    if processes.count == 1:
+        return parts
+    plain = [{one.name: getattr(part, one.name) for one in fields(part)} for part in parts]
+    return [LossInputs(**one) for one in processes.gather(plain)]
 
 
 def joined(parts: Sequence[LossInputs]) -> LossInputs:

@@ -11,11 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 
 from envs.errors import SettingError
-from learners.microbatches import joined, microbatches
+from learners.microbatches import joined, of_all, passes
 from learners.objective import Objective
+from learners.processes import ALONE, Processes
 from learners.sequences import TokenSequence, collate
 from learners.trainer import Trainer
 
@@ -36,6 +36,8 @@ class Steps:
     """Most tokens, padding included, of one forward pass."""
     seed: int = 0
     """Of the order in which sequences enter the minibatches."""
+    processes: Processes = ALONE
+    """Those that take the steps together."""
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -57,7 +59,7 @@ class Steps:
 
         Args:
             trainer: of the policy that sampled the sequences and has not moved since.
-            sequences: with their advantages; none take no step.
+            sequences: with their advantages, of all processes; none take no step.
             updates: done so far.
 
         Returns:
@@ -75,18 +77,22 @@ class Steps:
         return [[sequences[index] for index in part] for part in parts if len(part)]
 
     def step(self, trainer: Trainer, sequences: Sequence[TokenSequence]) -> dict[str, float]:
-        """One optimiser step; one whose loss or gradient is not finite is skipped and counted."""
+        """One optimiser step; one whose loss or gradient is not finite is skipped and counted.
+
+        Of several processes each sees to a part of the sequences, and all know the whole outcome.
+        """
         trainer.optimizer.zero_grad(set_to_none=True)
         tokens = sum(sum(one.generated) for one in sequences)
         divisor = self.objective.divisor(len(sequences), tokens)
         parts = []
-        for part in microbatches(sequences, self.microbatch_tokens):
+        for part, factor in passes(sequences, self.microbatch_tokens, self.processes):
             batch = collate(part, trainer.policy.pad_id).to(trainer.policy.device)
             inputs = trainer.inputs(batch, divisor)
-            self.objective(inputs).loss.backward()  # type: ignore[no-untyped-call]
-            parts.append(inputs)
-        metrics = self.objective(joined(parts)).metrics
-        norm = float(torch.nn.utils.clip_grad_norm_(trainer.parameters, self.max_grad_norm))
+            (self.objective(inputs).loss * factor).backward()
+            if factor:
+                parts.append(inputs)
+        metrics = self.objective(joined(of_all(parts, self.processes))).metrics
+        norm = self.processes.clip(trainer.parameters, self.max_grad_norm)
         if not (math.isfinite(norm) and math.isfinite(metrics["loss"])):
             return {"skipped_steps": 1.0}
         trainer.optimizer.step()

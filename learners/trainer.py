@@ -19,6 +19,7 @@ from learners.agents.hf import HFPolicy
 from learners.agents.load import share_frozen
 from learners.logprobs import current_logprobs, recomputed
 from learners.objective import LossInputs
+from learners.processes import ALONE, Processes
 from learners.sequences import Batch, TokenSequence
 
 MakeOptimizer = Callable[..., Optimizer]
@@ -34,6 +35,7 @@ class Trainer:
         agents: Collection[str],
         optimizer: MakeOptimizer,
         needs_reference: bool,
+        processes: Processes = ALONE,
     ) -> None:
         """Make the optimiser and the reference.
 
@@ -43,18 +45,24 @@ class Trainer:
             optimizer: makes an optimiser of parameters; the policy's own settings go before it.
             needs_reference: whether there is a KL to the policy as it is now. The copy has those
                 parameters in common that are not trained.
+            processes: those that train it together. Where weights are in parts these are too, but
+                for adapters: their base is common to several, and stays whole.
 
         Raises:
             SettingError: the optimiser refuses the policy's own settings.
         """
         self.policy = policy
         self.agents = agents
-        self.parameters = [p for p in policy.model.parameters() if p.requires_grad]
-        self.optimizer = _optimizer(optimizer, self.parameters, policy, agents)
-        self._learning_rates = [group["lr"] for group in self.optimizer.param_groups]
+        self._processes = processes
         self._reference: PreTrainedModel | None = None
         if needs_reference:
             self._reference = share_frozen(policy.model).requires_grad_(False)
+        for model in (policy.model, self._reference):
+            if model is not None and not policy.adapted:
+                processes.shard(model)
+        self.parameters = [p for p in policy.model.parameters() if p.requires_grad]
+        self.optimizer = _optimizer(optimizer, self.parameters, policy, agents)
+        self._learning_rates = [group["lr"] for group in self.optimizer.param_groups]
 
     def scale_learning_rate(self, factor: float) -> None:
         """Set every learning rate to a multiple of what it was at first."""
@@ -67,17 +75,18 @@ class Trainer:
         """The sequences of an update with the behaviour log-probabilities this policy wants.
 
         Args:
-            sequences: sampled by this policy as it is now.
+            sequences: sampled by this policy as it is now, on any process.
             most_tokens: most tokens, padding included, of one forward pass.
         """
         if not self.policy.recompute_logprobs:
             return sequences
-        return recomputed(
+        model, pad_id, temperature = (
             self.policy.model,
-            sequences,
             self.policy.pad_id,
             self.policy.speech.temperature,
-            most_tokens,
+        )
+        return self._processes.spread(
+            sequences, lambda own: recomputed(model, own, pad_id, temperature, most_tokens)
         )
 
     def inputs(self, batch: Batch, divisor: float) -> LossInputs:
@@ -97,22 +106,42 @@ class Trainer:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """The trained weights, of an adapter it alone; the optimiser's state; the reference's."""
+        """The trained weights, of an adapter it alone; the optimiser's state; the reference's.
+
+        It is whole, and the same on any number of processes.
+        """
         state = {"model": self.policy.weights(), "optimizer": self.optimizer.state_dict()}
         if self._reference is not None:
             state["reference"] = self.policy.weights(self._reference)
-        return state
+        whole: dict[str, Any] = self._processes.full(state)
+        return whole
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a state of `state_dict`."""
-        self.policy.load_weights(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        self._load(state["model"], None)
+        self.optimizer.load_state_dict(self._optimizer_state(state["optimizer"]))
         if self._reference is not None:
-            self.policy.load_weights(state["reference"], self._reference)
+            self._load(state["reference"], self._reference)
+
+    def _load(self, weights: Mapping[str, Tensor], model: PreTrainedModel | None) -> None:
+        parts = self._processes.placed(weights, self.policy.weights(model))
+        self.policy.load_weights(parts, model)
+
+    def _optimizer_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """The state of an optimiser, each tensor in the parts of the parameter that it is of."""
+        own = [one for group in self.optimizer.param_groups for one in group["params"]]
+        placed = {
+            index: self._processes.placed(values, dict.fromkeys(values, own[index]))
+            for index, values in state["state"].items()
+        }
+        return {**state, "state": placed}
 
 
 def trainers_of(
-    policies: Mapping[str, Policy], optimizer: MakeOptimizer, needs_reference: bool
+    policies: Mapping[str, Policy],
+    optimizer: MakeOptimizer,
+    needs_reference: bool,
+    processes: Processes = ALONE,
 ) -> list[Trainer]:
     """A trainer for each set of weights that can be trained; scripts and frozen weights have none.
 
@@ -120,6 +149,7 @@ def trainers_of(
         policies: who speaks for each agent; equal objects share weights.
         optimizer: makes an optimiser of parameters.
         needs_reference: whether there is a KL to the policies as they are now.
+        processes: those that train them together.
 
     Returns:
         Trainers in the order of their first agents; none without policies.
@@ -138,7 +168,7 @@ def trainers_of(
             " set frozen=false for somebody"
         )
     return [
-        Trainer(policy, tuple(agents), optimizer, needs_reference)
+        Trainer(policy, tuple(agents), optimizer, needs_reference, processes)
         for policy, agents in found.values()
     ]
 

@@ -144,13 +144,22 @@ class HFPolicy:
         """Whether there is nothing to train."""
         return not any(parameter.requires_grad for parameter in self.model.parameters())
 
-    def save(self, folder: Path) -> None:
+    @property
+    def adapted(self) -> bool:
+        """Whether it is an adapter on a base that others may have in common with it."""
+        return self._adapter is not None
+
+    def save(self, folder: Path, weights: Mapping[str, Tensor] | None = None) -> None:
         """Write weights and tokenizer so that stock `transformers` loads them.
 
         Of a policy with an adapter it is the adapter alone, in the form of stock `peft`.
+
+        Args:
+            folder: where they go.
+            weights: all of the model's, whole, where it has only parts of them itself.
         """
         if self._adapter is None:
-            self.model.save_pretrained(folder)
+            self.model.save_pretrained(folder, state_dict=weights)
         else:
             self._adapter.save(folder)
         self.tokenizer.save_pretrained(folder)

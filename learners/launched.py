@@ -1,0 +1,168 @@
+"""The processes that a launcher has started: `accelerate launch` or `torchrun`, on any machines.
+
+accelerate brings them together and reads the launcher's settings; it is imported only where there
+are several. Which of its ways to split work are used, and which are refused, is decided here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from functools import cache
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from envs.errors import SettingError
+from learners.processes import ALONE, Processes
+
+T = TypeVar("T")
+
+PATIENCE = timedelta(hours=1)
+"""How long a process waits for another that says nothing. One that ends is noticed at once."""
+_KNOWN = ("MULTI_CPU", "MULTI_GPU", "FSDP")
+"""The kinds of accelerate that split what this project splits."""
+
+
+def started() -> int:
+    """How many processes a launcher has started; 1 without a launcher."""
+    return int(os.environ.get("WORLD_SIZE", "1")) if "LOCAL_RANK" in os.environ else 1
+
+
+def rank() -> int:
+    """Which of them this one is, from 0."""
+    return int(os.environ.get("RANK", "0")) if started() > 1 else 0
+
+
+@cache
+def launched() -> Processes:
+    """This process and those it was started with, brought together at the first call.
+
+    Raises:
+        SettingError: accelerate is missing, or was told to split work in a way that is not known
+            here.
+    """
+    return Launched() if started() > 1 else ALONE
+
+
+class Launched(Processes):
+    """Several processes, by way of accelerate."""
+
+    def __init__(self) -> None:
+        """Meet the others; see `launched`."""
+        try:
+            from accelerate import Accelerator
+            from accelerate.utils import InitProcessGroupKwargs
+        except ImportError as error:
+            raise SettingError(
+                "several processes need the package accelerate: pip install 'laconic[distributed]'"
+            ) from error
+        self._accelerator = Accelerator(
+            cpu=not torch.cuda.is_available(),
+            kwargs_handlers=[InitProcessGroupKwargs(timeout=PATIENCE)],
+        )
+        self._plugin = _plugin(self._accelerator)
+        _check(self._accelerator, self._plugin)
+        self.rank = self._accelerator.process_index
+        self.count = self._accelerator.num_processes
+        self.sharded = self._plugin is not None
+        self._models: list[nn.Module] = []
+
+    def gather(self, values: list[T]) -> list[T]:
+        """As objects, which are pickled."""
+        from accelerate.utils import gather_object
+
+        gathered: list[T] = gather_object([_on_cpu(value) for value in values])
+        return gathered
+
+    def add(self, tensor: Tensor) -> None:
+        """In place."""
+        torch.distributed.all_reduce(tensor)
+
+    def shard(self, model: nn.Module) -> None:
+        """With FSDP2, if accelerate was told so."""
+        if self._plugin is not None:
+            from torch.distributed.device_mesh import init_device_mesh
+
+            from learners import sharding
+
+            mesh = init_device_mesh(self._accelerator.device.type, (self.count,))
+            sharding.shard(model, self._plugin, mesh)
+            self._models.append(model)
+
+    def whole(self) -> AbstractContextManager[None]:
+        """All models that are in parts."""
+        if not self._models:
+            return super().whole()
+        from learners import sharding
+
+        return sharding.whole(self._models)
+
+    def full(self, state: Any) -> Any:
+        """Put together what is in parts."""
+        if not self._models:
+            return state
+        from learners import sharding
+
+        return sharding.full(state)
+
+    def placed(self, state: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Take apart what is to be in parts."""
+        if not self._models:
+            return dict(state)
+        from learners import sharding
+
+        return sharding.placed(state, like)
+
+    def close(self) -> None:
+        """Leave the group, which ends when all have left."""
+        self._accelerator.end_training()
+
+
+def _plugin(accelerator: Any) -> Any:
+    """The settings of FSDP that the launcher has handed on; None where it was told of none.
+
+    accelerate reads them on GPUs alone; two processes on a CPU can do it too, for a test.
+    """
+    if os.environ.get("ACCELERATE_USE_FSDP", "false").lower() != "true":
+        return None
+    if accelerator.distributed_type.name == "FSDP":
+        return accelerator.state.fsdp_plugin
+    from accelerate.utils import FullyShardedDataParallelPlugin
+
+    return FullyShardedDataParallelPlugin()
+
+
+def _check(accelerator: Any, plugin: Any) -> None:
+    kind = accelerator.distributed_type.name
+    if kind not in _KNOWN:
+        raise SettingError(
+            f"accelerate was told to split work by {kind}; several processes work with plain data"
+            " parallel training (--multi_gpu) and with FSDP2 (--use_fsdp --fsdp_version 2)"
+        )
+    if plugin is None and accelerator.mixed_precision != "no":
+        raise SettingError(
+            f"accelerate's mixed_precision={accelerator.mixed_precision} works with FSDP alone;"
+            " pass --mixed_precision no, and set the type of the weights with agent.dtype"
+        )
+    if plugin is not None and plugin.fsdp_version != 2:
+        raise SettingError(
+            f"fsdp_version must be 2; got {plugin.fsdp_version}: pass --fsdp_version 2"
+        )
+    if plugin is not None and plugin.cpu_ram_efficient_loading:
+        raise SettingError(
+            "fsdp_cpu_ram_efficient_loading must be false, because every process reads the weights"
+            " by itself; pass --fsdp_cpu_ram_efficient_loading false"
+        )
+
+
+def _on_cpu(value: Any) -> Any:
+    """A value with its tensors on the CPU, and without gradient."""
+    if isinstance(value, Tensor):
+        return value.detach().cpu()
+    if isinstance(value, Mapping):
+        return {name: _on_cpu(one) for name, one in value.items()}
+    return value

@@ -1,0 +1,101 @@
+"""Weights in parts, one on each process: FSDP2 (`torch.distributed.fsdp.fully_shard`).
+
+A model is cut at its layers. In training the layers come together one by one, for as long as a pass
+goes through them. Where no gradient is wanted (episodes, log-probabilities, states) the whole model
+is put together once instead, and taken apart afterwards: a reply has many tokens, and each process
+writes its own at its own pace. Imports no more of accelerate than it is handed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor import DTensor, distribute_tensor
+
+from envs.errors import SettingError
+
+
+def shard(model: nn.Module, plugin: Any, mesh: DeviceMesh) -> None:
+    """Cut a model at its layers, in place; all processes hold the same weights before.
+
+    Args:
+        model: a causal language model on its device.
+        plugin: accelerate's settings (`FullyShardedDataParallelPlugin`).
+        mesh: of all processes, with one dimension.
+
+    Raises:
+        SettingError: the model has no layers of the names that the settings have.
+    """
+    names = layer_names(model, plugin)
+    layers = [module for module in model.modules() if type(module).__name__ in names]
+    if not layers:
+        raise SettingError(
+            f"fsdp_transformer_layer_cls_to_wrap names {', '.join(sorted(names)) or 'no class'},"
+            f" and {type(model).__name__} has no such layers; leave it out, which takes the"
+            " model's own, or name the class of its layers"
+        )
+    settings: dict[str, Any] = {
+        "mesh": mesh,
+        "mp_policy": plugin.mixed_precision_policy or MixedPrecisionPolicy(),
+        "offload_policy": plugin.cpu_offload,
+    }
+    for layer in layers:
+        fully_shard(layer, reshard_after_forward=bool(plugin.reshard_after_forward), **settings)
+    fully_shard(model, reshard_after_forward=False, **settings)
+    # The first pass goes through the root, and tells all parts that they are parts of it.
+    with torch.no_grad():
+        model(input_ids=torch.zeros(1, 1, dtype=torch.long, device=mesh.device_type))
+    model.reshard()  # type: ignore[operator]
+
+
+def layer_names(model: nn.Module, plugin: Any) -> set[str]:
+    """The classes at which a model is cut: those of the settings, or else the model's own."""
+    chosen = plugin.transformer_cls_names_to_wrap
+    return set(chosen or getattr(model, "_no_split_modules", None) or ())
+
+
+@contextmanager
+def whole(models: Sequence[nn.Module]) -> Iterator[None]:
+    """Put models together on every process, and take them apart again at the end."""
+    parts = [part for model in models for part in model.modules() if isinstance(part, FSDPModule)]
+    roots = {id(model) for model in models}
+    layers = [part for part in parts if id(part) not in roots]
+    for layer in layers:
+        layer.set_reshard_after_forward(False, recurse=False)
+    for part in parts:
+        part.unshard()
+    try:
+        yield
+    finally:
+        for part in parts:
+            part.reshard()
+        for layer in layers:
+            layer.set_reshard_after_forward(True, recurse=False)
+
+
+def full(value: Any) -> Any:
+    """A nested state with every tensor whole and on the CPU, where it was in parts."""
+    if isinstance(value, DTensor):
+        return value.full_tensor().cpu()
+    if isinstance(value, Mapping):
+        return {name: full(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(full(one) for one in value)
+    return value
+
+
+def placed(state: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Whole tensors in the parts in which those of the same name are."""
+    return {name: _placed(one, like.get(name)) for name, one in state.items()}
+
+
+def _placed(tensor: Tensor, like: Tensor | None) -> Tensor:
+    if not isinstance(like, DTensor) or tensor.shape != like.shape:
+        return tensor
+    return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements)

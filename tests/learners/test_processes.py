@@ -1,0 +1,237 @@
+"""Several processes take the step that one takes on the same groups; here they are threads."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+import pytest
+import torch
+from hydra import compose, initialize_config_module
+from hydra.utils import instantiate
+
+from learners.agents.base import Reply, Request
+from learners.agents.hf import HFPolicy
+from learners.episode import Episode, Group, Turn
+from learners.microbatches import passes
+from learners.processes import ALONE, Processes
+from learners.sequences import TokenSequence
+
+SGD = partial(torch.optim.SGD, lr=0.01)
+METHODS = ("magrpo", "reinforce_plus_plus", "ippo")
+"""One with a policy for each agent, one that whitens over all sequences, one with a critic."""
+FURTHER = ("gspo", "grpo", "mc_grpo", "rae", "agent_gspo", "mappo")
+PAYS = [[1.0, 0.0, 0.25], [0.0, 0.0, 1.0], [0.5, 1.0, 0.0], [0.0, 0.0, 0.0]]
+"""Four groups of three episodes, of which the last teaches nothing."""
+
+
+class Threads(Processes):
+    """One of some threads that pass each other what they have."""
+
+    def __init__(self, rank: int, count: int, table: dict[str, Any], sharded: bool) -> None:
+        self.rank, self.count, self.sharded = rank, count, sharded
+        self._table = table
+
+    def gather(self, values):
+        self._table[self.rank] = values
+        self._table["barrier"].wait()
+        gathered = [one for rank in range(self.count) for one in self._table[rank]]
+        self._table["barrier"].wait()
+        return gathered
+
+    def add(self, tensor):
+        # Where weights are in parts, gradients come as means over the processes.
+        total = sum(self.gather([tensor.clone()]))
+        tensor.copy_(total / self.count if self.sharded else total)
+
+
+def threads(count: int, sharded: bool = False) -> list[Processes]:
+    if count == 1:
+        return [ALONE]
+    table = {"barrier": threading.Barrier(count, timeout=20)}
+    return [Threads(rank, count, table, sharded) for rank in range(count)]
+
+
+def together(functions: Sequence[Callable[[], Any]]) -> list[Any]:
+    """What each function gives, one thread each."""
+    with ThreadPoolExecutor(len(functions)) as pool:
+        return [one.result() for one in [pool.submit(function) for function in functions]]
+
+
+@cache
+def composed(method: str) -> Any:
+    with initialize_config_module("conf", version_base="1.3"):
+        return compose("train", overrides=[f"learner={method}", "agent=tiny"])
+
+
+def episode(policies: dict[str, HFPolicy], task: str, pay: float, draw: int) -> Episode:
+    """The helper speaks twice and the solver once; the longer the task's name, the more is read."""
+    turns, pasts = [], dict.fromkeys(policies, ())
+    for number, agent in ((0, "helper_0"), (0, "solver_0"), (1, "helper_0")):
+        text = f"Hello {agent}, {task}."
+        request = Request(agent, text, pasts[agent], (text,) * len(pasts[agent]))
+        reply: Reply = policies[agent].reply([request], seed=draw + number, greedy=False)[0]
+        pasts[agent] = (*pasts[agent], reply)
+        said = (reply.prompt_ids, reply.reply_ids, reply.behaviour_logprobs)
+        turns.append(Turn(agent, number, "said", *said))
+    return Episode(task, tuple(turns), {agent: (0.0, pay) for agent in policies})
+
+
+@pytest.fixture
+def make_policies(make_policy) -> Callable[[bool], dict[str, HFPolicy]]:
+    """Equal teams at every call."""
+
+    def make(separate: bool) -> dict[str, HFPolicy]:
+        first = make_policy(max_reply_tokens=6)
+        other = make_policy(max_reply_tokens=6, model={"seed": 1}) if separate else first
+        return {"helper_0": first, "solver_0": other}
+
+    return make
+
+
+@pytest.fixture
+def update(make_policies):
+    """Updates one team, on so many processes; gives what each ends up with."""
+
+    def call(method: str, count: int, change=lambda groups: groups, sharded=False, **settings):
+        cfg = composed(method)
+        teams = [make_policies(cfg.agent.sharing == "separate") for _ in range(count)]
+        groups = change(
+            [
+                Group(name, tuple(episode(teams[0], name, p, 10 * i) for i, p in enumerate(pays)))
+                for name, pays in zip(("a", "some", "a task" * 6, "b"), PAYS, strict=True)
+            ]
+        )
+        learners = [
+            instantiate(cfg.learner, _partial_=True, _convert_="all", **settings)(
+                team, SGD, processes=processes
+            )
+            for team, processes in zip(teams, threads(count, sharded), strict=True)
+        ]
+        metrics = together([partial(learner.update, groups) for learner in learners])
+        models = [[one.model for one in dict.fromkeys(team.values())] for team in teams]
+        return metrics, models
+
+    return call
+
+
+def largest_difference(one: Sequence[Any], other: Sequence[Any], gradients: bool) -> float:
+    """Between the weights of some models, or the gradients of their last step."""
+    pairs = [
+        pair
+        for models in zip(one, other, strict=True)
+        for pair in zip(*(model.parameters() for model in models), strict=True)
+    ]
+    tensors = [(p.grad, q.grad) if gradients else (p.detach(), q.detach()) for p, q in pairs]
+    return max(float((p - q).abs().max()) for p, q in tensors if p is not None)
+
+
+@pytest.mark.parametrize(
+    "method", [*METHODS, *(pytest.param(one, marks=pytest.mark.slow) for one in FURTHER)]
+)
+def test_two_processes_take_the_step_that_one_takes_on_the_same_groups(update, method):
+    (expected,), (alone,) = update(method, 1)
+    metrics, models = update(method, 2)
+    assert expected["steps"] >= 1 and expected["grad_norm"] > 1e-4
+    assert metrics[0] == metrics[1]
+    assert metrics[0] == pytest.approx(expected, rel=2e-4, abs=2e-6)
+    assert largest_difference(alone, models[0], gradients=True) < 2e-5 * expected["grad_norm"]
+    assert largest_difference(alone, models[0], gradients=False) < 1e-6
+    assert largest_difference(models[0], models[1], gradients=False) == 0.0
+
+
+@pytest.mark.parametrize("sharded", (False, True))
+def test_a_process_without_sequences_of_its_own_takes_the_step_too(update, sharded):
+    # 3 sequences of each agent's replies to each of 4 minibatches, at most, for 5 processes.
+    settings = {"minibatches": 8, "microbatch_tokens": 30}
+    (expected,), (alone,) = update("gspo", 1, **settings)
+    metrics, models = update("gspo", 5, sharded=sharded, **settings)
+    assert expected["steps"] == 8
+    assert all(one == pytest.approx(expected, rel=2e-4, abs=2e-6) for one in metrics)
+    assert all(largest_difference(alone, one, gradients=False) < 1e-6 for one in models)
+
+
+def test_a_step_that_is_not_finite_on_one_process_is_skipped_by_all(update):
+    def spoil(groups):
+        first = groups[0].episodes[0]
+        turn = first.turns[0]
+        spoilt = replace(turn, behaviour_logprobs=(math.nan,) * len(turn.reply_ids))
+        changed = replace(first, turns=(spoilt, *first.turns[1:]))
+        return [replace(groups[0], episodes=(changed, *groups[0].episodes[1:])), *groups[1:]]
+
+    (expected,), (alone,) = update("gspo", 1, spoil)
+    metrics, models = update("gspo", 2, spoil)
+    assert expected["skipped_steps"] == 1 and expected["steps"] == 3
+    assert metrics[0] == metrics[1] == pytest.approx(expected, rel=2e-4, abs=2e-6)
+    assert largest_difference(alone, models[1], gradients=False) < 1e-6
+
+
+def sequence(length: int) -> TokenSequence:
+    """One reply token after a prompt."""
+    generated = (False,) * (length - 1) + (True,)
+    return TokenSequence("t", "a", 0, None, (1,) * length, generated, (0.0,) * length, 0.0)
+
+
+def lengths(made: Sequence[tuple[Sequence[TokenSequence], float]]) -> list[tuple[list[int], float]]:
+    return [([len(one.token_ids) for one in part], factor) for part, factor in made]
+
+
+def test_sequences_are_dealt_out_by_length_and_equal_ones_together():
+    batch = [sequence(length) for length in (9, 2, 8, 3, 2)]
+    first, second = (passes(batch, 100, one) for one in threads(2))
+    assert lengths(first) == [([2, 2], 1.0), ([8], 1.0)]
+    assert lengths(second) == [([3], 1.0), ([9], 1.0)]
+
+
+def test_with_weights_in_parts_all_make_as_many_passes():
+    batch = [sequence(length) for length in (9, 2, 3)]
+    first, second = (passes(batch, 100, one) for one in threads(2, sharded=True))
+    assert lengths(first) == [([2], 2.0), ([9], 2.0)]
+    # The second one only keeps step with the first.
+    assert lengths(second) == [([3], 2.0), ([2], 0.0)]
+
+
+@pytest.mark.parametrize("count", (1, 2, 3, 7))
+def test_work_is_spread_in_whole_items_and_comes_back_in_order(count):
+    every = threads(count)
+    shares = [list(one.own(range(5))) for one in every]
+    assert sum(shares, []) == [0, 1, 2, 3, 4]
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+    double = partial(Processes.spread, items=range(5), function=lambda own: [2 * n for n in own])
+    assert together([partial(double, one) for one in every]) == [[0, 2, 4, 6, 8]] * count
+
+
+def test_what_the_main_process_does_is_done_once_and_known_to_all():
+    done = []
+    every = threads(3)
+    results = together([partial(one.main, lambda: done.append(1) or len(done)) for one in every])
+    assert results == [1, 1, 1] and done == [1]
+
+
+def test_what_fails_on_the_main_process_ends_the_others():
+    def fail():
+        raise OSError("disk full")
+
+    def outcome(one):
+        try:
+            one.main(fail)
+        except BaseException as error:
+            return error
+
+    first, second = together([partial(outcome, one) for one in threads(2)])
+    assert isinstance(first, OSError)
+    assert isinstance(second, SystemExit) and second.code == 1
+
+
+def test_counts_are_summed_and_a_flag_of_one_is_known_to_all():
+    every = threads(2)
+    counts = ({"replays": 2.0}, {"replays": 3.0, "other": 1.0})
+    totals = together([partial(one.total, each) for one, each in zip(every, counts, strict=True)])
+    assert totals == [{"replays": 5.0, "other": 1.0}] * 2
+    assert together([partial(one.any, one.rank == 1) for one in every]) == [True, True]
+    assert ALONE.total({"replays": 2.0}) == {"replays": 2.0} and not ALONE.any(False)
