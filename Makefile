@@ -78,7 +78,7 @@ judges:  ## run our environments in eight outside clients; write docs/judges.md
 .PHONY: $(CLIENTS:%=judge-%)
 $(CLIENTS:%=judge-%): judge-%: .venv-judge-%/installed
 	OMP_NUM_THREADS=1 JUDGE_ROWS=outputs/judges \
-	  .venv-judge-$*/bin/python -m pytest -q -m judge tests/judges/test_$*.py
+	  .venv-judge-$*/bin/python -m pytest -q -m judge $(wildcard tests/judges/test_$*.py tests/judges/test_$*_*.py)
 
 # A judge brings its own gymnasium; of our requirements it gets those of envs/ alone. BARE is what
 # asks for more than it needs.

@@ -51,7 +51,8 @@ def record(request: pytest.FixtureRequest) -> Callable[..., None]:
 
 def _keep(node: Any, row: dict[str, Any]) -> None:
     client, distribution = getattr(node.module, "CLIENT", (node.path.stem, ""))
-    _rows.setdefault(node.path.stem.removeprefix("test_"), []).append(
+    # A judge with much to say has two modules, `test_<judge>.py` and `test_<judge>_<more>.py`.
+    _rows.setdefault(node.path.stem.split("_")[1], []).append(
         {
             "client": client,
             "version": _version(distribution),
@@ -169,3 +170,20 @@ def random_act() -> Act:
     """A policy that draws from the menu."""
     draw = np.random.default_rng(0)
     return lambda agent, observation, info: int(draw.choice(np.flatnonzero(info["action_mask"])))
+
+
+@pytest.fixture
+def benchmarl_settings(tmp_path: Path) -> Callable[..., Any]:
+    """Makes BenchMARL's default settings, with nothing logged or evaluated and some changes."""
+    from benchmarl.experiment import ExperimentConfig
+
+    def make(**changes: Any) -> Any:
+        settings = ExperimentConfig.get_from_yaml()
+        quiet = {"loggers": [], "create_json": False, "evaluation": False, "render": False}
+        for name, value in {**quiet, "max_n_frames": None, "save_folder": tmp_path}.items():
+            setattr(settings, name, value)
+        for name, value in changes.items():
+            setattr(settings, name, value)
+        return settings
+
+    return make

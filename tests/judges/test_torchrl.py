@@ -1,0 +1,76 @@
+"""TorchRL's PettingZooWrapper and check_env_specs on every numeric view of every benchmark.
+
+Agents that end together need no `use_mask`; both settings are tried. Text is refused: a space of
+actions in text has no conversion. In 0.11, which BenchMARL needs, an agent that had left broke the
+action mask (pytorch/rl#3702, mended in 0.13); ours stay until the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchrl", minversion="0.12")
+
+from torchrl.envs import PettingZooWrapper  # noqa: E402
+from torchrl.envs.utils import check_env_specs  # noqa: E402
+
+import envs  # noqa: E402
+from envs.wrappers import DiscreteMessages, FullTranscript, TokenArrays  # noqa: E402
+
+pytestmark = [pytest.mark.judge, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+CLIENT = ("TorchRL", "torchrl")
+VIEWS: dict[str, Any] = {
+    "TokenArrays": lambda env: TokenArrays(env, observation_tokens=256, action_tokens=16),
+    "DiscreteMessages": DiscreteMessages,
+    "DiscreteMessages, mask in the observation": lambda env: DiscreteMessages(
+        env, mask="observation"
+    ),
+}
+TEXT: dict[str, Any] = {"text DialogueEnv": lambda env: env, "FullTranscript": FullTranscript}
+
+
+@pytest.fixture(params=[(view, name) for view in VIEWS for name in envs.names()], ids=" ".join)
+def face(request: pytest.FixtureRequest) -> str:
+    return " ".join(request.param)
+
+
+@pytest.fixture(params=[False, True], ids=["use_mask=False", "use_mask=True"])
+def env(request: pytest.FixtureRequest, face: str) -> Any:
+    view, _, name = face.rpartition(" ")
+    return PettingZooWrapper(
+        VIEWS[view](envs.make(name, tasks=20, information="split")),
+        categorical_actions=True,
+        use_mask=request.param,
+        return_state=True,
+        seed=0,
+    )
+
+
+def test_specs_hold(env: Any, face: str, record: Any) -> None:
+    check_env_specs(env)
+    record(face=face, check=f"check_env_specs, use_mask={env.use_mask}", outcome="passes")
+
+
+def test_a_rollout_ends_and_keeps_to_the_menu(env: Any, face: str, record: Any) -> None:
+    steps = env.rollout(64)
+    ended = steps["next", "done"].squeeze(-1)
+    assert ended[-1] and not ended[:-1].any()
+    for group in env.group_map:
+        assert steps["next", group, "reward"].isfinite().all()
+        if face.startswith("DiscreteMessages"):
+            masks, actions = steps[group, "action_mask"], steps[group, "action"]
+            assert masks.gather(-1, actions.unsqueeze(-1)).all()
+    record(face=face, check=f"rollout, use_mask={env.use_mask}", outcome="passes")
+
+
+@pytest.mark.parametrize("view", TEXT)
+def test_text_is_refused(view: str, record: Any) -> None:
+    env = TEXT[view](envs.make("signal", tasks=20))
+    with pytest.raises(Exception) as refusal:  # noqa: PT011
+        check_env_specs(PettingZooWrapper(env, categorical_actions=True))
+    outcome = f"refused: no text as an action ({type(refusal.value).__name__})"
+    note = "TokenArrays and DiscreteMessages are for such clients"
+    record(face=f"{view} signal", check="PettingZooWrapper", outcome=outcome, note=note)
