@@ -93,7 +93,7 @@ def _write_sweep(folder: Path, found: Sequence[Path], console: Console | None) -
         title = f"{folder.name}: 95 % t-intervals over seeds; one seed: over its tasks"
         # A terminal has no room for more; the page has the rest.
         rows = [row[:_PRINTED] for row in sweep.rows(sorted_out)]
-        _print_table(console, title, sweep.COLUMNS[:_PRINTED], rows)
+        _print_table(console, title, sweep.columns(sorted_out)[:_PRINTED], rows)
         _print_paths(console, path, pictures)
     return path
 

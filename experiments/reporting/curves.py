@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from experiments.reporting.look import BLUE, GREEN, GREY, INK, ORANGE, Picture, draw, say
-from experiments.reporting.records import Run
+from experiments.reporting.records import Run, goal
 from experiments.reporting.words import SHARES, label
 
 _SIZE = (6.0, 3.7)
@@ -26,7 +26,15 @@ _LEARNER = {
 
 def curves(run: Run) -> list[Picture]:
     """All pictures of a run; one with nothing to draw says so."""
+    score = _over_training(
+        run,
+        "score",
+        ["score"],
+        "What an episode's work is worth. Line: training episodes (sampled replies). Dots:"
+        " evaluations on the evaluation tasks, with 95 % intervals.",
+    )
     pictures = [
+        *([score] if goal([run]) == "score" else []),
         _over_training(
             run,
             "accuracy",

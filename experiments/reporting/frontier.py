@@ -1,4 +1,4 @@
-"""The page of many runs: accuracy against tokens said, and a table of settings."""
+"""The page of many runs: accuracy or score against tokens said, and a table of settings."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from experiments.reporting.look import GREY, MARKERS, MUTED, PALETTE, Picture, d
 from experiments.reporting.page import glossary, heading, notice, page, pictures, safe, table
 from experiments.reporting.records import Run
 from experiments.reporting.standing import counts, standing
-from experiments.reporting.sweep import COLUMNS, Setting, Sweep, before, rows
+from experiments.reporting.sweep import Setting, Sweep, before, columns, rows
+from experiments.reporting.words import SHARES, label
 from learners.metrics import Interval
 
 _LONGEST_LABEL = 60
+_WORDS = {"accuracy": "tasks solved", "score": "score of an episode"}
 
 
 def frontier(sweep: Sweep) -> Picture:
-    """Accuracy against tokens said: a faint mark for a run, a strong one for a setting's mean."""
-    settings = [
-        one for one in sweep.settings if one.values("accuracy") and one.values("tokens_said")
-    ]
+    """What runs are after against tokens said: a faint mark for a run, a strong one for a mean."""
+    goal = sweep.goal
+    settings = [one for one in sweep.settings if one.values(goal) and one.values("tokens_said")]
     several = any(len(setting.runs) > 1 for setting in settings)
 
     def paint(axes: Axes) -> None:
-        axes.set_title("Accuracy against tokens said")
+        axes.set_title(f"{label(goal).capitalize()} against tokens said")
         if not settings:
             say(axes, "no finished run yet")
             return
         # The shape moves on at another pace than the colour, so that 49 settings stay apart.
         for number, setting in enumerate(settings):
             marker = MARKERS[(number + number // len(PALETTE)) % len(MARKERS)]
-            _mark(axes, setting, PALETTE[number % len(PALETTE)], marker)
-        _start(axes, [run for setting in settings for run in setting.runs])
-        axes.set(xlabel="tokens said in an episode (fewer is better)", ylabel="tasks solved")
+            _mark(axes, setting, goal, PALETTE[number % len(PALETTE)], marker)
+        _start(axes, [run for setting in settings for run in setting.runs], goal)
+        axes.set(xlabel="tokens said in an episode (fewer is better)", ylabel=_WORDS[goal])
         axes.yaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
         axes.grid(True, axis="both")
-        _limits(axes)
+        _limits(axes, share=goal in SHARES)
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), labelspacing=0.9)
 
     over = (
@@ -53,7 +53,7 @@ def frontier(sweep: Sweep) -> Picture:
         else "One run a setting; bars are 95 % intervals over its evaluation tasks."
     )
     caption = f"Last evaluation of each finished run. Up and to the left is better. {over}"
-    return Picture("accuracy_tokens", caption, draw(10.4, 5.2, 1, paint), wide=True)
+    return Picture(f"{goal}_tokens", caption, draw(10.4, 5.2, 1, paint), wide=True)
 
 
 def document(folder: Path, runs: Sequence[Run], sweep: Sweep) -> tuple[str, list[Picture]]:
@@ -74,7 +74,7 @@ def document(folder: Path, runs: Sequence[Run], sweep: Sweep) -> tuple[str, list
         f'<p class="note">Runs with equal overrides, seed aside, are one setting. {shared} In'
         " brackets: 95 % t-intervals over seeds; with one seed, the interval over its evaluation"
         " tasks. Rewards hold the price, so they compare only between settings of one price.</p>",
-        table(COLUMNS, rows(sweep), dense=True) if counted else "<p>None yet.</p>",
+        table(columns(sweep), rows(sweep), dense=True) if counted else "<p>None yet.</p>",
         "<h2>Runs</h2>",
         _list(folder, runs),
         glossary(),
@@ -82,24 +82,24 @@ def document(folder: Path, runs: Sequence[Run], sweep: Sweep) -> tuple[str, list
     return page(f"Laconic: {folder.name}", body), drawn
 
 
-def _mark(axes: Axes, setting: Setting, colour: str, marker: str) -> None:
-    tokens, accuracy = setting.after("tokens_said"), setting.after("accuracy")
-    if tokens is None or accuracy is None:
+def _mark(axes: Axes, setting: Setting, goal: str, colour: str, marker: str) -> None:
+    tokens, reached = setting.after("tokens_said"), setting.after(goal)
+    if tokens is None or reached is None:
         return
     if len(setting.runs) > 1:
         # Only runs that have both metrics have a place in the picture.
         points = [
-            (run.after.intervals["tokens_said"].mean, run.after.intervals["accuracy"].mean)
+            (run.after.intervals["tokens_said"].mean, run.after.intervals[goal].mean)
             for run in setting.runs
-            if run.after and {"tokens_said", "accuracy"} <= run.after.intervals.keys()
+            if run.after and {"tokens_said", goal} <= run.after.intervals.keys()
         ]
         x, y = zip(*points, strict=True)
         axes.scatter(x, y, s=26, marker=marker, color=colour, alpha=0.35, lw=0)
     axes.errorbar(
         tokens.mean,
-        accuracy.mean,
+        reached.mean,
         xerr=_reach(tokens),
-        yerr=_reach(accuracy),
+        yerr=_reach(reached),
         fmt="none",
         ecolor=colour,
         elinewidth=1.5,
@@ -108,7 +108,7 @@ def _mark(axes: Axes, setting: Setting, colour: str, marker: str) -> None:
     )
     axes.plot(
         tokens.mean,
-        accuracy.mean,
+        reached.mean,
         linestyle="none",
         marker=marker,
         color=colour,
@@ -120,14 +120,14 @@ def _mark(axes: Axes, setting: Setting, colour: str, marker: str) -> None:
     )
 
 
-def _start(axes: Axes, runs: Sequence[Run]) -> None:
+def _start(axes: Axes, runs: Sequence[Run], goal: str) -> None:
     """Where training began, for reference."""
-    tokens, accuracy = before(runs, "tokens_said"), before(runs, "accuracy")
-    if tokens is None or accuracy is None:
+    tokens, reached = before(runs, "tokens_said"), before(runs, goal)
+    if tokens is None or reached is None:
         return
     axes.plot(
         tokens.mean,
-        accuracy.mean,
+        reached.mean,
         linestyle="none",
         marker="D",
         markersize=9,
@@ -138,7 +138,7 @@ def _start(axes: Axes, runs: Sequence[Run]) -> None:
     )
     for line in (axes.axhline, axes.axvline):
         line(
-            accuracy.mean if line == axes.axhline else tokens.mean,
+            reached.mean if line == axes.axhline else tokens.mean,
             color=MUTED,
             alpha=0.45,
             linewidth=0.9,
@@ -147,13 +147,15 @@ def _start(axes: Axes, runs: Sequence[Run]) -> None:
         )
 
 
-def _limits(axes: Axes) -> None:
+def _limits(axes: Axes, share: bool) -> None:
     """Room around the marks, without leaving what is possible."""
     axes.margins(0.08)
     low, high = axes.get_ylim()
+    if share:
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     # A narrow picture would make a point of accuracy look like a gulf.
     middle, half = (low + high) / 2, max((high - low) / 2, 0.08)
-    axes.set_ylim(max(middle - half, -0.02), min(middle + half, 1.02))
+    axes.set_ylim(max(middle - half, -0.02), min(middle + half, 1.02 if share else math.inf))
     axes.set_xlim(left=0)
 
 

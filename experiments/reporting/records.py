@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,3 +117,16 @@ class Run:
         """The steps that have a metric, and its values there."""
         points = [(step, row[name]) for step, row in self.metrics.items() if name in row]
         return [step for step, _ in points], [value for _, value in points]
+
+
+def goal(runs: Iterable[Run]) -> str:
+    """What runs are after: `score` where it tells more than the share of tasks solved, `accuracy`.
+
+    Work that is written together is worth more or less; an answer is right or wrong.
+    """
+    found = (one.intervals for run in runs for one in run.evaluations)
+    graded = any(
+        {"score", "accuracy"} <= one.keys() and abs(one["score"].mean - one["accuracy"].mean) > 1e-9
+        for one in found
+    )
+    return "score" if graded else "accuracy"

@@ -14,11 +14,11 @@ from experiments.reporting.page import (
     safe,
     table,
 )
-from experiments.reporting.records import Run, Said, Transcript
+from experiments.reporting.records import Run, Said, Transcript, goal
 from experiments.reporting.words import NOTHING, change, label, level, order
 
 COLUMNS = ("metric", "before training", "after", "change")
-_TILES = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed")
+_TILES = ("tokens_said", "silent_if_uninformed", "spoke_if_informed")
 _MOST_PAIRS = 12
 
 
@@ -95,7 +95,7 @@ def _tiles(run: Run) -> str:
     if latest is None:
         return ""
     tiles = []
-    for name in _TILES:
+    for name in (goal([run]), *_TILES):
         now = latest.intervals.get(name)
         then = run.before.intervals.get(name) if run.before and run.after else None
         if now is not None:

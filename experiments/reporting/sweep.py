@@ -13,23 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.reporting.records import Evaluation, Run
+from experiments.reporting.records import Evaluation, Run, goal
 from experiments.reporting.standing import standing
-from experiments.reporting.words import SHARES, level, share_of_before
+from experiments.reporting.words import SHARES, label, level, share_of_before
 from experiments.statistics import over_seeds
 from learners.metrics import Interval
 
-COLUMNS = (
-    "setting",
-    "seeds",
-    "accuracy",
-    "tokens said",
-    "vs before",
-    "silent with nothing useful",
-    "spoke with something useful",
-    "silence, all turns",
-    "reward",
-)
 _IN_TABLE = ("silent_if_uninformed", "spoke_if_informed", "silence_rate", "reward")
 _APART = ("seed", "resume")
 
@@ -71,6 +60,16 @@ class Sweep:
     """Overrides that all runs have in common."""
     left_out: tuple[tuple[Run, str], ...]
     """Runs outside every mean, and why."""
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs that are in a mean."""
+        return [run for setting in self.settings for run in setting.runs]
+
+    @property
+    def goal(self) -> str:
+        """What the runs are after, `accuracy` or `score`."""
+        return goal(self.runs)
 
 
 def find_runs(folder: Path) -> list[Path]:
@@ -124,28 +123,38 @@ def before(runs: Sequence[Run], name: str) -> Interval | None:
     return _together(found, name)
 
 
+def columns(sweep: Sweep) -> tuple[str, ...]:
+    """The heads of the table's columns, what the runs are after first."""
+    return ("setting", "seeds", label(sweep.goal), "tokens said", "vs before") + tuple(
+        map(label, _others(sweep.goal))
+    )
+
+
 def rows(sweep: Sweep) -> list[tuple[str, ...]]:
     """One row for the start, and one for each setting."""
-    runs = [run for setting in sweep.settings for run in setting.runs]
+    runs = sweep.runs
     if not runs:
         return []
-    start = [before(runs, name) for name in ("accuracy", "tokens_said", *_IN_TABLE)]
-    names = ("accuracy", "tokens_said", *_IN_TABLE)
-    texts = [_bare(name, interval) for name, interval in zip(names, start, strict=True)]
+    names = (sweep.goal, "tokens_said", *_others(sweep.goal))
+    texts = [_bare(name, before(runs, name)) for name in names]
     return [("before training", str(len(runs)), *texts[:2], "", *texts[2:])] + [
-        _row(setting) for setting in sweep.settings
+        _row(setting, sweep.goal) for setting in sweep.settings
     ]
 
 
-def _row(setting: Setting) -> tuple[str, ...]:
+def _others(first: str) -> tuple[str, ...]:
+    return _IN_TABLE if first == "accuracy" else ("accuracy", *_IN_TABLE)
+
+
+def _row(setting: Setting, first: str) -> tuple[str, ...]:
     said, said_before = setting.after("tokens_said"), setting.before("tokens_said")
     return (
         setting.label,
         str(len(setting.runs)),
-        level("accuracy", setting.after("accuracy")),
+        level(first, setting.after(first)),
         level("tokens_said", said),
         share_of_before(said_before, said) if said and said_before else "",
-        *(level(name, setting.after(name)) for name in _IN_TABLE),
+        *(level(name, setting.after(name)) for name in _others(first)),
     )
 
 

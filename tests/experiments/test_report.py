@@ -75,12 +75,10 @@ def build_run(
 
 def _level(part: float, price: float, generator: np.random.Generator) -> dict[str, float]:
     learned = (1 - math.exp(-4 * part)) * min(price / 0.5, 1.5) ** 0.5
+    solved = 0.9 + 0.02 * part - 0.1 * max(price - 0.5, 0) * part + generator.normal(0, 0.006)
     return {
-        "accuracy": 0.9
-        + 0.02 * part
-        - 0.1 * max(price - 0.5, 0) * part
-        + generator.normal(0, 0.006),
-        "score": 0.9 + 0.02 * part,
+        "accuracy": solved,
+        "score": solved,
         "reward": 0.9 - price * 0.15 * (1 - 0.6 * learned),
         "tokens_said": 38.2 - 22.0 * learned + generator.normal(0, 0.4),
         "tokens_read": 180.0 - 24.0 * learned,
@@ -336,6 +334,24 @@ def test_a_multirun_is_grouped_by_its_overrides_except_the_seed(tmp_path: Path) 
     ]
     assert found.left_out == ()
     assert "env.reward.price=0.5" in page.text and "before training" in page.text
+
+
+def test_where_work_is_scored_by_degrees_the_score_comes_first(tmp_path: Path) -> None:
+    for number in range(2):
+        folder = build_run(tmp_path / "sweep" / str(number), seed=number)
+        rows = (folder / "evaluations.jsonl").read_text().splitlines()
+        evaluations = [json.loads(row) for row in rows]
+        for one in evaluations:
+            one["intervals"]["score"] = {"mean": 2.5 + number, "low": 2.4, "high": 4, "count": 9}
+        _write(folder / "evaluations.jsonl", evaluations)
+    single, together = report(tmp_path / "sweep" / "0"), report(tmp_path / "sweep")
+    assert (tmp_path / "sweep" / "0" / "report" / "score.png").exists()
+    assert [path.name for path in (tmp_path / "sweep" / "report").iterdir()] == ["score_tokens.png"]
+    assert single.text.index("score") < single.text.index("accuracy")
+    found = sweep.sort_out([read_run(tmp_path / "sweep" / name) for name in "01"])
+    assert sweep.columns(found)[2:6] == ("score", "tokens said", "vs before", "accuracy")
+    # mean of 2.5 and 3.5; Student's 12.7 times their standard error of 0.5
+    assert sweep.rows(found)[1][2] == "3.00 [−3.35, 9.35]" and "3.00 [−3.35" in together.text
 
 
 def test_the_mean_of_a_setting_is_over_seeds_with_students_interval(tmp_path: Path) -> None:
