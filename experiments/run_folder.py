@@ -8,6 +8,7 @@
     replies.jsonl       one object per reply of a model server, of an evaluation by itself
     status.json         state, step and warnings, replaced as a whole
     checkpoints/        see `learners.checkpoint`
+    policy/             the trained weights, their model card, and who speaks with which
 
 Every row carries its `step`, so that a resumed run can drop what lies after its checkpoint. Numbers
 that are not finite are written as null, because strict readers of JSON know no other way.
@@ -30,6 +31,8 @@ from envs.errors import SettingError
 
 MAY_DIFFER = ("resume", "train.steps", "learner.decay_updates", "logger", "objective")
 """Config keys, with all below them, that a resumed run may change."""
+TEAM = "team.json"
+"""In `policy/`: which folder there each agent speaks with."""
 
 
 class RunFolder:

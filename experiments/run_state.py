@@ -14,6 +14,7 @@ from envs.errors import SettingError
 from experiments.report import write_report
 from experiments.run_folder import RunFolder
 from experiments.setup import Environments
+from experiments.sharing.card import write_card
 from learners import checkpoint
 from learners.agents.base import Policy
 from learners.agents.policy import HFPolicy
@@ -118,6 +119,7 @@ def finish(run: Run) -> None:
     def write() -> None:
         run.folder.write_status("finished" if done else "interrupted", run.step, run.warnings)
         print(f"report: {write_report(run.folder.path)}")
+        write_card(run.folder.path, run.policies)
         if not done and isinstance(run.learner, Resumable):
             print(f"go on with: the same command, resume=true hydra.run.dir={run.folder.path}")
 

@@ -18,6 +18,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from envs.errors import SettingError, UnknownNameError
 from envs.task import Style
 from envs.tokens import well_formed
+from learners.agents.hub import fetched
 from learners.agents.load import (
     agent_folders,
     load_common,
@@ -50,7 +51,8 @@ class HFTeam:
 
     model: str
     """Name on the hub, or path of a folder: a model that `save_pretrained` wrote, or the folders of
-    several agents, of models or of adapters, as a training leaves them."""
+    several agents, of models or of adapters, as a training leaves them and `experiments.share`
+    sends them."""
     sharing: Sharing = "shared"
     """`shared`: one policy for all agents. `separate`: each agent has its own, alike at first.
     `lora`: each agent has its own adapter, alike at first, on a common frozen base."""
@@ -86,7 +88,7 @@ class HFTeam:
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """The model's tokenizer; adapters speak with that of their base."""
-        return load_tokenizer(next(iter(agent_folders(self.model).values()), self._base))
+        return load_tokenizer(next(iter(agent_folders(self._source).values()), self._base))
 
     @cached_property
     def tokenize(self) -> Callable[[str], Sequence[str]]:
@@ -110,7 +112,7 @@ class HFTeam:
     def _whole(self, agents: Sequence[str]) -> dict[str, HFPolicy]:
         """Policies of whole models."""
         load = load_common if self.frozen else load_model
-        saved = agent_folders(self.model)
+        saved = agent_folders(self._source)
         if saved and (self.sharing == "shared" or not saved.keys() >= set(agents)):
             raise self._refusal("separate policies", saved, "separate", agents)
         if saved:
@@ -125,17 +127,17 @@ class HFTeam:
 
     def _adapted(self, agents: Sequence[str]) -> dict[str, HFPolicy]:
         """Policies of adapters: new ones, all from one folder, or each from its own."""
-        whole = agent_folders(self.model)
+        whole = agent_folders(self._source)
         if whole:
             raise self._refusal("separate policies", whole, "separate", agents)
-        saved = adapter_folders(self.model)
+        saved = adapter_folders(self._source)
         if saved and not saved.keys() >= set(agents):
             raise self._refusal("LoRA adapters", saved, "lora", agents)
         base = load_common(self._base, self.dtype, self.device)
 
         def adapter(agent: str) -> Adapter:
-            if saved or is_adapter(self.model):
-                return saved_adapter(base, saved.get(agent, self.model))
+            if saved or is_adapter(self._source):
+                return saved_adapter(base, saved.get(agent, self._source))
             return new_adapter(base, self._base, self.lora)
 
         made = {agent: adapter(agent) for agent in agents}
@@ -154,15 +156,20 @@ class HFTeam:
             recompute_logprobs=self.recompute_logprobs,
         )
 
+    @cached_property
+    def _source(self) -> str:
+        """Where the policies lie: `model`, or the copy of what it names on the hub."""
+        return fetched(self.model)
+
     @property
     def _base(self) -> str:
         """The model that is loaded: `model` itself, or the base of the adapters in it."""
         if self.sharing == "lora":
-            return base_of(self.model, self.lora)
-        saved = adapter_folders(self.model)
-        if saved or (is_adapter(self.model) and not agent_folders(self.model)):
+            return base_of(self._source, self.lora)
+        saved = adapter_folders(self._source)
+        if saved or (is_adapter(self._source) and not agent_folders(self._source)):
             raise self._refusal("LoRA adapters", saved or {"one agent": ""}, "lora", ())
-        return self.model
+        return self._source
 
     def _refusal(
         self, held: str, saved: Mapping[str, str], sharing: Sharing, agents: Sequence[str]

@@ -17,6 +17,7 @@ from envs.errors import SettingError, UnknownNameError
 from envs.task import Style
 from learners.agents.base import Policy
 from learners.agents.hf import HFPolicy, HFTeam, give_optimizers
+from learners.agents.hub import fetched
 from learners.agents.roles import by_agent
 
 
@@ -31,8 +32,9 @@ class MixedTeam:
     """The member in whose tokens budgets are counted; None takes the first. Replies of the others
     are cut by the same count."""
     model: str | None = None
-    """Folder in which a training of such a team left its policies; what is not there (the frozen
-    ones) comes from the members' own names. None takes all from there."""
+    """Folder in which a training of such a team left its policies, or their repository on the hub;
+    what is not there (the frozen ones) comes from the members' own names. None takes all from
+    there."""
     optimizer: Mapping[str, Mapping[str, Any]] | None = None
     """By role or agent: settings of its optimiser that differ from those of `optimizer`."""
     instructions: Style = "full"
@@ -96,11 +98,11 @@ class MixedTeam:
         """A member that reads its agents' weights from `model`, where they are there."""
         if self.model is None or not isinstance(member, HFTeam):
             return member
-        folder = Path(self.model).expanduser()
+        folder = Path(fetched(self.model)).expanduser()
         if not folder.is_dir():
             raise SettingError(
-                "agent.model must be a folder in which a training left its policies;"
-                f" {self.model!r} does not exist"
+                "agent.model must be a folder in which a training left its policies, or a"
+                f" repository on the hub with such folders; {self.model!r} is neither"
             )
         if not any((folder / agent).is_dir() for agent in agents):
             return member

@@ -92,7 +92,12 @@ def test_a_mixed_team_is_trained_resumed_and_evaluated(run, mixed, small, tmp_pa
     outcome = run("train", *mixed, f"hydra.run.dir={whole}")
     assert outcome.code == 0, outcome.err
     assert len(state_of(whole)["learner"]["trainers"]) == 1
-    assert [path.name for path in (whole / "policy").iterdir()] == ["helper_0"]
+    assert {path.name for path in (whole / "policy").iterdir() if path.is_dir()} == {"helper_0"}
+    # Helpers 0 and 2 share a policy; the solver is frozen, and a script speaks for helper 1.
+    team = json.loads((whole / "policy" / "team.json").read_text())
+    assert {agent: at for agent, at in team.items() if at} == dict.fromkeys(
+        ("helper_0", "helper_2"), "helper_0"
+    )
     assert_resumes(run, mixed, whole, tmp_path / "cut", timeless)
     evaluated = run(
         "evaluate",

@@ -1,0 +1,145 @@
+"""The part of a model card that says how policies are loaded, by stock libraries and by ours."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from experiments.cli import CONF
+from experiments.reporting.records import Run
+from experiments.run_folder import flatten
+
+LEFT_OUT = ("agent.model", "agent.optimizer", "agent.lora.base")
+"""Settings of a training that are not those of its policies."""
+
+
+def loading(
+    run: Run,
+    config: Mapping[str, Any],
+    team: Mapping[str, str | None],
+    policy: Path,
+    repository: str | None,
+) -> str:
+    """How they are loaded, who speaks with which, and how an agent says nothing.
+
+    Args:
+        run: what trained them.
+        config: its settings.
+        team: agent -> folder of its policy; None for one that is not here.
+        policy: the folder they lie in.
+        repository: their name on the hub; None names the folder.
+    """
+    name = repository or policy.name
+    folder = next((one for one in team.values() if one is not None), ".")
+    adapter = (policy / folder / "adapter_config.json").is_file()
+    code = _adapter(policy / folder, name, folder) if adapter else _model(name, folder)
+    return (
+        f"## Loading\n\n{_speakers(team)}\n\n```python\n{code}\n```\n\nAs a team, with the figures"
+        f" above:\n\n```sh\n{evaluation(run, config, name)}\n```\n\n{_silence(config)}"
+    )
+
+
+def evaluation(run: Run, config: Mapping[str, Any], name: str) -> str:
+    """The command that measures the policies again.
+
+    Args:
+        run: what trained them.
+        config: its settings.
+        name: what `agent.model` is to be.
+    """
+    given = list(run.overrides or ())
+    kept = [*_environment(config, given), *(one for one in given if _is_of(one, "agent"))]
+    sharing = (config.get("agent") or {}).get("sharing", "shared")
+    if sharing != "shared" and f"agent.sharing={sharing}" not in kept:
+        kept.append(f"agent.sharing={sharing}")
+    if run.after is not None and run.after.episodes:
+        kept.append(f"evaluation.tasks={run.after.episodes}")
+    return shlex.join(["python", "-m", "experiments.evaluate", *kept, f"agent.model={name}"])
+
+
+def _environment(config: Mapping[str, Any], given: Sequence[str]) -> list[str]:
+    """The overrides that make the run's environment of the one its name stands for.
+
+    They are read from its settings, because learners and experiments may set some of them too.
+    """
+    env = config.get("env") or {}
+    plain = CONF / "env" / f"{env.get('name')}.yaml"
+    if not plain.is_file():
+        return [one for one in given if _is_of(one, "env")]
+    usual = flatten(OmegaConf.to_container(OmegaConf.load(plain)), "env")
+    own = flatten(dict(env), "env")
+    made = [f"env={env['name']}"]
+    for key in dict.fromkeys((*usual, *own)):
+        if key not in own:
+            made.append(f"~{key}")
+        elif key not in usual:
+            made.append(f"+{key}={_written(own[key])}")
+        elif usual[key] != own[key] and not str(usual[key]).startswith("${"):
+            made.append(f"{key}={_written(own[key])}")
+    return made
+
+
+def _written(value: Any) -> str:
+    """A value in the grammar of overrides."""
+    if isinstance(value, list):
+        return f"[{','.join(map(_written, value))}]"
+    if value is None or isinstance(value, bool | int | float):
+        return json.dumps(value)
+    return value if re.fullmatch(r"[\w./:-]+", str(value)) else json.dumps(value)
+
+
+def _is_of(override: str, group: str) -> bool:
+    key = override.lstrip("+~").partition("=")[0]
+    return key.startswith(group) and not key.startswith(LEFT_OUT)
+
+
+def _model(name: str, folder: str) -> str:
+    place = "" if folder == "." else f', subfolder="{folder}"'
+    return (
+        "from transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
+        f'model = AutoModelForCausalLM.from_pretrained("{name}"{place})\n'
+        f'tokenizer = AutoTokenizer.from_pretrained("{name}"{place})'
+    )
+
+
+def _adapter(path: Path, name: str, folder: str) -> str:
+    base = json.loads((path / "adapter_config.json").read_text("utf-8"))
+    named = str(base.get("base_model_name_or_path"))
+    shown = f"<{Path(named).name}>" if named.startswith((".", "/", "~")) else named
+    place = "" if folder == "." else f', subfolder="{folder}"'
+    return (
+        "from peft import PeftModel\n"
+        "from transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
+        f'base = AutoModelForCausalLM.from_pretrained("{shown}")\n'
+        f'model = PeftModel.from_pretrained(base, "{name}"{place})\n'
+        f'tokenizer = AutoTokenizer.from_pretrained("{name}"{place})'
+    )
+
+
+def _speakers(team: Mapping[str, str | None]) -> str:
+    where = {".": "here", None: "not here: frozen, or without weights"}
+    if set(team.values()) == {"."}:
+        return f"One policy speaks for {', '.join(team)}."
+    rows = [f"| `{one}` | {where.get(at) or f'`{at}/`'} |" for one, at in team.items()]
+    return "\n".join(["| agent | policy |", "|---|---|", *rows])
+
+
+def _silence(config: Mapping[str, Any]) -> str:
+    agent = config.get("agent") or {}
+    members = [one for one in (agent.get("members") or {}).values() if isinstance(one, dict)]
+    speeches = [one.get("speech") or {} for one in (agent, *members)]
+    spoken = {str(one["silence"]) for one in speeches if "silence" in one} or {"<silence>"}
+    words = " or ".join(f"`{one}`" for one in sorted(spoken))
+    form = (config.get("env") or {}).get("instructions")
+    read = f" They read first observations of the form `{form}`." if form else ""
+    return (
+        f"A reply that begins with {words} says nothing, and is published to nobody. What an agent"
+        " reads is the user's turn, what it says the assistant's, in the tokenizer's chat template"
+        f" if it has one.{read}"
+    )

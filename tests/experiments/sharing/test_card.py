@@ -1,0 +1,115 @@
+"""The card that a training leaves beside its policies, and the folder that would be sent."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from huggingface_hub import ModelCard
+
+from envs.errors import SettingError
+from experiments.share import main
+from experiments.sharing.card import public, speakers
+from experiments.sharing.repository import assemble
+
+
+def card_of(folder: Path) -> ModelCard:
+    return ModelCard((folder / "policy" / "README.md").read_text("utf-8"))
+
+
+def test_the_card_has_the_figures_of_the_last_evaluation(trained, rows):
+    card, last = card_of(trained[0]), rows(trained[0] / "metrics.jsonl")[-1]
+    assert card.data.eval_results
+    for one in card.data.eval_results:
+        assert math.isclose(one.metric_value, last[f"eval/{one.metric_type}"], abs_tol=1e-6)
+        # No result of the benchmark itself is claimed.
+        assert one.dataset_type == "laconic-gsm8k-generated"
+    text = card.text
+    assert "| tokens said |" in text and "- seed: 0" in text and "price: 0.5 for 50 tokens" in text
+    assert {"laconic", "gspo"} <= set(card.data.tags)
+
+
+def test_the_command_on_the_card_gives_its_figures(trained, run, rows, tmp_path):
+    (command,) = re.findall(
+        r"^python -m experiments.evaluate (.*)$", card_of(trained[0]).text, re.M
+    )
+    wanted = shlex.split(command.replace("agent.model=policy", f"agent.model={trained[0]}/policy"))
+    outcome = run("evaluate", *wanted, "threads=1", f"hydra.run.dir={tmp_path}/again")
+    assert outcome.code == 0, outcome.err
+    last, again = (rows(one / "metrics.jsonl")[-1] for one in (trained[0], tmp_path / "again"))
+    names = [name for name in again if name.startswith("eval/")]
+    assert names and {name: last[name] for name in names} == {name: again[name] for name in names}
+
+
+def test_a_card_names_no_path_of_this_machine(trained, policy_folder):
+    text = (trained[0] / "policy" / "README.md").read_text("utf-8")
+    assert str(policy_folder.parent) not in text and str(Path.home()) not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("env.source=/home/me/data/gsm8k", "env.source=<gsm8k>"),
+        ("agent.model=~/models/a.b", "agent.model=<a.b>"),
+        ("agent.model=../there", "agent.model=<there>"),
+        ("agent.model=Qwen/Qwen3-0.6B", "agent.model=Qwen/Qwen3-0.6B"),
+        ("base_url=http://localhost:8000/v1", "base_url=http://localhost:8000/v1"),
+        ("learner/price=ramp 1/2", "learner/price=ramp 1/2"),
+    ],
+)
+def test_paths_are_shown_by_their_last_part(text, shown):
+    assert public(text) == shown
+
+
+def test_who_speaks_with_which_folder(tmp_path):
+    one, other, script = object(), object(), object()
+    for agent in ("a_0", "b_0"):
+        (tmp_path / agent).mkdir()
+        (tmp_path / agent / "config.json").touch()
+    team = {"a_0": one, "b_0": other, "b_1": other, "c_0": script}
+    # The second policy lies under its first agent; the script lies nowhere.
+    assert speakers(team, tmp_path) == {"a_0": "a_0", "b_0": "b_0", "b_1": "b_0", "c_0": None}
+    (tmp_path / "config.json").touch()
+    assert speakers(dict.fromkeys(("a_0", "b_0"), one), tmp_path) == {"a_0": ".", "b_0": "."}
+
+
+@pytest.fixture
+def adapters(tmp_path) -> Path:
+    """A run that left an adapter on a base that lies in a folder."""
+    run = tmp_path / "run"
+    (run / "policy" / "a_0").mkdir(parents=True)
+    (run / "policy" / "team.json").write_text('{"a_0": "a_0"}')
+    settings = {"base_model_name_or_path": "/somewhere/base", "r": 2}
+    (run / "policy" / "a_0" / "adapter_config.json").write_text(json.dumps(settings))
+    (run / "policy" / "a_0" / "adapter_model.safetensors").write_bytes(b"weights")
+    return run
+
+
+def test_adapters_are_sent_with_a_base_that_others_have(adapters, tmp_path):
+    with pytest.raises(SettingError, match="'/somewhere/base', which nobody else has; pass"):
+        assemble(adapters, tmp_path / "out", "me/team", base=None, license=None)
+    assert not (tmp_path / "out").exists()
+    assemble(adapters, tmp_path / "out", "me/team", base="someone/base", license="apache-2.0")
+    sent = json.loads((tmp_path / "out" / "a_0" / "adapter_config.json").read_text())
+    assert sent == {"base_model_name_or_path": "someone/base", "r": 2}
+    kept = json.loads((adapters / "policy" / "a_0" / "adapter_config.json").read_text())
+    assert kept["base_model_name_or_path"] == "/somewhere/base"
+    card = ModelCard((tmp_path / "out" / "README.md").read_text())
+    assert card.data.base_model == "someone/base" and card.data.license == "apache-2.0"
+    assert "never evaluated" in card.text
+
+
+def test_what_cannot_be_shared_is_refused_in_one_line(adapters, tmp_path, capsys):
+    for arguments, words in [
+        ([str(tmp_path)], "expected a repository"),
+        ([str(tmp_path), "me/team"], "has no policies"),
+        ([str(adapters), "--folder", str(tmp_path)], "exists already"),
+        ([str(adapters), "--folder", str(tmp_path / "new")], "pass --base"),
+    ]:
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert words in capsys.readouterr().err

@@ -1,0 +1,64 @@
+"""Loads policies by name and prints how likely every agent holds some tokens: a script of a test.
+
+    python visitor.py <stock or laconic> <name> <overrides of the team...>
+
+`stock` uses `transformers` and `peft` alone, with the folders of `team.json`; `laconic` the
+policies that the environment's agents would have.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+IDS = list(range(5, 45))
+
+
+def logprobs(model) -> list[float]:
+    import torch
+
+    ids = torch.tensor([IDS])
+    with torch.no_grad():
+        found = model.eval()(input_ids=ids).logits.log_softmax(-1)
+    return found[0, :-1].gather(1, ids[0, 1:, None]).squeeze(1).tolist()
+
+
+def stock(name: str, base: str) -> dict[str, list[float]]:
+    from huggingface_hub import hf_hub_download
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    team = json.load(open(hf_hub_download(name, "team.json")))
+    found = {}
+    for agent, folder in team.items():
+        if folder is None:
+            continue
+        place = {} if folder == "." else {"subfolder": folder}
+        assert AutoTokenizer.from_pretrained(name, **place).decode(IDS)
+        if base:
+            model = PeftModel.from_pretrained(
+                AutoModelForCausalLM.from_pretrained(base), name, **place
+            )
+        else:
+            model = AutoModelForCausalLM.from_pretrained(name, **place)
+        found[agent] = logprobs(model)
+    assert not [one for one in sys.modules if one.startswith(("learners", "experiments"))]
+    return found
+
+
+def laconic(name: str, overrides: list[str]) -> dict[str, list[float]]:
+    from hydra import compose, initialize_config_dir
+
+    import envs
+    from experiments.cli import CONF
+    from experiments.setup import make_team
+
+    with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
+        cfg = compose("evaluate", [*overrides, f"agent.model={name}"])
+    policies = make_team(cfg).policies(envs.make("gsm8k", tasks=2))
+    return {a: logprobs(one.model) for a, one in policies.items() if hasattr(one, "model")}
+
+
+if __name__ == "__main__":
+    kind, name, *rest = sys.argv[1:]
+    print(json.dumps(stock(name, "".join(rest)) if kind == "stock" else laconic(name, rest)))
