@@ -74,20 +74,25 @@ def check_program(command, folder):
 
 
 def variants(written: list[str]) -> Iterator[list[str]]:
-    """The overrides of a sweep's jobs: each value once, beside the first of all others.
+    """The overrides of a sweep's jobs: each choice of a group once, beside the first of all others.
 
-    Choices of launchers and sweepers are left out, because their packages are not needed here.
+    Plain values compose alike, so the first stands for all. Choices of launchers and sweepers are
+    left out, because their packages are not needed here.
     """
     parsed = [
         one
         for one in OverridesParser.create().parse_overrides(written)
         if not one.key_or_group.startswith(("hydra/", "hydra."))
     ]
-    choices = [list(values(one)) for one in parsed]
+    choices = [list(values(one))[: None if is_group(one) else 1] for one in parsed]
     yield [every[0] for every in choices]
     for place, every in enumerate(choices):
         for value in every[1:]:
             yield [value if at == place else other[0] for at, other in enumerate(choices)]
+
+
+def is_group(override: Override) -> bool:
+    return (CONF / override.key_or_group.partition("@")[0]).is_dir()
 
 
 def values(override: Override) -> Iterator[str]:

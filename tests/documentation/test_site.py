@@ -1,0 +1,85 @@
+"""The site: tables made from the code, a page for every environment, and a strict build."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import envs
+
+ROOT = Path(__file__).resolve().parents[2]
+YAML = """\
+# @package game
+# What the file is.
+defaults: [other]
+_target_: a.Game
+first: 1
+# Second and third,
+# on two lines.
+second: [a, b]
+third: null
+# A group.
+inner:
+  # With | in it.
+  deep: 1.0e-6
+"""
+
+
+@pytest.fixture(scope="module")
+def hooks():
+    """docs/hooks.py, as MkDocs loads it."""
+    spec = importlib.util.spec_from_file_location("laconic_docs_hooks", ROOT / "docs" / "hooks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_settings_become_rows_of_key_value_and_comment(hooks, monkeypatch, tmp_path):
+    (tmp_path / "conf" / "group").mkdir(parents=True)
+    (tmp_path / "conf" / "group" / "one.yaml").write_text(YAML)
+    monkeypatch.setattr(hooks, "ROOT", tmp_path)
+    assert list(hooks.settings("group/one")) == [
+        # The comment at the head is about the file, and a number stays as it is written.
+        ("game.first", "1", ""),
+        ("game.second", "[a, b]", "Second and third, on two lines."),
+        ("game.third", "null", ""),
+        ("game.inner", "", "A group."),
+        ("game.inner.deep", "1.0e-6", "With | in it."),
+    ]
+    page = hooks.on_page_markdown("before\n<!-- settings: group/one -->\nafter")
+    assert "| `game.inner.deep` | `1.0e-6` | With \\| in it. |\nafter" in page
+
+
+def test_a_mark_that_names_nothing_stops_the_build(hooks):
+    with pytest.raises(FileNotFoundError):
+        hooks.on_page_markdown("<!-- settings: env/gsm9k -->")
+    with pytest.raises(LookupError, match="no mapping 'NONE'"):
+        hooks.on_page_markdown("<!-- words: learners/metrics.py NONE -->")
+
+
+def test_every_environment_has_a_page_with_its_settings_in_the_navigation():
+    text = (ROOT / "mkdocs.yml").read_text("utf-8")
+    overview = (ROOT / "docs" / "environments" / "index.md").read_text("utf-8")
+    for name in envs.names():
+        page = (ROOT / "docs" / "environments" / f"{name}.md").read_text("utf-8")
+        assert f"<!-- settings: env/{name} -->" in page
+        assert f"environments/{name}.md" in text and f"({name}.md)" in overview
+
+
+@pytest.mark.slow
+def test_the_site_is_built_strictly(tmp_path):
+    pytest.importorskip("mkdocs", reason="needs pip install 'laconic[docs]'")
+    pytest.importorskip("mkdocstrings", reason="needs pip install 'laconic[docs]'")
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path / "site")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    page = (tmp_path / "site" / "environments" / "gsm8k" / "index.html").read_text("utf-8")
+    assert "env.generator.level" in page and "Arithmetic steps, 1 to 8" in page
