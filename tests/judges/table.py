@@ -32,10 +32,14 @@ LEARNT = """
 ## What was learnt
 
 `signal` with a price (`tests/judges/conftest.py`): of three helpers one holds the statement that
-matters, and a solver that knows nothing answers. Figures are means over 500 tasks that were not
-trained on: the return of the team (over its agents), the share of tasks solved, the tokens said in
-an episode, and in which share of their turns helpers with and without the statement that matters
-spoke.
+matters, and a solver that holds none answers; a statement costs its speaker 0.1, and the right
+answer pays everybody 1. Talk is free at first and its price rises during the training, for with all
+of it from the start a team falls silent and guesses. Figures are means over 500 tasks that were not
+trained on, with the most likely action of every agent: the return of the team (the mean of its
+agents), the share of tasks solved, the tokens said in an episode, and in which share of their turns
+helpers with and without the statement that matters spoke. The random team draws from its menus.
+Silence can name one of the four colours as well, and costs nothing; so a team may solve every task
+while informed helpers speak in three turns of four.
 """
 Row = dict[str, Any]
 Key = Callable[[Row], tuple[str, ...]]
