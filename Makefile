@@ -91,7 +91,11 @@ ENVS := gymnasium pettingzoo numpy math-verify rich chess
 .venv-judge-benchmarl/installed: BARE := benchmarl==1.5.2
 .venv-judge-rllib/installed: JUDGE := torch==2.13.0 ray[rllib]==2.60.0
 .venv-judge-tianshou/installed: JUDGE := torch==2.13.0 tianshou==2.0.1
-.venv-judge-agilerl/installed: JUDGE := torch==2.13.0 agilerl==2.58.0 peft
+# agilerl asks for jax, a cloud's client, games and data sets as well; its IPPO needs these.
+.venv-judge-agilerl/installed: JUDGE := torch==2.13.0 pettingzoo~=1.26.0 tensordict==0.13.0 \
+  accelerate dill fastrand flatten-dict h5py lazy-loader omegaconf peft pillow pydantic termcolor \
+  tqdm wandb
+.venv-judge-agilerl/installed: BARE := agilerl==2.58.0 agilerl-arena
 .venv-judge-sb3/installed: JUDGE := torch==2.13.0 supersuit==3.11.0 stable-baselines3==2.9.2
 .venv-judge-%/installed:
 	$(PYTHON) -m venv .venv-judge-$*
