@@ -118,6 +118,11 @@ def _run(
     if launched.started() > 1 and not several:
         _say("error: this program runs in one process; start it without accelerate launch")
         sys.exit(1)
+    if several and launched.left_alone():
+        _say(
+            "note: accelerate launch has started one process; without GPUs it starts several with"
+            " --config_file experiments/launch/cpu.yaml (docs/scaling.md)"
+        )
     if launched.rank() > 0:
         # The main process leaves what Hydra writes into a run folder.
         sys.argv += ["hydra.output_subdir=null", "hydra/job_logging=none"]

@@ -37,6 +37,15 @@ def rank() -> int:
     return int(os.environ.get("RANK", "0")) if started() > 1 else 0
 
 
+def left_alone() -> bool:
+    """Whether accelerate's launcher started this process and no other, on a machine without GPUs.
+
+    It takes a number of processes there, and does not say that it starts one.
+    """
+    launcher = "ACCELERATE_MIXED_PRECISION" in os.environ
+    return launcher and started() == 1 and not torch.cuda.is_available()
+
+
 @cache
 def launched() -> Processes:
     """This process and those it was started with, brought together at the first call.

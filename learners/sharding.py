@@ -79,14 +79,23 @@ def whole(models: Sequence[nn.Module]) -> Iterator[None]:
             layer.set_reshard_after_forward(True, recurse=False)
 
 
-def full(value: Any) -> Any:
-    """A nested state with every tensor whole and on the CPU, where it was in parts."""
+def full(state: Any) -> Any:
+    """A nested state with every tensor whole and on the CPU, where it was in parts.
+
+    A parameter with two names (tied weights) stays one tensor.
+    """
+    return _full(state, {})
+
+
+def _full(value: Any, found: dict[int, Tensor]) -> Any:
     if isinstance(value, DTensor):
-        return value.full_tensor().cpu()
+        if id(value) not in found:
+            found[id(value)] = value.full_tensor().detach().cpu()
+        return found[id(value)]
     if isinstance(value, Mapping):
-        return {name: full(one) for name, one in value.items()}
+        return {name: _full(one, found) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(full(one) for one in value)
+        return type(value)(_full(one, found) for one in value)
     return value
 
 

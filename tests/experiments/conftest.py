@@ -164,7 +164,7 @@ class Processes:
         path: Sequence[str] = (),
         **wishes: Any,
     ) -> Process:
-        """Start `experiments.<name>`; `wishes` are `die`, `number` and `limit`."""
+        """Start `experiments.<name>`; `wishes`: `die`, `number`, `limit` and `environment`."""
         self._count += 1
         request = {
             "program": f"experiments.{name}",
@@ -192,7 +192,7 @@ class Processes:
         """End the server."""
         assert self._server.stdin
         self._server.stdin.close()
-        self._server.wait(timeout=10)
+        self._server.wait(timeout=60)
 
 
 @dataclass(frozen=True)

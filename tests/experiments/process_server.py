@@ -2,8 +2,8 @@
 
 Reads one JSON object a line and answers with one. A request for a program forks a child that runs
 it; the child may be told to send itself a signal (SIGKILL by default) at a given call of a
-function, to have no more than so many bytes in a file, or to draw no report. A request to wait is
-answered with the exit code, -9 after a SIGKILL.
+function, to have no more than so many bytes in a file, to draw no report, or to find something in
+its environment. A request to wait is answered with the exit code, -9 after a SIGKILL.
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ def run(request: dict[str, Any]) -> None:
             os.dup2(opened, descriptor)
         os.chdir(request["folder"])
         sys.path[:0] = request["path"]
+        os.environ.update(request.get("environment", {}))
         if request.get("limit"):
             resource.setrlimit(resource.RLIMIT_FSIZE, (request["limit"], request["limit"]))
         if not request["report"]:
