@@ -1,8 +1,8 @@
 """TorchRL's PettingZooWrapper and check_env_specs on every numeric view of every benchmark.
 
-Agents that end together need no `use_mask`; both settings are tried. Text is refused: a space of
-actions in text has no conversion. In 0.11, which BenchMARL needs, an agent that had left broke the
-action mask (pytorch/rl#3702, mended in 0.13); ours stay until the end.
+Agents end together, so `use_mask` is not needed; both settings are tried. Text is refused: a space
+of text actions has no conversion. An agent that had left broke the action mask (pytorch/rl#3702);
+0.14.1 looks first, and the 0.11 that BenchMARL needs does not, but ours stay until the end.
 """
 
 from __future__ import annotations
