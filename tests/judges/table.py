@@ -41,6 +41,12 @@ helpers with and without the statement that matters spoke. The random team draws
 Silence can name one of the four colours as well, and costs nothing; so a team may solve every task
 while informed helpers speak in three turns of four.
 """
+ALL = {
+    path.stem
+    for path in (Path(__file__).parents[2] / "envs" / "benchmarks").glob("*.py")
+    if path.stem != "__init__"
+}
+"""The benchmarks there are."""
 Row = dict[str, Any]
 Key = Callable[[Row], tuple[str, ...]]
 
@@ -49,7 +55,7 @@ def main(folder: Path, page: Path, modules: list[str]) -> int:
     """Show and write what there is; 1 where something failed or is missing."""
     found = {module: _read(folder / f"{module}.json") for module in modules}
     rows = [row for module in modules for row in found[module] or [_missing(module)]]
-    head = ("client", "view", "check", "outcome", "note")
+    head = ("client", "view", "benchmark", "check", "outcome", "note")
     _show(head, outcomes(rows))
     text = INTRODUCTION + _markdown(head, outcomes(rows))
     learnt = [row for row in rows if row["figures"]]
@@ -64,21 +70,29 @@ def main(folder: Path, page: Path, modules: list[str]) -> int:
 
 
 def outcomes(rows: list[Row]) -> list[tuple[str, ...]]:
-    """One line for all checks and all benchmarks with one outcome under one view."""
+    """One line for all views, benchmarks and checks that share an outcome."""
     lines = []
     for (client, outcome, note), same in _groups(
         rows, lambda row: (_client(row), row["outcome"], row["note"])
     ):
-        views: dict[tuple[str, str], list[str]] = {}
+        # Checks of a face -> benchmarks of a view -> views, each joined where all else is equal.
+        benchmarks: dict[tuple[str, str], list[str]] = {}
         for (face,), checked in _groups(same, lambda row: (row["face"],)):
             view, _, benchmark = face.rpartition(" ")
-            checks = ", ".join(dict.fromkeys(row["check"] for row in checked))
-            views.setdefault((view, checks), []).append(benchmark)
+            checks = "; ".join(dict.fromkeys(row["check"] for row in checked))
+            benchmarks.setdefault((view, checks), []).append(benchmark)
+        views: dict[tuple[str, str], list[str]] = {}
+        for (view, checks), names in benchmarks.items():
+            views.setdefault((checks, _list(names)), []).append(view)
         lines += [
-            (client, f"{view}: {', '.join(names)}".removeprefix(": "), checks, outcome, note)
-            for (view, checks), names in views.items()
+            (client, "; ".join(filter(None, seen)), names, checks, outcome, note)
+            for (checks, names), seen in views.items()
         ]
     return lines
+
+
+def _list(names: list[str]) -> str:
+    return f"all {len(ALL)}" if set(names) == ALL else ", ".join(names)
 
 
 def figures(rows: list[Row]) -> Iterable[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
