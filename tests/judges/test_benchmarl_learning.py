@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
 pytest.importorskip("benchmarl", reason="it is installed for `make judge-benchmarl` only")
 
+import torch  # noqa: E402
 from benchmarl.algorithms import MappoConfig  # noqa: E402
 from benchmarl.environments.pettingzoo.common import PettingZooClass  # noqa: E402
 from benchmarl.experiment import Callback, Experiment  # noqa: E402

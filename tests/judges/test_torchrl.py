@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
 pytest.importorskip("torchrl", minversion="0.12")
 
 from torchrl.envs import PettingZooWrapper  # noqa: E402
