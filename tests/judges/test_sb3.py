@@ -4,9 +4,10 @@ Every agent of every copy is an environment of its own to SB3, and all share one
 PPO with shared parameters. What is accounted for here:
 
 - PPO knows no mask, and what is off the menu is silence: five of a helper's seven actions. With a
-  bonus on entropy of 0.01 and a fifth of the price from the start, helpers said nothing after 80,000
-  steps: nobody is told anything before the solver can make use of it. So talk is free at first, the
-  price rises over the middle of the training, and the bonus, large until then, falls last.
+  bonus on entropy of 0.01 and a fifth of the price from the start, helpers said nothing after
+  80,000 steps: nobody is told anything before the solver can make use of it. So talk is free at
+  first, the price rises over the middle of the training, and the bonus, large until then, falls
+  last.
 - SB3 seeds its environments by `seed()`, which Gymnasium 1 took from vector environments and
   SuperSuit 3.11 still hands on to them: `PPO(seed=...)` is an AttributeError (no issue was found;
   SuperSuit#217 is of the same kind). The copies are reset with the seed instead.
