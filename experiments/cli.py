@@ -30,7 +30,7 @@ from omegaconf import DictConfig, OmegaConf
 from envs.errors import SettingError
 from experiments import sweeping
 from experiments.mistakes import CommandLine, describe, describe_folder, find_wrong_override
-from learners import launched
+from learners import launcher
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 """Folder of the choices, beside the package both in a clone and when installed."""
@@ -115,15 +115,15 @@ def _run(
     _received.clear()
     sweeping.forget()
     with_traceback = wants_traceback()
-    if launched.started() > 1 and not several:
+    if launcher.started() > 1 and not several:
         _say("error: this program runs in one process; start it without accelerate launch")
         sys.exit(1)
-    if several and launched.left_alone():
+    if several and launcher.left_alone():
         _say(
             "note: accelerate launch has started one process; without GPUs it starts several with"
             " --config_file experiments/launch/cpu.yaml (docs/scaling.md)"
         )
-    if launched.rank() > 0:
+    if launcher.rank() > 0:
         # The main process leaves what Hydra writes into a run folder.
         sys.argv += ["hydra.output_subdir=null", "hydra/job_logging=none"]
     launch = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)
@@ -215,7 +215,7 @@ def _check_resume(cfg: DictConfig, sweep: bool) -> None:
 
 def _check_processes(sweep: bool) -> None:
     """Several processes play one run together; a sweep has one after the other."""
-    if sweep and launched.started() > 1:
+    if sweep and launcher.started() > 1:
         raise SettingError(
             "-m sweeps in one process, and several run here; start each run of the sweep with its"
             " own accelerate launch, or the sweep without (docs/scaling.md)"
@@ -243,5 +243,5 @@ def _errors_raised() -> Iterator[None]:
 
 def _say(message: str) -> None:
     sys.stdout.flush()
-    who = f"process {launched.rank()}: " if launched.rank() else ""
+    who = f"process {launcher.rank()}: " if launcher.rank() else ""
     print(f"{who}{message}", file=sys.stderr, flush=True)

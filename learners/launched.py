@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from envs.errors import SettingError
+from learners.launcher import started
 from learners.processes import ALONE, Processes
 
 T = TypeVar("T")
@@ -25,25 +26,6 @@ PATIENCE = timedelta(hours=1)
 """How long a process waits for another that says nothing. One that ends is noticed at once."""
 _KNOWN = ("MULTI_CPU", "MULTI_GPU", "FSDP")
 """The kinds of accelerate that split what this project splits."""
-
-
-def started() -> int:
-    """How many processes a launcher has started; 1 without a launcher."""
-    return int(os.environ.get("WORLD_SIZE", "1")) if "LOCAL_RANK" in os.environ else 1
-
-
-def rank() -> int:
-    """Which of them this one is, from 0."""
-    return int(os.environ.get("RANK", "0")) if started() > 1 else 0
-
-
-def left_alone() -> bool:
-    """Whether accelerate's launcher started this process and no other, on a machine without GPUs.
-
-    It takes a number of processes there, and does not say that it starts one.
-    """
-    launcher = "ACCELERATE_MIXED_PRECISION" in os.environ
-    return launcher and started() == 1 and not torch.cuda.is_available()
 
 
 @cache

@@ -7,9 +7,10 @@ which would import everything again for each.
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,20 +38,27 @@ def wanted(small: list[str]) -> list[str]:
 
 @pytest.fixture
 def start(processes) -> Start:
-    """Starts the processes of one training; gives them in order of rank."""
+    """Starts the processes of one training, the second with wishes; gives them by rank."""
 
-    def call(count: int, *arguments: str, folders: Sequence[Path] = (), die=None, **environment):
+    def call(
+        count: int,
+        *arguments: str,
+        folders: Sequence[Path],
+        second: Mapping[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         common = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        common |= environment or {}
         return [
             processes.start(
                 "train",
                 *arguments,
-                *([f"hydra.run.dir={folders[rank]}"] if folders else []),
-                environment={**common, "RANK": str(rank), "LOCAL_RANK": str(rank), **environment},
-                **({"die": die} if rank == 1 and die else {}),
+                f"hydra.run.dir={folders[rank]}",
+                environment={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                **(second or {} if rank == 1 else {}),
             )
             for rank in range(count)
         ]
@@ -110,7 +118,7 @@ def test_weights_in_parts_learn_what_whole_ones_do_and_are_saved_whole(
     wanted = [*wanted, "learner.objective.kl=0.1", "agent.sharing=separate", "optimizer.lr=1e-4"]
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     finished(start(2, *wanted, folders=(whole,) * 2))
-    finished(start(2, *wanted, folders=(parts,) * 2, **FSDP))
+    finished(start(2, *wanted, folders=(parts,) * 2, environment=FSDP))
     pairs = zip(timeless(whole / "metrics.jsonl"), timeless(parts / "metrics.jsonl"), strict=True)
     for one, other in pairs:
         assert other == pytest.approx(one, rel=1e-3, abs=1e-5)
@@ -122,7 +130,8 @@ def test_weights_in_parts_learn_what_whole_ones_do_and_are_saved_whole(
     more = [*wanted, "train.steps=3", "resume=true"]
     outcome = processes.run("train", *more, f"hydra.run.dir={parts}")
     assert outcome.code == 0, outcome.err
-    finished(start(2, *wanted, "train.steps=4", "resume=true", folders=(parts,) * 2, **FSDP))
+    longer = [*wanted, "train.steps=4", "resume=true"]
+    finished(start(2, *longer, folders=(parts,) * 2, environment=FSDP))
 
 
 def test_a_process_that_is_killed_takes_the_others_with_it_and_the_run_goes_on(
@@ -130,7 +139,8 @@ def test_a_process_that_is_killed_takes_the_others_with_it_and_the_run_goes_on(
 ):
     folder = tmp_path / "run"
     each = [*wanted, "train.checkpoint_every=1"]
-    killed = start(2, *each, folders=(folder,) * 2, die=("experiments.train.update", 2, "before"))
+    wish = {"die": ("experiments.train.update", 2, "before")}
+    killed = start(2, *each, folders=(folder,) * 2, second=wish)
     assert killed[1].wait().code == -9
     begun = time.monotonic()
     assert killed[0].wait().code == 1
@@ -139,6 +149,19 @@ def test_a_process_that_is_killed_takes_the_others_with_it_and_the_run_goes_on(
     assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1]
     finished(start(2, *each, "resume=true", folders=(folder,) * 2))
     assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1, 2]
+
+
+def test_a_process_that_is_asked_to_stop_lets_all_end_the_step_and_save(
+    start, wanted, tmp_path, rows
+):
+    folder = tmp_path / "run"
+    wish = {"die": ("experiments.train.update", 1, "before"), "number": signal.SIGTERM}
+    first, second = ends(start(2, *wanted, folders=(folder,) * 2, second=wish))
+    assert (first.code, second.code) == (128 + signal.SIGINT, 128 + signal.SIGTERM)
+    assert json.loads((folder / "status.json").read_text())["state"] == "interrupted"
+    assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1]
+    assert (folder / "checkpoints" / "step_00000001").exists()
+    assert "go on with" in first.out and second.out == ""
 
 
 def test_what_the_main_process_refuses_ends_all_and_is_said_once(start, wanted, tmp_path):

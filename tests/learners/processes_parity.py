@@ -2,10 +2,10 @@
 
     torchrun --nproc_per_node 2 tests/learners/processes_parity.py gspo ippo
 
-Prints one row per learner: the loss of one process and of all, the largest difference between their
-gradients (of the last minibatch, in parts of the gradient's norm) and between their weights after
-the update, beside the largest change of a weight. With FSDP's settings in the environment weights
-are in parts, and it is the same table.
+Prints one row per learner, after two updates: the loss of one process and of all, the largest
+difference between their gradients (of the last minibatch, in parts of the gradient's norm) and
+between their weights, beside the largest change of a weight. With FSDP's settings in the
+environment weights are in parts, and it is the same table.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ SETTINGS = (
     "optimizer.lr=0.01",
 )
 TASKS, GROUP = 3, 4
+UPDATES = 2
+"""With the second one a critic has begun to expect something."""
 
 
 def row(method: str, processes: Processes) -> dict[str, float]:
@@ -52,7 +54,9 @@ def row(method: str, processes: Processes) -> dict[str, float]:
         if groups is None:
             gather = getattr(learner, "collect", collect)
             groups = processes.main(lambda: gather(environments, policies, starts, GROUP, seed=1))  # noqa: B023
-        metrics.append(learner.update(groups))
+        for _ in range(UPDATES):
+            found = learner.update(groups)
+        metrics.append(found)
         parameters = [one for model in models for one in model.parameters()]
         gradients.append(those.full([one.grad for one in parameters]))
         weights.append(those.full([one.detach() for one in parameters]))
