@@ -1,7 +1,7 @@
 """BenchMARL's MAPPO learns `signal`: to tell what matters, and to be silent otherwise.
 
 PettingZooWrapper takes 4 to 9 ms of CPU for a step that takes our environment 0.5 ms, so for the
-34,000 episodes of each seed copies of the environment are one batch.
+44,000 episodes of each seed copies of the environment are one batch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from envs.wrappers import DiscreteMessages  # noqa: E402
 pytestmark = [pytest.mark.judge, pytest.mark.filterwarnings("ignore")]
 CLIENT = ("BenchMARL", "benchmarl")
 DONE = ("done", "terminated")
-ITERATIONS, PRICE_RISES = 34, (14, 24)
+ITERATIONS, PRICE_RISES = 44, (14, 34)
 """Iterations of 1,000 episodes, and those between which the price rises from 0."""
 
 
@@ -206,7 +206,8 @@ def test_mappo_learns_to_tell_and_to_be_silent(
     algorithm = MappoConfig.get_from_yaml()
     network = MlpConfig.get_from_yaml()
     network.num_cells = [64, 64]
-    algorithm.entropy_coef, algorithm.lmbda = 0.01, 0.95
+    # With 0.01 and a steeper price one team of three fell apart while the price rose.
+    algorithm.entropy_coef, algorithm.lmbda = 0.03, 0.95
     experiment = Experiment(
         task=SideBySide("signal", {"env": make_signal()}),
         algorithm_config=algorithm,
@@ -215,7 +216,7 @@ def test_mappo_learns_to_tell_and_to_be_silent(
         config=benchmarl_settings(
             max_n_iters=ITERATIONS,
             gamma=1.0,
-            lr=2e-3,
+            lr=1e-3,
             on_policy_collected_frames_per_batch=2000,
             on_policy_n_envs_per_worker=100,
             on_policy_minibatch_size=500,
