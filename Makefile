@@ -73,7 +73,10 @@ CLIENTS := pettingzoo gymnasium torchrl benchmarl rllib tianshou agilerl sb3
 judges:  ## run our environments in eight outside clients; write docs/judges.md
 	rm -rf outputs/judges
 	for client in $(CLIENTS); do $(MAKE) --no-print-directory judge-$$client || true; done
-	.venv-judge-pettingzoo/bin/python tests/judges/table.py outputs/judges docs/judges.md $(CLIENTS)
+	for client in $(CLIENTS); do \
+	  .venv-judge-$$client/bin/python -c "import rich" 2>/dev/null || continue; \
+	  exec .venv-judge-$$client/bin/python tests/judges/table.py outputs/judges docs/judges.md $(CLIENTS); \
+	done; echo "no client could be installed"; exit 1
 
 .PHONY: $(CLIENTS:%=judge-%)
 $(CLIENTS:%=judge-%): judge-%: .venv-judge-%/installed
@@ -82,7 +85,7 @@ $(CLIENTS:%=judge-%): judge-%: .venv-judge-%/installed
 
 # A judge brings its own gymnasium; of our requirements it gets those of envs/ alone. BARE is what
 # asks for more than it needs.
-ENVS := gymnasium pettingzoo numpy math-verify rich chess
+ENVS := gymnasium pettingzoo numpy math-verify rich chess markdown-it-py
 .venv-judge-pettingzoo/installed: JUDGE := pettingzoo==1.27.0 gymnasium==1.4.0
 .venv-judge-gymnasium/installed: JUDGE := gymnasium==1.4.0
 .venv-judge-torchrl/installed: JUDGE := torch==2.13.0 torchrl==0.14.1 tensordict
@@ -99,7 +102,7 @@ ENVS := gymnasium pettingzoo numpy math-verify rich chess
 .venv-judge-sb3/installed: JUDGE := torch==2.13.0 supersuit==3.11.0 stable-baselines3==2.9.2
 .venv-judge-%/installed:
 	$(PYTHON) -m venv .venv-judge-$*
-	$(if $(findstring torch,$(JUDGE)),.venv-judge-$*/bin/python -m pip install --quiet $(TORCH))
+	$(if $(findstring torch,$(JUDGE)),.venv-judge-$*/bin/python -m pip install --quiet $(subst <2.14,==2.13.0,$(TORCH)))
 	.venv-judge-$*/bin/python -m pip install --quiet pytest $(ENVS) $(JUDGE)
 	.venv-judge-$*/bin/python -m pip install --quiet --no-deps --editable . $(BARE)
 	@touch $@

@@ -2,6 +2,7 @@
 
     <!-- settings: env/gsm8k -->                   keys, values and comments of conf/env/gsm8k.yaml
     <!-- words: learners/metrics.py GLOSSARY -->   names and meanings of a mapping in a module
+    <!-- readme: first-run -->                     what stands in the README under this heading
 
 So each of them is written once. MkDocs calls `on_page_markdown`; nothing of ours is imported.
 """
@@ -19,7 +20,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 HIDDEN = ("_target_", "_partial_", "defaults", "hydra")
 """Keys that say what is made, not how."""
-_MARK = re.compile(r"^<!-- (settings|words): (\S+)(?: (\w+))? -->$", re.M)
+_MARK = re.compile(r"^<!-- (settings|words|readme): (\S+)(?: (\w+))? -->$", re.M)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -29,11 +30,30 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def _fill(mark: re.Match[str]) -> str:
     kind, name, variable = mark.groups()
+    if kind == "readme":
+        return section((ROOT / "README.md").read_text("utf-8"), name)
     if kind == "settings":
         rows = [(f"`{k}`", f"`{v}`" if v else "", text) for k, v, text in settings(name)]
         return table(("key", "value", "meaning"), rows)
     meanings = words(ROOT / name, variable)
     return table(("name", "meaning"), [(f"`{key}`", text) for key, text in meanings.items()])
+
+
+def section(page: str, name: str) -> str:
+    """What stands under a heading, up to the next one of any level; paths as in `docs/`.
+
+    Args:
+        page: Markdown of the README.
+        name: the heading in small letters, with hyphens.
+
+    Raises:
+        LookupError: there is no such heading.
+    """
+    for part in re.split(r"^##+ ", page, flags=re.M):
+        heading, _, text = part.partition("\n")
+        if heading.lower().replace(" ", "-") == name:
+            return text.strip().replace("](docs/", "](")
+    raise LookupError(f"README.md has no heading {name!r}")
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

@@ -56,7 +56,7 @@ def evaluate(
         The metrics under their `eval/` names.
     """
     episodes = processes.spread(
-        starts, lambda own: play(environments, policies, own, seed=0, greedy=True)
+        starts, lambda own: play(environments, policies, own, seed=processes.rank, greedy=True)
     )
     processes.main(
         lambda: record(environments, episodes, folder, step=step, transcripts=transcripts)

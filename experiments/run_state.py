@@ -119,7 +119,10 @@ def finish(run: Run) -> None:
     def write() -> None:
         run.folder.write_status("finished" if done else "interrupted", run.step, run.warnings)
         print(f"report: {write_report(run.folder.path)}")
-        write_card(run.folder.path, run.policies)
+        try:
+            write_card(run.folder.path, run.policies)
+        except Exception as error:  # Settings are a user's own; the run is done, its weights saved.
+            print(f"there is no model card: {type(error).__name__}: {error}")
         if not done and isinstance(run.learner, Resumable):
             print(f"go on with: the same command, resume=true hydra.run.dir={run.folder.path}")
 

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+from huggingface_hub.errors import HFValidationError, HTTPError  # type: ignore[attr-defined]
 
 from envs.errors import SettingError
 from experiments.sharing.repository import assemble, push
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error("expected a repository (<owner>/<name>) or --folder, and not both")
     try:
         print(share(given))
-    except (SettingError, OSError, HfHubHTTPError, HFValidationError) as error:
+    except (SettingError, OSError, HTTPError, HFValidationError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
 

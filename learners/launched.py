@@ -143,6 +143,16 @@ def _check(accelerator: Any, plugin: Any) -> None:
         raise SettingError(
             f"fsdp_version must be 2; got {plugin.fsdp_version}: pass --fsdp_version 2"
         )
+    if plugin is not None and not plugin.reshard_after_forward:
+        raise SettingError(
+            "fsdp_reshard_after_forward must be true: the layers of a model are to come together"
+            " for a pass alone; pass --fsdp_reshard_after_forward true"
+        )
+    if plugin is not None and type(plugin.cpu_offload).__name__ == "CPUOffloadPolicy":
+        raise SettingError(
+            "fsdp_offload_params must be false, because what is learned from stays beside the"
+            " weights; pass --fsdp_offload_params false"
+        )
     if plugin is not None and plugin.cpu_ram_efficient_loading:
         raise SettingError(
             "fsdp_cpu_ram_efficient_loading must be false, because every process reads the weights"

@@ -150,6 +150,10 @@ class Processes:
         for bucket in _buckets(gradients):
             flat = torch.cat([one.reshape(-1) for one in bucket])
             self.add(flat)
+            if self.sharded:
+                # Their losses were multiplied (`microbatches.passes`) for gradients that come as
+                # means; whole weights beside those in parts have sums.
+                flat /= self.count
             for one, part in zip(bucket, flat.split([one.numel() for one in bucket]), strict=True):
                 one.copy_(part.view_as(one))
 

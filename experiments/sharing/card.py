@@ -7,7 +7,6 @@ that of the hub (`huggingface_hub.ModelCardData`); nothing is sent or asked.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -21,13 +20,14 @@ from experiments.reporting.runs import read_run
 from experiments.reporting.single import COLUMNS, rows
 from experiments.reporting.words import label
 from experiments.run_folder import TEAM, write_atomically
-from experiments.sharing.loading import loading
+from experiments.sharing.loading import loading, public
 from learners.agents.base import Policy
 from learners.agents.hub import ONE
 
 METRICS = ("accuracy", "score", "reward", "tokens_said", "tokens_read", "silence_rate")
 """Figures that are in the metadata too."""
-_PATH = re.compile(r"(?<![\w.:/}>])(?:~|\.{1,2})?(?:/[\w.+-]+)+/?")
+PRIVATE = ("logger", "resume")
+"""Settings of a run that are nobody else's."""
 
 
 def write_card(folder: Path, policies: Mapping[str, Policy]) -> None:
@@ -79,14 +79,14 @@ def model_card(
         _training(run, config),
         loading(run, config, team, policy, repository),
         _limits(config),
-        f"## Settings\n\n```yaml\n{public(run.config).rstrip()}\n```",
+        f"## Settings\n\n```yaml\n{_settings(config)}\n```",
     ]
     return ModelCard(f"---\n{data.to_yaml()}\n---\n\n" + "\n\n".join(parts))
 
 
-def public(text: str) -> str:
-    """A text in which every path of this machine is its last part, in angle brackets."""
-    return _PATH.sub(lambda found: f"<{Path(found[0]).name}>", text)
+def _settings(config: Mapping[str, Any]) -> str:
+    kept = {name: value for name, value in config.items() if name not in PRIVATE}
+    return public(OmegaConf.to_yaml(kept)).rstrip()
 
 
 def _metadata(
@@ -181,16 +181,17 @@ def _figures(run: Run) -> str:
 
 
 def _training(run: Run, config: Mapping[str, Any]) -> str:
-    command = " ".join(["python -m experiments.train", *(run.overrides or ())])
-    reward = config.get("env", {}).get("reward") or {}
-    _, prices = run.series("train/price")
-    lines = [
-        f"- command: `{public(command)}`",
-        f"- seed: {run.seed}",
-        f"- price: {reward.get('price', 0)} for {reward.get('normalizer', '?')} tokens, charged to"
-        f" {reward.get('charge', '?')}, {reward.get('when', '?')}"
-        + (f"; {prices[-1]:.4g} in the last step" if prices else ""),
-    ]
+    given = [one for one in run.overrides or () if not one.lstrip("+").startswith(PRIVATE)]
+    command = " ".join(["python -m experiments.train", *given])
+    lines = [f"- command: `{public(command)}`", f"- seed: {run.seed}"]
+    reward = config.get("env", {}).get("reward")
+    if isinstance(reward, Mapping) and "price" in reward:
+        _, prices = run.series("train/price")
+        lines.append(
+            f"- price: {reward['price']} for {reward.get('normalizer', '?')} tokens, charged to"
+            f" {reward.get('charge', '?')}, {reward.get('when', '?')}"
+            + (f"; {prices[-1]:.4g} in the last step" if prices else "")
+        )
     lines += [f"- warning: {public(one)}" for one in run.warnings]
     return "## Training\n\n" + "\n".join(lines)
 

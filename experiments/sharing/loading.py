@@ -17,6 +17,13 @@ from experiments.run_folder import flatten
 
 LEFT_OUT = ("agent.model", "agent.optimizer", "agent.lora.base")
 """Settings of a training that are not those of its policies."""
+_PATH = re.compile(r"(?<![\w.:/}>])(?:~|\.{1,2})?(?:/[\w.+-]+)+/?")
+
+
+def public(text: str) -> str:
+    """A text in which every path of this machine is its last part, in angle brackets."""
+    homeless = text.replace(str(Path.home()), "~")
+    return _PATH.sub(lambda found: f"<{Path(found[0]).name}>", homeless)
 
 
 def loading(
@@ -60,7 +67,8 @@ def evaluation(run: Run, config: Mapping[str, Any], name: str) -> str:
         kept.append(f"agent.sharing={sharing}")
     if run.after is not None and run.after.episodes:
         kept.append(f"evaluation.tasks={run.after.episodes}")
-    return shlex.join(["python", "-m", "experiments.evaluate", *kept, f"agent.model={name}"])
+    shown = map(public, kept)
+    return shlex.join(["python", "-m", "experiments.evaluate", *shown, f"agent.model={name}"])
 
 
 def _environment(config: Mapping[str, Any], given: Sequence[str]) -> list[str]:

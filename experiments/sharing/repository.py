@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -22,8 +21,7 @@ def assemble(
 ) -> None:
     """Put the policies of a run and their card into a folder.
 
-    Weights are linked where the disk can, and copied elsewhere; the run's own files stay as they
-    are.
+    The run's own files stay as they are.
 
     Args:
         run: a run folder.
@@ -45,14 +43,14 @@ def assemble(
     if folder.exists():
         raise SettingError(f"{str(folder)!r} exists already; name a new folder")
     bases = {path: _base(path, base) for path in policy.rglob(ADAPTER)}
-    shutil.copytree(policy, folder, copy_function=_link)
+    shutil.copytree(policy, folder, copy_function=shutil.copy2)
     for path, named in bases.items():
         settings = json.loads(path.read_text("utf-8")) | {"base_model_name_or_path": named}
         target = folder / path.relative_to(policy)
         write_atomically(target, json.dumps(settings, indent=2, sort_keys=True) + "\n")
         # That of peft names the folder; there is one card for all.
         target.with_name("README.md").unlink(missing_ok=True)
-    card = model_card(read_run(run), folder, name or run.resolve().name, license)
+    card = model_card(read_run(run), folder, name or folder.name, license)
     write_atomically(folder / "README.md", str(card) + "\n")
 
 
@@ -82,10 +80,3 @@ def _base(path: Path, base: str | None) -> str:
             " --base <its name on the hub>"
         )
     return str(recorded)
-
-
-def _link(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)

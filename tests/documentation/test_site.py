@@ -54,6 +54,13 @@ def test_settings_become_rows_of_key_value_and_comment(hooks, monkeypatch, tmp_p
     assert "| `game.inner.deep` | `1.0e-6` | With \\| in it. |\nafter" in page
 
 
+def test_a_section_of_the_readme_stands_on_a_page_with_paths_of_its_own(hooks):
+    page = "# A\nnot this\n## One heading\n![p](docs/p.png)\n\n| a |\n### Inner\nnor this\n"
+    assert hooks.section(page, "one-heading") == "![p](p.png)\n\n| a |"
+    with pytest.raises(LookupError, match="no heading 'two'"):
+        hooks.section(page, "two")
+
+
 def test_a_mark_that_names_nothing_stops_the_build(hooks):
     with pytest.raises(FileNotFoundError):
         hooks.on_page_markdown("<!-- settings: env/gsm9k -->")

@@ -16,6 +16,8 @@ from experiments.setup import make_learner
 from experiments.train import check, common_folder, sampling_seed
 from learners.processes import ALONE, Processes
 
+CPUOffloadPolicy = type("CPUOffloadPolicy", (), {})
+WHOLE = {"fsdp_version": 2, "reshard_after_forward": True}
 LAUNCH = Path(__file__).resolve().parents[2] / "experiments" / "launch"
 
 
@@ -148,7 +150,14 @@ def test_the_settings_of_fsdp_cut_the_model_at_its_layers(monkeypatch, policy_fo
         (
             "FSDP",
             "no",
-            {"fsdp_version": 2, "cpu_ram_efficient_loading": True},
+            {"fsdp_version": 2, "reshard_after_forward": False},
+            "fsdp_reshard_after_forward must be true",
+        ),
+        ("FSDP", "no", WHOLE | {"cpu_offload": CPUOffloadPolicy()}, "fsdp_offload_params must be"),
+        (
+            "FSDP",
+            "no",
+            WHOLE | {"cpu_offload": None, "cpu_ram_efficient_loading": True},
             "fsdp_cpu_ram_efficient_loading must be false",
         ),
     ),

@@ -45,9 +45,7 @@ class Threads(Processes):
         return gathered
 
     def add(self, tensor):
-        # Where weights are in parts, gradients come as means over the processes.
-        total = sum(self.gather([tensor.clone()]))
-        tensor.copy_(total / self.count if self.sharded else total)
+        tensor.copy_(sum(self.gather([tensor.clone()])))
 
 
 def threads(count: int, sharded: bool = False) -> list[Processes]:

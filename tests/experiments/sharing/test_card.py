@@ -6,14 +6,17 @@ import json
 import math
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard
 
 from envs.errors import SettingError
+from experiments.reporting.runs import read_run
 from experiments.share import main
-from experiments.sharing.card import public, speakers
+from experiments.sharing.card import speakers
+from experiments.sharing.loading import evaluation, public
 from experiments.sharing.repository import assemble
 
 
@@ -63,6 +66,15 @@ def test_a_card_names_no_path_of_this_machine(trained, policy_folder):
 )
 def test_paths_are_shown_by_their_last_part(text, shown):
     assert public(text) == shown
+
+
+def test_the_command_on_a_card_names_no_path_either(trained):
+    given = ("agent=mixed", "agent.members.solver.model=/home/me/weights")
+    found = replace(read_run(trained[0]), overrides=given)
+    config = {"env": {"name": "gsm8k", "source": "/home/me/data"}}
+    command = evaluation(found, config, "me/team")
+    assert "/home" not in command and "env.source=<data>" in command.replace('"', "")
+    assert "agent.members.solver.model=<weights>" in command
 
 
 def test_who_speaks_with_which_folder(tmp_path):

@@ -232,6 +232,21 @@ def test_greedy_replies_are_the_same_whether_ended_rows_leave_or_stay(
         assert one == pytest.approx(other, abs=1e-5)
 
 
+def test_processes_that_share_weights_write_at_their_own_pace(model, monkeypatch):
+    """What FSDP does to a model makes `generate` wait for others at every token if it may."""
+    expected = seeded(model, [PROMPTS[1]] * 32)
+
+    def others(*_, **__):
+        raise AssertionError("waited for another process")
+
+    model._is_fsdp_managed_module = True
+    monkeypatch.setattr(
+        "transformers.generation.utils._get_torch_distributed_world_size", lambda: 2
+    )
+    monkeypatch.setattr(torch.distributed, "all_reduce", others)
+    assert seeded(model, [PROMPTS[1]] * 32) == expected
+
+
 def test_the_recorder_changes_no_scores():
     recorder, scores = LogprobRecorder(0.5), torch.tensor([[0.0, 1.0], [2.0, 0.0]])
     assert LogitsProcessorList([recorder])(torch.zeros(2, 1, dtype=torch.long), scores) is scores
