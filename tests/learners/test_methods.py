@@ -84,8 +84,12 @@ def group(policies: Policies, pays: list[float], silent: bool = False) -> Group:
     for number in (0, 1):
         for agent, policy in policies.items():
             pasts = [history[agent] for history in histories]
-            text = f"Hello {agent}."
-            requests = [Request(agent, text, past, (text,) * len(past)) for past in pasts]
+            # Each has heard something else: what equal replies to equal prompts earn cancels out.
+            texts = [f"Hello {agent}{'!' * index}" for index in range(len(pays))]
+            requests = [
+                Request(agent, text, past, (text,) * len(past))
+                for text, past in zip(texts, pasts, strict=True)
+            ]
             replies = policy.reply(requests, seed=10 * number + AGENTS.index(agent), greedy=False)
             for index, reply in enumerate(replies):
                 if silent:

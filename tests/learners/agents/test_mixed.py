@@ -191,7 +191,7 @@ def test_adapters_of_a_mixed_team_come_back(saved, make_env, tmp_path):
 
 def test_a_folder_that_is_not_there_is_refused(saved, make_env):
     team = MixedTeam({"solver": HFTeam(str(saved)), "helper": ScriptedTeam()}, model="/nowhere")
-    with pytest.raises(SettingError, match=r"agent\.model.*'/nowhere' does not exist"):
+    with pytest.raises(SettingError, match=r"agent\.model must be.*'/nowhere' is neither"):
         team.policies(make_env())
 
 
