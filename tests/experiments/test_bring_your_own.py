@@ -32,6 +32,7 @@ def commands(blocks):
     return [shlex.split(one.removeprefix(TRAIN)) for one in lines if "--config-dir" not in one]
 
 
+@pytest.mark.slow
 def test_every_command_trains_in_a_process_of_its_own(
     commands, processes, my_package, small, rows, tmp_path
 ):

@@ -15,6 +15,7 @@ def quick(small):
     return [*small, "train.steps=2", "train.checkpoint_every=1", "train.evaluate_every=null"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "setting", ["learner.credit=silence", "learner.credit=shapley", "learner=at_grpo"]
 )

@@ -82,6 +82,7 @@ def test_costs_are_figures_of_an_evaluation(whole, rows):
     assert intervals["intervals"]["cost"]["mean"] == 160
 
 
+@pytest.mark.slow
 # Rows are written for 16 replies and then 2 episodes of each batch, and for the figures at the end.
 @pytest.mark.parametrize(
     ("row", "when", "lost"),

@@ -38,6 +38,7 @@ def test_it_has_settings_of_its_own(run, own, my_package, tmp_path, rows):
     assert rows(folder / "metrics.jsonl")[-1]["learner/imitated"] == 0.0
 
 
+@pytest.mark.slow
 def test_its_run_is_resumed_as_if_it_had_never_stopped(run, own, my_package, tmp_path, timeless):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert run("train", *own, f"hydra.run.dir={whole}").code == 0

@@ -61,6 +61,7 @@ def accuracy(folder: Path) -> dict:
     return {name: value for name, value in row.items() if name.startswith("eval/")}
 
 
+@pytest.mark.slow
 def test_adapters_are_trained_resumed_and_evaluated(run, small, tmp_path, timeless):
     pytest.importorskip("peft")
     whole = tmp_path / "whole"

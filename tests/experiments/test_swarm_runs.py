@@ -14,6 +14,7 @@ def sharing(small, tmp_path):
     return [*small, *steps, "learner=sapo", f"learner.collect.folder={tmp_path / 'swarm'}"]
 
 
+@pytest.mark.slow
 def test_the_second_run_learns_from_the_first_and_goes_on_where_it_was(
     run, sharing, tmp_path, rows, timeless
 ):

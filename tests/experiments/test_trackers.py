@@ -57,6 +57,7 @@ def test_a_missing_library_names_the_extra_that_brings_it(tmp_path, monkeypatch,
         kind(tmp_path)
 
 
+@pytest.mark.slow
 def test_no_library_of_a_tracker_is_imported_unless_it_is_chosen(tmp_path):
     script = (
         "import sys, experiments.train, experiments.evaluate, experiments.trackers.wandb\n"

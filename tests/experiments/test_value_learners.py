@@ -7,6 +7,7 @@ import math
 import pytest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["ippo", "mappo"])
 def test_two_steps_are_logged_and_a_longer_run_goes_on_from_them(
     run, small, rows, timeless, tmp_path, learner

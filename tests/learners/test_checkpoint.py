@@ -192,6 +192,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_moment_leaves_a_checkpoint_that_loads(tmp_path):
     generator = random.Random(0)
     seen = 0

@@ -217,6 +217,7 @@ def test_an_update_moves_adapters_alone_each_for_its_agent(adapted, make_env):
         assert all("lora_" in name for name in state["model"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kl", [0.0, 0.1])
 def test_a_loaded_state_of_adapters_goes_on_bit_for_bit(adapted, make_env, kl):
     def built(policies):
@@ -236,6 +237,7 @@ def test_a_loaded_state_of_adapters_goes_on_bit_for_bit(adapted, make_env, kl):
         assert same(weights(policy), weights(fresh[agent]))
 
 
+@pytest.mark.slow
 def test_the_reference_is_the_adapter_at_the_start_and_shares_the_base(adapted, make_env, tmp_path):
     policies = adapted()
     for agent, policy in policies.items():
