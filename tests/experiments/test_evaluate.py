@@ -208,6 +208,7 @@ def test_how_many_are_played_at_a_time_changes_nothing(run, tmp_path, rows, poli
     assert first == rows(tmp_path / "250" / "metrics.jsonl")
 
 
+@pytest.mark.slow
 def test_an_interrupted_evaluation_keeps_what_was_played(processes, policy_folder, tmp_path, rows):
     folder = tmp_path / "run"
     # Two rounds of two tasks at a time; the signal comes in the second of five batches.

@@ -185,6 +185,7 @@ def test_a_key_is_nowhere_in_the_run_folder(run, api, fault_server, tmp_path, mo
     assert "secret-123" not in outcome.out + outcome.err
 
 
+@pytest.mark.slow
 def test_a_local_policy_killed_midway_plays_no_finished_episode_again(
     run, processes, policy_folder, tmp_path
 ):

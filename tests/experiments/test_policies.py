@@ -88,6 +88,7 @@ def test_adapters_are_trained_resumed_and_evaluated(run, small, tmp_path, timele
     assert accuracy(tmp_path / "evaluated") == accuracy(whole)
 
 
+@pytest.mark.slow
 def test_a_mixed_team_is_trained_resumed_and_evaluated(run, mixed, small, tmp_path, timeless):
     whole = tmp_path / "whole"
     outcome = run("train", *mixed, f"hydra.run.dir={whole}")

@@ -76,6 +76,7 @@ def test_a_busy_machine_leaves_a_test_twice_its_time_by_the_clock(monkeypatch):
     assert [(one.cpu_seconds, one.seconds) for one in given] == [(10.0, 20.0)]
 
 
+@pytest.mark.slow
 def test_a_program_that_never_ends_gets_three_times_the_time_and_one_more():
     started = time.monotonic()
     code = "def f(n):\n    while n > 1:\n        pass\n    return n\n"

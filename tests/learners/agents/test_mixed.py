@@ -134,6 +134,7 @@ def test_settings_for_somebody_who_is_not_trained_are_refused(saved, make_env, f
 # Saving
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["shared", "separate", "lora", "mixed"])
 def test_what_a_training_leaves_gives_every_agent_the_same_logprobs(
     saved, other, make_env, tmp_path, kind
