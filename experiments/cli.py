@@ -30,7 +30,7 @@ from omegaconf import DictConfig, OmegaConf
 from envs.errors import SettingError
 from experiments import sweeping
 from experiments.mistakes import CommandLine, describe, describe_folder, find_wrong_override
-from learners import launcher
+from learners.distributed import launcher
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 """Folder of the choices, beside the package both in a clone and when installed."""

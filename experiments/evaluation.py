@@ -9,9 +9,9 @@ from envs.task import Task
 from experiments.run_folder import RunFolder
 from experiments.setup import Environments, task_keys, tasks_of
 from learners.agents.base import Policy
+from learners.distributed.processes import ALONE, Processes
 from learners.episode import Episode
 from learners.metrics import Interval, intervals, prefixed, summarise
-from learners.processes import ALONE, Processes
 from learners.rollout import Start, play
 
 _DRAWN_EPISODES = 256

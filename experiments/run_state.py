@@ -18,9 +18,9 @@ from experiments.sharing.card import write_card
 from learners import checkpoint
 from learners.agents.base import Policy
 from learners.agents.policy import HFPolicy
+from learners.distributed.processes import ALONE, Processes
 from learners.guard import CollapseGuard
 from learners.learner import Learner, Resumable
-from learners.processes import ALONE, Processes
 from learners.rollout import Start
 
 

@@ -23,8 +23,8 @@ from transformers.utils.logging import disable_progress_bar
 from envs.errors import SettingError, SourceError
 from envs.task import Benchmark, Task
 from learners.agents.scripted import ScriptedPolicy, ScriptedTeam
+from learners.distributed.processes import ALONE, Processes
 from learners.learner import Resumable
-from learners.processes import ALONE, Processes
 from learners.rollout import Start
 
 Environments = list[ParallelEnv[str, Any, Any]]

@@ -49,12 +49,12 @@ from experiments.setup import (
     task_keys,
     tell_conditions,
 )
+from learners.distributed.launched import launched
+from learners.distributed.processes import ALONE, Processes
 from learners.guard import silence_to_watch
-from learners.launched import launched
 from learners.learner import Resumable
 from learners.metrics import prefixed, summarise
 from learners.price import Fixed, Price
-from learners.processes import ALONE, Processes
 from learners.rollout import collect
 
 SKIPPED = "learner/skipped_steps"

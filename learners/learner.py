@@ -14,10 +14,10 @@ from typing import Any, Protocol, runtime_checkable
 from learners.agents.base import Policy
 from learners.collectors.measures import fitted
 from learners.credit import credit as credit_named
+from learners.distributed.processes import ALONE, Processes
 from learners.episode import Group
 from learners.objective import Objective
 from learners.price import Fixed, Price
-from learners.processes import ALONE, Processes
 from learners.rollout import Collector, collect
 from learners.sequences import TokenSequence, Unit
 from learners.steps import Steps, named

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from learners.distributed.processes import Processes
 from learners.objective import LossInputs
-from learners.processes import Processes
 from learners.sequences import TokenSequence
 
 _LIKE_LENGTH = 1.5

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from envs.errors import SettingError
+from learners.distributed.processes import ALONE, Processes
 from learners.microbatches import joined, of_all, passes
 from learners.objective import Objective
-from learners.processes import ALONE, Processes
 from learners.sequences import TokenSequence, collate
 from learners.trainer import Trainer
 

@@ -17,9 +17,9 @@ from envs.errors import SettingError
 from learners.agents.base import Policy
 from learners.agents.hf import HFPolicy
 from learners.agents.load import share_frozen
+from learners.distributed.processes import ALONE, Processes
 from learners.logprobs import current_logprobs, recomputed
 from learners.objective import LossInputs
-from learners.processes import ALONE, Processes
 from learners.sequences import Batch, TokenSequence
 
 MakeOptimizer = Callable[..., Optimizer]

@@ -14,7 +14,7 @@ from envs.errors import SettingError
 from experiments.cli import CONF
 from experiments.setup import make_learner
 from experiments.train import check, common_folder, sampling_seed
-from learners.processes import ALONE, Processes
+from learners.distributed.processes import ALONE, Processes
 
 CPUOffloadPolicy = type("CPUOffloadPolicy", (), {})
 WHOLE = {"fsdp_version": 2, "reshard_after_forward": True}
@@ -117,8 +117,8 @@ def test_the_settings_of_fsdp_cut_the_model_at_its_layers(monkeypatch, policy_fo
     from accelerate.utils.launch import prepare_multi_gpu_env
     from transformers import AutoModelForCausalLM
 
-    from learners import sharding
-    from learners.launched import _check, _plugin
+    from learners.distributed import sharding
+    from learners.distributed.launched import _check, _plugin
 
     arguments = ["--config_file", str(LAUNCH / "fsdp.yaml"), "-m", "experiments.train"]
     args, _, _ = _validate_launch_command(launch_command_parser().parse_args(arguments))
@@ -163,7 +163,7 @@ def test_the_settings_of_fsdp_cut_the_model_at_its_layers(monkeypatch, policy_fo
     ),
 )
 def test_ways_to_split_work_that_are_not_known_here_are_refused(kind, precision, plugin, words):
-    from learners.launched import _check
+    from learners.distributed.launched import _check
 
     accelerator = SimpleNamespace(
         distributed_type=SimpleNamespace(name=kind), mixed_precision=precision

@@ -24,12 +24,42 @@ import numpy as np
 import pytest
 
 import envs
-from envs.wrappers import DiscreteMessages, Menu, vocabulary
+from envs.wrappers import DiscreteMessages, FullTranscript, Menu, TokenArrays, vocabulary
 
 BESIDE = ("gymnasium", "pettingzoo", "numpy", "torch")
 """Distributions whose versions are shown beside the client's."""
 
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "text DialogueEnv": lambda env: env,
+    "FullTranscript": FullTranscript,
+    "TokenArrays": lambda env: TokenArrays(env, observation_tokens=256, action_tokens=16),
+    "DiscreteMessages": DiscreteMessages,
+    "DiscreteMessages, mask in the observation": lambda env: DiscreteMessages(
+        env, mask="observation"
+    ),
+}
+"""What is shown of an environment, by the name that the table has for it."""
+
 _rows: dict[str, list[dict[str, Any]]] = {}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`face` is every view over every benchmark: those that a module names, or all."""
+    if "face" in metafunc.fixturenames:
+        views = getattr(metafunc.module, "FACES", VIEWS)
+        names = getattr(metafunc.module, "BENCHMARKS", envs.names())
+        metafunc.parametrize("face", [f"{view} {name}" for view in views for name in names])
+
+
+@pytest.fixture(scope="session")
+def show() -> Callable[..., Any]:
+    """Shows a benchmark: `show("TokenArrays signal", tasks=20)`."""
+    return _show
+
+
+def _show(face: str, **settings: Any) -> Any:
+    view, _, name = face.rpartition(" ")
+    return VIEWS[view](envs.make(name, **{"tasks": 20, "information": "split", **settings}))
 
 
 @pytest.fixture

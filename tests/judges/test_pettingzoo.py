@@ -11,6 +11,7 @@ What its tests leave out (1.27.0), and what stands in for it:
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,12 +30,7 @@ from pettingzoo.test import (  # noqa: E402
 )
 
 import envs  # noqa: E402
-from envs.wrappers import (  # noqa: E402
-    DiscreteMessages,
-    FullTranscript,
-    TokenArrays,
-    turn_based,
-)
+from envs.wrappers import turn_based  # noqa: E402
 
 # Any warning but these is an error: text is no array, and a mask of 0 and 1 no picture.
 pytestmark = [
@@ -44,15 +40,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:(Observation|Action) space for each agent probably should"),
 ]
 CLIENT = ("PettingZoo", "pettingzoo")
-VIEWS: dict[str, Any] = {
-    "text DialogueEnv": lambda env: env,
-    "FullTranscript": FullTranscript,
-    "TokenArrays": lambda env: TokenArrays(env, observation_tokens=256, action_tokens=16),
-    "DiscreteMessages": DiscreteMessages,
-    "DiscreteMessages, mask in the observation": lambda env: DiscreteMessages(
-        env, mask="observation"
-    ),
-}
 CYCLES = 60
 NOTES = {
     "api_test": "warns that text is no array",
@@ -61,18 +48,10 @@ NOTES = {
 }
 
 
-@pytest.fixture(params=[(view, name) for view in VIEWS for name in envs.names()], ids=" ".join)
-def face(request: pytest.FixtureRequest) -> str:
-    return " ".join(request.param)
-
-
 @pytest.fixture
-def make(face: str) -> Callable[..., Any]:
+def make(face: str, show: Callable[..., Any]) -> Callable[..., Any]:
     """Makes a view of a benchmark."""
-    view, _, name = face.rpartition(" ")
-    return lambda **settings: VIEWS[view](
-        envs.make(name, tasks=20, information="split", **settings)
-    )
+    return partial(show, face)
 
 
 @pytest.fixture

@@ -39,17 +39,11 @@ from supersuit import concat_vec_envs_v1, pettingzoo_env_to_vec_env_v1  # noqa: 
 
 import envs  # noqa: E402
 from envs.reward import Reward  # noqa: E402
-from envs.wrappers import DiscreteMessages, TokenArrays  # noqa: E402
 
 CLIENT = ("SuperSuit + Stable-Baselines3", "stable-baselines3")
 SEEDING = "copies seeded by reset: SuperSuit hands SB3's seed() on to an environment without it"
-VIEWS: dict[str, Any] = {
-    "DiscreteMessages": DiscreteMessages,
-    "DiscreteMessages, mask in the observation": lambda env: DiscreteMessages(
-        env, mask="observation"
-    ),
-    "TokenArrays": lambda env: TokenArrays(env, observation_tokens=64, action_tokens=8),
-}
+FACES = ("DiscreteMessages", "DiscreteMessages, mask in the observation", "TokenArrays")
+BENCHMARKS = ("signal", "gsm8k")
 STEPS, COPIES, ROLLOUT = 400_000, 16, 64
 """Agent steps to learn for, environments beside each other, their rounds between two updates."""
 PRICE_RISES, BONUS_FALLS, BONUS = (0.4, 0.7), (0.5, 0.9), (0.05, 0.005)
@@ -66,18 +60,10 @@ def vectorized(env: Any, copies: int, seed: int) -> Any:
     return vector
 
 
-@pytest.fixture(
-    params=[(view, name) for view in VIEWS for name in ("signal", "gsm8k")], ids=" ".join
-)
-def face(request: pytest.FixtureRequest) -> str:
-    return " ".join(request.param)
-
-
 @pytest.fixture
-def make(face: str) -> Callable[..., Any]:
+def make(face: str, show: Any) -> Callable[[], Any]:
     """Makes a view of a benchmark."""
-    view, _, name = face.rpartition(" ")
-    return lambda: VIEWS[view](envs.make(name, tasks=20, information="split", rounds=3))
+    return lambda: show(face, rounds=3)
 
 
 def test_all_agents_end_at_once_and_the_last_observation_is_kept(

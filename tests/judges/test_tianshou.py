@@ -27,14 +27,12 @@ from tianshou.data import Collector, VectorReplayBuffer  # noqa: E402
 from tianshou.env import DummyVectorEnv, PettingZooEnv  # noqa: E402
 
 import envs  # noqa: E402
-from envs.wrappers import DiscreteMessages, turn_based  # noqa: E402
+from envs.wrappers import turn_based  # noqa: E402
 
 CLIENT = ("Tianshou", "tianshou")
 MASKED = "DiscreteMessages, mask in the observation"
-VIEWS: dict[str, Any] = {
-    MASKED: lambda env: DiscreteMessages(env, mask="observation"),
-    "DiscreteMessages": DiscreteMessages,
-}
+FACES = (MASKED, "DiscreteMessages")
+BENCHMARKS = ("signal", "gsm8k", "strategyqa")
 
 
 @pytest.fixture
@@ -57,11 +55,9 @@ def collect() -> Callable[..., tuple[Any, Any, PettingZooEnv]]:
     return play
 
 
-@pytest.mark.parametrize("name", ["signal", "gsm8k", "strategyqa"])
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_random_team_is_collected(view: str, name: str, collect: Any, record: Any) -> None:
-    settings: dict[str, Any] = {"information": "split", "rounds": 3}
-    stats, batch, env = collect(lambda: VIEWS[view](envs.make(name, tasks=20, **settings)))
+def test_a_random_team_is_collected(face: str, show: Any, collect: Any, record: Any) -> None:
+    stats, batch, env = collect(lambda: show(face, rounds=3))
+    masked = face.startswith(MASKED)
     count = len(env.agents)
     assert stats.n_collected_episodes == 6
     assert set(np.unique(batch.obs.agent_id)) <= set(env.agents)
@@ -69,15 +65,15 @@ def test_a_random_team_is_collected(view: str, name: str, collect: Any, record: 
     legal = batch.obs.mask[np.arange(len(batch)), batch.act]
     assert legal.all()
     # In the infos the mask is not seen.
-    assert batch.obs.mask.all() == (view != MASKED)
+    assert batch.obs.mask.all() != masked
     # Without a price a team is paid at the end of an episode, all agents alike.
     assert not batch.rew[~batch.done].any()
     assert (batch.rew[batch.done] == batch.rew[batch.done][:, :1]).all()
     record(
-        face=f"{view} {name}",
+        face=face,
         check="turn_based, PettingZooEnv, Collector",
         outcome="passes",
-        note="" if view == MASKED else "sees no mask in infos; off the menu is silence",
+        note="" if masked else "sees no mask in infos; off the menu is silence",
     )
 
 

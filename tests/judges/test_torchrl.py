@@ -16,31 +16,15 @@ pytest.importorskip("torchrl", minversion="0.12")
 from torchrl.envs import PettingZooWrapper  # noqa: E402
 from torchrl.envs.utils import check_env_specs  # noqa: E402
 
-import envs  # noqa: E402
-from envs.wrappers import DiscreteMessages, FullTranscript, TokenArrays  # noqa: E402
-
 pytestmark = [pytest.mark.judge, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 CLIENT = ("TorchRL", "torchrl")
-VIEWS: dict[str, Any] = {
-    "TokenArrays": lambda env: TokenArrays(env, observation_tokens=256, action_tokens=16),
-    "DiscreteMessages": DiscreteMessages,
-    "DiscreteMessages, mask in the observation": lambda env: DiscreteMessages(
-        env, mask="observation"
-    ),
-}
-TEXT: dict[str, Any] = {"text DialogueEnv": lambda env: env, "FullTranscript": FullTranscript}
-
-
-@pytest.fixture(params=[(view, name) for view in VIEWS for name in envs.names()], ids=" ".join)
-def face(request: pytest.FixtureRequest) -> str:
-    return " ".join(request.param)
+FACES = ("TokenArrays", "DiscreteMessages", "DiscreteMessages, mask in the observation")
 
 
 @pytest.fixture(params=[False, True], ids=["use_mask=False", "use_mask=True"])
-def env(request: pytest.FixtureRequest, face: str) -> Any:
-    view, _, name = face.rpartition(" ")
+def env(request: pytest.FixtureRequest, face: str, show: Any) -> Any:
     return PettingZooWrapper(
-        VIEWS[view](envs.make(name, tasks=20, information="split")),
+        show(face),
         categorical_actions=True,
         use_mask=request.param,
         return_state=True,
@@ -65,9 +49,9 @@ def test_a_rollout_ends_and_keeps_to_the_menu(env: Any, face: str, record: Any) 
     record(face=face, check=f"rollout, use_mask={env.use_mask}", outcome="passes")
 
 
-@pytest.mark.parametrize("view", TEXT)
-def test_text_is_refused(view: str, record: Any) -> None:
-    env = TEXT[view](envs.make("signal", tasks=20))
+@pytest.mark.parametrize("view", ["text DialogueEnv", "FullTranscript"])
+def test_text_is_refused(view: str, show: Any, record: Any) -> None:
+    env = show(f"{view} signal")
     with pytest.raises(Exception) as refusal:  # noqa: PT011
         check_env_specs(PettingZooWrapper(env, categorical_actions=True))
     outcome = f"refused: no text as an action ({type(refusal.value).__name__})"

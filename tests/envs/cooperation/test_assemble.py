@@ -35,7 +35,9 @@ def test_without_an_auxiliary_main_stands_alone():
 def test_imports_from_the_future_stay_first():
     future = "from __future__ import annotations\n"
     for replies in ((future + AUX, MAIN), (AUX, future + MAIN), (future + AUX, future + MAIN)):
-        compile(assemble(*replies, "main", "import math").code, "program", "exec")
+        code = assemble(*replies, "main", "import math").code
+        assert code.startswith(future) and code.count("import math") == 1
+        compile(code, "program", "exec")
 
 
 def test_other_code_of_a_reply_comes_along():

@@ -1,6 +1,6 @@
 """How far the step of several processes is from that of one on the same groups.
 
-    torchrun --nproc_per_node 2 tests/learners/processes_parity.py gspo ippo
+    torchrun --nproc_per_node 2 tests/learners/distributed/processes_parity.py gspo ippo
 
 Prints one row per learner, after two updates: the loss of one process and of all, the largest
 difference between their gradients (of the last minibatch, in parts of the gradient's norm) and
@@ -16,8 +16,8 @@ from typing import Any
 from hydra import compose, initialize_config_module
 
 from experiments.setup import draw_starts, make_environments, make_learner, make_team, task_keys
-from learners.launched import launched
-from learners.processes import ALONE, Processes
+from learners.distributed.launched import launched
+from learners.distributed.processes import ALONE, Processes
 from learners.rollout import collect
 
 SETTINGS = (

@@ -7,7 +7,8 @@ by itself as one process alone would. What is dear is split: episodes, forward a
 Gradients are summed before the step, so all take the same one.
 
 `Processes` is one process by itself, for which all of this costs nothing. Others say how they
-`gather` and `add`, and, where weights are in parts, how these come together: `learners.launched`.
+`gather` and `add`, and, where weights are in parts, how these come together:
+`learners.distributed.launched`.
 """
 
 from __future__ import annotations

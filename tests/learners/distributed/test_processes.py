@@ -17,9 +17,9 @@ from hydra.utils import instantiate
 
 from learners.agents.base import Reply, Request
 from learners.agents.hf import HFPolicy
+from learners.distributed.processes import ALONE, Processes
 from learners.episode import Episode, Group, Turn
 from learners.microbatches import passes
-from learners.processes import ALONE, Processes
 from learners.sequences import TokenSequence
 
 SGD = partial(torch.optim.SGD, lr=0.01)

@@ -1,0 +1,196 @@
+"""The report of one run: whole, half-way or broken."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from experiments.report import main, write_report
+from experiments.reporting import single
+from experiments.reporting.curves import smooth
+from experiments.reporting.page import safe
+from experiments.reporting.runs import read_run
+from experiments.reporting.words import change, level
+from learners.metrics import Interval
+
+PICTURES = {"accuracy", "tokens_said", "tokens_read", "silence", "learner"}
+
+
+def test_a_report_is_one_file_with_its_pictures_inside_and_beside(run: Path, report: Any) -> None:
+    page = report(run)
+    assert {path.stem for path in (run / "report").glob("*.png")} == PICTURES
+    assert len(page.sources) == len(PICTURES)
+    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    assert not {"script", "link", "iframe", "object"} & set(page.tags)
+
+
+def test_the_table_shows_before_after_and_change_with_intervals(
+    tmp_path: Path, build_run: Any, report: Any, write_rows: Any
+) -> None:
+    folder = build_run(tmp_path / "run")
+    entries = [(0, 0.8, 0.77, 0.82, 40.0), (60, 0.85, 0.81, 0.87, 10.0)]
+    rows = [
+        {
+            "step": step,
+            "episodes": 1000,
+            "intervals": {
+                "accuracy": {"mean": mean, "low": low, "high": high, "count": 1000},
+                "tokens_said": {"mean": said, "low": said - 3, "high": said + 4, "count": 1000},
+            },
+        }
+        for step, mean, low, high, said in entries
+    ]
+    write_rows(folder / "evaluations.jsonl", rows)
+    write_rows(folder / "metrics.jsonl", [{"step": 60}])
+    # Accuracy: 5 points; down sqrt(4^2 + 2^2) = 4.47, up sqrt(2^2 + 3^2) = 3.61.
+    # Tokens: -30; down sqrt(3^2 + 4^2) = 5, up sqrt(4^2 + 3^2) = 5; -30 / 40 = -75 %.
+    assert single.rows(read_run(folder)) == [
+        ("accuracy", "80.0 % [77.0, 82.0]", "85.0 % [81.0, 87.0]", "+5.0 points [+0.5, +8.6]"),
+        (
+            "tokens said",
+            "40.0 [37.0, 44.0]",
+            "10.0 [7.0, 14.0]",
+            "−30.0 [−35.0, −25.0], −75 %",
+        ),
+    ]
+    text = report(folder).text
+    assert "85.0 % [81.0, 87.0]" in text
+    assert "−30.0 [−35.0, −25.0], −75 %" in text
+
+
+def test_transcripts_of_the_same_tasks_stand_side_by_side(run: Path, report: Any) -> None:
+    pairs = single.pairs(read_run(run))
+    assert [(before.step, after.step) for before, after in pairs if after] == [(0, 60)] * 3
+    assert all(after is not None and before.task == after.task for before, after in pairs)
+    text = report(run).text
+    assert "A late bus!" in text and "(silent)" in text and "nothing useful to tell" in text
+
+
+def test_what_agents_say_cannot_become_part_of_the_page(run: Path, report: Any) -> None:
+    attack = '</div><script>alert(1)</script><img src=x onerror="alert(1)">\x00\ud800 $x^{2 & <b>'
+    row = json.loads((run / "transcripts.jsonl").read_text().splitlines()[0])
+    row |= {"question": attack, "answer": attack, "task": attack}
+    row["messages"][0] |= {"text": attack, "agent": attack}
+    (run / "transcripts.jsonl").write_text(json.dumps(row) + "\n")
+    (run / "config.yaml").write_text("seed: 0\nnote: '</pre><script>alert(2)</script>'\n")
+    (run / "status.json").write_text(json.dumps({"state": attack, "warnings": [attack]}))
+    page = report(run)
+    assert "script" not in page.tags and "b" in page.tags
+    assert len(page.sources) == len(PICTURES)
+    assert "<script>alert(1)</script>" in page.text and "<script>alert(2)</script>" in page.text
+
+
+def test_control_characters_are_shown_and_endless_texts_shortened() -> None:
+    assert safe("a\x1b[31mb\x00\u202ec") == "a�[31mb��c"
+    assert safe("x" * 12, longest=5) == "xxxxx … (7 more characters)"
+
+
+def test_warnings_configuration_and_glossary_are_on_the_page(run: Path, report: Any) -> None:
+    (run / "status.json").write_text(json.dumps({"state": "finished", "warnings": ["collapse!"]}))
+    text = report(run).text
+    for part in ("collapse!", "price: 0.5", "Share of episodes whose task was solved."):
+        assert part in text
+
+
+def test_an_empty_run_gets_a_report_that_says_what_is_missing(tmp_path: Path, report: Any) -> None:
+    (tmp_path / ".hydra").mkdir()
+    text = report(tmp_path).text
+    for name in ("config.yaml", "metrics.jsonl", "evaluations.jsonl", "transcripts.jsonl"):
+        assert f"{name} is missing" in text
+    assert "there is no evaluation after training yet" in text
+    assert "nothing recorded" in text
+
+
+def test_a_half_way_run_is_reported_as_such(tmp_path: Path, build_run: Any, report: Any) -> None:
+    folder = build_run(tmp_path / "run", upto=10)
+    assert read_run(folder).state == "unfinished (step 10 of 60)"
+    text = report(folder).text
+    assert "unfinished (step 10 of 60)" in text
+    assert "No later evaluation yet." in text
+
+
+def test_a_torn_last_line_is_ignored_and_a_broken_one_before_is_named(run: Path) -> None:
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write("not json\n[1, 2]\n" + '{"step": 61, "train/accu')
+    read = read_run(run)
+    assert max(read.metrics) == 60
+    assert read.problems == (
+        "metrics.jsonl: line 62 is not a JSON object and is left out",
+        "metrics.jsonl: line 63 is not a JSON object and is left out",
+    )
+
+
+def test_values_that_are_no_finite_numbers_are_left_out(tmp_path: Path) -> None:
+    values = '{"step": 1, "a": NaN, "b": null, "c": "3", "d": true, "e": 1e999, "f": 2}'
+    (tmp_path / "metrics.jsonl").write_text(values + "\n")
+    assert read_run(tmp_path).metrics == {1: {"f": 2.0}}
+
+
+def test_a_step_written_twice_counts_as_written_last(tmp_path: Path, write_rows: Any) -> None:
+    write_rows(tmp_path / "metrics.jsonl", [{"step": 1, "a": 1}, {"step": 2}, {"step": 1, "a": 3}])
+    assert read_run(tmp_path).metrics == {1: {"a": 3.0}, 2: {}}
+
+
+@pytest.mark.parametrize(
+    "name", ["config.yaml", "metrics.jsonl", "evaluations.jsonl", "transcripts.jsonl"]
+)
+def test_a_file_of_garbage_costs_its_part_and_no_more(run: Path, name: str, report: Any) -> None:
+    (run / name).write_bytes(b'\xff\x00{]: \xfe\n{"step": 1, "intervals": 3, "task": {}}\n')
+    (run / "status.json").write_bytes(b"\xff[")
+    assert "What the metrics mean" in report(run).text
+
+
+def test_evaluations_without_intervals_come_from_the_metrics(run: Path) -> None:
+    (run / "evaluations.jsonl").unlink()
+    rows = {name: after for name, _, after, _ in single.rows(read_run(run))}
+    assert "[" not in rows["accuracy"] and rows["rounds"] == "2.00"
+
+
+def test_smoothing_is_a_running_mean() -> None:
+    assert smooth([]) == []
+    assert smooth([2.0]) == [2.0]
+    # Half width 1: the mean of three, at the ends of two.
+    assert smooth([0.0, 3.0, 3.0, 9.0]) == pytest.approx([1.5, 2.0, 5.0, 6.0], rel=1e-12)
+
+
+def test_numbers_are_written_for_people() -> None:
+    assert level("accuracy", None) == "–"
+    assert level("accuracy", Interval(0.5, math.nan, math.nan, 1)) == "50.0 %"
+    assert level("reward", Interval(-0.25, -0.5, 0.0, 9)) == "−0.25 [−0.50, 0.00]"
+    same = Interval(0.0, 0.0, 0.0, 9)
+    assert change("tokens_said", same, same) == "0.00 [0.00, 0.00]"
+
+
+def test_the_terminal_shows_the_table_and_the_paths(run: Path, tmp_path: Path) -> None:
+    console = Console(width=160, record=True, quiet=False, file=(tmp_path / "out").open("w"))
+    path = write_report(run, console)
+    text = console.export_text()
+    assert "tokens said" in text and "before training" in text
+    assert str(path) in text.replace("\n", "")
+
+
+def test_a_report_of_the_same_folder_is_the_same_file(run: Path) -> None:
+    first = write_report(run).read_bytes()
+    assert write_report(run).read_bytes() == first
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_folder_without_runs_is_refused_with_what_to_do(tmp_path: Path, exists: bool) -> None:
+    folder = tmp_path / "typo"
+    if exists:
+        folder.mkdir()
+    with pytest.raises(FileNotFoundError, match="typo"):
+        write_report(folder)
+
+
+def test_the_command_ends_with_an_error_and_no_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([str(tmp_path / "typo")])
+    assert "expected the folder of a run" in capsys.readouterr().err

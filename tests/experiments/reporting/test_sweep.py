@@ -1,0 +1,125 @@
+"""The report of a folder of runs: what is pooled, what is left out, in which order."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from experiments.report import write_report
+from experiments.reporting import sweep
+from experiments.reporting.runs import read_run
+
+
+def test_a_multirun_is_grouped_by_its_overrides_except_the_seed(
+    tmp_path: Path, build_multirun: Any, report: Any
+) -> None:
+    folder = build_multirun(tmp_path / "multirun")
+    page = report(folder)
+    assert [path.name for path in (folder / "report").iterdir()] == ["accuracy_tokens.png"]
+    found = sweep.sort_out([read_run(one) for one in sweep.find_runs(folder)])
+    assert [(one.label, len(one.runs)) for one in found.settings] == [
+        ("env.reward.price=0.0", 3),
+        ("env.reward.price=0.5", 3),
+    ]
+    assert found.left_out == ()
+    assert "env.reward.price=0.5" in page.text and "before training" in page.text
+
+
+def test_where_work_is_scored_by_degrees_the_score_comes_first(
+    tmp_path: Path, build_run: Any, report: Any, write_rows: Any
+) -> None:
+    for number in range(2):
+        folder = build_run(tmp_path / "sweep" / str(number), seed=number)
+        rows = (folder / "evaluations.jsonl").read_text().splitlines()
+        evaluations = [json.loads(row) for row in rows]
+        for one in evaluations:
+            one["intervals"]["score"] = {"mean": 2.5 + number, "low": 2.4, "high": 4, "count": 9}
+        write_rows(folder / "evaluations.jsonl", evaluations)
+    single, together = report(tmp_path / "sweep" / "0"), report(tmp_path / "sweep")
+    assert (tmp_path / "sweep" / "0" / "report" / "score.png").exists()
+    assert [path.name for path in (tmp_path / "sweep" / "report").iterdir()] == ["score_tokens.png"]
+    assert single.text.index("score") < single.text.index("accuracy")
+    found = sweep.sort_out([read_run(tmp_path / "sweep" / name) for name in "01"])
+    assert sweep.columns(found)[2:6] == ("score", "tokens said", "vs before", "accuracy")
+    # mean of 2.5 and 3.5; Student's 12.7 times their standard error of 0.5
+    assert sweep.rows(found)[1][2] == "3.00 [−3.35, 9.35]" and "3.00 [−3.35" in together.text
+
+
+def test_the_mean_of_a_setting_is_over_seeds_with_students_interval(
+    tmp_path: Path, build_run: Any, write_rows: Any
+) -> None:
+    for seed, said in enumerate((10.0, 20.0)):
+        folder = build_run(tmp_path / str(seed), seed=seed)
+        interval = {"mean": said, "low": said - 1, "high": said + 1, "count": 1000}
+        row = {"step": 60, "episodes": 1000, "intervals": {"tokens_said": interval}}
+        write_rows(folder / "evaluations.jsonl", [row])
+    found = sweep.sort_out([read_run(one) for one in sweep.find_runs(tmp_path)])
+    after = found.settings[0].after("tokens_said")
+    # Mean 15, standard error 5, t with one degree of freedom 12.7062.
+    assert after is not None
+    assert (after.mean, after.low, after.high) == pytest.approx((15, -48.531, 78.531), abs=1e-3)
+
+
+def test_one_seed_keeps_the_interval_over_its_tasks(run: Path) -> None:
+    read = read_run(run)
+    assert read.after is not None
+    found = sweep.sort_out([read])
+    assert found.settings[0].after("accuracy") == read.after.intervals["accuracy"]
+
+
+def test_runs_that_failed_or_are_unfinished_are_named_and_left_out(
+    tmp_path: Path, build_run: Any, report: Any
+) -> None:
+    build_run(tmp_path / "a" / "0", seed=0)
+    build_run(tmp_path / "a" / "1", seed=1, upto=30)
+    (tmp_path / "a" / "2" / ".hydra").mkdir(parents=True)
+    (tmp_path / "a" / "2" / ".hydra" / "overrides.yaml").write_text("[seed=2]")
+    build_run(tmp_path / "b" / "0", seed=3)
+    (tmp_path / "b" / "0" / "status.json").write_text('{"state": "failed", "step": 9}')
+    build_run(tmp_path / "b" / "10", seed=0)
+    runs = [read_run(one) for one in sweep.find_runs(tmp_path)]
+    found = sweep.sort_out(runs)
+    reasons = {run.folder.relative_to(tmp_path).as_posix(): why for run, why in found.left_out}
+    assert reasons == {
+        "a/0": "10 repeats its setting and seed 0",
+        "a/1": "unfinished (step 30 of 60), last evaluated at step 20",
+        "a/2": "nothing recorded",
+        "b/0": "failed (step 60 of 60), last evaluated at step 60",
+    }
+    assert [run.folder.name for run in found.settings[0].runs] == ["10"]
+    text = report(tmp_path).text
+    assert "a/1: unfinished (step 30 of 60)" in text
+
+
+def test_runs_of_unknown_overrides_are_never_pooled(tmp_path: Path, build_run: Any) -> None:
+    for number in range(2):
+        folder = build_run(tmp_path / str(number), seed=number)
+        (folder / ".hydra" / "overrides.yaml").unlink()
+    found = sweep.sort_out([read_run(one) for one in sweep.find_runs(tmp_path)])
+    assert [len(one.runs) for one in found.settings] == [1, 1]
+
+
+def test_a_folder_of_nothing_but_failed_runs_still_has_a_report(
+    tmp_path: Path, report: Any
+) -> None:
+    (tmp_path / "0" / ".hydra").mkdir(parents=True)
+    assert "nothing recorded" in report(tmp_path).text
+
+
+def test_run_folders_come_in_natural_order(tmp_path: Path) -> None:
+    for name in ("10", "2", "1"):
+        (tmp_path / name / ".hydra").mkdir(parents=True)
+    assert [one.name for one in sweep.find_runs(tmp_path)] == ["1", "2", "10"]
+
+
+def test_square_brackets_in_overrides_survive_the_terminal(tmp_path: Path, build_run: Any) -> None:
+    for number, schedule in enumerate(("[helper,solver]", "[/bold]")):
+        overrides = [f"seed={number}", f"'env.schedule={schedule}'"]
+        build_run(tmp_path / str(number), seed=number, overrides=overrides)
+    console = Console(width=250, record=True, file=(tmp_path / "out").open("w"))
+    write_report(tmp_path, console)
+    assert "env.schedule=[/bold]" in console.export_text()

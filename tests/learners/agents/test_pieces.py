@@ -1,0 +1,87 @@
+"""Texts taken apart into tokens and cut, by tokenizers of several kinds."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizerFast
+
+from envs.tokens import cut
+from learners.agents.hf import pieces
+
+
+def byte_level(trim_offsets: bool | None) -> PreTrainedTokenizerFast:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    if trim_offsets is not None:
+        tokenizer.post_processor = processors.ByteLevel(trim_offsets=trim_offsets)
+    trainer = trainers.BpeTrainer(
+        vocab_size=300,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(["hello there world, hello there"] * 4, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer)
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tiny_tokenizer, qwen_tokenizer, word_tokenizer):
+    return [
+        tiny_tokenizer,
+        qwen_tokenizer,
+        word_tokenizer,
+        byte_level(None),
+        byte_level(True),
+        byte_level(False),
+    ]
+
+
+def random_texts() -> list[str]:
+    draw = random.Random(5)
+    letters = "ab é\u0301日本😀👩‍👩‍👧\n\t  #12,<>_|\ud83d\udc80\0\u200d\ufeffﷺ"
+    words = ["hello", " there", "<silence>", "<|im_end|>", "<end>", "World", "  ", "w3"]
+    return [
+        "".join(draw.choice([draw.choice(letters), draw.choice(words)]) for _ in range(length))
+        for length in (0, 1, 2, 3, 5, 8, 13, 21) * 6
+    ]
+
+
+def test_pieces_join_back_to_the_text(tokenizers):
+    for tokenizer in tokenizers:
+        for text in random_texts():
+            found = pieces(tokenizer, text)
+            assert "".join(found) == text
+            tokens = tokenizer.encode(
+                text.encode("utf-8", "replace").decode(),
+                add_special_tokens=False,
+                split_special_tokens=True,
+            )
+            assert len(found) == max(len(tokens), bool(text))
+
+
+def test_a_cut_at_any_border_stays_within_the_limit(tokenizers):
+    for tokenizer in tokenizers:
+        for text in random_texts():
+            for limit in range(len(pieces(tokenizer, text)) + 1):
+                kept, count = cut(text, limit, partial(pieces, tokenizer))
+                assert text.startswith(kept)
+                assert count == len(pieces(tokenizer, kept)) <= limit
+
+
+def test_a_cut_takes_all_the_tokens_there_is_room_for():
+    """Also where a tokenizer counts no space to its tokens, as GPT-2's does."""
+    for trim_offsets in (None, True, False):
+        tokenizer = byte_level(trim_offsets)
+        assert pieces(tokenizer, "hello there world") == ["hello", " there", " world"]
+        for limit, kept in ((1, "hello"), (2, "hello there"), (3, "hello there world")):
+            found = cut("hello there world", limit, partial(pieces, tokenizer))
+            assert found == (kept, limit)
+
+
+def test_a_character_of_several_tokens_belongs_to_the_last_of_them(tiny_tokenizer):
+    assert pieces(tiny_tokenizer, "é😀a") == ["", "é", "", "", "", "😀", "a"]
+    assert pieces(tiny_tokenizer, "") == []
