@@ -6,7 +6,7 @@
     transcripts.jsonl   one object per kept transcript
     episodes.jsonl      one object per finished episode, of an evaluation by itself
     replies.jsonl       one object per reply of a model server, of an evaluation by itself
-    status.json         state, step and warnings, replaced as a whole
+    status.json         state, step, processes and warnings, replaced as a whole
     checkpoints/        see `learners.checkpoint`
     policy/             the trained weights, their model card, and who speaks with which
 
@@ -154,15 +154,23 @@ class RunFolder:
                 with open(path, "rb") as file:
                     os.fsync(file.fileno())
 
-    def write_status(self, state: str, step: int, warnings: Sequence[str] = ()) -> None:
+    def write_status(
+        self, state: str, step: int, warnings: Sequence[str] = (), processes: int = 1
+    ) -> None:
         """Replace `status.json`.
 
         Args:
             state: "running", "finished", "interrupted" or "failed".
             step: learner updates done.
             warnings: what the run has warned of, oldest first.
+            processes: how many train together.
         """
-        status = {"state": state, "step": step, "warnings": list(warnings)}
+        status = {
+            "state": state,
+            "step": step,
+            "processes": processes,
+            "warnings": list(warnings),
+        }
         write_atomically(self.path / "status.json", json.dumps(status, indent=2) + "\n")
 
 

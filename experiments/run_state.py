@@ -73,7 +73,7 @@ def save(run: Run) -> None:
                 "warnings": list(run.warnings),
             }
             checkpoint.save(run.folder.checkpoints, run.step, state)
-        run.folder.write_status("running", run.step, run.warnings)
+        write_status(run, "running")
 
     run.processes.main(write)
 
@@ -108,7 +108,7 @@ def restore(run: Run) -> None:
 def write_status(run: Run, state: str) -> None:
     """Replace `status.json`; other processes than the main one write nothing."""
     if run.processes.is_main:
-        run.folder.write_status(state, run.step, run.warnings)
+        run.folder.write_status(state, run.step, run.warnings, run.processes.count)
 
 
 def finish(run: Run) -> None:
@@ -117,7 +117,7 @@ def finish(run: Run) -> None:
     save_policies(run.policies, run.folder.path / "policy", run.processes)
 
     def write() -> None:
-        run.folder.write_status("finished" if done else "interrupted", run.step, run.warnings)
+        write_status(run, "finished" if done else "interrupted")
         print(f"report: {write_report(run.folder.path)}")
         try:
             write_card(run.folder.path, run.policies)

@@ -15,7 +15,6 @@ import math
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,8 @@ from experiments.evaluation import evaluation_starts
 from experiments.progress import Progress
 from experiments.setup import check_counts, set_up_process
 from learners.agents.base import Policy
-from learners.agents.hf import HFPolicy, Speech, pieces
+from learners.agents.hf import HFPolicy, Speech
+from learners.agents.pieces import tokenize_with
 from learners.agents.scripted import ScriptedPolicy
 from learners.agents.tiny.build import SILENCE, build_model, build_tokenizer
 from learners.metrics import prefixed, summarise
@@ -176,7 +176,7 @@ def _schedule(step: int, steps: int, warmup: int) -> float:
 
 
 def _environments(policy: HFPolicy, cfg: DictConfig, tasks: int) -> list[DialogueEnv]:
-    tokenize = lru_cache(maxsize=65536)(partial(pieces, policy.tokenizer))
+    tokenize = tokenize_with(policy.tokenizer)
     return [
         instantiate(cfg.env, part="evaluation", tasks=tasks, tokenize=tokenize, _convert_="all")
         for _ in range(min(cfg.evaluation.batch, tasks))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from pettingzoo import ParallelEnv
@@ -17,7 +17,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from envs.errors import SettingError, UnknownNameError
 from envs.task import Style
-from envs.tokens import well_formed
 from learners.agents.hub import fetched
 from learners.agents.load import (
     agent_folders,
@@ -36,11 +35,12 @@ from learners.agents.lora import (
     require_peft,
     saved_adapter,
 )
+from learners.agents.pieces import tokenize_with
 from learners.agents.policy import HFPolicy
 from learners.agents.roles import by_agent
 from learners.agents.speech import Speech
 
-__all__ = ["HFPolicy", "HFTeam", "Sharing", "Speech", "give_optimizers", "pieces"]
+__all__ = ["HFPolicy", "HFTeam", "Sharing", "Speech", "give_optimizers"]
 
 Sharing = Literal["shared", "separate", "lora"]
 
@@ -93,7 +93,7 @@ class HFTeam:
     @cached_property
     def tokenize(self) -> Callable[[str], Sequence[str]]:
         """Cuts text into the model's tokens; environments count budgets with it."""
-        return lru_cache(maxsize=65536)(lambda text: pieces(self.tokenizer, text))
+        return tokenize_with(self.tokenizer)
 
     def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, HFPolicy]:
         """The policy of each agent; with shared weights they are one object.
@@ -203,23 +203,3 @@ def give_optimizers(policies: Mapping[str, HFPolicy], own: Mapping[str, Mapping[
                 " agent.sharing=separate or agent.sharing=lora, or set optimizer.<setting>"
             )
         policy.optimizer = dict(settings)
-
-
-def pieces(tokenizer: PreTrainedTokenizerBase, text: str) -> list[str]:
-    """A text as the substrings its tokens stand for; they join back to the text.
-
-    A character of several tokens belongs to the last of them, so a cut before it leaves it out.
-    What a tokenizer drops between two tokens, such as spaces, belongs to the second.
-    """
-    encoded = tokenizer(
-        well_formed(text),
-        add_special_tokens=False,
-        split_special_tokens=True,
-        return_offsets_mapping=True,
-    )
-    spans = encoded["offset_mapping"]
-    if not spans:
-        return [text] if text else []
-    ends = [min(end, start) for (_, end), (start, _) in zip(spans, spans[1:], strict=False)]
-    borders = [0, *ends, len(text)]
-    return [text[begin:end] for begin, end in zip(borders, borders[1:], strict=False)]

@@ -166,9 +166,9 @@ def test_rewinding_to_before_the_start_drops_everything_and_an_empty_run_is_no_e
 
 def test_the_status_is_replaced_as_a_whole(folder):
     folder.write_status("running", 1)
-    folder.write_status("finished", 2, ["quiet"])
+    folder.write_status("finished", 2, ["quiet"], processes=3)
     status = json.loads((folder.path / "status.json").read_text())
-    assert status == {"state": "finished", "step": 2, "warnings": ["quiet"]}
+    assert status == {"state": "finished", "step": 2, "processes": 3, "warnings": ["quiet"]}
     assert [path.name for path in folder.path.iterdir()] == ["status.json"]
 
 

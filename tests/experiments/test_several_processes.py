@@ -158,7 +158,8 @@ def test_a_process_that_is_asked_to_stop_lets_all_end_the_step_and_save(
     wish = {"die": ("experiments.train.update", 1, "before"), "number": signal.SIGTERM}
     first, second = ends(start(2, *wanted, folders=(folder,) * 2, second=wish))
     assert (first.code, second.code) == (128 + signal.SIGINT, 128 + signal.SIGTERM)
-    assert json.loads((folder / "status.json").read_text())["state"] == "interrupted"
+    status = json.loads((folder / "status.json").read_text())
+    assert (status["state"], status["processes"]) == ("interrupted", 2)
     assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1]
     assert (folder / "checkpoints" / "step_00000001").exists()
     assert "go on with" in first.out and second.out == ""

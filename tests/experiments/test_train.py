@@ -54,6 +54,7 @@ def test_a_run_folder_holds_everything_that_is_promised(trained):
     assert json.loads((folder / "status.json").read_text()) == {
         "state": "finished",
         "step": 4,
+        "processes": 1,
         "warnings": [],
     }
 

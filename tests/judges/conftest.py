@@ -113,12 +113,19 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write what was kept, one file for each module."""
+    """Write what was kept, one file for each judge; of its modules that did not run, rows stay."""
     folder = os.environ.get("JUDGE_ROWS")
-    for module, rows in _rows.items() if folder else ():
-        path = Path(folder) / f"{module}.json"
+    for judge, rows in _rows.items() if folder else ():
+        path = Path(folder) / f"{judge}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
+        ran = {_module(row) for row in rows}
+        earlier = json.loads(path.read_text()) if path.exists() else []
+        rows = [row for row in earlier if _module(row) not in ran] + rows
         path.write_text(json.dumps(rows, indent=1))
+
+
+def _module(row: Mapping[str, Any]) -> str:
+    return row["test"].partition("::")[0]
 
 
 SIGNAL: dict[str, Any] = {

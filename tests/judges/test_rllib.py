@@ -31,11 +31,9 @@ from ray.rllib.algorithms.ppo import PPOConfig  # noqa: E402
 from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv  # noqa: E402
 from ray.tune.registry import register_env  # noqa: E402
 
-import envs  # noqa: E402
-from envs.wrappers import DiscreteMessages  # noqa: E402
-
 CLIENT = ("RLlib", "ray")
-NAMES = ("signal", "gsm8k", "strategyqa")
+FACES = ("DiscreteMessages",)
+BENCHMARKS = ("signal", "gsm8k", "strategyqa")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -68,9 +66,8 @@ def test_the_older_gymnasium_is_the_one_rllib_asks_for() -> None:
     assert gymnasium.__version__.startswith("1.2.")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_ppo_trains(name: str, ppo: Any, record: Any) -> None:
-    env = DiscreteMessages(envs.make(name, tasks=20, information="split", rounds=3))
+def test_ppo_trains(face: str, show: Any, ppo: Any, record: Any) -> None:
+    env = show(face, rounds=3)
     algorithm = ppo(env).build_algo()
     try:
         before = weights(algorithm)
@@ -86,7 +83,7 @@ def test_ppo_trains(name: str, ppo: Any, record: Any) -> None:
     assert all(math.isfinite(learnt[key]) for key in ("policy_loss", "vf_loss", "entropy"))
     assert any((before[key] != after[key]).any() for key in before)
     record(
-        face=f"DiscreteMessages {name}",
+        face=face,
         check="ParallelPettingZooEnv, PPO train()",
         outcome="trains",
         note=f"on gymnasium {gymnasium.__version__}; knows no mask, off the menu is silence",
@@ -99,13 +96,9 @@ def weights(algorithm: Any) -> dict[str, Any]:
     return {key: value.copy() for key, value in state.items()}
 
 
-@pytest.mark.parametrize(
-    "face", ["DiscreteMessages, mask in the observation signal", "text DialogueEnv signal"]
-)
-def test_what_is_no_plain_array_is_refused(face: str, ppo: Any, record: Any) -> None:
-    env = envs.make("signal", tasks=4, information="split")
-    if "mask" in face:
-        env = DiscreteMessages(env, mask="observation")
+@pytest.mark.parametrize("view", ["DiscreteMessages, mask in the observation", "text DialogueEnv"])
+def test_what_is_no_plain_array_is_refused(view: str, show: Any, ppo: Any, record: Any) -> None:
+    face = f"{view} signal"
     with pytest.raises(ValueError, match="[Nn]o default encoder"):
-        ppo(env).build_algo()
+        ppo(show(face, tasks=4)).build_algo()
     record(face=face, check="PPO", outcome="refused: no default network for a Dict of observations")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 from pettingzoo import ParallelEnv
@@ -15,8 +15,8 @@ from envs.tokens import split_words
 from learners.agents.api.client import client_of
 from learners.agents.api.policy import ApiPolicy
 from learners.agents.api.settings import ApiSpeech, Limits, Prices, Server
-from learners.agents.hf import pieces
 from learners.agents.load import load_tokenizer
+from learners.agents.pieces import tokenize_with
 
 
 @dataclass
@@ -61,7 +61,7 @@ class ApiTeam:
             tokenizer = load_tokenizer(self.tokenizer)
         except SettingError as error:
             raise SettingError(f"agent.tokenizer={self.tokenizer!r}: {error}") from error
-        return lru_cache(maxsize=65536)(lambda text: pieces(tokenizer, text))
+        return tokenize_with(tokenizer)
 
     def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, ApiPolicy]:
         """One policy for all agents.

@@ -9,7 +9,8 @@ from transformers import PreTrainedTokenizerFast
 
 from envs.errors import SettingError
 from learners.agents.base import Policy, Reply, Request
-from learners.agents.hf import HFPolicy, Speech, pieces
+from learners.agents.hf import HFPolicy, Speech
+from learners.agents.pieces import tokenize_with
 from learners.rollout import Start, play
 
 
@@ -213,7 +214,7 @@ def test_the_environment_cuts_at_most_the_token_that_left_no_room_for_an_end(
     policy = make_policy(tokenizer=word_tokenizer)
     budget = {"message": 5, "agent": 8}
     env = make_env(
-        tokenize=lambda text: pieces(word_tokenizer, text),
+        tokenize=tokenize_with(word_tokenizer),
         rounds=3,
         team={"solver": 1, "helper": 2},
         budget=type(make_env().budget)(**budget),
@@ -236,7 +237,7 @@ def test_the_environment_cuts_at_most_the_token_that_left_no_room_for_an_end(
 def test_no_budget_is_ever_exceeded_by_bytes_that_are_no_text(make_policy, make_env):
     policy = make_policy()
     env = make_env(
-        tokenize=lambda text: pieces(policy.tokenizer, text),
+        tokenize=tokenize_with(policy.tokenizer),
         rounds=3,
         budget=type(make_env().budget)(message=4, agent=7, round=10, episode=25),
     )

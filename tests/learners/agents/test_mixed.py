@@ -8,9 +8,10 @@ import torch
 from envs.errors import SettingError, UnknownNameError
 from experiments.run_state import save_policies
 from learners.agents.base import Reply, Request
-from learners.agents.hf import HFPolicy, HFTeam, pieces
+from learners.agents.hf import HFPolicy, HFTeam
 from learners.agents.lora import Lora
 from learners.agents.mixed import MixedTeam
+from learners.agents.pieces import tokenize_with
 from learners.agents.roles import by_agent
 from learners.agents.scripted import ScriptedPolicy, ScriptedTeam
 
@@ -94,7 +95,7 @@ def test_separate_members_have_no_more_policies_than_agents(saved, make_env):
 def test_budgets_are_counted_by_the_first_member_or_by_the_one_named(saved, other, qwen_tokenizer):
     members = {"solver": HFTeam(other), "helper": HFTeam(str(saved)), "judge": ScriptedTeam()}
     text = "Anna has 12 apples."
-    assert MixedTeam(members).tokenize(text) == pieces(qwen_tokenizer, text)
+    assert MixedTeam(members).tokenize(text) == tokenize_with(qwen_tokenizer)(text)
     by_helper = MixedTeam(members, counted_by="helper").tokenize(text)
     assert by_helper == HFTeam(str(saved)).tokenize(text)
     assert len(MixedTeam(members, counted_by="judge").tokenize(text)) == 5

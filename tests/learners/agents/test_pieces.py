@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from functools import partial
 
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
 from envs.tokens import cut
-from learners.agents.hf import pieces
+from learners.agents.pieces import tokenize_with
 
 
 def byte_level(trim_offsets: bool | None) -> PreTrainedTokenizerFast:
@@ -50,38 +50,56 @@ def random_texts() -> list[str]:
     ]
 
 
-def test_pieces_join_back_to_the_text(tokenizers):
+def test_tokens_join_back_to_the_text_and_are_those_of_the_tokenizer(tokenizers):
     for tokenizer in tokenizers:
+        tokenize = tokenize_with(tokenizer)
         for text in random_texts():
-            found = pieces(tokenizer, text)
+            found = tokenize(text)
             assert "".join(found) == text
-            tokens = tokenizer.encode(
+            # Asked in the way of everybody else.
+            spans = tokenizer(
                 text.encode("utf-8", "replace").decode(),
                 add_special_tokens=False,
                 split_special_tokens=True,
-            )
-            assert len(found) == max(len(tokens), bool(text))
+                return_offsets_mapping=True,
+            )["offset_mapping"]
+            assert len(found) == max(len(spans), bool(text))
+            ends = list(itertools.accumulate(map(len, found)))
+            borders = zip(ends, spans, spans[1:], strict=False)
+            assert all(end == min(one[1], other[0]) for end, one, other in borders)
 
 
 def test_a_cut_at_any_border_stays_within_the_limit(tokenizers):
     for tokenizer in tokenizers:
+        tokenize = tokenize_with(tokenizer)
         for text in random_texts():
-            for limit in range(len(pieces(tokenizer, text)) + 1):
-                kept, count = cut(text, limit, partial(pieces, tokenizer))
+            for limit in range(len(tokenize(text)) + 1):
+                kept, count = cut(text, limit, tokenize)
                 assert text.startswith(kept)
-                assert count == len(pieces(tokenizer, kept)) <= limit
+                assert count == len(tokenize(kept)) <= limit
 
 
 def test_a_cut_takes_all_the_tokens_there_is_room_for():
     """Also where a tokenizer counts no space to its tokens, as GPT-2's does."""
     for trim_offsets in (None, True, False):
-        tokenizer = byte_level(trim_offsets)
-        assert pieces(tokenizer, "hello there world") == ["hello", " there", " world"]
+        tokenize = tokenize_with(byte_level(trim_offsets))
+        assert tokenize("hello there world") == ("hello", " there", " world")
         for limit, kept in ((1, "hello"), (2, "hello there"), (3, "hello there world")):
-            found = cut("hello there world", limit, partial(pieces, tokenizer))
-            assert found == (kept, limit)
+            assert cut("hello there world", limit, tokenize) == (kept, limit)
 
 
 def test_a_character_of_several_tokens_belongs_to_the_last_of_them(tiny_tokenizer):
-    assert pieces(tiny_tokenizer, "é😀a") == ["", "é", "", "", "", "😀", "a"]
-    assert pieces(tiny_tokenizer, "") == []
+    tokenize = tokenize_with(tiny_tokenizer)
+    assert tokenize("é😀a") == ("", "é", "", "", "", "😀", "a")
+    assert tokenize("") == ()
+
+
+def test_what_batches_set_on_the_tokenizer_is_no_part_of_a_text():
+    tokenizer = byte_level(None)
+    tokenizer.add_special_tokens({"pad_token": "<pad>"})
+    tokenizer(["hello there", "h"], padding="max_length", max_length=9, truncation=True)
+    before = tokenize_with(tokenizer)
+    tokenizer(["hello there"], padding="max_length", max_length=1, truncation=True)
+    for tokenize in (before, tokenize_with(tokenizer)):
+        assert tokenize("hello there") == ("hello", " there")
+    assert tokenizer.backend_tokenizer.truncation["max_length"] == 1

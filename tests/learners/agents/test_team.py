@@ -8,7 +8,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from envs.errors import SettingError, UnknownNameError
 from learners.agents.base import Request
-from learners.agents.hf import HFPolicy, HFTeam, pieces
+from learners.agents.hf import HFPolicy, HFTeam
+from learners.agents.pieces import tokenize_with
 
 
 def request(text: str = "How many?", **fields) -> Request:
@@ -116,7 +117,9 @@ def test_the_tiny_tokenizer_comes_back_as_it_was(saved, tiny_tokenizer):
 
 def test_budgets_are_counted_in_the_models_tokens(saved, tiny_tokenizer):
     team = HFTeam(str(saved))
-    assert team.tokenize("Anna has 12 apples.") == pieces(tiny_tokenizer, "Anna has 12 apples.")
+    assert team.tokenize("Anna has 12 apples.") == tokenize_with(tiny_tokenizer)(
+        "Anna has 12 apples."
+    )
     assert team.tokenize is team.tokenize
 
 
