@@ -1,14 +1,18 @@
 """Trainings by several real processes (gloo): one run folder, one set of rows, one checkpoint.
 
-They are started with what `accelerate launch` puts into the environment, without its launcher,
-which would import everything again for each.
+They are started with what `accelerate launch` puts into the environment, and but once by it: it
+imports everything again for each.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +22,7 @@ import pytest
 from safetensors.torch import load_file
 
 pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[2]
 Start = Callable[..., list[Any]]
 
 FSDP = {
@@ -173,3 +178,18 @@ def test_what_the_main_process_refuses_ends_all_and_is_said_once(start, wanted, 
     assert first.code == second.code == 1
     assert "already holds a run" in first.err
     assert second.err == ""
+
+
+def test_accelerate_launch_starts_two_where_its_own_settings_are_those_of_the_clone(
+    wanted, tmp_path, rows
+):
+    settings, folder = tmp_path / "home" / "accelerate", tmp_path / "run"
+    settings.mkdir(parents=True)
+    shutil.copy(ROOT / "experiments" / "launch" / "cpu.yaml", settings / "default_config.yaml")
+    launch = [Path(sys.executable).with_name("accelerate"), "launch", "--num_processes", "2"]
+    train = ["-m", "experiments.train", *wanted, "train.steps=1", f"hydra.run.dir={folder}"]
+    environment = os.environ | {"HF_HOME": str(settings.parent), "OMP_NUM_THREADS": "1"}
+    subprocess.run([*launch, *train], cwd=ROOT, env=environment, check=True, timeout=300)
+    status = json.loads((folder / "status.json").read_text())
+    assert (status["state"], status["processes"]) == ("finished", 2)
+    assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1]

@@ -40,11 +40,16 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 }
 """What is shown of an environment, by the name that the table has for it."""
 
+SEEDS = (3, 4, 5)
+"""Of what is learnt; configurations were chosen by others."""
+
 _rows: dict[str, list[dict[str, Any]]] = {}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`face` is every view over every benchmark: those that a module names, or all."""
+    if "seed" in metafunc.fixturenames:
+        metafunc.parametrize("seed", SEEDS)
     if "face" in metafunc.fixturenames:
         views = getattr(metafunc.module, "FACES", VIEWS)
         names = getattr(metafunc.module, "BENCHMARKS", envs.names())

@@ -199,7 +199,6 @@ def policy_of(experiment: Any) -> Callable[[str, Any, Any], int]:
     return act
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_mappo_learns_to_tell_and_to_be_silent(
     seed: int, make_signal: Any, measure: Any, random_act: Any, benchmarl_settings: Any, record: Any
 ) -> None:

@@ -143,7 +143,6 @@ def passed(done: float, start: float, end: float) -> float:
     return min(1.0, max(0.0, (done - start) / (end - start)))
 
 
-@pytest.mark.parametrize("seed", range(3))
 def test_ppo_learns_whom_to_believe_and_when_to_be_silent(
     seed: int, make_signal: Any, measure: Any, random_act: Any, record: Any
 ) -> None:
