@@ -5,14 +5,16 @@
 Prints one row per learner, after two updates: the loss of one process and of all, the largest
 difference between their gradients (of the last minibatch, in parts of the gradient's norm) and
 between their weights, beside the largest change of a weight. With FSDP's settings in the
-environment weights are in parts, and it is the same table.
+environment weights are in parts, and it is the same table. `--json` prints rows as JSON Lines.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import json
 from typing import Any
 
+import torch
 from hydra import compose, initialize_config_module
 
 from experiments.setup import draw_starts, make_environments, make_learner, make_team, task_keys
@@ -77,11 +79,26 @@ def largest(one: list[Any], other: list[Any]) -> float:
     return max(float((left - right).abs().max()) for left, right in pairs if left is not None)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print the row of every learner that is named."""
+    parser = argparse.ArgumentParser(description="Compare several processes with one.")
+    parser.add_argument("learners", nargs="+", help="names of conf/learner")
+    parser.add_argument("--json", action="store_true", help="print JSON Lines")
+    wanted = parser.parse_args()
     every = launched()
-    for name in sys.argv[1:]:
+    backend = torch.distributed.get_backend() if every.count > 1 else "none"
+    for name in wanted.learners:
         found = row(name, every)
-        if every.is_main:
+        if not every.is_main:
+            continue
+        if wanted.json:
+            about = {"learner": name, "processes": every.count, "backend": backend}
+            print(json.dumps(about | found), flush=True)
+        else:
             shown = "  ".join(f"{key} {value:.7g}" for key, value in found.items())
             print(f"{name:20} {every.count} processes  {shown}", flush=True)
     every.close()
+
+
+if __name__ == "__main__":
+    main()
