@@ -156,7 +156,8 @@ def estimate_passes(
     """
     solved: dict[int, list[bool]] = {}
     for place, episode in episodes.items():
-        solved.setdefault(place // samples, []).append(episode.solved)
+        if episode.solved is not None:
+            solved.setdefault(place // samples, []).append(episode.solved)
     counts = [(samples, sum(one)) for one in solved.values() if len(one) == samples]
     if samples == 1 or not counts:
         return {}

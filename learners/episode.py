@@ -67,16 +67,16 @@ class Episode:
     """Reward of each agent in each round."""
     score: float = 0.0
     """Task reward without price."""
-    solved: bool = False
-    """True when the task counts as solved."""
+    solved: bool | None = None
+    """True when the task counts as solved. None: the environment does not tell."""
     answer: str = ""
     """The answer that was graded."""
     truncated: bool = False
     """True when the episode budget ended it."""
     tokens_said: Mapping[str, int] = field(default_factory=dict)
-    """Tokens each agent said, as the environment counts them."""
+    """Tokens each agent said, as the environment counts them; empty where it does not."""
     tokens_read: Mapping[str, int] = field(default_factory=dict)
-    """Tokens each agent read."""
+    """Tokens each agent read, in the same way."""
 
     @property
     def returns(self) -> dict[str, float]:

@@ -77,10 +77,9 @@ def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
         episodes: plays of any tasks.
 
     Returns:
-        Metric name -> mean. A share with no turns behind it is left out, and with it
-        `silent_if_uninformed` and `spoke_if_informed` where the environment does not say who is
-        informed. Where servers were asked, those of `SPENDING` follow. Without episodes the dict is
-        empty.
+        Metric name -> mean. What has nothing behind it is left out: a share without turns, and
+        what an environment does not tell (who is informed, what was solved, how many tokens). Where
+        servers were asked, those of `SPENDING` follow. Without episodes the dict is empty.
     """
     return {name: float(sums.sum() / counts.sum()) for name, sums, counts in _columns(episodes)}
 
@@ -152,12 +151,16 @@ def _mean_return(episode: Episode) -> float:
     return sum(returns) / len(returns) if returns else 0.0
 
 
-_PER_EPISODE: Mapping[str, Callable[[Episode], float]] = {
+def _tokens(counted: Mapping[str, int]) -> int | None:
+    return sum(counted.values()) if counted else None
+
+
+_PER_EPISODE: Mapping[str, Callable[[Episode], float | None]] = {
     "accuracy": lambda episode: episode.solved,
     "score": lambda episode: episode.score,
     "reward": _mean_return,
-    "tokens_said": lambda episode: sum(episode.tokens_said.values()),
-    "tokens_read": lambda episode: sum(episode.tokens_read.values()),
+    "tokens_said": lambda episode: _tokens(episode.tokens_said),
+    "tokens_read": lambda episode: _tokens(episode.tokens_read),
     "truncated_rate": lambda episode: episode.truncated,
     "rounds": lambda episode: max(map(len, episode.rewards.values()), default=0),
 }
@@ -177,8 +180,9 @@ def _columns(episodes: Sequence[Episode]) -> list[_Column]:
     columns = []
     for name in GLOSSARY:
         if name in _PER_EPISODE:
-            sums = [float(_PER_EPISODE[name](episode)) for episode in episodes]
-            counts = [1.0] * len(episodes)
+            told = [_PER_EPISODE[name](episode) for episode in episodes]
+            sums = [0.0 if value is None else float(value) for value in told]
+            counts = [float(value is not None) for value in told]
         else:
             counted, share = _SHARES[name]
             kept = [[turn for turn in episode.turns if counted(turn)] for episode in episodes]

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Space
 from pettingzoo import ParallelEnv
 
+from envs.errors import SettingError
 from envs.task import Task
 from learners.agents.base import Reply, Request
 from learners.episode import Episode, Turn
+from learners.text_env import fitted, known, number_of, speech_space, text_of, unspeakable
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,9 @@ class Start:
 class Seat:
     """One agent's side of a running episode."""
 
+    agent: str
+    space: Space[Any] | None = None
+    """Where its messages have to lie; None where that is not known."""
     unread: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     history: list[Reply] = field(default_factory=list)
@@ -45,16 +51,15 @@ class Seat:
 
     def read(self, observation: Any, info: Mapping[str, Any]) -> None:
         """Take in what the environment shows."""
-        is_mapping = isinstance(observation, Mapping)
-        self.unread.append(str(observation["text"] if is_mapping else observation))
-        left = observation.get("tokens_left") if is_mapping else None
+        self.unread.append(text_of(self.agent, observation))
+        left = observation.get("tokens_left") if isinstance(observation, Mapping) else None
         self.max_tokens = None if left is None else int(np.ravel(left)[0])
         self.info = info
 
-    def request(self, agent: str) -> Request:
+    def request(self) -> Request:
         """What the agent's policy is asked."""
         return Request(
-            agent=agent,
+            agent=self.agent,
             text="\n".join(self.unread),
             history=tuple(self.history),
             texts=tuple(self.texts),
@@ -78,7 +83,9 @@ class Table:
         self._start = start
         options = None if start.task is None else {"task": start.task}
         observations, infos = environment.reset(seed=start.seed, options=options)
-        self.seats = {agent: Seat() for agent in environment.agents}
+        self.seats = {
+            agent: Seat(agent, speech_space(environment, agent)) for agent in environment.agents
+        }
         self._outcome: dict[str, Any] = {}
         self._read(observations, infos)
         self.turns: list[Turn] = []
@@ -88,7 +95,8 @@ class Table:
     @property
     def slow(self) -> bool:
         """Whether a step waits for other processes."""
-        return bool(self._environment.metadata.get("slow_step", False))
+        metadata = getattr(self._environment, "metadata", None) or {}
+        return bool(metadata.get("slow_step", False))
 
     @property
     def open(self) -> bool:
@@ -98,7 +106,7 @@ class Table:
     def requests(self) -> list[Request]:
         """One for each living agent that has something to say it with."""
         return [
-            self.seats[agent].request(agent)
+            self.seats[agent].request()
             for agent in self._environment.agents
             if self.seats[agent].max_tokens != 0
         ]
@@ -112,27 +120,45 @@ class Table:
         """Play a round: what was replied to the requests, and silence of everybody else."""
         alive = tuple(self._environment.agents)
         actions = dict.fromkeys(alive, "")
-        said_before = {r.agent: int(r.info.get("tokens_said", 0)) for r in requests}
         for request, reply in zip(requests, replies, strict=True):
-            actions[request.agent] = reply.message
-            self.seats[request.agent].answer(request, reply)
-        observations, rewards, _, truncations, infos = self._environment.step(actions)
+            seat = self.seats[request.agent]
+            actions[request.agent] = fitted(seat.space, reply.message)
+            seat.answer(request, reply)
+        observations, rewards, _, truncations, infos = self._stepped(actions)
         for request, reply in zip(requests, replies, strict=True):
-            info = infos.get(request.agent, {})
-            said = int(info.get("tokens_said", 0)) - said_before[request.agent]
-            self.turns.append(_turn(self.round, request, reply, info, said))
+            info = known(infos.get(request.agent))
+            said = int(info.get("tokens_said", 0)) - int(request.info.get("tokens_said", 0))
+            self.turns.append(_turn(self.round, request, reply, actions, info, said))
         for agent in alive:
-            self.seats[agent].rewards.append(float(rewards.get(agent, 0.0)))
+            self.seats[agent].rewards.append(number_of(agent, rewards.get(agent)))
         self._read(observations, infos)
         self.truncated |= any(truncations.values())
         self.round += 1
 
+    def _stepped(self, actions: dict[str, str]) -> tuple[dict[str, Any], ...]:
+        try:
+            stepped: tuple[dict[str, Any], ...] = self._environment.step(actions)
+            return stepped
+        except Exception as error:
+            spaces = {agent: self.seats[agent].space for agent in actions}
+            if said := unspeakable(spaces, actions):
+                raise SettingError(f"the environment took no step: {said}") from error
+            raise
+
     def _read(self, observations: Mapping[str, Any], infos: Mapping[str, Any]) -> None:
+        for agent in self._environment.agents:
+            if agent not in self.seats:
+                raise SettingError(
+                    f"agent {agent!r} joined after the reset; agents may leave early, but all that"
+                    " take part have to be there from the start, as PettingZoo asks"
+                )
         for agent, observation in observations.items():
-            self.seats[agent].read(observation, infos.get(agent, {}))
+            # Some environments show something to agents that take no part in this episode.
+            if agent in self.seats:
+                self.seats[agent].read(observation, known(infos.get(agent)))
         for info in infos.values():
             # Agents may end at different times; what was said of the episode last counts.
-            self._outcome.update(info)
+            self._outcome.update(known(info))
 
     def episode(self) -> Episode:
         """What came of it."""
@@ -144,27 +170,39 @@ class Table:
             turns=tuple(self.turns),
             rewards={agent: tuple(seat.rewards) for agent, seat in self.seats.items()},
             score=float(last.get("score", np.mean(returns))),
-            solved=bool(last.get("solved", False)),
+            solved=bool(last["solved"]) if "solved" in last else None,
             answer=str(last.get("answer", "")),
             truncated=self.truncated,
-            tokens_said={a: int(info.get("tokens_said", 0)) for a, info in infos.items()},
-            tokens_read={a: int(info.get("tokens_read", 0)) for a, info in infos.items()},
+            tokens_said=_counted("tokens_said", infos),
+            tokens_read=_counted("tokens_read", infos),
         )
 
 
+def _counted(key: str, infos: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """By agent; empty where no info tells."""
+    told = any(key in info for info in infos.values())
+    return {agent: int(info.get(key, 0)) for agent, info in infos.items()} if told else {}
+
+
 def _turn(
-    round: int, request: Request, reply: Reply, info: Mapping[str, Any], tokens_said: int
+    round: int,
+    request: Request,
+    reply: Reply,
+    actions: Mapping[str, str],
+    info: Mapping[str, Any],
+    tokens_said: int,
 ) -> Turn:
+    action = actions[request.agent]
     return Turn(
         agent=request.agent,
         round=round,
-        message=str(info.get("message", reply.message)),
+        message=str(info.get("message", action)),
         prompt_ids=reply.prompt_ids,
         reply_ids=reply.reply_ids,
         behaviour_logprobs=reply.behaviour_logprobs,
         tokens_said=tokens_said,
         informed=request.info.get("informed"),
-        cut=bool(info.get("cut", False)),
+        cut=bool(info.get("cut", False)) or action != reply.message,
         written=reply.message,
         usage=reply.usage,
     )

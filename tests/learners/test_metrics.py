@@ -32,6 +32,7 @@ def episodes() -> list[Episode]:
             task="b",
             turns=(turn("", True), turn("hm", cut=True)),
             rewards={"solver_1": (0.0,), "helper_1": (-0.4,)},
+            solved=False,
             truncated=True,
             tokens_said={"solver_1": 4, "helper_1": 0},
             tokens_read={"solver_1": 30, "helper_1": 10},
@@ -44,17 +45,17 @@ def test_no_episodes_give_no_metrics() -> None:
     assert intervals([]) == {}
 
 
-def test_a_share_without_turns_is_left_out() -> None:
+def test_what_has_nothing_behind_it_is_left_out() -> None:
     found = summarise([Episode(task="a", turns=(), rewards={})])
-    assert found == {
-        "accuracy": 0.0,
-        "score": 0.0,
-        "reward": 0.0,
-        "tokens_said": 0.0,
-        "tokens_read": 0.0,
-        "truncated_rate": 0.0,
-        "rounds": 0.0,
-    }
+    assert found == {"score": 0.0, "reward": 0.0, "truncated_rate": 0.0, "rounds": 0.0}
+
+
+def test_a_mean_is_over_the_episodes_that_tell() -> None:
+    told = Episode("a", (), {}, solved=True, tokens_said={"x": 2, "y": 4}, tokens_read={"x": 0})
+    found = intervals([told, Episode("a", (), {})])
+    assert (found["accuracy"].mean, found["accuracy"].count) == (1.0, 1)
+    assert (found["tokens_said"].mean, found["tokens_said"].count) == (6.0, 1)
+    assert found["tokens_read"].mean == 0.0
 
 
 def test_metrics_are_those_worked_out_by_hand(episodes: list[Episode]) -> None:

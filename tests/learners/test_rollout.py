@@ -329,8 +329,8 @@ def test_any_parallel_environment_over_strings_can_be_played(lean):
     assert episode.task == "17"
     assert episode.rewards == {"a_0": (10.0,), "b_0": (10.0, 10.0), "c_0": (10.0,) * 3}
     assert episode.score == 20.0  # the mean of 10, 20 and 30
-    assert (episode.solved, episode.answer, episode.truncated) == (False, "", False)
-    assert episode.tokens_said == {"a_0": 0, "b_0": 0, "c_0": 0}
+    assert (episode.solved, episode.answer, episode.truncated) == (None, "", False)
+    assert episode.tokens_said == episode.tokens_read == {}
     assert [(turn.agent, turn.message) for turn in episode.turns[:3]] == [
         ("a_0", "word 0"),
         ("b_0", "word 0"),
