@@ -75,10 +75,10 @@ def model_card(
     data = _metadata(run, config, team, policy, name, license)
     parts = [
         _title(run, config, name),
-        _figures(run),
+        _figures(run, config),
         _training(run, config),
         loading(run, config, team, policy, repository),
-        _limits(config),
+        _limits(run, config),
         f"## Settings\n\n```yaml\n{_settings(config)}\n```",
     ]
     return ModelCard(f"---\n{data.to_yaml()}\n---\n\n" + "\n\n".join(parts))
@@ -135,14 +135,14 @@ def _results(evaluation: Evaluation | None, config: Mapping[str, Any]) -> list[E
     """Figures of the last evaluation; generated tasks are not passed off as the original data."""
     if evaluation is None:
         return None
-    environment, source = _environment(config), str(config.get("env", {}).get("source"))
+    environment, source = _environment(config), config.get("env", {}).get("source")
     kind = f"laconic-{environment}-generated" if source == "generated" else environment
-    shown = "generated tasks" if source == "generated" else public(source)
+    shown = "generated tasks" if source == "generated" else public(str(source))
     return [
         EvalResult(
             task_type="text-generation",
             dataset_type=kind,
-            dataset_name=f"{environment} ({shown})",
+            dataset_name=f"{environment} ({shown})" if source else environment,
             metric_type=name,
             metric_value=round(evaluation.intervals[name].mean, 6),
             metric_name=label(name),
@@ -153,11 +153,21 @@ def _results(evaluation: Evaluation | None, config: Mapping[str, Any]) -> list[E
 
 
 def _title(run: Run, config: Mapping[str, Any], name: str) -> str:
+    pay = " and pay for every token they say" if _charged(run, config) else ""
     return (
-        f"# {name}\n\nLanguage agents that solve `{_environment(config)}` together and pay for"
-        f" every token they say, trained with Laconic ({version('laconic')},"
+        f"# {name}\n\nLanguage agents that solve `{_environment(config)}` together{pay},"
+        f" trained with Laconic ({version('laconic')},"
         f" transformers {version('transformers')}); updates: {run.last_step}, {run.state}."
     )
+
+
+def _charged(run: Run, config: Mapping[str, Any]) -> bool:
+    """Whether tokens have cost anything; environments of others have rewards of their own."""
+    reward = config.get("env", {}).get("reward")
+    if not isinstance(reward, Mapping):
+        return False
+    _, prices = run.series("train/price")
+    return bool(reward.get("price")) or any(prices)
 
 
 def _environment(config: Mapping[str, Any]) -> str:
@@ -165,15 +175,17 @@ def _environment(config: Mapping[str, Any]) -> str:
     return str(env.get("name") or env.get("_target_", "an environment"))
 
 
-def _figures(run: Run) -> str:
+def _figures(run: Run, config: Mapping[str, Any]) -> str:
     """Before and after, with intervals; where there is nothing to show, that is said."""
     found = rows(run)
     if not found:
         return "## Figures\n\nThe run was never evaluated."
     played = next((one.episodes for one in (run.after, run.before) if one is not None), 0)
     lines = [f"| {' | '.join(row)} |" for row in (COLUMNS, ["---"] * len(COLUMNS), *found)]
+    # Whether an environment of others keeps tasks apart is not known.
+    apart = " that were not trained on" if "source" in config.get("env", {}) else ""
     return (
-        f"## Figures\n\nGreedy play of {played} evaluation tasks that were not trained on, with"
+        f"## Figures\n\nGreedy play of {played} evaluation tasks{apart}, with"
         " 95 % intervals over tasks (Wilson for shares of episodes, bootstrap over episodes for the"
         " rest). One seed of training: where another would have ended is not in them.\n\n"
         + "\n".join(lines)
@@ -196,13 +208,15 @@ def _training(run: Run, config: Mapping[str, Any]) -> str:
     return "## Training\n\n" + "\n".join(lines)
 
 
-def _limits(config: Mapping[str, Any]) -> str:
-    env = config.get("env", {})
-    where = "generated problems" if env.get("source") == "generated" else "problems of this source"
+def _limits(run: Run, config: Mapping[str, Any]) -> str:
+    source = config.get("env", {}).get("source")
+    where = "problems of this source" if source else "this environment"
+    alike = "in one team, with one topology, schedule and budget" if source else "in one team"
+    few = " and for few words: what they leave out may matter to others"
     return (
         "## Limits\n\n"
-        f"Trained and measured on {where}, in one team, with one topology, schedule and budget;"
-        " elsewhere nothing is known. Agents were rewarded for what the environment grades, and"
-        " for few words: what they leave out may matter to others. They are no assistants, and were"
-        " not made safe beyond what their base model was."
+        f"Trained and measured on {'generated problems' if source == 'generated' else where},"
+        f" {alike}; elsewhere nothing is known. Agents were rewarded for what the environment"
+        f" grades{',' + few if _charged(run, config) else ''}. They are no assistants, and were not"
+        " made safe beyond what their base model was."
     )

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard
+from omegaconf import OmegaConf
 
 from envs.errors import SettingError
 from experiments.reporting.runs import read_run
 from experiments.share import main
-from experiments.sharing.card import speakers
+from experiments.sharing.card import model_card, speakers
 from experiments.sharing.loading import evaluation, public
 from experiments.sharing.repository import assemble
 
@@ -51,6 +52,29 @@ def test_the_command_on_the_card_gives_its_figures(trained, run, rows, tmp_path)
 def test_a_card_names_no_path_of_this_machine(trained, policy_folder):
     text = (trained[0] / "policy" / "README.md").read_text("utf-8")
     assert str(policy_folder.parent) not in text and str(Path.home()) not in text
+
+
+FOREIGN = {"_target_": "my_package.Password", "price": 0.02}
+UNPRICED = {"name": "tldr", "source": "/home/me/posts", "reward": {"price": 0.0}}
+
+
+@pytest.mark.parametrize(
+    ("env", "named"), [(FOREIGN, "my_package.Password"), (UNPRICED, "tldr (<posts>)")]
+)
+def test_a_card_tells_of_no_price_and_no_source_where_there_is_none(trained, env, named):
+    found = read_run(trained[0])
+    assert "pay for every token" in (text := card_of(trained[0]).text) and "few words" in text
+    plain = {
+        step: {name: value for name, value in row.items() if name != "train/price"}
+        for step, row in found.metrics.items()
+    }
+    found = replace(found, config=OmegaConf.to_yaml({"env": env}), metrics=plain)
+    card = model_card(found, trained[0] / "policy")
+    assert {one.dataset_name for one in card.data.eval_results} == {named}
+    assert "pay for" not in card.text and "few words" not in card.text and "None" not in card.text
+    if env is FOREIGN:
+        assert "- price:" not in card.text and "measured on this environment, in one" in card.text
+        assert "topology" not in card.text and "not trained on" not in card.text
 
 
 @pytest.mark.parametrize(
