@@ -17,6 +17,7 @@ from experiments.cli import CONF
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+README = ROOT / "README.md"
 KINDS = ("python", "sh", "text", "yaml")
 OTHERS = {"git", "source", "tensorboard", "vllm", "wandb", "mlflow", "trackio", "transformers"}
 """Programs of others, which are not looked into."""
@@ -26,7 +27,7 @@ def by_name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=by_name)
+@pytest.mark.parametrize("page", [*PAGES, README], ids=by_name)
 def test_the_python_of_a_page_runs_from_top_to_bottom(run_page, page):
     run_page(page)
 
@@ -37,7 +38,7 @@ def test_every_block_says_what_it_is_so_that_none_escapes(code_blocks, page):
     assert unknown == [], f"kinds are {KINDS}; indented blocks have none"
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=by_name)
+@pytest.mark.parametrize("page", [*PAGES, README], ids=by_name)
 def test_every_command_of_a_page_can_be_composed(commands, code_blocks, tmp_path, page):
     for block in code_blocks(page):
         if block.file:
@@ -56,7 +57,7 @@ def test_every_command_of_a_page_can_be_composed(commands, code_blocks, tmp_path
             assert set(",".join(wanted).split(",")) <= {"", *extras["optional-dependencies"]}
         else:
             # Not all blocks of the README are commands.
-            assert name in OTHERS or page.name == "README.md", f"{command.text}: unknown program"
+            assert name in OTHERS or page == README, f"{command.text}: unknown program"
 
 
 def check_program(command, folder):
