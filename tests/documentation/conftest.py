@@ -46,8 +46,7 @@ def commands(code_blocks: Callable[[Path], list[Any]]) -> Callable[[Path], list[
     """Reads the commands of a page."""
 
     def read(page: Path) -> list[Command]:
-        kinds = ("sh", "") if page.name == "README.md" else ("sh",)
-        blocks = [one.code for one in code_blocks(page) if one.kind in kinds and not one.file]
+        blocks = [one.code for one in code_blocks(page) if one.kind == "sh" and not one.file]
         return [command for code in blocks for command in _commands(code)]
 
     return read

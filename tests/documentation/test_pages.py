@@ -32,7 +32,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(run_page, page):
     run_page(page)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=by_name)
+@pytest.mark.parametrize("page", [*PAGES, README], ids=by_name)
 def test_every_block_says_what_it_is_so_that_none_escapes(code_blocks, page):
     unknown = [(one.line, one.kind) for one in code_blocks(page) if one.kind not in KINDS]
     assert unknown == [], f"kinds are {KINDS}; indented blocks have none"
@@ -56,8 +56,7 @@ def test_every_command_of_a_page_can_be_composed(commands, code_blocks, tmp_path
             wanted = re.findall(r"laconic\[([\w,]+)\]", command.text)
             assert set(",".join(wanted).split(",")) <= {"", *extras["optional-dependencies"]}
         else:
-            # Not all blocks of the README are commands.
-            assert name in OTHERS or page == README, f"{command.text}: unknown program"
+            assert name in OTHERS, f"{command.text}: unknown program"
 
 
 def check_program(command, folder):
