@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 import signal
 import sys
 import traceback
@@ -34,6 +35,8 @@ from learners.distributed import launcher
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 """Folder of the choices, beside the package both in a clone and when installed."""
+LAUNCH = Path(__file__).resolve().parent / "launch"
+"""Folder of accelerate's settings, in the package."""
 
 _received: list[int] = []
 """Signals that an `Interrupt` of this process has taken, oldest first."""
@@ -121,7 +124,7 @@ def _run(
     if several and launcher.left_alone():
         _say(
             "note: accelerate launch has started one process; without GPUs it starts several with"
-            " --config_file experiments/launch/cpu.yaml (docs/scaling.md)"
+            f" --config_file {shlex.quote(str(LAUNCH / 'cpu.yaml'))} (docs/scaling.md)"
         )
     if launcher.rank() > 0:
         # The main process leaves what Hydra writes into a run folder.

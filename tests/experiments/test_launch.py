@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,7 +23,8 @@ from learners.distributed.processes import ALONE, Processes
 
 CPUOffloadPolicy = type("CPUOffloadPolicy", (), {})
 WHOLE = {"fsdp_version": 2, "reshard_after_forward": True}
-LAUNCH = Path(__file__).resolve().parents[2] / "experiments" / "launch"
+ROOT = Path(__file__).resolve().parents[2]
+LAUNCH = ROOT / "experiments" / "launch"
 
 
 class Two(Processes):
@@ -75,6 +81,27 @@ def test_one_process_where_several_were_asked_for_is_told_of(run, monkeypatch, t
     outcome = run("train", "train.group_size=1", f"hydra.run.dir={tmp_path}")
     assert outcome.code == 1
     assert torch.cuda.is_available() or "note: accelerate launch has started one" in outcome.err
+    # The file is named so that it is found from any folder.
+    assert torch.cuda.is_available() or f"--config_file {LAUNCH / 'cpu.yaml'} (" in outcome.err
+
+
+def test_the_page_finds_the_settings_from_any_folder(tmp_path):
+    page = (ROOT / "docs" / "scaling.md").read_text("utf-8")
+    (code, rest) = re.findall(r'--config_file "\$\(python -c "(.*)"\)(.*?)"', page)[0]
+    found = subprocess.check_output(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        text=True,
+    )
+    assert Path(found.strip() + rest) == LAUNCH / "cpu.yaml"
+
+
+def test_the_settings_are_packed_into_a_wheel():
+    packed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    patterns = packed["package-data"]["experiments"]
+    found = {path for one in patterns for path in LAUNCH.parent.glob(one)}
+    assert set(LAUNCH.iterdir()) <= found
 
 
 def test_processes_draw_apart_and_the_first_one_as_if_it_were_alone():
