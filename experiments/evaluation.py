@@ -18,17 +18,18 @@ _DRAWN_EPISODES = 256
 """Episodes of an evaluation where neither the environment nor the configuration says how many."""
 
 
-def evaluation_starts(environments: Environments, drawn: int | None = None) -> list[Start]:
+def evaluation_starts(environments: Environments, most: int | None = None) -> list[Start]:
     """Every task once, each with the same seed whenever it is played.
 
     Args:
         environments: equal environments of the evaluation part.
-        drawn: episodes in environments that do not name their tasks; None plays 256.
+        most: how many tasks, the first of those that have names; None plays all that have, or 256
+            episodes where none has.
     """
     keys = task_keys(environments[0])
     if not keys:
-        return [Start(seed) for seed in range(_DRAWN_EPISODES if drawn is None else drawn)]
-    return [Start(seed, key) for seed, key in enumerate(keys)]
+        return [Start(seed) for seed in range(_DRAWN_EPISODES if most is None else most)]
+    return [Start(seed, key) for seed, key in enumerate(keys[:most])]
 
 
 def evaluate(
@@ -118,5 +119,5 @@ def transcript(episode: Episode, task: Task | None, step: int) -> dict[str, Any]
         "solved": episode.solved,
         "score": episode.score,
         "answer": episode.answer,
-        "tokens_said": sum(episode.tokens_said.values()),
+        "tokens_said": sum(episode.tokens_said.values()) if episode.tokens_said else None,
     }

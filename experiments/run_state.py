@@ -46,8 +46,8 @@ class Run:
     """Where everything is written, by the main process alone."""
     processes: Processes = ALONE
     """Those that train together."""
-    price: float = 0.0
-    """The price that the environment was made with; 0 for one that has none."""
+    price: float | None = None
+    """The price that the environment was made with; None for one that has none."""
     warnings: list[str] = field(default_factory=list)
     """What the run has warned of, oldest first."""
     step: int = -1

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Collection, Mapping
 from dataclasses import is_dataclass, replace
-from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -22,6 +20,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from envs.errors import SettingError, SourceError
 from envs.task import Benchmark, Task
+from experiments.targets import check_learner, names_taken
 from learners.agents.scripted import ScriptedPolicy, ScriptedTeam
 from learners.distributed.processes import ALONE, Processes
 from learners.learner import Resumable
@@ -116,7 +115,8 @@ def make_evaluation(cfg: DictConfig, part: str, team: Any, **settings: Any) -> E
     tasks = cfg.evaluation.tasks
     settings |= {} if tasks is None else {"tasks": tasks}
     first = make_environments(cfg, 1, part, team, **settings)
-    needed = len(task_keys(first[0])) or tasks or cfg.evaluation.batch
+    # Not every environment can be told how many tasks to have.
+    needed = len(task_keys(first[0])[:tasks]) or tasks or cfg.evaluation.batch
     return first + make_environments(
         cfg, min(cfg.evaluation.batch, needed) - 1, part, team, **settings
     )
@@ -128,13 +128,16 @@ def make_learner(cfg: DictConfig, policies: Mapping[str, Any], processes: Proces
     Where several processes train, it is given them as `processes`.
 
     Raises:
-        SettingError: several processes train, and it, or how it plays, is made for one.
+        SettingError: what was made is no learner; or several processes train, and it, or how it
+            plays, is made for one.
     """
     # Made once in vain, so that what an optimiser refuses is said of its own key.
     instantiate(cfg.optimizer, [torch.zeros(1)], _partial_=False, _convert_="all")
     optimizer = instantiate(cfg.optimizer, _partial_=True, _convert_="all")
     if processes.count == 1:
-        return instantiate(cfg.learner, policies, optimizer, _partial_=False, _convert_="all")
+        alone = instantiate(cfg.learner, policies, optimizer, _partial_=False, _convert_="all")
+        check_learner(alone, cfg.learner._target_)
+        return alone
     if not _accepted(cfg.learner, {"processes": processes}):
         raise SettingError(
             f"{cfg.learner._target_} takes no argument `processes`, so it learns in one process"
@@ -142,6 +145,7 @@ def make_learner(cfg: DictConfig, policies: Mapping[str, Any], processes: Proces
         )
     make = instantiate(cfg.learner, _partial_=True, _convert_="all")
     learner = make(policies, optimizer, processes=processes)
+    check_learner(learner, cfg.learner._target_)
     refuse_lone_collector(learner, processes.count)
     return learner
 
@@ -250,12 +254,7 @@ def refuse_shared_tasks(train: Environments, evaluation: Environments) -> None:
         )
 
 
-def _accepted(env: DictConfig, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that the constructor of an environment takes."""
-    try:
-        parameters = inspect.signature(resolve_name(env._target_)).parameters
-    except Exception:
-        # Whatever is wrong with the target, building it says so with the config key.
-        return {}
-    takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
-    return {name: value for name, value in settings.items() if takes_all or name in parameters}
+def _accepted(node: DictConfig, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that the class of a node takes."""
+    taken = names_taken(str(node.get("_target_")))
+    return {name: value for name, value in settings.items() if taken is None or name in taken}

@@ -166,8 +166,9 @@ def prepare(cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes 
         guard=instantiate(cfg.guard),
         folder=folder,
         processes=processes,
-        price=price_of(environments[0]) or 0.0,
+        price=price_of(environments[0]),
     )
+    check_price(run)
     if hasattr(run.learner, "check"):
         run.learner.check(cfg.train.group_size)
     if not isinstance(run.learner, Resumable):
@@ -176,6 +177,22 @@ def prepare(cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes 
             " checkpoints and cannot be resumed"
         )
     return run
+
+
+def check_price(run: Run) -> None:
+    """Refuse a schedule of prices that would change nothing.
+
+    Raises:
+        SettingError: the learner has one, and the environment no price.
+    """
+    schedule = getattr(run.learner, "price", None)
+    if run.price is None and not isinstance(schedule, Fixed | None):
+        kind = type(run.environments[0]).__name__
+        raise SettingError(
+            f"learner.price ({type(schedule).__name__}) sets the price of an environment's reward,"
+            f" and {kind} has none: give it `reward`, a frozen dataclass with `price`"
+            " (docs/bring_your_own.md), or choose learner/price=fixed"
+        )
 
 
 def train(run: Run, loggers: Several) -> None:
@@ -231,8 +248,9 @@ def update(run: Run, step: int) -> dict[str, float]:
     """Collect groups and learn from them, those of all processes."""
     train, seed, rank = run.cfg.train, run.cfg.seed, run.processes.rank
     schedule: Price = getattr(run.learner, "price", Fixed())
-    price = schedule.at(step - 1, run.price)
-    set_price(run.environments, price)
+    prices = {} if run.price is None else {"train/price": schedule.at(step - 1, run.price)}
+    for price in prices.values():
+        set_price(run.environments, price)
     starts = draw_starts(task_keys(run.environments[0]), train.tasks_per_step, seed, step)
     begun = time.perf_counter()
     # A learner may need more than independent episodes, and then brings a collector of its own.
@@ -249,7 +267,7 @@ def update(run: Run, step: int) -> dict[str, float]:
     return {
         **prefixed(played, "train/"),
         **prefixed(learned, "learner/"),
-        "train/price": price,
+        **prices,
         "time/rollout": collected - begun,
         "time/update": time.perf_counter() - collected,
     }

@@ -80,8 +80,18 @@ class Steered(Price):
         return price * self._bounded(self._level + self.proportional * now)
 
     def observe(self, metrics: Mapping[str, float]) -> None:
-        """Take in the metrics of a step's episodes (`tokens_said`, `accuracy`: means)."""
-        value = self.measure(metrics)
+        """Take in the metrics of a step's episodes (`tokens_said`, `accuracy`: means).
+
+        Raises:
+            SettingError: what it steers by is not among them.
+        """
+        try:
+            value = self.measure(metrics)
+        except KeyError as error:
+            raise SettingError(
+                f"{type(self).__name__} steers by {error}, and the environment's infos do not tell"
+                f" it; got figures of {', '.join(metrics)}"
+            ) from error
         past = value if self._measured is None else self._measured
         self._measured = self.smoothing * past + (1 - self.smoothing) * value
         self._level = self._bounded(self._level + self.gain * self.error(self._measured))

@@ -17,53 +17,61 @@ from experiments.reporting.words import SHARES, label
 _SIZE = (6.0, 3.7)
 _LEARNER = {
     "train/reward": "reward",
-    "price": "price",
+    "train/price": "price",
     "learner/clip_fraction": "share of ratios clipped",
     "learner/grad_norm": "gradient norm",
     "learner/loss": "loss",
 }
 
 
-def curves(run: Run) -> list[Picture]:
-    """All pictures of a run; one with nothing to draw says so."""
-    score = _over_training(
-        run,
-        "score",
-        ["score"],
+_OVER_TRAINING = {
+    "score": (
+        ("score",),
         "What an episode's work is worth. Line: training episodes (sampled replies). Dots:"
         " evaluations on the evaluation tasks, with 95 % intervals.",
-    )
-    pictures = [
-        *([score] if goal([run]) == "score" else []),
-        _over_training(
-            run,
-            "accuracy",
-            ["accuracy"],
-            "Share of tasks solved. Line: training episodes (sampled replies). Dots: evaluations"
-            " on the evaluation tasks, with 95 % intervals.",
-        ),
-        _over_training(
-            run,
-            "tokens_said",
-            ["tokens_said"],
-            "Tokens the whole team said in an episode. Lines and dots as before.",
-        ),
-        _over_training(
-            run,
-            "silence",
-            ["silent_if_uninformed", "spoke_if_informed", "silence_rate"],
-            "A team that has learned when to speak has both informed-silence curves high: quiet"
-            " with nothing useful to tell, and not quiet otherwise.",
-        ),
-        _over_training(
-            run,
-            "tokens_read",
-            ["tokens_read"],
-            "Tokens the whole team read in an episode, the task among them.",
-        ),
+    ),
+    "accuracy": (
+        ("accuracy",),
+        "Share of tasks solved. Line: training episodes (sampled replies). Dots: evaluations on the"
+        " evaluation tasks, with 95 % intervals.",
+    ),
+    "tokens_said": (
+        ("tokens_said",),
+        "Tokens the whole team said in an episode. Lines and dots as before.",
+    ),
+    "silence": (
+        ("silent_if_uninformed", "spoke_if_informed", "silence_rate"),
+        "A team that has learned when to speak has both informed-silence curves high: quiet with"
+        " nothing useful to tell, and not quiet otherwise.",
+    ),
+    "tokens_read": (
+        ("tokens_read",),
+        "Tokens the whole team read in an episode, the task among them.",
+    ),
+}
+"""Pictures: name, metrics that are drawn, caption."""
+
+
+def curves(run: Run) -> list[Picture]:
+    """All pictures of a run that have something to show; of an empty run, all there may be."""
+    first = goal([run])
+    told = {name for name in _OVER_TRAINING if _recorded(run, name)}
+    shown = [
+        _over_training(run, name, *_OVER_TRAINING[name])
+        for name in _OVER_TRAINING
+        if (name in told or not told) and (name != "score" or first == "score")
     ]
     learner = _learner(run)
-    return [*pictures, learner] if learner else pictures
+    return [*shown, learner] if learner else shown
+
+
+def _recorded(run: Run, picture: str) -> bool:
+    """Whether there is anything of a picture's metrics."""
+    metrics, _ = _OVER_TRAINING[picture]
+    return any(
+        run.series(f"train/{name}")[0] or any(name in one.intervals for one in run.evaluations)
+        for name in metrics
+    )
 
 
 def smooth(values: Sequence[float]) -> list[float]:
@@ -75,7 +83,7 @@ def smooth(values: Sequence[float]) -> list[float]:
     return [float(mean) for mean in (sums[high] - sums[low]) / (high - low)]
 
 
-def _over_training(run: Run, name: str, metrics: list[str], caption: str) -> Picture:
+def _over_training(run: Run, name: str, metrics: Sequence[str], caption: str) -> Picture:
     colours = (BLUE, GREEN, GREY) if len(metrics) > 1 else (BLUE,)
     title = {"silence": "Silence, and informed silence"}.get(name, label(name).capitalize())
 
@@ -124,7 +132,7 @@ def _curve(axes: Axes, run: Run, metric: str, colour: str, marker: str, alone: b
     return bool(steps or points)
 
 
-def _frame(axes: Axes, run: Run, metrics: list[str]) -> None:
+def _frame(axes: Axes, run: Run, metrics: Sequence[str]) -> None:
     last = max(run.last_step, 1)
     axes.set_xlim(-0.03 * last, 1.03 * last)
     axes.set_xlabel("training step")
@@ -149,7 +157,7 @@ def _learner(run: Run) -> Picture | None:
     def paint(*panels: Axes) -> None:
         for axes, name, colour in zip(panels, shown, (INK, ORANGE, BLUE, GREEN), strict=False):
             steps, values = run.series(name)
-            is_set = name == "price"
+            is_set = name == "train/price"
             axes.plot(steps, values, color=colour, alpha=0.25, linewidth=1)
             axes.plot(steps, values if is_set else smooth(values), color=colour)
             axes.set_title(_LEARNER[name], fontsize=10, fontweight="normal", pad=8)

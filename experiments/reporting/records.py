@@ -55,12 +55,12 @@ class Transcript:
     """The right answer."""
     messages: tuple[Said, ...]
     """All turns."""
-    solved: bool
-    """Whether the task was solved."""
+    solved: bool | None
+    """Whether the task was solved; None: not known."""
     answer: str
     """The answer that was graded."""
-    tokens_said: int
-    """Tokens of the whole team."""
+    tokens_said: int | None
+    """Tokens of the whole team; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +122,13 @@ class Run:
 def goal(runs: Iterable[Run]) -> str:
     """What runs are after: `score` where it tells more than the share of tasks solved, `accuracy`.
 
-    Work that is written together is worth more or less; an answer is right or wrong.
+    Work that is written together is worth more or less; an answer is right or wrong. Not every
+    environment tells what is solved.
     """
     found = (one.intervals for run in runs for one in run.evaluations)
+    scored = [one for one in found if "score" in one]
     graded = any(
-        {"score", "accuracy"} <= one.keys() and abs(one["score"].mean - one["accuracy"].mean) > 1e-9
-        for one in found
+        "accuracy" not in one or abs(one["score"].mean - one["accuracy"].mean) > 1e-9
+        for one in scored
     )
     return "score" if graded else "accuracy"

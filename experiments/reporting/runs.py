@@ -134,9 +134,11 @@ def _transcripts(rows: list[dict[str, Any]]) -> tuple[Transcript, ...]:
                 messages=tuple(
                     _said(one) for one in _list(row.get("messages")) if isinstance(one, dict)
                 ),
-                solved=bool(row.get("solved")),
+                solved=None if row.get("solved") is None else bool(row["solved"]),
                 answer=str(row.get("answer") or ""),
-                tokens_said=int(_number(row.get("tokens_said")) or 0),
+                tokens_said=None
+                if (said := _number(row.get("tokens_said"))) is None
+                else int(said),
             )
     return tuple(sorted(found.values(), key=lambda one: one.step))
 

@@ -137,11 +137,12 @@ def _pair(before: Transcript, after: Transcript | None) -> str:
 
 def _card(one: Transcript) -> str:
     when = "Before training" if one.step == 0 else f"After step {one.step}"
+    said = "" if one.tokens_said is None else f" · {one.tokens_said} tokens"
     kind = "solved" if one.solved else "unsolved"
-    verdict = f"{'✓ solved' if one.solved else '✗ not solved'}"
+    verdict = {True: "✓ solved", False: "✗ not solved", None: ""}[one.solved]
     turns = "".join(map(_turn, one.messages))
     return (
-        f'<div class="card"><header><span>{when} · {one.tokens_said} tokens</span>'
+        f'<div class="card"><header><span>{when}{said}</span>'
         f'<span class="{kind}">{verdict}</span></header>{turns}'
         f'<div class="turn who">graded answer: <b class="wrap">{safe(one.answer or NOTHING)}</b>'
         "</div></div>"

@@ -36,6 +36,11 @@ _WORDY_ANSWERS = (
 
 Script = Callable[[Task, Request, random.Random], str]
 
+_NO_TASK = Task(key="", question="", statements=(), answer="")
+"""What a script is shown in an environment whose tasks are not known here."""
+_ANYWHERE = ("random", "silent")
+"""Scripts that look at no task."""
+
 
 class ScriptedPolicy:
     """One script that speaks for any agent."""
@@ -45,7 +50,7 @@ class ScriptedPolicy:
 
         Args:
             script: from task, request and generator to a message.
-            tasks: the environment's tasks by key.
+            tasks: the environment's tasks by key; empty for a script that looks at none.
         """
         self._script = script
         self._tasks = tasks
@@ -67,9 +72,12 @@ class ScriptedPolicy:
     def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
         """Answer all requests; `greedy` makes no difference to a script."""
         generator = random.Random(seed)
+        tasks = (
+            self._tasks[request.info["task"]] if self._tasks else _NO_TASK for request in requests
+        )
         return [
-            Reply(self._script(self._tasks[request.info["task"]], request, generator))
-            for request in requests
+            Reply(self._script(task, request, generator))
+            for task, request in zip(tasks, requests, strict=True)
         ]
 
 
@@ -93,15 +101,18 @@ class ScriptedTeam:
         """One policy for all agents.
 
         Raises:
-            SettingError: the environment has no `tasks` that a script could look at.
+            SettingError: the script looks at tasks, and the environment has none of our kind.
         """
         tasks = getattr(environment, "tasks", None)
-        if tasks is None:
+        named = tasks.items() if isinstance(tasks, Mapping) else ()
+        known = {key: task for key, task in named if isinstance(task, Task)}
+        if self.script not in _ANYWHERE and not known:
             raise SettingError(
-                "agent=scripted needs an environment with `tasks`;"
-                f" got {type(environment).__name__}"
+                f"agent.script={self.script} needs an environment whose `tasks` are of"
+                f" envs.task.Task; got {type(environment).__name__}. {' and '.join(_ANYWHERE)} play"
+                " anywhere"
             )
-        policy = ScriptedPolicy(SCRIPTS[self.script], tasks)
+        policy = ScriptedPolicy(SCRIPTS[self.script], known)
         return dict.fromkeys(environment.possible_agents, policy)
 
 

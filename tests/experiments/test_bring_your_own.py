@@ -126,3 +126,25 @@ def test_an_environment_of_other_people_trains_with_agents_of_any_name_that_leav
     assert all(row["train/rounds"] == 3.0 for row in metrics[1:])
     assert all(row["learner/sequences"] == 8.0 for row in metrics[1:])
     assert all(0.0 <= row["train/reward"] <= 4.0 for row in metrics[1:])
+    # What its infos do not tell is left out of the figures, and of what is made of them.
+    told = {name.partition("/")[2] for row in metrics for name in row}
+    assert told.isdisjoint({"accuracy", "tokens_said", "tokens_read", "price"})
+    assert "reward" in told and (tmp_path / "run" / "report.html").exists()
+    card = (tmp_path / "run" / "policy" / "README.md").read_text()
+    assert "tokens said" not in card and "price" not in card.partition("## Settings")[0]
+
+
+def test_no_more_tasks_are_evaluated_than_asked_for(run, my_package, policy_folder, rows, tmp_path):
+    target = "+env._target_=my_package.Password"
+    wanted = ["evaluation.tasks=3", f"agent.model={policy_folder}", f"hydra.run.dir={tmp_path}"]
+    outcome = run("evaluate", "~env", target, *wanted, "agent.speech.max_reply_tokens=4")
+    assert outcome.code == 0, outcome.err
+    assert len(rows(tmp_path / "episodes.jsonl")) == 3
+
+
+def test_a_schedule_of_prices_without_a_price_is_refused(run, my_package, small, tmp_path):
+    sizes = [one for one in small if not one.startswith("env.")]
+    given = ["~env", "+env._target_=my_package.Password", "learner/price=ramp", *sizes]
+    outcome = run("train", *given, f"hydra.run.dir={tmp_path}")
+    assert outcome.code == 1
+    assert "learner.price (Ramp)" in outcome.message and "Password has none" in outcome.message

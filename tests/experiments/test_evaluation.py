@@ -27,11 +27,12 @@ def test_every_task_is_started_once_with_the_same_seed_at_every_evaluation(envir
     starts = evaluation_starts(environments)
     assert [start.task for start in starts] == list(environments[0].tasks)
     assert [start.seed for start in starts] == [0, 1, 2, 3, 4]
-    assert starts == evaluation_starts(environments[1:], drawn=2)
+    assert starts == evaluation_starts(environments[1:])
+    assert evaluation_starts(environments, most=2) == starts[:2]
 
 
 def test_an_environment_without_named_tasks_draws_as_many_as_it_is_told():
-    assert evaluation_starts([object()], drawn=3) == [Start(0), Start(1), Start(2)]
+    assert evaluation_starts([object()], most=3) == [Start(0), Start(1), Start(2)]
     assert len(evaluation_starts([object()])) == 256
 
 

@@ -105,3 +105,8 @@ def test_a_free_environment_cannot_be_steered():
 def test_settings_out_of_range_are_refused_by_name(kind, settings):
     with pytest.raises(SettingError, match=f"price.{next(iter(settings))} must be"):
         kind(**settings)
+
+
+def test_what_it_steers_by_has_to_be_told():
+    with pytest.raises(SettingError, match="TargetTokens steers by 'tokens_said'.*got figures of"):
+        TargetTokens().observe({"score": 1.0, "rounds": 2.0})

@@ -89,7 +89,7 @@ def _learner(part: float, price: float, generator: np.random.Generator) -> dict[
         "learner/loss": float(-0.02 + generator.normal(0, 0.01)),
         "learner/clip_fraction": float(abs(0.08 + generator.normal(0, 0.03))),
         "learner/grad_norm": float(0.4 + abs(generator.normal(0, 0.2))),
-        "price": min(price * part * 4, price),
+        "train/price": min(price * part * 4, price),
         "time/step": 1.2,
     }
 

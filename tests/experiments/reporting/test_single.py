@@ -151,6 +151,29 @@ def test_evaluations_without_intervals_come_from_the_metrics(run: Path) -> None:
     assert "[" not in rows["accuracy"] and rows["rounds"] == "2.00"
 
 
+def test_what_an_environment_does_not_tell_is_not_drawn(
+    tmp_path: Path, build_run: Any, write_rows: Any, report: Any
+) -> None:
+    """Of a run, and of a folder of two."""
+    for number in range(2):
+        run = build_run(tmp_path / str(number), seed=number)
+        untold = ("accuracy", "tokens_said", "tokens_read")
+        for file in ("metrics", "evaluations", "transcripts"):
+            rows = [json.loads(line) for line in (run / f"{file}.jsonl").read_text().splitlines()]
+            for row in rows:
+                for name in untold:
+                    row.pop(f"train/{name}", None), row.pop(f"eval/{name}", None)
+                    row.get("intervals", {}).pop(name, None)
+                row |= {"solved": None, "tokens_said": None} if file == "transcripts" else {}
+            write_rows(run / f"{file}.jsonl", rows)
+    page = report(tmp_path / "0")
+    found = {path.stem for path in (tmp_path / "0" / "report").glob("*.png")}
+    assert found == {"score", "silence", "learner"}
+    assert "✓ solved" not in page.text and "not solved" not in page.text
+    assert "Before training" in page.text
+    assert "score" in report(tmp_path).text
+
+
 def test_smoothing_is_a_running_mean() -> None:
     assert smooth([]) == []
     assert smooth([2.0]) == [2.0]

@@ -208,8 +208,16 @@ def test_an_environment_without_tasks_has_nothing_to_follow():
     class Wordless(ParallelEnv):
         possible_agents = ["a_0"]
 
-    with pytest.raises(SettingError, match="Wordless"):
+    with pytest.raises(SettingError, match="Wordless. random and silent play anywhere"):
         ScriptedTeam().policies(Wordless())
+    Wordless.tasks = {"1": 1}
+    with pytest.raises(SettingError, match="Wordless"):
+        ScriptedTeam("verbose").policies(Wordless())
+    asked = [Request(agent="a_0", text="?", info={"task": "1"}), Request(agent="a_0", text="?")]
+    (policy,) = ScriptedTeam("silent").policies(Wordless()).values()
+    assert [reply.message for reply in policy.reply(asked, seed=0, greedy=False)] == ["", ""]
+    (policy,) = ScriptedTeam("random").policies(Wordless()).values()
+    assert any(reply.message for reply in policy.reply(asked * 9, seed=0, greedy=False))
 
 
 @pytest.mark.parametrize("frames", [0, 4, -1])
