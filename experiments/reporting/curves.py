@@ -150,7 +150,13 @@ def _frame(axes: Axes, run: Run, metrics: Sequence[str]) -> None:
 
 def _learner(run: Run) -> Picture | None:
     """Small panels of what the learner did; None where nothing of it was recorded."""
-    shown = [name for name in _LEARNER if run.series(name)[0]][:4]
+    series = {name: run.series(name)[1] for name in _LEARNER}
+    # A price that stands still is in the settings.
+    shown = [
+        name
+        for name, values in series.items()
+        if values and (name != "train/price" or len(set(values)) > 1)
+    ][:4]
     if not shown:
         return None
 
