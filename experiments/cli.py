@@ -31,6 +31,7 @@ from omegaconf import DictConfig, OmegaConf
 from envs.errors import SettingError
 from experiments import sweeping
 from experiments.mistakes import CommandLine, describe, describe_folder, find_wrong_override
+from experiments.targets import settle
 from learners.distributed import launcher
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
@@ -169,6 +170,7 @@ def _job(main: Callable[[DictConfig], Any], with_traceback: bool) -> Callable[[D
 def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bool) -> Any:
     """Run one job; in a sweep its failure is written down, and the other jobs go on."""
     sweep = HydraConfig.get().mode == RunMode.MULTIRUN
+    overrides = HydraConfig.get().overrides.task
     folder = Path(HydraConfig.get().runtime.output_dir)
     sweeping.unmark(folder)
     if sweep:
@@ -176,16 +178,18 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
     try:
         _check_resume(cfg, sweep)
         _check_processes(sweep)
+        notes = settle(cfg, overrides)
+        for note in notes if launcher.rank() == 0 else ():
+            _say(note)
         result = main(cfg)
     except Exception as error:
-        message = None if with_traceback else describe(error)
+        message = None if with_traceback else describe(error, overrides)
         with suppress(OSError):
             sweeping.mark(folder, message or "".join(traceback.format_exception(error)))
         if sweep:
             if message is None:
                 traceback.print_exception(error)
-            overrides = " ".join(HydraConfig.get().overrides.task)
-            _say(f"error: job {overrides} failed: {message or repr(error)}")
+            _say(f"error: job {' '.join(overrides)} failed: {message or repr(error)}")
             return None
         if message is not None:
             _say(f"error: {message}")

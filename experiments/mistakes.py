@@ -6,7 +6,6 @@ program no more than the names of config keys, options and error classes.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,17 +25,26 @@ from hydra.errors import (
     MissingConfigException,
     OverrideParseException,
 )
-from hydra.utils import get_object
 from omegaconf import OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+
+from experiments.target_mistakes import describe_target
 
 OWN = ("envs.errors", "learners.errors")
 """Modules whose errors speak for themselves."""
 
+PLUGINS = {
+    "hydra/launcher": {
+        "joblib": "joblib",
+        "submitit_local": "submitit",
+        "submitit_slurm": "submitit",
+    },
+    "hydra/sweeper": {"optuna": "optuna"},
+}
+"""Group -> options that a plugin of Hydra brings -> the extra of ours that installs it."""
+
 _HINT = " (LACONIC_TRACEBACK=1 shows where)"
-_TARGET = re.compile(r"Error in call to target '([^']+)'")
 _FULL_KEY = re.compile(r"full_key: (\S+)")
-_KEYWORD = re.compile(r"unexpected keyword argument '([^']+)'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +72,13 @@ class CommandLine:
         )
 
 
-def describe(error: BaseException) -> str | None:
-    """One message for a mistake of the user; None when the error is a fault of the program."""
+def describe(error: BaseException, overrides: Sequence[str] = ()) -> str | None:
+    """One message for a mistake of the user; None when the error is a fault of the program.
+
+    Args:
+        error: what was raised.
+        overrides: of the command line, as written, where they are known.
+    """
     chain = tuple(_causes(error))
     key = next((match[1] for one in chain if (match := _FULL_KEY.search(str(one)))), None)
     where = f" (config key {key!r})" if key else ""
@@ -80,7 +93,7 @@ def describe(error: BaseException) -> str | None:
         if isinstance(one, OSError) and not isinstance(one, HydraException):
             return f"{_without_number(one)}{where}{_HINT}"
     if isinstance(error, InstantiationException):
-        return _describe_instantiation(error, chain, key)
+        return _describe_instantiation(error, chain, key, overrides)
     if isinstance(error, OverrideParseException) and error.override:
         return f"cannot read the override {error.override!r}: {_first_line(error)}"
     return str(error) if isinstance(error, HydraException) else None
@@ -125,6 +138,17 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return last[close[0]] if close else None
 
 
+def unknown_option(group: str, name: str, known: Iterable[str]) -> str:
+    """Words for an option that is not there, with the nearest, and with what would install it."""
+    names = sorted(known)
+    plugins = PLUGINS.get(group, {})
+    near = get_close_matches(name, sorted({*names, *plugins}), n=1, cutoff=0.4)
+    hint = f" Did you mean {near[0]!r}?" if near and near[0] != name else ""
+    if near and near[0] not in names:
+        hint += f" {near[0]!r} needs pip install 'laconic[{plugins[near[0]]}]'."
+    return f"unknown option {name!r} of group {group!r}.{hint} Known: {', '.join(names)}"
+
+
 def _find_wrong(
     config_name: str, overrides: Sequence[Override], further: list[str], loader: ConfigLoader
 ) -> str | None:
@@ -134,7 +158,7 @@ def _find_wrong(
             continue
         for value in _values(one):
             if known := _other_options(config_name, one.key_or_group, value, further):
-                return _unknown("option", value, known, f" of group {one.key_or_group!r}")
+                return unknown_option(one.key_or_group, value, known)
             if one.package is None and not one.is_add():
                 choices.setdefault(one.key_or_group, []).append(value)
     keys = _known_keys(config_name, choices, further)
@@ -203,38 +227,20 @@ def _unknown_key(override: Override, keys: Iterable[str]) -> str:
     return f"unknown config key {key!r}.{hint}{new}"
 
 
-def _unknown(kind: str, name: str, known: Iterable[str], of: str = "") -> str:
-    names = sorted(known)
-    near = get_close_matches(name, names, n=1, cutoff=0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"unknown {kind} {name!r}{of}.{hint} Known: {', '.join(names)}"
-
-
 def _describe_instantiation(
-    error: InstantiationException, chain: Sequence[BaseException], key: str | None
+    error: InstantiationException,
+    chain: Sequence[BaseException],
+    key: str | None,
+    overrides: Sequence[str],
 ) -> str:
-    """A config node that cannot be built: a key its class does not have, or a missing package."""
-    target, keyword = _TARGET.search(str(error)), _KEYWORD.search(str(error))
-    if target and keyword:
-        wrong = f"{key}.{keyword[1]}" if key else keyword[1]
-        known = [f"{key}.{name}" if key else name for name in _parameters(target[1])]
-        return _unknown("config key", wrong, known)
+    """A config node that cannot be built: its class, its settings, or a missing package."""
+    if message := describe_target(error, key or "", overrides):
+        return message
     missing = next((one for one in chain if isinstance(one, ImportError)), None)
     where = f" (config key {key!r})" if key else ""
     if missing is not None:
         return f"{' '.join(str(missing).split())}{where}"
     return f"{_first_line(error)} {chain[-1]!r}{where}{_HINT}"
-
-
-def _parameters(target: str) -> tuple[str, ...]:
-    """Names a target takes; what a class passes on by `**` is named by its bases."""
-    try:
-        found = get_object(target)
-        makers = inspect.getmro(found)[:-1] if inspect.isclass(found) else (found,)
-        named = [one for maker in makers for one in inspect.signature(maker).parameters.values()]
-    except (ValueError, TypeError, ImportError):
-        return ()
-    return tuple(dict.fromkeys(one.name for one in named if one.kind != one.VAR_KEYWORD))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

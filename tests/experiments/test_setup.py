@@ -169,6 +169,9 @@ class Recorder:
     def __init__(self, policies, optimizer, scale=1.0):
         self.policies, self.optimizer, self.scale = policies, optimizer, scale
 
+    def update(self, groups):
+        return {}
+
 
 @pytest.mark.parametrize("partial", [{}, {"_partial_": True}])
 def test_a_learner_is_called_with_policies_and_optimizer_with_or_without_partial(
