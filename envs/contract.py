@@ -5,7 +5,8 @@
 
 Completes PettingZoo's own tests. A rule is a function that opens with its sentence; the first rule
 that is broken raises `ContractError` with that sentence, the agent and what came. Here are the
-rules of every `ParallelEnv`; `envs.contract_text` has those about text, tokens and tasks.
+rules of every `ParallelEnv`; `envs.contract_shape` has those about what it consists of and
+returns, `envs.contract_text` those about text, tokens and tasks.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from gymnasium.utils.env_checker import data_equivalence
 
+from envs.contract_shape import SHAPE_RULES, misfit
 from envs.contract_text import TEXT_RULES
 from envs.plays import MOST_STEPS, Env, babble, difference, play, require
 
@@ -51,25 +53,6 @@ def _spaces(make: Callable[[], Env], seeds: Sequence[int]) -> None:
             require(space(agent) is space(agent), _spaces, "a new object", agent)
 
 
-def _reset(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """A reset returns observations and infos of exactly the agents, all of them possible ones."""
-    env = make()
-    for seed in seeds:
-        observations, infos = env.reset(seed=seed)
-        agents = set(env.agents)
-        require(bool(agents) and agents <= set(env.possible_agents), _reset, env.agents)
-        for returned in (observations, infos):
-            require(set(returned) == agents, _reset, list(returned))
-
-
-def _dicts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """The five dicts of a step hold exactly the agents that were alive before it."""
-    for seed in seeds:
-        for step in play(make(), seed, babble).steps:
-            for returned in step.returned:
-                require(set(returned) == set(step.alive), _dicts, list(returned))
-
-
 def _leaving(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     """An agent leaves when it is terminated or truncated, not before, and never comes back."""
     for seed in seeds:
@@ -96,7 +79,8 @@ def _observations(make: Callable[[], Env], seeds: Sequence[int]) -> None:
         env = make()
         for step in play(env, seed, babble):
             for agent, seen in step.observations.items():
-                require(seen in env.observation_space(agent), _observations, seen, agent)
+                came = misfit(seen, env.observation_space(agent))
+                require(not came, _observations, came, agent)
 
 
 def _rewards(make: Callable[[], Env], seeds: Sequence[int]) -> None:
@@ -136,10 +120,9 @@ def _options(make: Callable[[], Env], seeds: Sequence[int]) -> None:
 
 
 RULES: tuple[Callable[[Callable[[], Env], Sequence[int]], None], ...] = (
+    *SHAPE_RULES,
     _names,
     _spaces,
-    _reset,
-    _dicts,
     _leaving,
     _endings,
     _observations,

@@ -19,6 +19,16 @@ from envs.plays import Env, Played, Speaker, Step, babble, play, require, saying
 _FLOOD = "many words " * 200
 
 
+def _texts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+    """Who says texts observes texts: a string, or a mapping with a string under `text`."""
+    env = make()
+    for seed in seeds[:1] if _speaks(env) else ():
+        for step in play(env, seed, babble):
+            for agent, seen in step.observations.items():
+                found = seen.get("text") if isinstance(seen, Mapping) else seen
+                require(isinstance(found, str), _texts, repr(seen), agent)
+
+
 def _strings(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     """Every string is a legal action, the empty one and senseless ones too."""
     env = make()
@@ -76,9 +86,10 @@ def _only(speaker: str, text: str) -> Speaker:
 
 
 def _tasks(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """`reset(options={"task": key})` starts the task of that key."""
+    """`reset(options={"task": key})` starts the task of that key, where `tasks` is a mapping."""
     env = make()
-    for key in islice(getattr(env, "tasks", ()), len(seeds)):
+    tasks = getattr(env, "tasks", ())
+    for key in islice(tasks if isinstance(tasks, Mapping) else (), len(seeds)):
         _, infos = env.reset(seed=seeds[0], options={"task": key})
         for agent, info in infos.items():
             came = info.get("task")
@@ -153,5 +164,5 @@ def _counted(env: Env, seed: int, text: str | None) -> Played | None:
     return None if None in counted else episode
 
 
-TEXT_RULES = (_strings, _impersonation, _tasks, _silence, _budgets, _ledgers)
+TEXT_RULES = (_texts, _strings, _impersonation, _tasks, _silence, _budgets, _ledgers)
 """These rules, in the order in which they are checked."""
