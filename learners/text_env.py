@@ -73,14 +73,21 @@ def fitted(space: Space[Any] | None, message: str) -> str:
 
 def unspeakable(spaces: Mapping[str, Space[Any] | None], actions: Mapping[str, str]) -> str:
     """Which of some actions lie outside their spaces, as a sentence; empty for none."""
-    outside = [
-        f"agent {agent!r} said {_short(action)}, which is not in its action space {space}"
+    outside = {
+        agent: action
         for agent, action in actions.items()
         if (space := spaces[agent]) is not None and action not in space
+    }
+    said = [
+        f"agent {agent!r} said {_short(action)}, which is not in its action space"
+        f" {_short(spaces[agent])}"
+        for agent, action in outside.items()
     ]
-    silent = any(not actions[agent] for agent in actions)
-    hint = "; agents may be silent, so a space has to hold the empty text (Text(min_length=0, ...))"
-    return "; ".join(outside) + (hint if outside and silent else "")
+    if not all(outside.values()):
+        said.append("agents may be silent, so it has to hold the empty text: Text(min_length=0)")
+    if any(outside.values()):
+        said.append("it has to hold what is said in a language, blanks too: Text(charset=...)")
+    return "; ".join(said)
 
 
 def number_of(agent: str, reward: Any) -> float:
