@@ -91,6 +91,35 @@ def test_every_agent_comes_back_the_same(run, small, call, hub, base, tmp_path, 
     )
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_ordinary_calls_send_what_a_training_leaves(
+    run, small, call, hub, policy_folder, tmp_path, kind
+):
+    folder, more = tmp_path / "run", KINDS[kind]
+    wanted = [*small, *more, "train.steps=1", "logger=none", "optimizer.lr=0.01"]
+    outcome = run("train", *wanted, f"hydra.run.dir={folder}")
+    assert outcome.code == 0, outcome.err
+    policy = folder / "policy"
+    here = json.loads(call(str(VISITOR), "laconic", str(policy), *more))
+
+    hf = Path(sys.executable).with_name("hf")
+    call(str(hf), "upload", "me/uploaded", str(policy), "--private")
+    assert hub.made["me/uploaded"]["visibility"] == "private"
+    assert hub.files["me/uploaded"] == {
+        one.relative_to(policy).as_posix(): one.read_bytes()
+        for one in policy.rglob("*")
+        if one.is_file()
+    }
+    base = [str(policy_folder)] if kind == "lora" else []
+    assert json.loads(call(str(VISITOR), "stock", "me/uploaded", *base)) == here
+
+    place = "" if kind == "shared" else "helper_0"
+    pushed = call(str(VISITOR), "push", "me/pushed", str(policy), place, *base)
+    assert json.loads(pushed) == here["helper_0"]
+    weights = "adapter_model.safetensors" if base else "model.safetensors"
+    assert {weights, "tokenizer.json"} <= set(hub.files["me/pushed"])
+
+
 def test_a_mixed_team_comes_back_without_who_is_frozen(
     run, small, call, hub, policy_folder, tmp_path
 ):

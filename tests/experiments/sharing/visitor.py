@@ -1,9 +1,11 @@
 """Loads policies by name and prints how likely every agent holds some tokens: a script of a test.
 
     python visitor.py <stock or laconic> <name> <overrides of the team...>
+    python visitor.py push <name> <folder> <subfolder> <base of an adapter>
 
 `stock` uses `transformers` and `peft` alone, with the folders of `team.json`; `laconic` the
-policies that the environment's agents would have.
+policies that the environment's agents would have. `push` loads the policy of a folder, sends it
+and its tokenizer by their own methods, and loads the repository that they made.
 """
 
 from __future__ import annotations
@@ -23,30 +25,44 @@ def logprobs(model) -> list[float]:
     return found[0, :-1].gather(1, ids[0, 1:, None]).squeeze(1).tolist()
 
 
-def stock(name: str, base: str) -> dict[str, list[float]]:
-    from huggingface_hub import hf_hub_download
+def loaded(name: str, folder: str, base: str):
+    """A model, or an adapter on its base."""
     from peft import PeftModel
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
+
+    place = {"subfolder": folder} if folder else {}
+    if not base:
+        return AutoModelForCausalLM.from_pretrained(name, **place)
+    return PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), name, **place)
+
+
+def stock(name: str, base: str = "") -> dict[str, list[float]]:
+    from huggingface_hub import hf_hub_download
+    from transformers import AutoTokenizer
 
     team = json.load(open(hf_hub_download(name, "team.json")))
     found = {}
     for agent, folder in team.items():
         if folder is None:
             continue
-        place = {} if folder == "." else {"subfolder": folder}
-        assert AutoTokenizer.from_pretrained(name, **place).decode(IDS)
-        if base:
-            model = PeftModel.from_pretrained(
-                AutoModelForCausalLM.from_pretrained(base), name, **place
-            )
-        else:
-            model = AutoModelForCausalLM.from_pretrained(name, **place)
-        found[agent] = logprobs(model)
+        place = "" if folder == "." else folder
+        assert AutoTokenizer.from_pretrained(name, subfolder=place).decode(IDS)
+        found[agent] = logprobs(loaded(name, place, base))
     assert not [one for one in sys.modules if one.startswith(("learners", "experiments"))]
     return found
 
 
-def laconic(name: str, overrides: list[str]) -> dict[str, list[float]]:
+def push(name: str, policy: str, folder: str = "", base: str = "") -> list[float]:
+    from transformers import AutoTokenizer
+
+    loaded(policy, folder, base).push_to_hub(name)
+    tokenizer = AutoTokenizer.from_pretrained(policy, subfolder=folder)
+    tokenizer.push_to_hub(name)
+    assert AutoTokenizer.from_pretrained(name).get_vocab() == tokenizer.get_vocab()
+    return logprobs(loaded(name, "", base))
+
+
+def laconic(name: str, *overrides: str) -> dict[str, list[float]]:
     from hydra import compose, initialize_config_dir
 
     import envs
@@ -60,5 +76,5 @@ def laconic(name: str, overrides: list[str]) -> dict[str, list[float]]:
 
 
 if __name__ == "__main__":
-    kind, name, *rest = sys.argv[1:]
-    print(json.dumps(stock(name, "".join(rest)) if kind == "stock" else laconic(name, rest)))
+    kind, *given = sys.argv[1:]
+    print(json.dumps({"stock": stock, "laconic": laconic, "push": push}[kind](*given)))
