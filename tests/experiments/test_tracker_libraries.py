@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -58,6 +59,16 @@ def tracker(request) -> SimpleNamespace:
 
 def read_wandb(folder: Path, known: str) -> tuple[Steps, dict[str, Any]]:
     """The records of the last offline part of a run, which is to be a whole one."""
+    deadline = time.monotonic() + 20
+    while True:
+        steps, found = _records_of_wandb(folder, known)
+        # The library's own process writes; on a busy machine it may be late.
+        if found["state"] is not None or time.monotonic() > deadline:
+            return steps, found
+        time.sleep(0.1)
+
+
+def _records_of_wandb(folder: Path, known: str) -> tuple[Steps, dict[str, Any]]:
     from wandb.proto import wandb_internal_pb2
 
     steps: Steps = {}
