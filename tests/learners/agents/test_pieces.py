@@ -56,6 +56,7 @@ def test_tokens_join_back_to_the_text_and_are_those_of_the_tokenizer(tokenizers)
         for text in random_texts():
             found = tokenize(text)
             assert "".join(found) == text
+            assert len(found) == len(list(found))
             # Asked in the way of everybody else.
             spans = tokenizer(
                 text.encode("utf-8", "replace").decode(),
@@ -83,15 +84,17 @@ def test_a_cut_takes_all_the_tokens_there_is_room_for():
     """Also where a tokenizer counts no space to its tokens, as GPT-2's does."""
     for trim_offsets in (None, True, False):
         tokenize = tokenize_with(byte_level(trim_offsets))
-        assert tokenize("hello there world") == ("hello", " there", " world")
+        assert list(tokenize("hello there world")) == ["hello", " there", " world"]
         for limit, kept in ((1, "hello"), (2, "hello there"), (3, "hello there world")):
             assert cut("hello there world", limit, tokenize) == (kept, limit)
 
 
 def test_a_character_of_several_tokens_belongs_to_the_last_of_them(tiny_tokenizer):
     tokenize = tokenize_with(tiny_tokenizer)
-    assert tokenize("é😀a") == ("", "é", "", "", "", "😀", "a")
-    assert tokenize("") == ()
+    found = tokenize("é😀a")
+    assert list(found) == ["", "é", "", "", "", "😀", "a"]
+    assert (found[1], found[-2:], len(found)) == ("é", ("😀", "a"), 7)
+    assert list(tokenize("")) == [] and len(tokenize("")) == 0
 
 
 def test_what_batches_set_on_the_tokenizer_is_no_part_of_a_text():
@@ -101,5 +104,5 @@ def test_what_batches_set_on_the_tokenizer_is_no_part_of_a_text():
     before = tokenize_with(tokenizer)
     tokenizer(["hello there"], padding="max_length", max_length=1, truncation=True)
     for tokenize in (before, tokenize_with(tokenizer)):
-        assert tokenize("hello there") == ("hello", " there")
+        assert list(tokenize("hello there")) == ["hello", " there"]
     assert tokenizer.backend_tokenizer.truncation["max_length"] == 1
