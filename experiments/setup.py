@@ -20,7 +20,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from envs.errors import SettingError, SourceError
 from envs.task import Benchmark, Task
-from experiments.targets import check_learner, names_taken
+from experiments.targets import check_environments, check_learner, names_taken
 from learners.agents.scripted import ScriptedPolicy, ScriptedTeam
 from learners.distributed.processes import ALONE, Processes
 from learners.learner import Resumable
@@ -99,15 +99,18 @@ def make_environments(
 
     Raises:
         SourceError: the task source cannot be read.
+        SettingError: `env._target_` makes no environments, or the same one several times.
     """
     wanted = {"part": part, "tokenize": team.tokenize, **settings}
     accepted = _accepted(cfg.env, wanted)
     try:
-        return [instantiate(cfg.env, _convert_="all", **accepted) for _ in range(count)]
+        made = [instantiate(cfg.env, _convert_="all", **accepted) for _ in range(count)]
     except InstantiationException as error:
         if isinstance(error.__cause__, SourceError):
             raise SourceError(f"env.source: {error.__cause__}") from error.__cause__
         raise
+    check_environments(made, cfg.env._target_)
+    return made
 
 
 def make_evaluation(cfg: DictConfig, part: str, team: Any, **settings: Any) -> Environments:

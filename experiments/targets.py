@@ -14,6 +14,7 @@ from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf, open_dict
+from pettingzoo import AECEnv
 
 from envs.errors import SettingError
 
@@ -68,6 +69,36 @@ def names_taken(target: str) -> frozenset[str] | None:
 def named_parameters(target: str) -> tuple[str, ...]:
     """The names that a class or function gives to what it takes, in order; empty if unknown."""
     return _named(target)[0]
+
+
+def check_environments(made: Sequence[Any], target: str) -> None:
+    """Refuse what a rollout could not play.
+
+    Args:
+        made: what the target made, one call after the other.
+        target: the class or function that made them.
+
+    Raises:
+        SettingError: it is no parallel environment, or the same one several times.
+    """
+    for one in made[:1]:
+        wanted = ("possible_agents", "reset", "step")
+        lacking = [name for name in wanted if not hasattr(one, name)]
+        if isinstance(one, AECEnv) or lacking:
+            advice = (
+                "put it through pettingzoo.utils.conversions.turn_based_aec_to_parallel"
+                if isinstance(one, AECEnv)
+                else f"it has no {', '.join(lacking)}"
+            )
+            raise SettingError(
+                "env._target_ must name what makes a pettingzoo.ParallelEnv;"
+                f" {target} made {_article(one)}: {advice} (docs/bring_your_own.md)"
+            )
+    if len(set(map(id, made))) < len(made):
+        raise SettingError(
+            f"env._target_ must make a new environment at every call, because several are played"
+            f" at a time; {target} made the same one again"
+        )
 
 
 def check_learner(learner: Any, target: str) -> None:

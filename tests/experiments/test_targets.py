@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from omegaconf import OmegaConf
+from pettingzoo import AECEnv, ParallelEnv
 
 from envs.errors import SettingError
-from experiments.targets import check_learner, names_taken, settle, typed_keys
+from experiments.targets import check_environments, check_learner, names_taken, settle, typed_keys
 from learners.price import Fixed
 
 YAML = """
@@ -99,6 +100,25 @@ def test_a_group_that_was_deleted_needs_a_class(cfg, given):
         cfg.env = given
     with pytest.raises(SettingError, match=r"^~env leaves no class; add \+env\._target_="):
         settle(cfg, ["~env"])
+
+
+class World(ParallelEnv):
+    possible_agents = ["a"]
+
+
+class Turns(AECEnv):
+    possible_agents = ["a"]
+
+
+def test_environments_are_parallel_and_each_is_a_new_one():
+    check_environments([World(), World()], "mine.World")
+    check_environments([], "mine.World")
+    with pytest.raises(SettingError, match="mine.Learner made a Learner: it has no possible_agent"):
+        check_environments([Learner()], "mine.Learner")
+    with pytest.raises(SettingError, match="made a Turns: put it through .*aec_to_parallel"):
+        check_environments([Turns()], "mine.Turns")
+    with pytest.raises(SettingError, match="mine.world made the same one again"):
+        check_environments([World()] * 2, "mine.world")
 
 
 class Learner:
