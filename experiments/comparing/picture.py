@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
 from experiments.comparing.rows import Row
-from experiments.comparing.table import NAME, graded
+from experiments.comparing.table import NAME, told
 from experiments.reporting.look import GREY, MARKERS, MUTED, PALETTE, Picture, draw, say
 from learners.metrics import Interval
 
@@ -33,13 +33,13 @@ def picture(title: str, rows: Sequence[Row], budget: int | None) -> Picture:
         budget: tokens that could be said in an episode; None for no limit.
     """
     shown = [row for row in rows if row.state == "finished"]
-    metrics = ("accuracy", "score") if graded(shown) else ("accuracy",)
+    metrics = [name for name in told(shown) if name in ("accuracy", "score")] or ["score"]
 
     def paint(*axes: Axes) -> None:
         for place, (one, metric) in enumerate(zip(axes, metrics, strict=True)):
             _panel(one, metric, shown, budget)
             one.set_title(title if place == 0 else " ")
-        if shown:
+        if axes[-1].get_legend_handles_labels()[0]:
             legend = axes[-1].legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), labelspacing=0.8)
             for handle in legend.legend_handles:
                 if isinstance(handle, Line2D):
@@ -52,6 +52,10 @@ def picture(title: str, rows: Sequence[Row], budget: int | None) -> Picture:
 def _panel(axes: Axes, metric: str, rows: Sequence[Row], budget: int | None) -> None:
     if not rows:
         say(axes, "no finished entry yet")
+        return
+    rows = [row for row in rows if {"tokens_said", metric} <= row.figures.keys()]
+    if not rows:
+        say(axes, "the environment does not tell how many tokens are said")
         return
     for number, (row, (colour, marker)) in enumerate(zip(rows, _marks(rows), strict=True)):
         # Where marks coincide, those drawn first are larger and show around the others.

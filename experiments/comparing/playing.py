@@ -10,11 +10,13 @@ from typing import Any
 from omegaconf import DictConfig
 
 from envs.dialogue import DialogueEnv
+from envs.errors import SettingError
 from experiments.cli import Interrupt
 from experiments.comparing.alone import WRITER, let_write_all, tell
 from experiments.comparing.arrange import caps_of
 from experiments.comparing.entries import MATCHED, Entry
 from experiments.comparing.rows import Row, figures_of
+from experiments.comparing.shapes import Unfit
 from experiments.comparing.vote import vote, votes_for
 from experiments.evaluation import evaluation_starts, record
 from experiments.progress import Progress
@@ -66,14 +68,22 @@ def play_entry(
 
     Raises:
         KeyboardInterrupt: the user has asked to stop.
+        Unfit: its script cannot play this environment.
     """
     builder = make_team(cfg)
     environments = make_evaluation(cfg, cfg.evaluation.part, builder, tokenize=counter)
     notes = _adapt(environments, entry, team)
+    try:
+        policies = builder.policies(environments[0])
+    except SettingError as error:
+        if entry.script is None:
+            raise
+        # A script that looks at tasks, and tasks that are not ours.
+        raise Unfit(str(error)) from error
     match = Match(
         entry.name,
         environments,
-        builder.policies(environments[0]),
+        policies,
         evaluation_starts(environments, cfg.evaluation.tasks),
         cfg.seed,
         cfg.evaluation.greedy,

@@ -33,12 +33,19 @@ _ENDS = ("mean", "low", "high")
 
 
 def graded(rows: Sequence[Row]) -> bool:
-    """Whether some score is not just solved or not, so that both figures tell something."""
+    """Whether some score is not just solved or not, or nobody tells what is solved."""
+    scored = [row.figures for row in rows if "score" in row.figures]
     return any(
-        {"accuracy", "score"} <= row.figures.keys()
-        and not math.isclose(row.figures["accuracy"].mean, row.figures["score"].mean, abs_tol=1e-9)
-        for row in rows
+        "accuracy" not in one
+        or not math.isclose(one["accuracy"].mean, one["score"].mean, abs_tol=1e-9)
+        for one in scored
     )
+
+
+def told(rows: Sequence[Row]) -> list[str]:
+    """Metrics that some row has; all there may be where none has any."""
+    found = {name for row in rows for name in row.figures} or set(_HEADS)
+    return [name for name in _HEADS if name in found and (name != "score" or graded(rows))]
 
 
 def write(folder: Path, title: str, facts: Mapping[str, Any], rows: Sequence[Row]) -> None:
@@ -89,7 +96,7 @@ def markdown(title: str, rows: Sequence[Row]) -> str:
 
 def _cells(rows: Sequence[Row], gap: str) -> tuple[list[str], list[list[str]]]:
     """Heads and cells; `gap` stands between a mean and its interval."""
-    metrics = [name for name in _HEADS if name != "score" or graded(rows)]
+    metrics = told(rows)
     cells = []
     for row in rows:
         if row.state == "left out":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
 from pathlib import Path
@@ -148,3 +149,20 @@ def test_a_schedule_of_prices_without_a_price_is_refused(run, my_package, small,
     outcome = run("train", *given, f"hydra.run.dir={tmp_path}")
     assert outcome.code == 1
     assert "learner.price (Ramp)" in outcome.message and "Password has none" in outcome.message
+
+
+def test_a_comparison_shows_what_is_told_and_leaves_out_who_cannot_play(
+    run, policy_folder, tmp_path
+):
+    wanted = ["evaluation.tasks=2", f"agent.model={policy_folder}", f"hydra.run.dir={tmp_path}/c"]
+    target = f"+env._target_={__name__}.Guests"
+    outcome = run("compare", "~env", target, *wanted, "agent.speech.max_reply_tokens=4")
+    assert outcome.code == 0, outcome.err
+    rows = json.loads((tmp_path / "c" / "comparison.json").read_text())["entries"]
+    states = {row["name"]: row["state"] for row in rows}
+    finished = {name for name, state in states.items() if state == "finished"}
+    assert finished == {"team", "random", "silent"} and "failed" not in states.values()
+    assert "random and silent play anywhere" in outcome.out
+    head = (tmp_path / "c" / "comparison.md").read_text().split("|")
+    assert " score " in head and " accuracy " not in head and " tokens said " not in head
+    assert (tmp_path / "c" / "comparison.png").exists()
