@@ -21,7 +21,7 @@ help:  ## list the targets
 install: .venv/installed  ## create .venv and install the project into it
 
 train: .venv/installed  ## train a small team on the CPU and write a report (2 to 4 minutes)
-	$(BIN)/python -m experiments.train
+	$(BIN)/python -m laconic.experiments.train
 
 test: .venv/installed  ## run the default tests (3 to 5 minutes on two cores)
 	$(BIN)/python -m pytest -q -n 2
@@ -32,7 +32,7 @@ test-slow: .venv/installed  ## run the slow tests as well
 test-extras: .venv/installed  ## install the plugins for sweeps and the trackers, and run their tests
 	$(BIN)/python -m pip install --quiet --editable ".[sweeps,trackers]"
 	$(BIN)/python -m pytest -q -m "not gpu and not parity and not judge" \
-	  tests/experiments/test_sweep_plugins.py tests/experiments/test_tracker_libraries.py
+	  tests/behaviour/test_sweep_plugins.py tests/behaviour/test_tracker_libraries.py
 
 check: .venv/installed  ## format check, lint, types, default tests
 	$(BIN)/ruff format --check .
@@ -108,10 +108,10 @@ ENVS := gymnasium pettingzoo numpy math-verify rich chess markdown-it-py
 	@touch $@
 
 benchmark: .venv/installed  ## measure the cost of the environment and of a training step
-	$(BIN)/python -m experiments.benchmark
+	$(BIN)/python -m laconic.experiments.benchmark
 
 warm-start: .venv/installed  ## make the tiny policy again (about 10 minutes)
-	$(BIN)/python -m experiments.warm_start
+	$(BIN)/python -m laconic.experiments.warm_start
 
 clean:  ## remove virtual environments and caches; runs stay
 	rm -rf .venv .venv-trl .venv-verl .venv-comlrl .venv-judge-* .mypy_cache .pytest_cache .ruff_cache *.egg-info

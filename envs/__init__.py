@@ -8,6 +8,9 @@ Every benchmark is a `pettingzoo.ParallelEnv`:
 
 from __future__ import annotations
 
+if __name__ == "envs":
+    raise ImportError("this folder is imported as laconic.envs: write `from laconic import envs`")
+
 import pkgutil
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
@@ -16,13 +19,13 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from envs import benchmarks
-from envs.budget import Budget
-from envs.dialogue import DialogueEnv
-from envs.errors import SettingError, UnknownNameError
-from envs.reward import Reward
-from envs.settings import choice
-from envs.task import Benchmark, Part, Score, Task
+from laconic.envs import benchmarks
+from laconic.envs.checks import choice
+from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.dialogue.budget import Budget
+from laconic.envs.dialogue.reward import Reward
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.task import Benchmark, Part, Score, Task
 
 __all__ = [
     "Benchmark",
@@ -53,7 +56,7 @@ def benchmark(name: str) -> Benchmark:
     """
     if name not in names():
         raise UnknownNameError("environment", name, names())
-    found: Benchmark = import_module(f"envs.benchmarks.{name}").BENCHMARK
+    found: Benchmark = import_module(f"laconic.envs.benchmarks.{name}").BENCHMARK
     return found
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from envs.errors import SettingError
+from laconic.envs.errors import SettingError
 
 Part = Literal["train", "evaluation"]
 Style = Literal["full", "brief"]
@@ -79,7 +79,7 @@ class Benchmark(ABC):
     """A family of tasks: where they come from, how answers are graded, how they are explained."""
 
     name: ClassVar[str]
-    """Name in `envs.make(name)` and in the configuration."""
+    """Name in `laconic.envs.make(name)` and in the configuration."""
     roles: ClassVar[tuple[str, ...]]
     """Roles that make sense here, the answering one first."""
     goal: ClassVar[str]

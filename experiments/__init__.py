@@ -1,5 +1,7 @@
 """Programs under Hydra: train, evaluate, compare, warm start, report."""
 
-from experiments.shadows import refuse_shadows
-
-refuse_shadows()
+if __name__ == "experiments":
+    raise ImportError(
+        "this folder is imported as laconic.experiments: write `from laconic import experiments`,"
+        " or run `laconic train`"
+    )

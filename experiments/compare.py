@@ -1,7 +1,7 @@
 """Puts teams, topologies and trained policies beside each other on one environment.
 
-    python -m experiments.compare env=gsm8k agent=tiny
-    python -m experiments.compare 'compare.runs={mine: outputs/a}' 'entry=[team,self_consistency]'
+    laconic compare env=gsm8k agent=tiny
+    laconic compare 'compare.runs={mine: outputs/a}' 'entry=[team,self_consistency]'
 
 Every entry plays the same tasks under the same budget of tokens said; docs/compare.md says what is
 equal. The table is written anew after every entry, a failed entry is a row with its reason, and
@@ -17,20 +17,20 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from envs.errors import SettingError, UnknownNameError
-from experiments.cli import Interrupt, program
-from experiments.comparing import table
-from experiments.comparing.arrange import arrange, budget_of
-from experiments.comparing.entries import Entry, read_entries
-from experiments.comparing.picture import picture
-from experiments.comparing.playing import play_entry
-from experiments.comparing.rows import Row, read_row
-from experiments.comparing.runs import entries_of_runs
-from experiments.comparing.shapes import Unfit
-from experiments.evaluate import PARTS
-from experiments.mistakes import describe
-from experiments.run_folder import RunFolder, write_atomically
-from experiments.setup import (
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.experiments.command_line.cli import Interrupt, program
+from laconic.experiments.command_line.mistakes import describe
+from laconic.experiments.comparing import table
+from laconic.experiments.comparing.arrange import arrange, budget_of
+from laconic.experiments.comparing.entries import Entry, read_entries
+from laconic.experiments.comparing.picture import picture
+from laconic.experiments.comparing.playing import play_entry
+from laconic.experiments.comparing.rows import Row, read_row
+from laconic.experiments.comparing.runs import entries_of_runs
+from laconic.experiments.comparing.shapes import Unfit
+from laconic.experiments.evaluate import PARTS
+from laconic.experiments.running.run_folder import RunFolder, write_atomically
+from laconic.experiments.running.setup import (
     check_counts,
     make_environments,
     make_team,

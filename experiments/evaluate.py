@@ -1,10 +1,10 @@
 """Plays every evaluation task once and says how well, and in how many words, a team does.
 
-    python -m experiments.evaluate env=gsm8k env.source=<folder> agent=hf agent.model=<folder>
+    laconic evaluate env=gsm8k env.source=<folder> agent=hf agent.model=<folder>
 
 Runs any agent, scripted ones too. Writes the figures with their intervals, and some transcripts, to
 the run folder and prints them. With `resume=true` and the same run folder it goes on with what an
-evaluation has left that ended early, however that came about (`experiments.journal`). With
+evaluation has left that ended early, however that came about (`experiments.running.journal`). With
 `evaluation.samples=n evaluation.greedy=false` it plays every task n times and estimates pass@k.
 """
 
@@ -18,14 +18,13 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from rich.console import Console
 from rich.table import Table
 
-from envs.errors import SettingError, UnknownNameError
-from experiments.cli import Interrupt, program
-from experiments.evaluation import evaluation_starts, record
-from experiments.journal import Journal, Keeper
-from experiments.pass_at_k import over_tasks
-from experiments.progress import Progress
-from experiments.run_folder import RunFolder
-from experiments.setup import (
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.experiments.command_line.cli import Interrupt, program
+from laconic.experiments.running.evaluation import evaluation_starts, record
+from laconic.experiments.running.journal import Journal, Keeper
+from laconic.experiments.running.progress import Progress
+from laconic.experiments.running.run_folder import RunFolder
+from laconic.experiments.running.setup import (
     Environments,
     check_counts,
     make_evaluation,
@@ -33,11 +32,12 @@ from experiments.setup import (
     set_up_process,
     tell_conditions,
 )
-from learners.agents.base import Policy
-from learners.episode import Episode
-from learners.errors import ServerError
-from learners.metrics import Interval, intervals, prefixed, summarise
-from learners.rollout import play
+from laconic.experiments.statistics.pass_at_k import over_tasks
+from laconic.learners.agents.base import Policy
+from laconic.learners.episode import Episode
+from laconic.learners.errors import ServerError
+from laconic.learners.metrics import Interval, intervals, prefixed, summarise
+from laconic.learners.rollout.play import play
 
 PARTS = ("evaluation", "train")
 """Parts of a task source."""

@@ -1,7 +1,7 @@
 """Makes the report of a run, or of a folder of runs: one HTML file, with its pictures beside it.
 
-    python -m experiments.report outputs/train/2026-01-31_12-00-00
-    python -m experiments.report multirun/2026-01-31/12-00-00
+    laconic report outputs/train/2026-01-31_12-00-00
+    laconic report multirun/2026-01-31/12-00-00
 
 Works on whatever a folder holds. A run that is still going, was stopped or lost a file gets a
 report that says what is missing; of a sweep that is half done it says which runs are in the means
@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from experiments.reporting import frontier, single, standing, sweep
-from experiments.reporting.look import Picture
-from experiments.reporting.runs import read_run
+from laconic.experiments.reporting import frontier, single, standing, sweep
+from laconic.experiments.reporting.look import Picture
+from laconic.experiments.reporting.runs import read_run
 
 PAGE = "report.html"
 PICTURES = "report"
@@ -138,7 +138,7 @@ def _print_paths(console: Console, path: Path, pictures: Sequence[Picture]) -> N
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Report on the folder named on the command line."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.report", description=__doc__)
+    parser = argparse.ArgumentParser(prog="laconic report", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("folder", type=Path, help="a run folder, or a multirun folder")
     try:

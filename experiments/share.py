@@ -1,7 +1,7 @@
 """Puts the policies of a run on the hub, with a model card of its figures.
 
-    python -m experiments.share outputs/mine me/my-team
-    python -m experiments.share outputs/mine --folder shared
+    laconic share outputs/mine me/my-team
+    laconic share outputs/mine --folder shared
 
 A repository is made as private unless `--public` is given. It needs `hf auth login` once before, or
 HF_TOKEN. Whatever the team, there is one repository: a policy that all agents share lies in it, of
@@ -19,8 +19,8 @@ from pathlib import Path
 
 from huggingface_hub.errors import HFValidationError, HTTPError  # type: ignore[attr-defined]
 
-from envs.errors import SettingError
-from experiments.sharing.repository import assemble, push
+from laconic.envs.errors import SettingError
+from laconic.experiments.sharing.repository import assemble, push
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -51,7 +51,7 @@ def share(given: argparse.Namespace) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m experiments.share", description=__doc__)
+    parser = argparse.ArgumentParser(prog="laconic share", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument("repository", nargs="?", help="name on the hub, <owner>/<name>")

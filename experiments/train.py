@@ -1,6 +1,6 @@
 """Trains a team on groups of episodes.
 
-    python -m experiments.train env=gsm8k agent=tiny learner=gspo optimizer=adamw seed=1
+    laconic train env=gsm8k agent=tiny learner=gspo optimizer=adamw seed=1
 
 The whole loop is in view: starts -> groups -> update -> metrics. Everything that is drawn is a
 function of the seed and the step, so a resumed run goes on bit for bit without any generator being
@@ -24,16 +24,13 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 from rich.console import Console
 
-from envs.errors import SettingError
-from experiments.cli import Interrupt, program
-from experiments.evaluation import evaluate, evaluation_starts
-from experiments.loggers import Several, open_loggers
-from experiments.objective import Objective, names_of, objective
-from experiments.objective import check as check_objective
-from experiments.progress import Progress
-from experiments.run_folder import RunFolder, read_rows
-from experiments.run_state import Run, finish, restore, save, write_status
-from experiments.setup import (
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.cli import Interrupt, program
+from laconic.experiments.running.evaluation import evaluate, evaluation_starts
+from laconic.experiments.running.progress import Progress
+from laconic.experiments.running.run_folder import RunFolder, read_rows
+from laconic.experiments.running.run_state import Run, finish, restore, save, write_status
+from laconic.experiments.running.setup import (
     check_counts,
     draw_starts,
     make_environments,
@@ -49,13 +46,16 @@ from experiments.setup import (
     task_keys,
     tell_conditions,
 )
-from learners.distributed.launched import launched
-from learners.distributed.processes import ALONE, Processes
-from learners.guard import silence_to_watch
-from learners.learner import Resumable
-from learners.metrics import prefixed, summarise
-from learners.price import Fixed, Price
-from learners.rollout import collect
+from laconic.experiments.running.sweep_result import Objective, names_of, objective
+from laconic.experiments.running.sweep_result import check as check_objective
+from laconic.experiments.tracking.loggers import Several, open_loggers
+from laconic.learners.algorithms.base import Resumable
+from laconic.learners.distributed.launched import launched
+from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.metrics import prefixed, summarise
+from laconic.learners.prices.guard import silence_to_watch
+from laconic.learners.prices.schedule import Fixed, Price
+from laconic.learners.rollout.play import collect
 
 SKIPPED = "learner/skipped_steps"
 """Optimiser steps that were not taken, because they were not finite."""

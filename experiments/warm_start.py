@@ -1,6 +1,6 @@
 """Makes the tiny policy: a tokenizer, a model, and supervised learning on scripted conversations.
 
-    python -m experiments.warm_start
+    laconic warm-start
 
 A teacher that is wordy on purpose plays the environment; a fresh model learns to speak like it.
 Left out: no learning from reward, no data but what the benchmark generates, no resume (the run is
@@ -23,21 +23,21 @@ import torch
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from envs.dialogue import DialogueEnv
-from envs.errors import SettingError
-from experiments.cli import program
-from experiments.evaluation import evaluation_starts
-from experiments.progress import Progress
-from experiments.setup import check_counts, set_up_process
-from learners.agents.base import Policy
-from learners.agents.hf import HFPolicy, Speech
-from learners.agents.pieces import tokenize_with
-from learners.agents.scripted import ScriptedPolicy
-from learners.agents.tiny.build import SILENCE, build_model, build_tokenizer
-from learners.metrics import prefixed, summarise
-from learners.rollout import Start, play
-from learners.sequences import TokenSequence
-from learners.supervised import Demonstrator, demonstrations, imitation_loss
+from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.cli import program
+from laconic.experiments.running.evaluation import evaluation_starts
+from laconic.experiments.running.progress import Progress
+from laconic.experiments.running.setup import check_counts, set_up_process
+from laconic.learners.agents.base import Policy
+from laconic.learners.agents.hf import HFPolicy, Speech
+from laconic.learners.agents.pieces import tokenize_with
+from laconic.learners.agents.scripted import ScriptedPolicy
+from laconic.learners.agents.tiny.build import SILENCE, build_model, build_tokenizer
+from laconic.learners.algorithms.imitation import Demonstrator, demonstrations, imitation_loss
+from laconic.learners.metrics import prefixed, summarise
+from laconic.learners.rollout.play import Start, play
+from laconic.learners.training.sequences import TokenSequence
 
 
 @program("warm_start")

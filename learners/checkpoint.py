@@ -24,8 +24,8 @@ from typing import Any, BinaryIO
 
 import torch
 
-from envs.errors import SettingError
-from learners.errors import CheckpointError
+from laconic.envs.errors import SettingError
+from laconic.learners.errors import CheckpointError
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from envs.errors import SettingError
-from learners.agents.base import Usage
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.base import Usage
 
 
 @dataclass(frozen=True, slots=True)

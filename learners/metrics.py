@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from learners.agents.base import Usage
-from learners.episode import Episode, Turn
+from laconic.learners.agents.base import Usage
+from laconic.learners.episode import Episode, Turn
 
 RESAMPLES = 2000
 """Bootstrap resamples behind an interval."""

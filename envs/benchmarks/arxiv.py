@@ -3,8 +3,8 @@
 One agent writes background and motivation, the other method and implications; both read the whole
 abstract. Each paragraph has at least 128 words; the second is to be somewhat longer, with about as
 many different words, many of them in common, and connectives in both. The thresholds are in
-`LEVELS`, the rules of the reward in `envs.writing.levels`. A score is at most 2.98. Nothing an
-agent writes is free of charge where tokens have a price.
+`LEVELS`, the rules of the reward in `envs.families.writing.levels`. A score is at most 2.98.
+Nothing an agent writes is free of charge where tokens have a price.
 
 Rows have the abstract as `source` (SciTLDR, a list of sentences) or as `abstract_text` (a text or a
 list of sentences: papers of the ACL, and the hub's `OpenMLRL/arXiv_abstract`); an
@@ -21,13 +21,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from envs.drawing import refuse
-from envs.errors import SourceError
-from envs.sources import FILES, Row, field, rows, title
-from envs.task import Benchmark, Part, Score, Task
-from envs.writing import grading
-from envs.writing.abstracts import generate
-from envs.writing.levels import Levels, Plateau
+from laconic.envs.errors import SourceError
+from laconic.envs.families.common.generation import refuse
+from laconic.envs.families.common.sources import FILES, Row, field, rows, title
+from laconic.envs.families.writing import grading
+from laconic.envs.families.writing.abstracts import generate
+from laconic.envs.families.writing.levels import Levels, Plateau
+from laconic.envs.task import Benchmark, Part, Score, Task
 
 LEVELS = Levels(
     roles=("background", "method"),
@@ -88,7 +88,7 @@ class Arxiv(Benchmark):
     def generate(
         self, seed: int, count: int, *, part: Part = "train", **unknown: Any
     ) -> tuple[Task, ...]:
-        """Make abstracts with drafts of both paragraphs; see `envs.writing.abstracts`.
+        """Make abstracts with drafts of both paragraphs; see `envs.families.writing.abstracts`.
 
         Args:
             seed: any whole number.

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from envs.documents import open_source
-from envs.drawing import refuse
-from envs.errors import SourceError
-from envs.move_texts import commitment
-from envs.sources import Row, field
-from envs.task import Benchmark, Part, Score, Task
+from laconic.envs.errors import SourceError
+from laconic.envs.families.chess.move_texts import commitment
+from laconic.envs.families.common.documents import open_source
+from laconic.envs.families.common.generation import refuse
+from laconic.envs.families.common.sources import Row, field
+from laconic.envs.task import Benchmark, Part, Score, Task
 
 _DOCUMENTS: Mapping[Part, tuple[str, ...]] = {"evaluation": ("task.json",)}
 
@@ -69,7 +69,7 @@ class Checkmate(Benchmark):
         level: int | tuple[int, int] = (1, 3),
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Find mate-in-one positions from a seed; see `envs.chess_positions.generate`.
+        """Find mate-in-one positions from a seed; see `envs.families.chess.generate`.
 
         Args:
             seed: any whole number.
@@ -85,7 +85,7 @@ class Checkmate(Benchmark):
             ImportError: python-chess is not installed.
         """
         refuse(unknown, "level")
-        from envs.chess_positions.generate import generate
+        from laconic.envs.families.chess.generate import generate
 
         return generate(seed, count, part, level)
 
@@ -96,10 +96,9 @@ class Checkmate(Benchmark):
         is worth nothing. Among equally common moves that of the earliest agent in the mapping
         counts.
         """
-        import chess
-
-        from envs.chess_positions.notation import move_in
-        from envs.chess_positions.search import mates
+        from laconic.envs.families.chess.library import chess
+        from laconic.envs.families.chess.notation import move_in
+        from laconic.envs.families.chess.search import mates
 
         board = chess.Board(task.details["fen"])
         votes = Counter(move for text in answers.values() if (move := move_in(board, text)))
@@ -117,9 +116,9 @@ class Checkmate(Benchmark):
 
 
 def _read(row: Row, where: str, key: str) -> Task:
-    from envs.chess_positions.generate import task_of
-    from envs.chess_positions.notation import parse, replay
-    from envs.chess_positions.search import mates
+    from laconic.envs.families.chess.generate import task_of
+    from laconic.envs.families.chess.notation import parse, replay
+    from laconic.envs.families.chess.search import mates
 
     moves, target = field(row, "input", where), _target(row, where)
     try:

@@ -2,7 +2,7 @@
 
 Sources: HumanEval (`envs.benchmarks.humaneval`), and CoopHumanEval of MAGRPO (arXiv 2508.04652),
 whose rows are `{"task_id", "prompt", "test", "entry_point"}`, without a solution. Both agents read
-the prompt. Reward: 0 to 4 (`envs.cooperation.reward`); each assert of `check` is one test.
+the prompt. Reward: 0 to 4 (`envs.families.cooperation.reward`); each assert of `check` is one test.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from envs.benchmarks import humaneval
-from envs.cooperation.base import SECONDS, CooperativeCoding, timed
-from envs.cooperation.testing import split
-from envs.programs.exam import Exam
-from envs.programs.generate import Item
-from envs.sources import field, rows, title
-from envs.task import Part, Task
+from laconic.envs.benchmarks import humaneval
+from laconic.envs.families.coding.exam import Exam
+from laconic.envs.families.coding.generate import Item
+from laconic.envs.families.common.sources import field, rows, title
+from laconic.envs.families.cooperation.base import SECONDS, CooperativeCoding, timed
+from laconic.envs.families.cooperation.testing import split
+from laconic.envs.task import Part, Task
 
 _SOLUTION = "canonical_solution"
 

@@ -2,17 +2,17 @@
 
 Source: MBPP, full or sanitized (`envs.benchmarks.mbpp`), as MAGRPO (arXiv 2508.04652) has it. Both
 agents read the sentence and the tests, in which alone the function's name stands. Reward: 0 to 4
-(`envs.cooperation.reward`); each entry of `test_list` is one test.
+(`envs.families.cooperation.reward`); each entry of `test_list` is one test.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from envs.benchmarks import mbpp
-from envs.cooperation.base import SECONDS, CooperativeCoding, timed
-from envs.programs.generate import Item
-from envs.task import Part, Task
+from laconic.envs.benchmarks import mbpp
+from laconic.envs.families.coding.generate import Item
+from laconic.envs.families.cooperation.base import SECONDS, CooperativeCoding, timed
+from laconic.envs.task import Part, Task
 
 
 class CoopMBPP(CooperativeCoding):

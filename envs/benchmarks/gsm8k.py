@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from envs.drawing import refuse
-from envs.errors import SourceError
-from envs.numbers import answer_in, commitment, plain
-from envs.sentences import split_question
-from envs.sources import Row, field, rows, title
-from envs.task import Benchmark, Part, Score, Task
-from envs.word_problems.generate import generate
+from laconic.envs.errors import SourceError
+from laconic.envs.families.arithmetic.generate import generate
+from laconic.envs.families.arithmetic.numbers import answer_in, commitment, plain
+from laconic.envs.families.common.generation import refuse
+from laconic.envs.families.common.sentences import split_question
+from laconic.envs.families.common.sources import Row, field, rows, title
+from laconic.envs.task import Benchmark, Part, Score, Task
 
 _CALCULATION = re.compile(r"<<[^<>]*>>")
 """A calculator mark in a worked solution, as in `48/2=<<48/2=24>>24`."""
@@ -69,7 +69,7 @@ class GSM8K(Benchmark):
         distractors: int | tuple[int, int] = (1, 2),
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make word problems from a seed; see `envs.word_problems.generate`.
+        """Make word problems from a seed; see `envs.families.arithmetic.generate`.
 
         Args:
             seed: any whole number.

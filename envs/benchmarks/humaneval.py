@@ -12,15 +12,15 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from envs.errors import SourceError
-from envs.programs.base import CodingBenchmark
-from envs.programs.docstring import conditions
-from envs.programs.exam import Exam
-from envs.programs.extract import fenced
-from envs.programs.generate import Item, pose
-from envs.programs.syntax import before, defined, function, parse
-from envs.sources import Row, field, rows, title
-from envs.task import Part, Task
+from laconic.envs.errors import SourceError
+from laconic.envs.families.coding.base import CodingBenchmark
+from laconic.envs.families.coding.docstring import conditions
+from laconic.envs.families.coding.exam import Exam
+from laconic.envs.families.coding.extract import fenced
+from laconic.envs.families.coding.generate import Item, pose
+from laconic.envs.families.coding.syntax import before, defined, function, parse
+from laconic.envs.families.common.sources import Row, field, rows, title
+from laconic.envs.task import Part, Task
 
 _CHECK = "check"
 

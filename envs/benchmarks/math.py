@@ -3,7 +3,7 @@ r"""MATH: competition mathematics, real problems from the original files and gen
 Sources: Hendrycks et al., "Measuring Mathematical Problem Solving With the MATH Dataset"
 (arXiv:2103.03874), and its subset MATH-500 (Lightman et al., arXiv:2305.20050). The reference
 answer is what the last `\boxed{}` of the solution holds. An answer is right when it is equal to it:
-by its letters, by exact numbers and structure, or by algebra (`envs.math_grading`).
+by its letters, by exact numbers and structure, or by algebra (`envs.families.mathematics.grading`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from envs.drawing import refuse
-from envs.math_grading.boxed import answer_in, commitment
-from envs.math_grading.grade import grade, plain
-from envs.math_grading.latex import squeezed, tidy
-from envs.math_problems.generate import FAMILIES, generate
-from envs.math_problems.original import read
-from envs.task import Benchmark, Part, Score, Task
+from laconic.envs.families.common.generation import refuse
+from laconic.envs.families.mathematics.grading.boxed import answer_in, commitment
+from laconic.envs.families.mathematics.grading.grade import grade, plain
+from laconic.envs.families.mathematics.grading.latex import squeezed, tidy
+from laconic.envs.families.mathematics.problems.generate import FAMILIES, generate
+from laconic.envs.families.mathematics.problems.original import read
+from laconic.envs.task import Benchmark, Part, Score, Task
 
 _SHORTEST_ECHO = 5
 
@@ -71,7 +71,7 @@ class MATH(Benchmark):
         distractors: int | tuple[int, int] = 1,
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make problems from a seed; see `envs.math_problems.generate`.
+        """Make problems from a seed; see `envs.families.mathematics.problems.generate`.
 
         Args:
             seed: any whole number.

@@ -15,15 +15,15 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from envs.errors import SourceError
-from envs.programs.base import CodingBenchmark
-from envs.programs.exam import Exam
-from envs.programs.extract import fenced
-from envs.programs.generate import Item, pose
-from envs.programs.move import NAMES
-from envs.programs.syntax import defined, parse
-from envs.sources import Row, field, rows, title
-from envs.task import Part, Task
+from laconic.envs.errors import SourceError
+from laconic.envs.families.coding.base import CodingBenchmark
+from laconic.envs.families.coding.exam import Exam
+from laconic.envs.families.coding.extract import fenced
+from laconic.envs.families.coding.generate import Item, pose
+from laconic.envs.families.coding.move import NAMES
+from laconic.envs.families.coding.syntax import defined, parse
+from laconic.envs.families.common.sources import Row, field, rows, title
+from laconic.envs.task import Part, Task
 
 _TESTED = "Your code should pass these tests:"
 _SANITIZED = "prompt"

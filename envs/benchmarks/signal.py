@@ -18,11 +18,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from envs.drawing import check_request, part_of, ran_out, refuse, span
-from envs.errors import SettingError, SourceError
-from envs.inference import Span
-from envs.sources import Row, field, rows, title
-from envs.task import Benchmark, Part, Score, Task
+from laconic.envs.errors import SettingError, SourceError
+from laconic.envs.families.common.generation import check_request, part_of, ran_out, refuse, span
+from laconic.envs.families.common.sources import Row, field, rows, title
+from laconic.envs.families.yes_no.inference import Span
+from laconic.envs.task import Benchmark, Part, Score, Task
 
 COLOURS = ("red", "blue", "green", "white", "black", "yellow", "pink", "brown")
 """The colours there are, which are the answers; a generator takes the first of them."""

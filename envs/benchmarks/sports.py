@@ -15,14 +15,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from envs.documents import open_source
-from envs.drawing import refuse
-from envs.errors import SourceError
-from envs.inference import Span
-from envs.sources import Row, field
-from envs.sports_table.generate import DISTRACTORS, LEVELS, generate
-from envs.task import Benchmark, Part, Score, Task
-from envs.yes_no import commitment, vote
+from laconic.envs.errors import SourceError
+from laconic.envs.families.common.documents import open_source
+from laconic.envs.families.common.generation import refuse
+from laconic.envs.families.common.sources import Row, field
+from laconic.envs.families.yes_no.answers import commitment, vote
+from laconic.envs.families.yes_no.inference import Span
+from laconic.envs.families.yes_no.sports.generate import DISTRACTORS, LEVELS, generate
+from laconic.envs.task import Benchmark, Part, Score, Task
 
 DOCUMENTS: Mapping[Part, tuple[str, ...]] = {"evaluation": ("sports_understanding.json",)}
 """Name of the JSON document in a folder of BIG-bench Hard."""
@@ -74,7 +74,7 @@ class Sports(Benchmark):
         distractors: Span = DISTRACTORS,
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make sentences from a seed; see `envs.sports_table.generate`.
+        """Make sentences from a seed; see `envs.families.yes_no.sports.generate`.
 
         Args:
             seed: any whole number.

@@ -17,15 +17,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from envs.documents import open_source
-from envs.drawing import refuse
-from envs.errors import SourceError
-from envs.inference import Span
-from envs.knowledge.generate import DISTRACTORS, LEVELS, generate
-from envs.sentences import split_sentences
-from envs.sources import Row, field
-from envs.task import Benchmark, Part, Score, Task
-from envs.yes_no import commitment, vote
+from laconic.envs.errors import SourceError
+from laconic.envs.families.common.documents import open_source
+from laconic.envs.families.common.generation import refuse
+from laconic.envs.families.common.sentences import split_sentences
+from laconic.envs.families.common.sources import Row, field
+from laconic.envs.families.yes_no.answers import commitment, vote
+from laconic.envs.families.yes_no.inference import Span
+from laconic.envs.families.yes_no.knowledge.generate import DISTRACTORS, LEVELS, generate
+from laconic.envs.task import Benchmark, Part, Score, Task
 
 DOCUMENTS: Mapping[Part, tuple[str, ...]] = {
     "train": ("strategyqa_train.json",),
@@ -81,7 +81,7 @@ class StrategyQA(Benchmark):
         distractors: Span = DISTRACTORS,
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make multi-hop questions from a seed; see `envs.knowledge.generate`.
+        """Make multi-hop questions from a seed; see `envs.families.yes_no.knowledge.generate`.
 
         Args:
             seed: any whole number.

@@ -2,8 +2,8 @@
 
 Both agents read the whole post. The detailed summary is to be longer than the concise one by a
 measure and to bring words of its own, to be well connected, and to share vocabulary with it; the
-thresholds are in `LEVELS`, the rules of the reward in `envs.writing.levels`. A score is at most
-2.98. Nothing an agent writes is free of charge where tokens have a price.
+thresholds are in `LEVELS`, the rules of the reward in `envs.families.writing.levels`. A score is at
+most 2.98. Nothing an agent writes is free of charge where tokens have a price.
 
 Rows are those of the posts (`instruction`, `title`, `subreddit`, `gold_response`), or of the hub's
 `trl-lib/tldr` (`prompt`, `completion`), whose trailing `TL;DR:` is left out. Generated posts are
@@ -20,15 +20,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from envs.drawing import refuse
-from envs.errors import SourceError
-from envs.inference import Span
-from envs.sources import Row, field, rows, title
-from envs.task import Benchmark, Part, Score, Task
-from envs.writing import grading
-from envs.writing.levels import Levels, Plateau
-from envs.writing.posts import LEVELS as POST_LEVELS
-from envs.writing.posts import generate
+from laconic.envs.errors import SourceError
+from laconic.envs.families.common.generation import refuse
+from laconic.envs.families.common.sources import Row, field, rows, title
+from laconic.envs.families.writing import grading
+from laconic.envs.families.writing.levels import Levels, Plateau
+from laconic.envs.families.writing.posts import LEVELS as POST_LEVELS
+from laconic.envs.families.writing.posts import generate
+from laconic.envs.families.yes_no.inference import Span
+from laconic.envs.task import Benchmark, Part, Score, Task
 
 LEVELS = Levels(
     roles=("concise", "detailed"),
@@ -83,7 +83,7 @@ class Tldr(Benchmark):
         level: Span = POST_LEVELS,
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make posts with drafts of both summaries from a seed; see `envs.writing.posts`.
+        """Make posts with drafts of both summaries from a seed; see `envs.families.writing.posts`.
 
         Args:
             seed: any whole number.

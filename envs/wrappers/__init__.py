@@ -5,14 +5,14 @@
 Wrappers are put around an environment one by one; none of them changes what an episode is about.
 """
 
-from envs.wrappers.discrete_messages import DiscreteMessages
-from envs.wrappers.full_transcript import FullTranscript
-from envs.wrappers.menu import Menu
-from envs.wrappers.single_agent import SingleAgent
-from envs.wrappers.teammates import Oracle, silent
-from envs.wrappers.token_arrays import BYTES, Codec, TokenArrays
-from envs.wrappers.turn_based import turn_based
-from envs.wrappers.words import vocabulary
+from laconic.envs.wrappers.discrete_messages import DiscreteMessages
+from laconic.envs.wrappers.full_transcript import FullTranscript
+from laconic.envs.wrappers.menu import Menu
+from laconic.envs.wrappers.single_agent import SingleAgent
+from laconic.envs.wrappers.teammates import Oracle, silent
+from laconic.envs.wrappers.token_arrays import BYTES, Codec, TokenArrays
+from laconic.envs.wrappers.turn_based import turn_based
+from laconic.envs.wrappers.words import vocabulary
 
 __all__ = [
     "BYTES",

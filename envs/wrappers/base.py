@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 from pettingzoo.utils import BaseParallelWrapper
 
-from envs.errors import UnknownNameError
+from laconic.envs.errors import UnknownNameError
 
 Array = NDArray[Any]
 Returned = tuple[

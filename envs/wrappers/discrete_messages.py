@@ -13,13 +13,13 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete
 
-from envs.dialogue import DialogueEnv
-from envs.errors import SettingError
-from envs.settings import choice
-from envs.wrappers.base import ArrayWrapper, Returned
-from envs.wrappers.menu import Menu
-from envs.wrappers.reader import Known, Layout, Reader
-from envs.wrappers.words import Bag
+from laconic.envs.checks import choice
+from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.errors import SettingError
+from laconic.envs.wrappers.base import ArrayWrapper, Returned
+from laconic.envs.wrappers.menu import Menu
+from laconic.envs.wrappers.reader import Known, Layout, Reader
+from laconic.envs.wrappers.words import Bag
 
 
 class DiscreteMessages(ArrayWrapper):

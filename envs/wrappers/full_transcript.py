@@ -12,8 +12,8 @@ from typing import Any
 
 from pettingzoo import ParallelEnv
 
-from envs.transcript import Message, heard
-from envs.wrappers.base import Returned, Wrapper, text_of
+from laconic.envs.dialogue.transcript import Message, heard
+from laconic.envs.wrappers.base import Returned, Wrapper, text_of
 
 
 class FullTranscript(Wrapper):

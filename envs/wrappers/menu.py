@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from envs.dialogue import DialogueEnv
-from envs.settings import at_least_one
-from envs.task import Task
-from envs.team import role_of
+from laconic.envs.checks import at_least_one
+from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.dialogue.team import role_of
+from laconic.envs.task import Task
 
 ABSTAIN = "I do not know."
 """What is said by who has nothing to say and says it."""

@@ -25,10 +25,10 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.team import role_of
-from envs.tokens import Tokenize
-from envs.wrappers.menu import Menu
-from envs.wrappers.words import Bag, overlap, spoken, words_of
+from laconic.envs.dialogue.team import role_of
+from laconic.envs.dialogue.tokens import Tokenize
+from laconic.envs.wrappers.menu import Menu
+from laconic.envs.wrappers.words import Bag, overlap, spoken, words_of
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.int8]

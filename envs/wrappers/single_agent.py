@@ -13,8 +13,8 @@ from typing import Any
 import gymnasium
 from pettingzoo import ParallelEnv
 
-from envs.errors import UnknownNameError
-from envs.wrappers.teammates import Teammate, silent
+from laconic.envs.errors import UnknownNameError
+from laconic.envs.wrappers.teammates import Teammate, silent
 
 
 class SingleAgent(gymnasium.Env[Any, Any]):

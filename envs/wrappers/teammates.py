@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from envs.dialogue import DialogueEnv
-from envs.team import role_of
+from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.dialogue.team import role_of
 
 
 class Teammate(Protocol):

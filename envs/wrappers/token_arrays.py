@@ -18,9 +18,9 @@ import numpy as np
 from gymnasium.spaces import Box, MultiDiscrete
 from pettingzoo import ParallelEnv
 
-from envs.errors import SettingError
-from envs.settings import at_least_one
-from envs.wrappers.base import Array, ArrayWrapper, Returned, text_of
+from laconic.envs.checks import at_least_one
+from laconic.envs.errors import SettingError
+from laconic.envs.wrappers.base import Array, ArrayWrapper, Returned, text_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from envs.errors import SettingError
-from envs.task import Task
+from laconic.envs.errors import SettingError
+from laconic.envs.task import Task
 
 _WORD = re.compile(r"\w+")
 _LINE = re.compile(r"(?P<speaker>\w+_\d+): (?P<words>.*)")
@@ -81,7 +81,7 @@ def overlap(words: Collection[str], others: Collection[str]) -> float:
 
 
 def spoken(text: str, speakers: Collection[str]) -> dict[str, str]:
-    """Who said what in a text that an agent heard (`envs.transcript.heard`).
+    """Who said what in a text that an agent heard (`envs.dialogue.transcript.heard`).
 
     Args:
         text: what was new to an agent after a round.

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from envs.dialogue import DialogueEnv
-from envs.task import Benchmark, Score, Style, Task
-from envs.team import agent_names, role_of
+from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.dialogue.team import agent_names, role_of
+from laconic.envs.task import Benchmark, Score, Style, Task
 
 WRITER = "writer"
 """The role of one who writes everything."""

@@ -13,15 +13,15 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from envs.budget import Budget
-from envs.errors import SettingError
-from envs.team import agent_names, role_of
-from experiments.comparing.entries import Entry
-from experiments.comparing.shapes import SHAPES, Setting, Unfit
+from laconic.envs.dialogue.budget import Budget
+from laconic.envs.dialogue.team import agent_names, role_of
+from laconic.envs.errors import SettingError
+from laconic.experiments.comparing.entries import Entry
+from laconic.experiments.comparing.shapes import SHAPES, Setting, Unfit
 
 _MERGED = ("budget", "reward")
 """Records within the environment's settings; all other settings are replaced as a whole."""
-_SCRIPTED = "learners.agents.scripted.ScriptedTeam"
+_SCRIPTED = "laconic.learners.agents.scripted.ScriptedTeam"
 
 
 def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
@@ -32,7 +32,7 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
         SettingError: a setting of the environment is outside its range.
     """
     settings = dict(_plain(cfg.env))
-    if cfg.env.get("_target_") == "envs.make":
+    if cfg.env.get("_target_") == "laconic.envs.make":
         settings = _dialogue(cfg, entry, settings)
     elif entry.shape != "team" or entry.say or entry.votes:
         raise Unfit(
@@ -72,7 +72,7 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
 
 def budget_of(cfg: DictConfig) -> int | None:
     """The tokens that may be said in an episode, the same for all entries; None for no limit."""
-    if not cfg.compare.equal or cfg.env.get("_target_") != "envs.make":
+    if not cfg.compare.equal or cfg.env.get("_target_") != "laconic.envs.make":
         return None
     caps = cfg.env.get("budget") or {}
     if cfg.compare.budget is not None:
@@ -103,7 +103,7 @@ def _dialogue(cfg: DictConfig, entry: Entry, settings: dict[str, Any]) -> dict[s
                 f" messages of {entry.name!r}; raise compare.budget or env.budget.episode"
             )
         caps |= {"message": total // turns, "agent": None, "round": None}
-    changed = _changed(changed, {"budget": {"_target_": "envs.Budget", **caps}})
+    changed = _changed(changed, {"budget": {"_target_": "laconic.envs.Budget", **caps}})
     return _changed(changed, {"budget": entry.env.get("budget") or {}})
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from envs.errors import SettingError, UnknownNameError
-from experiments.comparing.shapes import SHAPES
-from learners.agents.scripted import SCRIPTS
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.experiments.comparing.shapes import SHAPES
+from laconic.learners.agents.scripted import SCRIPTS
 
 MATCHED = "matched"
 ASKED = ("_target_", "name", "source", "part", "tasks", "generator")

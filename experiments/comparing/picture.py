@@ -11,10 +11,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
-from experiments.comparing.rows import Row
-from experiments.comparing.table import NAME, told
-from experiments.reporting.look import GREY, MARKERS, MUTED, PALETTE, Picture, draw, say
-from learners.metrics import Interval
+from laconic.experiments.comparing.rows import Row
+from laconic.experiments.comparing.table import NAME, told
+from laconic.experiments.reporting.look import GREY, MARKERS, MUTED, PALETTE, Picture, draw, say
+from laconic.learners.metrics import Interval
 
 _HEIGHT, _PANEL, _LEGEND = 4.8, 5.6, 2.2
 """Inches."""

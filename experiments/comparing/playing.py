@@ -9,23 +9,23 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from envs.dialogue import DialogueEnv
-from envs.errors import SettingError
-from experiments.cli import Interrupt
-from experiments.comparing.alone import WRITER, let_write_all, tell
-from experiments.comparing.arrange import caps_of
-from experiments.comparing.entries import MATCHED, Entry
-from experiments.comparing.rows import Row, figures_of
-from experiments.comparing.shapes import Unfit
-from experiments.comparing.vote import vote, votes_for
-from experiments.evaluation import evaluation_starts, record
-from experiments.progress import Progress
-from experiments.run_folder import RunFolder
-from experiments.setup import Environments, make_evaluation, make_team
-from learners.agents.base import Policy
-from learners.episode import Episode
-from learners.metrics import summarise
-from learners.rollout import Start, play
+from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.cli import Interrupt
+from laconic.experiments.comparing.alone import WRITER, let_write_all, tell
+from laconic.experiments.comparing.arrange import caps_of
+from laconic.experiments.comparing.entries import MATCHED, Entry
+from laconic.experiments.comparing.rows import Row, figures_of
+from laconic.experiments.comparing.shapes import Unfit
+from laconic.experiments.comparing.vote import vote, votes_for
+from laconic.experiments.running.evaluation import evaluation_starts, record
+from laconic.experiments.running.progress import Progress
+from laconic.experiments.running.run_folder import RunFolder
+from laconic.experiments.running.setup import Environments, make_evaluation, make_team
+from laconic.learners.agents.base import Policy
+from laconic.learners.episode import Episode
+from laconic.learners.metrics import summarise
+from laconic.learners.rollout.play import Start, play
 
 _APART = 1_000_003
 """Distance between the seeds of two samples of a task."""

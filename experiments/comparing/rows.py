@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from experiments.run_folder import write_atomically
-from experiments.statistics import over_seeds
-from learners.episode import Episode
-from learners.metrics import Interval, intervals
+from laconic.experiments.running.run_folder import write_atomically
+from laconic.experiments.statistics.intervals import over_seeds
+from laconic.learners.episode import Episode
+from laconic.learners.metrics import Interval, intervals
 
 FILE = "row.json"
 SECONDS = "seconds"

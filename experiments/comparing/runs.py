@@ -14,8 +14,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from envs.errors import SettingError
-from experiments.comparing.entries import Entry
+from laconic.envs.errors import SettingError
+from laconic.experiments.comparing.entries import Entry
 
 TAKEN = ("team", "rounds", "information", "topology", "schedule", "answer", "instructions")
 """Settings of the environment that a run brings along."""

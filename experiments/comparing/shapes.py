@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
-from envs.dialogue import DialogueEnv
-from envs.roster import JOINT, MAJORITY, Roster
-from experiments.comparing.alone import WRITER
+from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.dialogue.roster import JOINT, MAJORITY, Roster
+from laconic.experiments.comparing.alone import WRITER
 
 DEBATERS = 3
 """Agents of a debate that does not say how many, those of Du et al."""

@@ -14,9 +14,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from experiments.comparing.rows import FIGURES, SECONDS, Row, as_json
-from experiments.reporting.words import NOTHING, level
-from experiments.run_folder import write_atomically
+from laconic.experiments.comparing.rows import FIGURES, SECONDS, Row, as_json
+from laconic.experiments.reporting.words import NOTHING, level
+from laconic.experiments.running.run_folder import write_atomically
 
 NAME = "comparison"
 """File name of the table and the picture, without the ending."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from envs.dialogue import DialogueEnv
-from learners.episode import Episode
+from laconic.envs.dialogue import DialogueEnv
+from laconic.learners.episode import Episode
 
 
 def votes_for(reference: float, sample: float, most: int) -> int:

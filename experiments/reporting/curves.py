@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from experiments.reporting.look import BLUE, GREEN, GREY, INK, ORANGE, Picture, draw, say
-from experiments.reporting.records import Run, goal
-from experiments.reporting.words import SHARES, label
+from laconic.experiments.reporting.look import BLUE, GREEN, GREY, INK, ORANGE, Picture, draw, say
+from laconic.experiments.reporting.records import Run, goal
+from laconic.experiments.reporting.words import SHARES, label
 
 _SIZE = (6.0, 3.7)
 _LEARNER = {

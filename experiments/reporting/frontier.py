@@ -12,13 +12,21 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
-from experiments.reporting.look import GREY, MARKERS, MUTED, PALETTE, Picture, draw, say
-from experiments.reporting.page import glossary, heading, notice, page, pictures, safe, table
-from experiments.reporting.records import Run
-from experiments.reporting.standing import counts, standing
-from experiments.reporting.sweep import Setting, Sweep, before, columns, rows
-from experiments.reporting.words import SHARES, label
-from learners.metrics import Interval
+from laconic.experiments.reporting.look import GREY, MARKERS, MUTED, PALETTE, Picture, draw, say
+from laconic.experiments.reporting.page import (
+    glossary,
+    heading,
+    notice,
+    page,
+    pictures,
+    safe,
+    table,
+)
+from laconic.experiments.reporting.records import Run
+from laconic.experiments.reporting.standing import counts, standing
+from laconic.experiments.reporting.sweep import Setting, Sweep, before, columns, rows
+from laconic.experiments.reporting.words import SHARES, label
+from laconic.learners.metrics import Interval
 
 _LONGEST_LABEL = 60
 _WORDS = {"accuracy": "tasks solved", "score": "score of an episode"}

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from experiments.reporting.css import CSS
-from experiments.reporting.look import Picture
-from learners.metrics import GLOSSARY
+from laconic.experiments.reporting.css import CSS
+from laconic.experiments.reporting.look import Picture
+from laconic.learners.metrics import GLOSSARY
 
 _LONGEST = 6000
 _BRACKET, _ASIDE = re.compile(r"\[[^\]]*\]"), r'<span class="aside">\g<0></span>'

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from learners.metrics import Interval
+from laconic.learners.metrics import Interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from experiments.reporting.records import Evaluation, Run, Said, Transcript
-from experiments.sweeping import ERROR, reason
-from learners.metrics import Interval
+from laconic.experiments.command_line.sweeping import ERROR, reason
+from laconic.experiments.reporting.records import Evaluation, Run, Said, Transcript
+from laconic.learners.metrics import Interval
 
 
 def read_run(folder: Path) -> Run:

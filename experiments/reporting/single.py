@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from experiments.reporting.curves import curves
-from experiments.reporting.look import Picture
-from experiments.reporting.page import (
+from laconic.experiments.reporting.curves import curves
+from laconic.experiments.reporting.look import Picture
+from laconic.experiments.reporting.page import (
     folded,
     glossary,
     heading,
@@ -14,8 +14,8 @@ from experiments.reporting.page import (
     safe,
     table,
 )
-from experiments.reporting.records import Run, Said, Transcript, goal
-from experiments.reporting.words import NOTHING, change, label, level, order
+from laconic.experiments.reporting.records import Run, Said, Transcript, goal
+from laconic.experiments.reporting.words import NOTHING, change, label, level, order
 
 COLUMNS = ("metric", "before training", "after", "change")
 _TILES = ("tokens_said", "silent_if_uninformed", "spoke_if_informed")

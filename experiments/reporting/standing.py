@@ -14,7 +14,7 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from experiments.reporting.records import Run
+from laconic.experiments.reporting.records import Run
 
 KINDS = ("finished", "running", "interrupted", "unfinished", "failed", "nothing recorded")
 """States without their steps, in the order in which they are counted."""

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.reporting.records import Evaluation, Run, goal
-from experiments.reporting.standing import standing
-from experiments.reporting.words import SHARES, label, level, share_of_before
-from experiments.statistics import over_seeds
-from learners.metrics import Interval
+from laconic.experiments.reporting.records import Evaluation, Run, goal
+from laconic.experiments.reporting.standing import standing
+from laconic.experiments.reporting.words import SHARES, label, level, share_of_before
+from laconic.experiments.statistics.intervals import over_seeds
+from laconic.learners.metrics import Interval
 
 _IN_TABLE = ("silent_if_uninformed", "spoke_if_informed", "silence_rate", "reward")
 _APART = ("seed", "resume")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from experiments.statistics import difference
-from learners.metrics import Interval
+from laconic.experiments.statistics.intervals import difference
+from laconic.learners.metrics import Interval
 
 LABELS = {
     "accuracy": "accuracy",

@@ -15,14 +15,14 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from omegaconf import OmegaConf
 
-from experiments.reporting.records import Evaluation, Run
-from experiments.reporting.runs import read_run
-from experiments.reporting.single import COLUMNS, rows
-from experiments.reporting.words import label
-from experiments.run_folder import TEAM, write_atomically
-from experiments.sharing.loading import loading, public
-from learners.agents.base import Policy
-from learners.agents.hub import ONE
+from laconic.experiments.reporting.records import Evaluation, Run
+from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.reporting.single import COLUMNS, rows
+from laconic.experiments.reporting.words import label
+from laconic.experiments.running.run_folder import TEAM, write_atomically
+from laconic.experiments.sharing.loading import loading, public
+from laconic.learners.agents.base import Policy
+from laconic.learners.agents.hub import ONE
 
 METRICS = ("accuracy", "score", "reward", "tokens_said", "tokens_read", "silence_rate")
 """Figures that are in the metadata too."""
@@ -194,7 +194,7 @@ def _figures(run: Run, config: Mapping[str, Any]) -> str:
 
 def _training(run: Run, config: Mapping[str, Any]) -> str:
     given = [one for one in run.overrides or () if not one.lstrip("+").startswith(PRIVATE)]
-    command = " ".join(["python -m experiments.train", *given])
+    command = " ".join(["laconic train", *given])
     lines = [f"- command: `{public(command)}`", f"- seed: {run.seed}"]
     reward = config.get("env", {}).get("reward")
     if isinstance(reward, Mapping) and "price" in reward:

@@ -11,9 +11,9 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from experiments.cli import CONF
-from experiments.reporting.records import Run
-from experiments.run_folder import flatten
+from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.reporting.records import Run
+from laconic.experiments.running.run_folder import flatten
 
 LEFT_OUT = ("agent.model", "agent.optimizer", "agent.lora.base")
 """Settings of a training that are not those of its policies."""
@@ -68,7 +68,7 @@ def evaluation(run: Run, config: Mapping[str, Any], name: str) -> str:
     if run.after is not None and run.after.episodes:
         kept.append(f"evaluation.tasks={run.after.episodes}")
     shown = map(public, kept)
-    return shlex.join(["python", "-m", "experiments.evaluate", *shown, f"agent.model={name}"])
+    return shlex.join(["laconic", "evaluate", *shown, f"agent.model={name}"])
 
 
 def _environment(config: Mapping[str, Any], given: Sequence[str]) -> list[str]:

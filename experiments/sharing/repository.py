@@ -8,10 +8,10 @@ from pathlib import Path
 
 from huggingface_hub import HfApi
 
-from envs.errors import SettingError
-from experiments.reporting.runs import read_run
-from experiments.run_folder import TEAM, write_atomically
-from experiments.sharing.card import model_card
+from laconic.envs.errors import SettingError
+from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.running.run_folder import TEAM, write_atomically
+from laconic.experiments.sharing.card import model_card
 
 ADAPTER = "adapter_config.json"
 

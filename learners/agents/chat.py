@@ -16,8 +16,8 @@ from typing import Any
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
-from envs.errors import SettingError
-from envs.tokens import well_formed
+from laconic.envs.dialogue.tokens import well_formed
+from laconic.envs.errors import SettingError
 
 _FIRST, _REPLY, _NEXT = "\ue000first\ue001", "\ue000reply\ue001", "\ue000next\ue001"
 

@@ -24,7 +24,7 @@ from transformers import (
     StoppingCriteriaList,
 )
 
-from learners.agents.cache import roomy_cache, shares_rows
+from laconic.learners.agents.cache import roomy_cache, shares_rows
 
 Sampled = tuple[tuple[int, ...], tuple[float, ...]]
 """Token ids of a reply and their log-probabilities."""

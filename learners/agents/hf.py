@@ -15,17 +15,17 @@ from typing import Any, Literal, get_args
 from pettingzoo import ParallelEnv
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from envs.errors import SettingError, UnknownNameError
-from envs.task import Style
-from learners.agents.hub import fetched
-from learners.agents.load import (
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.task import Style
+from laconic.learners.agents.hub import fetched
+from laconic.learners.agents.load import (
     agent_folders,
     load_common,
     load_model,
     load_tokenizer,
     recompute_activations,
 )
-from learners.agents.lora import (
+from laconic.learners.agents.lora import (
     Adapter,
     Lora,
     adapter_folders,
@@ -35,10 +35,10 @@ from learners.agents.lora import (
     require_peft,
     saved_adapter,
 )
-from learners.agents.pieces import tokenize_with
-from learners.agents.policy import HFPolicy
-from learners.agents.roles import by_agent
-from learners.agents.speech import Speech
+from laconic.learners.agents.pieces import tokenize_with
+from laconic.learners.agents.policy import HFPolicy
+from laconic.learners.agents.roles import by_agent
+from laconic.learners.agents.speech import Speech
 
 __all__ = ["HFPolicy", "HFTeam", "Sharing", "Speech", "give_optimizers"]
 

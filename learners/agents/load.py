@@ -22,7 +22,7 @@ from transformers import (
 )
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from envs.errors import SettingError
+from laconic.envs.errors import SettingError
 
 _COMMON: WeakValueDictionary[tuple[str, str, str], PreTrainedModel] = WeakValueDictionary()
 """Bases that somebody uses, by name, type and device."""

@@ -20,8 +20,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from envs.errors import SettingError
-from learners.agents.load import agent_folders, share_frozen
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.load import agent_folders, share_frozen
 
 CONFIG = "adapter_config.json"
 """The file that makes a folder an adapter."""

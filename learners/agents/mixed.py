@@ -13,12 +13,12 @@ from typing import Any
 
 from pettingzoo import ParallelEnv
 
-from envs.errors import SettingError, UnknownNameError
-from envs.task import Style
-from learners.agents.base import Policy
-from learners.agents.hf import HFPolicy, HFTeam, give_optimizers
-from learners.agents.hub import fetched
-from learners.agents.roles import by_agent
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.task import Style
+from laconic.learners.agents.base import Policy
+from laconic.learners.agents.hf import HFPolicy, HFTeam, give_optimizers
+from laconic.learners.agents.hub import fetched
+from laconic.learners.agents.roles import by_agent
 
 
 @dataclass

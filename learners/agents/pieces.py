@@ -9,7 +9,7 @@ from typing import overload
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
 
-from envs.tokens import Tokenize, well_formed
+from laconic.envs.dialogue.tokens import Tokenize, well_formed
 
 _REMEMBERED = 65536
 """Texts whose number of tokens is kept: the episodes of a group read and say much the same."""

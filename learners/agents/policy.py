@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from learners.agents.base import Reply, Request
-from learners.agents.chat import Chat
-from learners.agents.generate import Sampled, Sampling, generate
-from learners.agents.lora import Adapter
-from learners.agents.speech import Speech, first_text, said
+from laconic.learners.agents.base import Reply, Request
+from laconic.learners.agents.chat import Chat
+from laconic.learners.agents.generate import Sampled, Sampling, generate
+from laconic.learners.agents.lora import Adapter
+from laconic.learners.agents.speech import Speech, first_text, said
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from envs.errors import UnknownNameError
-from envs.team import role_of
+from laconic.envs.dialogue.team import role_of
+from laconic.envs.errors import UnknownNameError
 
 Value = TypeVar("Value")
 

@@ -18,11 +18,11 @@ from typing import Any
 
 from pettingzoo import ParallelEnv
 
-from envs.errors import SettingError, UnknownNameError
-from envs.task import Style, Task
-from envs.team import role_of
-from envs.tokens import Tokenize, split_words
-from learners.agents.base import Reply, Request
+from laconic.envs.dialogue.team import role_of
+from laconic.envs.dialogue.tokens import Tokenize, split_words
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.task import Style, Task
+from laconic.learners.agents.base import Reply, Request
 
 _WORDY_FRAMES = (
     ("Hello team, this is what I was told:", "I hope it helps."),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from envs.errors import SettingError
+from laconic.envs.errors import SettingError
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from envs.errors import SettingError
-from learners.distributed.launcher import started
-from learners.distributed.processes import ALONE, Processes
+from laconic.envs.errors import SettingError
+from laconic.learners.distributed.launcher import started
+from laconic.learners.distributed.processes import ALONE, Processes
 
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ class Launched(Processes):
         if self._plugin is not None:
             from torch.distributed.device_mesh import init_device_mesh
 
-            from learners.distributed import sharding
+            from laconic.learners.distributed import sharding
 
             mesh = init_device_mesh(self._accelerator.device.type, (self.count,))
             sharding.shard(model, self._plugin, mesh)
@@ -88,7 +88,7 @@ class Launched(Processes):
         """All models that are in parts."""
         if not self._models:
             return super().whole()
-        from learners.distributed import sharding
+        from laconic.learners.distributed import sharding
 
         return sharding.whole(self._models)
 
@@ -96,7 +96,7 @@ class Launched(Processes):
         """Put together what is in parts."""
         if not self._models:
             return state
-        from learners.distributed import sharding
+        from laconic.learners.distributed import sharding
 
         return sharding.full(state)
 
@@ -104,7 +104,7 @@ class Launched(Processes):
         """Take apart what is to be in parts."""
         if not self._models:
             return dict(state)
-        from learners.distributed import sharding
+        from laconic.learners.distributed import sharding
 
         return sharding.placed(state, like)
 

@@ -18,7 +18,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from envs.errors import SettingError
+from laconic.envs.errors import SettingError
 
 
 def shard(model: nn.Module, plugin: Any, mesh: DeviceMesh) -> None:

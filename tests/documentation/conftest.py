@@ -11,8 +11,20 @@ from typing import Any
 
 import pytest
 from hydra._internal.utils import get_args_parser
+from runs import (  # noqa: F401
+    _short_errors,
+    my_package,
+    outside,
+    policy_folder,
+    processes,
+    rows,
+    run,
+    small,
+    timeless,
+    trained,
+)
 
-ROOT = Path(__file__).resolve().parents[2]
+_MODULES = "laconic.experiments."
 _PLACEHOLDER = re.compile(r"<[\w /]+>")
 
 
@@ -28,13 +40,17 @@ class Command:
     @property
     def program(self) -> str | None:
         """The name of one of our programs; None for others."""
-        found = next((one for one in self.words if one.startswith("experiments.")), None)
-        return found and found.removeprefix("experiments.")
+        if self.words[0] == "laconic":
+            return self.words[1].replace("-", "_")
+        found = next((one for one in self.words if one.startswith(_MODULES)), None)
+        return found and found.removeprefix(_MODULES)
 
     @property
     def arguments(self) -> list[str]:
         """What our program is given."""
-        return list(self.words[self.words.index(f"experiments.{self.program}") + 1 :])
+        if self.words[0] == "laconic":
+            return list(self.words[2:])
+        return list(self.words[self.words.index(f"{_MODULES}{self.program}") + 1 :])
 
     def parsed(self) -> Any:
         """What Hydra's parser makes of the arguments."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
 SIZES = {
     "train": [
@@ -65,6 +65,6 @@ def test_the_commands_of_a_page_run(runnable, page, tmp_path, monkeypatch, capsy
         own = [*SIZES[program], "threads=1", f"hydra.run.dir={tmp_path}/{number}"]
         monkeypatch.setattr(sys, "argv", [f"{program}.py", *arguments, *own])
         try:
-            import_module(f"experiments.{program}").main()
+            import_module(f"laconic.experiments.{program}").main()
         except SystemExit as end:
             assert not end.code, f"{program} {arguments}\n{capsys.readouterr().err}"

@@ -12,10 +12,10 @@ from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override
 from omegaconf import OmegaConf
+from places import ROOT
 
-from experiments.cli import CONF
+from laconic.experiments.command_line.cli import CONF
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 README = ROOT / "README.md"
 KINDS = ("python", "sh", "text", "yaml")

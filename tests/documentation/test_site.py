@@ -5,13 +5,12 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
-import envs
+from laconic import envs
 
-ROOT = Path(__file__).resolve().parents[2]
 YAML = """\
 # @package game
 # What the file is.

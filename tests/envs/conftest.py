@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from envs.dialogue import DialogueEnv
-from envs.task import Benchmark, Part, Score, Style, Task
+from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.task import Benchmark, Part, Score, Style, Task
 
 TASKS = (
     Task(

@@ -9,9 +9,9 @@ import signal
 import pytest
 from omegaconf import OmegaConf
 
-from envs.errors import SettingError
-from experiments.comparing.runs import entries_of_runs
-from learners.agents.scripted import ScriptedPolicy
+from laconic.envs.errors import SettingError
+from laconic.experiments.comparing.runs import entries_of_runs
+from laconic.learners.agents.scripted import ScriptedPolicy
 
 SMALL = ["evaluation.tasks=6", "evaluation.batch=3", "threads=1"]
 SCRIPTS = ["agent=scripted", *SMALL]

@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-from pathlib import Path
 
 import pytest
 import torch
+from places import DATA
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-from learners.metrics import GLOSSARY
-
-ROOT = Path(__file__).resolve().parents[2]
+from laconic.learners.metrics import GLOSSARY
 
 QUESTIONS = (
     ("Ann has 3 apples. She buys 4 more. How many apples does Ann have?", "3 + 4 = 7\n#### 7"),
@@ -133,7 +130,7 @@ def test_a_qwen3_checkpoint_plays_original_rows_from_a_folder(
 
 
 def real_data():
-    folder = Path(os.environ.get("LACONIC_DATA", ROOT.parent / "shared" / "data")) / "gsm8k"
+    folder = DATA / "gsm8k"
     if not folder.is_dir():
         pytest.skip(f"no original GSM8K files in {folder}; LACONIC_DATA names their parent folder")
     return folder
@@ -220,7 +217,7 @@ def test_an_interrupted_evaluation_keeps_what_was_played(processes, policy_folde
         "evaluation.batch=2",
         "threads=1",
         f"hydra.run.dir={folder}",
-        die=("learners.agents.hf.HFPolicy.reply", 4, "before"),
+        die=("laconic.learners.agents.hf.HFPolicy.reply", 4, "before"),
         number=signal.SIGINT,
     )
     assert (ended.code, ended.err) == (130, "interrupted\n")
@@ -240,7 +237,7 @@ def test_a_second_evaluation_does_not_mix_with_the_first(run, tmp_path):
 
 
 def test_an_evaluation_folder_has_a_report_too(run, tmp_path):
-    from experiments.report import write_report
+    from laconic.experiments.report import write_report
 
     evaluate_script(run, "oracle", tmp_path / "run")
     assert "oracle" in write_report(tmp_path / "run").read_text()

@@ -101,7 +101,7 @@ def test_killed_anywhere_it_asks_again_for_nothing_that_came(
     processes, api, fault_server, whole, tmp_path, row, when, lost
 ):
     folder = f"hydra.run.dir={tmp_path}/cut"
-    die = ("experiments.run_folder._append", row, when)
+    die = ("laconic.experiments.running.run_folder._append", row, when)
     assert processes.run("evaluate", *api, folder, die=die).code == -9
     outcome = processes.run("evaluate", *api, folder, "resume=true")
     assert outcome.code == 0, outcome.err
@@ -134,7 +134,7 @@ def test_an_interrupt_stops_at_the_next_reply_and_keeps_it(
     processes, api, fault_server, rows, whole, tmp_path
 ):
     folder = tmp_path / "cut"
-    die = ("experiments.run_folder._append", 24, "after")
+    die = ("laconic.experiments.running.run_folder._append", 24, "after")
     ended = processes.run(
         "evaluate", *api, f"hydra.run.dir={folder}", die=die, number=signal.SIGINT
     )
@@ -197,7 +197,7 @@ def test_a_local_policy_killed_midway_plays_no_finished_episode_again(
         "evaluation.batch=2",
         "threads=1",
     ]
-    reply = "learners.agents.hf.HFPolicy.reply"
+    reply = "laconic.learners.agents.hf.HFPolicy.reply"
     for greedy in ("true", "false"):
         how = f"evaluation.greedy={greedy}"
         whole, cut = tmp_path / f"whole_{greedy}", tmp_path / f"cut_{greedy}"
@@ -247,7 +247,7 @@ def test_an_expert_of_a_server_is_built_from_the_command_line(run, fault_server,
         "evaluation.tasks=2",
         "threads=1",
         "env.feedback=expert",
-        "+env.expert._target_=learners.agents.api.ApiExpert",
+        "+env.expert._target_=laconic.learners.agents.api.ApiExpert",
         "+env.expert.model=m",
         f"+env.expert.base_url={fault_server.base_url}",
         f"hydra.run.dir={tmp_path}/run",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.evaluate import estimate_passes
-from learners.episode import Episode
+from laconic.experiments.evaluate import estimate_passes
+from laconic.learners.episode import Episode
 
 SAMPLED = ["agent=scripted", "agent.script=random", "evaluation.greedy=false", "threads=1"]
 

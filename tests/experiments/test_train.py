@@ -12,12 +12,12 @@ from omegaconf import OmegaConf, open_dict
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from experiments.cli import CONF
-from experiments.setup import draw_starts
-from experiments.train import main
-from learners import checkpoint
-from learners.metrics import GLOSSARY
-from learners.objective import LENGTH_BUCKETS
+from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.running.setup import draw_starts
+from laconic.experiments.train import main
+from laconic.learners import checkpoint
+from laconic.learners.metrics import GLOSSARY
+from laconic.learners.training.objective import LENGTH_BUCKETS
 
 LEARNER = {
     "loss",
@@ -216,7 +216,10 @@ def test_without_steps_there_is_one_evaluation_and_the_policy_as_it_was(
 def test_a_rising_price_is_asked_in_training_and_the_full_one_in_evaluation(
     processes, small, tmp_path, rows
 ):
-    price = ["learner.price._target_=learners.price.Ramp", "+learner.price.steps=2"]
+    price = [
+        "learner.price._target_=laconic.learners.prices.schedule.Ramp",
+        "+learner.price.steps=2",
+    ]
     folder = tmp_path / "run"
     assert processes.run("train", *small, *price, f"hydra.run.dir={folder}").code == 0
     # Steps count from 0 for the schedule: 0/2, 1/2 and then all of the price of 0.5.

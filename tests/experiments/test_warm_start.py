@@ -8,8 +8,8 @@ import torch
 from omegaconf import OmegaConf
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from experiments.warm_start import _schedule
-from learners.agents.tiny.build import SILENCE
+from laconic.experiments.warm_start import _schedule
+from laconic.learners.agents.tiny.build import SILENCE
 
 SMALL = [
     "env.tasks=60",

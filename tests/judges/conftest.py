@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import envs
-from envs.wrappers import DiscreteMessages, FullTranscript, Menu, TokenArrays, vocabulary
+from laconic import envs
+from laconic.envs.wrappers import DiscreteMessages, FullTranscript, Menu, TokenArrays, vocabulary
 
 BESIDE = ("gymnasium", "pettingzoo", "numpy", "torch")
 """Distributions whose versions are shown beside the client's."""

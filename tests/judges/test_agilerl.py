@@ -37,8 +37,8 @@ from agilerl.training.train_multi_agent_on_policy import (  # noqa: E402
 from agilerl.vector.pz_async_vec_env import AsyncPettingZooVecEnv  # noqa: E402
 from pettingzoo.utils import BaseParallelWrapper  # noqa: E402
 
-import envs  # noqa: E402
-from envs.wrappers import DiscreteMessages  # noqa: E402
+from laconic import envs  # noqa: E402
+from laconic.envs.wrappers import DiscreteMessages  # noqa: E402
 
 CLIENT = ("AgileRL", "agilerl")
 COPIES = 2

@@ -27,8 +27,8 @@ from benchmarl.experiment import Callback, Experiment  # noqa: E402
 from benchmarl.models.mlp import MlpConfig  # noqa: E402
 from torchrl.envs import PettingZooWrapper  # noqa: E402
 
-import envs  # noqa: E402
-from envs.wrappers import DiscreteMessages  # noqa: E402
+from laconic import envs  # noqa: E402
+from laconic.envs.wrappers import DiscreteMessages  # noqa: E402
 
 # Warnings about its own dependencies' next versions.
 pytestmark = [pytest.mark.judge, pytest.mark.filterwarnings("ignore")]

@@ -27,7 +27,7 @@ from torchrl.data import Binary, Categorical, Composite, Unbounded  # noqa: E402
 from torchrl.envs import EnvBase  # noqa: E402
 from torchrl.envs.utils import ExplorationType, set_exploration_type  # noqa: E402
 
-from envs.wrappers import DiscreteMessages  # noqa: E402
+from laconic.envs.wrappers import DiscreteMessages  # noqa: E402
 
 # Warnings about its own dependencies' next versions.
 pytestmark = [pytest.mark.judge, pytest.mark.filterwarnings("ignore")]

@@ -20,7 +20,7 @@ from gymnasium.vector.utils import create_shared_memory, write_to_shared_memory 
 from gymnasium.wrappers import FlattenObservation  # noqa: E402
 from gymnasium.wrappers.common import PassiveEnvChecker  # noqa: E402
 
-from envs.wrappers import SingleAgent  # noqa: E402
+from laconic.envs.wrappers import SingleAgent  # noqa: E402
 
 # Any warning but this is an error: text is rendered, but has no frames in a second.
 pytestmark = [

@@ -29,8 +29,8 @@ from pettingzoo.test import (  # noqa: E402
     state_test,
 )
 
-import envs  # noqa: E402
-from envs.wrappers import turn_based  # noqa: E402
+from laconic import envs  # noqa: E402
+from laconic.envs.wrappers import turn_based  # noqa: E402
 
 # Any warning but these is an error: text is no array, and a mask of 0 and 1 no picture.
 pytestmark = [

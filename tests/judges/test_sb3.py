@@ -37,8 +37,8 @@ from stable_baselines3 import PPO  # noqa: E402
 from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
 from supersuit import concat_vec_envs_v1, pettingzoo_env_to_vec_env_v1  # noqa: E402
 
-import envs  # noqa: E402
-from envs.reward import Reward  # noqa: E402
+from laconic import envs  # noqa: E402
+from laconic.envs.dialogue.reward import Reward  # noqa: E402
 
 CLIENT = ("SuperSuit + Stable-Baselines3", "stable-baselines3")
 SEEDING = "copies seeded by reset: SuperSuit hands SB3's seed() on to an environment without it"

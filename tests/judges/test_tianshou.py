@@ -26,8 +26,8 @@ from tianshou.algorithm.random import MARLRandomDiscreteMaskedOffPolicyAlgorithm
 from tianshou.data import Collector, VectorReplayBuffer  # noqa: E402
 from tianshou.env import DummyVectorEnv, PettingZooEnv  # noqa: E402
 
-import envs  # noqa: E402
-from envs.wrappers import turn_based  # noqa: E402
+from laconic import envs  # noqa: E402
+from laconic.envs.wrappers import turn_based  # noqa: E402
 
 CLIENT = ("Tianshou", "tianshou")
 MASKED = "DiscreteMessages, mask in the observation"

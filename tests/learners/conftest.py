@@ -26,10 +26,10 @@ from transformers import (
     Qwen3Config,
 )
 
-from envs.dialogue import DialogueEnv
-from envs.task import Benchmark, Part, Score, Style, Task
-from learners.agents.hf import HFPolicy, Speech
-from learners.agents.tiny.build import build_tokenizer
+from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.task import Benchmark, Part, Score, Style, Task
+from laconic.learners.agents.hf import HFPolicy, Speech
+from laconic.learners.agents.tiny.build import build_tokenizer
 
 SENTENCES = (
     "Anna has 12 apples and 7 pears.",

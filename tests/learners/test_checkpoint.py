@@ -9,17 +9,16 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
+from places import ROOT
 
-from envs.errors import SettingError
-from learners.checkpoint import find_damage, latest, load, save
-from learners.errors import CheckpointError
+from laconic.envs.errors import SettingError
+from laconic.learners.checkpoint import find_damage, latest, load, save
+from laconic.learners.errors import CheckpointError
 
-ROOT = Path(__file__).resolve().parents[2]
-ALONE = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+ALONE = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
 
 
 @pytest.fixture
@@ -181,7 +180,7 @@ def test_leftovers_of_dead_processes_go_and_those_of_living_ones_stay(tmp_path, 
 SAVING = """
 import sys, torch
 from pathlib import Path
-from learners.checkpoint import latest, load, save
+from laconic.learners.checkpoint import latest, load, save
 folder = Path(sys.argv[1])
 found = latest(folder)
 step = load(found)["step"] if found else 0
@@ -219,8 +218,8 @@ def test_a_kill_at_any_moment_leaves_a_checkpoint_that_loads(tmp_path):
 FULL = """
 import resource, signal, sys, torch
 from pathlib import Path
-from learners.checkpoint import latest, load, save
-from learners.errors import CheckpointError
+from laconic.learners.checkpoint import latest, load, save
+from laconic.learners.errors import CheckpointError
 folder = Path(sys.argv[1])
 save(folder, 1, {"step": 1})
 # Files end at 64 KiB from here on, as on a full disk.

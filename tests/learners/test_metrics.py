@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from learners.episode import Episode, Turn
-from learners.metrics import GLOSSARY, intervals, prefixed, summarise, wilson
+from laconic.learners.episode import Episode, Turn
+from laconic.learners.metrics import GLOSSARY, intervals, prefixed, summarise, wilson
 
 
 def turn(message: str, informed: bool | None = None, cut: bool = False) -> Turn:

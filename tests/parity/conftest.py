@@ -17,19 +17,19 @@ from typing import Any
 
 import pytest
 import torch
+from places import CONF
 from torch import Tensor
 
-from learners.advantages import Advantages
-from learners.credit import own
-from learners.episode import Episode, Group, Turn
-from learners.estimator import Estimator
-from learners.objective import Objective
-from learners.sequences import Batch, TokenSequence, collate, sequences_of
+from laconic.learners.advantages.credit import own
+from laconic.learners.advantages.estimator import Estimator
+from laconic.learners.advantages.group import Advantages
+from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.training.objective import Objective
+from laconic.learners.training.sequences import Batch, TokenSequence, collate, sequences_of
 
 VOCABULARY = 24
 PROMPT = 3
 PAD = 0
-CONF = Path(__file__).resolve().parents[2] / "conf"
 
 _rows: list[dict[str, Any]] = []
 

@@ -31,8 +31,8 @@ NOTES = """
 Not compared: TRL 1.16 has no token form of GSPO; ours is held against its sequence form, which it
 equals while a sequence has one advantage, and against verl's, which is the token form. TRL computes
 its advantages inside the rollout; verl's are compared instead. No library has `mc_grpo`: its
-median, MAD and pivot are worked by hand in `tests/learners/test_advantages.py`, and so is the
-moving average of `rae` in `tests/learners/test_role_average.py`.
+median, MAD and pivot are worked by hand in `tests/learners/advantages/test_group.py`, and so is the
+moving average of `rae` in `tests/learners/advantages/test_role_average.py`.
 """
 
 

@@ -21,10 +21,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from learners.credit import credit
-from learners.episode import Episode, Group, Turn
-from learners.objective import LossInputs
-from learners.sequences import Batch, TokenSequence, collate, sequences_of
+from laconic.learners.advantages.credit import credit
+from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.training.objective import LossInputs
+from laconic.learners.training.sequences import Batch, TokenSequence, collate, sequences_of
 
 pytestmark = pytest.mark.parity
 pytest.importorskip("comlrl", reason="CoMLRL is installed for `make parity` only")

@@ -22,8 +22,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from learners.objective import LossInputs, Objective
-from learners.sequences import Batch
+from laconic.learners.training.objective import LossInputs, Objective
+from laconic.learners.training.sequences import Batch
 
 pytestmark = pytest.mark.parity
 trl = pytest.importorskip("trl", reason="TRL is installed for `make parity` only")

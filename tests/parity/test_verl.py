@@ -20,13 +20,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from learners.credit import credit
-from learners.episode import Episode, Group
-from learners.estimator import Key
-from learners.gae import gae
-from learners.objective import LossInputs, Objective
-from learners.sequences import Batch, TokenSequence, collate, sequences_of
-from learners.whitening import whitened
+from laconic.learners.advantages.credit import credit
+from laconic.learners.advantages.estimator import Key
+from laconic.learners.advantages.gae import gae
+from laconic.learners.advantages.whitening import whitened
+from laconic.learners.episode import Episode, Group
+from laconic.learners.training.objective import LossInputs, Objective
+from laconic.learners.training.sequences import Batch, TokenSequence, collate, sequences_of
 
 pytestmark = pytest.mark.parity
 verl = pytest.importorskip("verl", reason="verl is installed for `make parity` only")

@@ -4,9 +4,9 @@
 `<base_url>/chat/completions`, which vLLM, SGLang, `transformers serve` and most vendors have.
 """
 
-from learners.agents.api.expert import ApiExpert
-from learners.agents.api.policy import ApiPolicy
-from learners.agents.api.settings import ApiSpeech, Limits, Prices, Server
-from learners.agents.api.team import ApiTeam
+from laconic.learners.agents.api.expert import ApiExpert
+from laconic.learners.agents.api.policy import ApiPolicy
+from laconic.learners.agents.api.settings import ApiSpeech, Limits, Prices, Server
+from laconic.learners.agents.api.team import ApiTeam
 
 __all__ = ["ApiExpert", "ApiPolicy", "ApiSpeech", "ApiTeam", "Limits", "Prices", "Server"]

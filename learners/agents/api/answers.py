@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from envs.tokens import well_formed
-from learners.agents.base import Usage
+from laconic.envs.dialogue.tokens import well_formed
+from laconic.learners.agents.base import Usage
 
 _SHOWN = 300
 """Characters of a body that an error message shows."""

@@ -21,12 +21,12 @@ from dataclasses import replace
 from queue import SimpleQueue
 from typing import Any
 
-from envs.errors import SettingError
-from learners.agents.api.answers import Answer, FailedError, FullError, read
-from learners.agents.api.gate import Gate, happens_within
-from learners.agents.api.settings import Server
-from learners.agents.base import Usage
-from learners.errors import ServerError
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.api.answers import Answer, FailedError, FullError, read
+from laconic.learners.agents.api.gate import Gate, happens_within
+from laconic.learners.agents.api.settings import Server
+from laconic.learners.agents.base import Usage
+from laconic.learners.errors import ServerError
 
 Body = Mapping[str, Any]
 

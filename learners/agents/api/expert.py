@@ -6,11 +6,11 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from envs.task import Task
-from envs.tokens import well_formed
-from learners.agents.api.client import client_of
-from learners.agents.api.settings import ApiSpeech, Limits, Prices, Server
-from learners.agents.base import Usage
+from laconic.envs.dialogue.tokens import well_formed
+from laconic.envs.task import Task
+from laconic.learners.agents.api.client import client_of
+from laconic.learners.agents.api.settings import ApiSpeech, Limits, Prices, Server
+from laconic.learners.agents.base import Usage
 
 _ADVICE = (
     "Say in a few words what {agent} should change, or that it is good as it is. Do not do the work"

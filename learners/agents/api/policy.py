@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from envs.tokens import well_formed
-from learners.agents.api.answers import Answer
-from learners.agents.api.client import Client
-from learners.agents.api.settings import ApiSpeech, Prices
-from learners.agents.base import Reply, Request
-from learners.agents.speech import first_text, said
-from learners.errors import ServerError
+from laconic.envs.dialogue.tokens import well_formed
+from laconic.learners.agents.api.answers import Answer
+from laconic.learners.agents.api.client import Client
+from laconic.learners.agents.api.settings import ApiSpeech, Prices
+from laconic.learners.agents.base import Reply, Request
+from laconic.learners.agents.speech import first_text, said
+from laconic.learners.errors import ServerError
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from envs.errors import SettingError, UnknownNameError
-from learners.agents.base import Usage
-from learners.agents.speech import check_count, check_word
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.learners.agents.base import Usage
+from laconic.learners.agents.speech import check_count, check_word
 
 LimitField = Literal["max_tokens", "max_completion_tokens"]
 OWN_FIELDS = frozenset(

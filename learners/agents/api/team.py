@@ -9,14 +9,14 @@ from typing import Any
 
 from pettingzoo import ParallelEnv
 
-from envs.errors import SettingError
-from envs.task import Style
-from envs.tokens import split_words
-from learners.agents.api.client import client_of
-from learners.agents.api.policy import ApiPolicy
-from learners.agents.api.settings import ApiSpeech, Limits, Prices, Server
-from learners.agents.load import load_tokenizer
-from learners.agents.pieces import tokenize_with
+from laconic.envs.dialogue.tokens import split_words
+from laconic.envs.errors import SettingError
+from laconic.envs.task import Style
+from laconic.learners.agents.api.client import client_of
+from laconic.learners.agents.api.policy import ApiPolicy
+from laconic.learners.agents.api.settings import ApiSpeech, Limits, Prices, Server
+from laconic.learners.agents.load import load_tokenizer
+from laconic.learners.agents.pieces import tokenize_with
 
 
 @dataclass

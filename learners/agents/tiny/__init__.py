@@ -1,6 +1,6 @@
 """The shipped policy: a very small causal language model with its own tokenizer.
 
-A stock `transformers` architecture trained by `python -m experiments.warm_start` on scripted
+A stock `transformers` architecture trained by `laconic warm-start` on scripted
 conversations; how, and what it reached, is in RECIPE.md beside the weights.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from learners.agents.hf import HFTeam
+from laconic.learners.agents.hf import HFTeam
 
 PATH = Path(__file__).parent
 """Folder of the shipped weights, as `save_pretrained` wrote them."""

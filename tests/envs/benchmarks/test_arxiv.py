@@ -1,20 +1,20 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from places import DATA
 
-import envs
-from envs import sources
-from envs.benchmarks.arxiv import BENCHMARK, Arxiv
-from envs.errors import SourceError, UnknownNameError
-from envs.sources import rows
-from envs.task import Task
+from laconic import envs
+from laconic.envs.benchmarks.arxiv import BENCHMARK, Arxiv
+from laconic.envs.errors import SourceError, UnknownNameError
+from laconic.envs.families.common import sources
+from laconic.envs.families.common.sources import rows
+from laconic.envs.task import Task
 
-ROOT = Path(os.environ.get("LACONIC_DATA", Path(__file__).parents[4] / "shared/data"))
+ROOT = DATA
 SCITLDR, ACL = ROOT / "scitldr_abstracts", ROOT / "acl_abstract_intro" / "papers.jsonl.gz"
 needs_scitldr = pytest.mark.skipif(not SCITLDR.is_dir(), reason=f"no SciTLDR in {SCITLDR}")
 needs_acl = pytest.mark.skipif(not ACL.is_file(), reason=f"no ACL abstracts in {ACL}")

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import DATA, ROOT
 
-import envs
-from envs.benchmarks.checkmate import BENCHMARK, Checkmate
-from envs.errors import SourceError, UnknownNameError
-from envs.task import Task
+from laconic import envs
+from laconic.envs.benchmarks.checkmate import BENCHMARK, Checkmate
+from laconic.envs.errors import SourceError, UnknownNameError
+from laconic.envs.task import Task
 
 chess = pytest.importorskip("chess", reason="needs the extra 'chess'")
 
-FOLDER = Path(os.environ.get("LACONIC_DATA", Path(__file__).parents[4] / "shared/data"))
+FOLDER = DATA
 DATA = FOLDER / "checkmate_in_one"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no checkmate_in_one files in {DATA}")
 
@@ -232,7 +233,7 @@ def test_the_environment_deals_the_board_among_the_analysts() -> None:
 WITHOUT = """
 import sys
 sys.modules["chess"] = None
-import envs
+from laconic import envs
 assert "checkmate" in envs.names()
 found = envs.benchmark("checkmate")
 assert found.committed("#### Qh7#") == "#### Qh7#"
@@ -250,7 +251,7 @@ def test_without_python_chess_everything_else_works_and_the_extra_is_named(tmp_p
         [sys.executable, "-c", WITHOUT, str(file)],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
     )
     assert ran.returncode == 0, ran.stderr
     first, second = ran.stdout.splitlines()

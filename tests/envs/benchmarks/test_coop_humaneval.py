@@ -1,19 +1,17 @@
 from __future__ import annotations
 
 import json
-import os
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
+from places import DATA
 
-import envs
-from envs import sandbox
-from envs.benchmarks.coop_humaneval import BENCHMARK, CoopHumanEval
-from envs.errors import SettingError, SourceError, UnknownNameError
-from envs.programs.base import NO_PROGRAM
+from laconic import envs
+from laconic.envs import sandbox
+from laconic.envs.benchmarks.coop_humaneval import BENCHMARK, CoopHumanEval
+from laconic.envs.errors import SettingError, SourceError, UnknownNameError
+from laconic.envs.families.coding.base import NO_PROGRAM
 
-DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).parents[4] / "shared/data"))
 needs_data = pytest.mark.skipif(
     not (DATA / "humaneval").is_dir() or not (DATA / "coophumaneval").is_dir(),
     reason=f"no HumanEval and CoopHumanEval files in {DATA}",

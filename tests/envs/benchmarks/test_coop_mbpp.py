@@ -1,17 +1,16 @@
 from __future__ import annotations
 
 import json
-import os
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
+from places import DATA
 
-import envs
-from envs.benchmarks.coop_mbpp import BENCHMARK, CoopMBPP
-from envs.errors import SourceError
+from laconic import envs
+from laconic.envs.benchmarks.coop_mbpp import BENCHMARK, CoopMBPP
+from laconic.envs.errors import SourceError
 
-DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).parents[4] / "shared/data")) / "mbpp"
+DATA = DATA / "mbpp"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no MBPP files in {DATA}")
 
 FULL = {

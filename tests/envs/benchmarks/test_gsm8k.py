@@ -1,20 +1,20 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from places import DATA
 
-import envs
-from envs.benchmarks.gsm8k import BENCHMARK, GSM8K
-from envs.errors import SourceError, UnknownNameError
-from envs.sources import rows
-from envs.task import Task
+from laconic import envs
+from laconic.envs.benchmarks.gsm8k import BENCHMARK, GSM8K
+from laconic.envs.errors import SourceError, UnknownNameError
+from laconic.envs.families.common.sources import rows
+from laconic.envs.task import Task
 
-DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).parents[4] / "shared/data")) / "gsm8k"
+DATA = DATA / "gsm8k"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no GSM8K files in {DATA}")
 
 

@@ -1,22 +1,20 @@
 from __future__ import annotations
 
 import json
-import os
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
+from places import DATA
 
-import envs
-from envs import sandbox
-from envs.benchmarks.humaneval import BENCHMARK, HumanEval, read
-from envs.contract import check_env
-from envs.errors import SourceError, UnknownNameError
-from envs.programs.base import NO_PROGRAM
-from envs.programs.extract import fenced
+from laconic import envs
+from laconic.envs import sandbox
+from laconic.envs.benchmarks.humaneval import BENCHMARK, HumanEval, read
+from laconic.envs.contract import check_env
+from laconic.envs.errors import SourceError, UnknownNameError
+from laconic.envs.families.coding.base import NO_PROGRAM
+from laconic.envs.families.coding.extract import fenced
 
-DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).parents[4] / "shared/data"))
 needs_data = pytest.mark.skipif(
     not (DATA / "humaneval").is_dir(), reason=f"no HumanEval files in {DATA}"
 )

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Iterator
@@ -13,17 +12,17 @@ from typing import Any
 
 import pytest
 from pettingzoo.test import parallel_api_test
+from places import DATA
 
-import envs
-from envs.benchmarks.math import BENCHMARK, MATH
-from envs.contract import check_env
-from envs.errors import SourceError, UnknownNameError
-from envs.math_grading.boxed import commitment
-from envs.math_grading.grade import plain
-from envs.sources import rows
-from envs.task import Task
+from laconic import envs
+from laconic.envs.benchmarks.math import BENCHMARK, MATH
+from laconic.envs.contract import check_env
+from laconic.envs.errors import SourceError, UnknownNameError
+from laconic.envs.families.common.sources import rows
+from laconic.envs.families.mathematics.grading.boxed import commitment
+from laconic.envs.families.mathematics.grading.grade import plain
+from laconic.envs.task import Task
 
-DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).parents[4] / "shared/data"))
 needs_data = pytest.mark.skipif(
     not (DATA / "math").is_dir() or not (DATA / "math500").is_dir(),
     reason=f"no MATH files in {DATA}",

@@ -1,20 +1,19 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
+from places import DATA
 
-import envs
-from envs import sandbox
-from envs.benchmarks.mbpp import BENCHMARK, MBPP
-from envs.contract import check_env
-from envs.errors import SourceError
-from envs.programs.base import NO_PROGRAM
+from laconic import envs
+from laconic.envs import sandbox
+from laconic.envs.benchmarks.mbpp import BENCHMARK, MBPP
+from laconic.envs.contract import check_env
+from laconic.envs.errors import SourceError
+from laconic.envs.families.coding.base import NO_PROGRAM
 
-DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).parents[4] / "shared/data")) / "mbpp"
+DATA = DATA / "mbpp"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no MBPP files in {DATA}")
 
 CODE = "class Box:\r\n    def __init__(self, n):\r\n        self.n = n\r\ndef grow(box):\r\n"

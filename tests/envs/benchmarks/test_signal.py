@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-import envs
-from envs.benchmarks.signal import BENCHMARK, COLOURS, THINGS, Signal
-from envs.errors import SettingError, SourceError, UnknownNameError
-from envs.task import Task
+from laconic import envs
+from laconic.envs.benchmarks.signal import BENCHMARK, COLOURS, THINGS, Signal
+from laconic.envs.errors import SettingError, SourceError, UnknownNameError
+from laconic.envs.task import Task
 
 ROW = {
     "question": "What colour is the ball?",

@@ -1,23 +1,21 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
+from places import DATA
 
-import envs
-from envs.benchmarks.strategyqa import BENCHMARK, StrategyQA
-from envs.errors import SourceError, UnknownNameError
-from envs.sources import rows
-from envs.task import Task
+from laconic import envs
+from laconic.envs.benchmarks.strategyqa import BENCHMARK, StrategyQA
+from laconic.envs.errors import SourceError, UnknownNameError
+from laconic.envs.families.common.sources import rows
+from laconic.envs.task import Task
 
-DATA = (
-    Path(os.environ.get("LACONIC_DATA", Path(__file__).parents[4] / "shared/data")) / "strategyqa"
-)
+DATA = DATA / "strategyqa"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no StrategyQA files in {DATA}")
 
 BIG_BENCH = {

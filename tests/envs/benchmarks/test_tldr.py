@@ -1,19 +1,19 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from places import DATA
 
-import envs
-from envs.benchmarks.tldr import BENCHMARK, Tldr
-from envs.errors import SourceError, UnknownNameError
-from envs.sources import rows
-from envs.task import Task
+from laconic import envs
+from laconic.envs.benchmarks.tldr import BENCHMARK, Tldr
+from laconic.envs.errors import SourceError, UnknownNameError
+from laconic.envs.families.common.sources import rows
+from laconic.envs.task import Task
 
-ROOT = Path(os.environ.get("LACONIC_DATA", Path(__file__).parents[4] / "shared/data"))
+ROOT = DATA
 DATA = ROOT / "tldr"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no TLDR posts in {DATA}")
 

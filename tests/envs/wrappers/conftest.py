@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-import envs
-from envs.dialogue import DialogueEnv
-from envs.task import Task
+from laconic import envs
+from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.task import Task
 
 SETTINGS: dict[str, dict[str, Any]] = {
     # Many answers.

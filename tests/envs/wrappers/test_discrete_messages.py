@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import envs
-from envs.errors import SettingError, UnknownNameError
-from envs.wrappers import DiscreteMessages, FullTranscript, Menu, vocabulary
+from laconic import envs
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.wrappers import DiscreteMessages, FullTranscript, Menu, vocabulary
 
 WORDS = ("cup", "red", "blue", "colour")
 SILENCE, STATEMENT, RED, ABSTAIN = range(4)

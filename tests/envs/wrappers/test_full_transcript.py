@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import envs
-from envs.wrappers import FullTranscript
+from laconic import envs
+from laconic.envs.wrappers import FullTranscript
 
 
 def test_an_agent_sees_all_it_has_read_and_said(make_signal: Any) -> None:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-import envs
-from envs.errors import SettingError
-from envs.wrappers.menu import ABSTAIN, Menu
+from laconic import envs
+from laconic.envs.errors import SettingError
+from laconic.envs.wrappers.menu import ABSTAIN, Menu
 
 
 def test_it_has_silence_statements_answers_and_abstention_in_this_order(make_signal: Any) -> None:

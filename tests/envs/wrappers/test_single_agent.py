@@ -5,9 +5,9 @@ from typing import Any
 import gymnasium
 import pytest
 
-import envs
-from envs.errors import UnknownNameError
-from envs.wrappers import DiscreteMessages, Oracle, SingleAgent, silent
+from laconic import envs
+from laconic.envs.errors import UnknownNameError
+from laconic.envs.wrappers import DiscreteMessages, Oracle, SingleAgent, silent
 
 
 def test_the_agent_hears_its_team_mates_and_is_paid(make_signal: Any) -> None:

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from envs.errors import SettingError
-from envs.task import Task
-from envs.transcript import Message, heard
-from envs.wrappers.words import Bag, overlap, spoken, vocabulary, words_of
+from laconic.envs.dialogue.transcript import Message, heard
+from laconic.envs.errors import SettingError
+from laconic.envs.task import Task
+from laconic.envs.wrappers.words import Bag, overlap, spoken, vocabulary, words_of
 
 
 def test_words_are_told_apart_whatever_their_case_and_signs() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-import envs
-from experiments.comparing.alone import cut_parts, let_write_all, parts_of, tell
+from laconic import envs
+from laconic.experiments.comparing.alone import cut_parts, let_write_all, parts_of, tell
 
 TEAM = {"concise": 1, "detailed": 1}
 

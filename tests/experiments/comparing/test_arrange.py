@@ -6,11 +6,11 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from envs.errors import SettingError
-from experiments.cli import CONF
-from experiments.comparing.arrange import arrange, budget_of
-from experiments.comparing.entries import Entry
-from experiments.comparing.shapes import Unfit
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.comparing.arrange import arrange, budget_of
+from laconic.experiments.comparing.entries import Entry
+from laconic.experiments.comparing.shapes import Unfit
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_policy_may_use_the_whole_message_unless_the_entry_says_otherwise(comp
 def test_an_agent_with_a_target_replaces_the_comparisons_and_is_read_in_its_own_form(composed):
     cfg = composed()
     assert arrange(cfg, Entry("one")).env.instructions == "brief"
-    agent = {"_target_": "learners.agents.hf.HFTeam", "model": "m", "instructions": "full"}
+    agent = {"_target_": "laconic.learners.agents.hf.HFTeam", "model": "m", "instructions": "full"}
     found = arrange(cfg, Entry("one", agent=agent))
     assert OmegaConf.to_container(found.agent) == agent
     assert found.env.instructions == "full"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-import envs
-from experiments.comparing.shapes import SHAPES, Setting, Unfit
+from laconic import envs
+from laconic.experiments.comparing.shapes import SHAPES, Setting, Unfit
 
 BY_ROLE = {
     "team": {"solver": 1, "helper": 3},

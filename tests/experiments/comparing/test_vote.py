@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-import envs
-from experiments.comparing.vote import vote, votes_for
-from learners.agents.base import Reply
-from learners.rollout import Start, play
+from laconic import envs
+from laconic.experiments.comparing.vote import vote, votes_for
+from laconic.learners.agents.base import Reply
+from laconic.learners.rollout.play import Start, play
 
 
 class Says:

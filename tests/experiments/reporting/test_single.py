@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from experiments.report import main, write_report
-from experiments.reporting import single
-from experiments.reporting.curves import smooth
-from experiments.reporting.page import safe
-from experiments.reporting.runs import read_run
-from experiments.reporting.words import change, level
-from learners.metrics import Interval
+from laconic.experiments.report import main, write_report
+from laconic.experiments.reporting import single
+from laconic.experiments.reporting.curves import smooth
+from laconic.experiments.reporting.page import safe
+from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.reporting.words import change, level
+from laconic.learners.metrics import Interval
 
 PICTURES = {"accuracy", "tokens_said", "tokens_read", "silence", "learner"}
 

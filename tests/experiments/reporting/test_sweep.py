@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from experiments.report import write_report
-from experiments.reporting import sweep
-from experiments.reporting.runs import read_run
+from laconic.experiments.report import write_report
+from laconic.experiments.reporting import sweep
+from laconic.experiments.reporting.runs import read_run
 
 
 def test_a_multirun_is_grouped_by_its_overrides_except_the_seed(

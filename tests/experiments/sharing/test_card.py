@@ -13,12 +13,12 @@ import pytest
 from huggingface_hub import ModelCard
 from omegaconf import OmegaConf
 
-from envs.errors import SettingError
-from experiments.reporting.runs import read_run
-from experiments.share import main
-from experiments.sharing.card import model_card, speakers
-from experiments.sharing.loading import evaluation, public
-from experiments.sharing.repository import assemble
+from laconic.envs.errors import SettingError
+from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.share import main
+from laconic.experiments.sharing.card import model_card, speakers
+from laconic.experiments.sharing.loading import evaluation, public
+from laconic.experiments.sharing.repository import assemble
 
 
 def card_of(folder: Path) -> ModelCard:
@@ -38,9 +38,7 @@ def test_the_card_has_the_figures_of_the_last_evaluation(trained, rows):
 
 
 def test_the_command_on_the_card_gives_its_figures(trained, run, rows, tmp_path):
-    (command,) = re.findall(
-        r"^python -m experiments.evaluate (.*)$", card_of(trained[0]).text, re.M
-    )
+    (command,) = re.findall(r"^laconic evaluate (.*)$", card_of(trained[0]).text, re.M)
     wanted = shlex.split(command.replace("agent.model=policy", f"agent.model={trained[0]}/policy"))
     outcome = run("evaluate", *wanted, "threads=1", f"hydra.run.dir={tmp_path}/again")
     assert outcome.code == 0, outcome.err

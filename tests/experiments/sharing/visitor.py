@@ -65,9 +65,9 @@ def push(name: str, policy: str, folder: str = "", base: str = "") -> list[float
 def laconic(name: str, *overrides: str) -> dict[str, list[float]]:
     from hydra import compose, initialize_config_dir
 
-    import envs
-    from experiments.cli import CONF
-    from experiments.setup import make_team
+    from laconic import envs
+    from laconic.experiments.command_line.cli import CONF
+    from laconic.experiments.running.setup import make_team
 
     with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
         cfg = compose("evaluate", [*overrides, f"agent.model={name}"])

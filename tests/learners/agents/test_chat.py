@@ -6,8 +6,8 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
-from envs.errors import SettingError
-from learners.agents.chat import Chat
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.chat import Chat
 
 ODD_TEXTS = (
     "",

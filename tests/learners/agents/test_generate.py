@@ -15,8 +15,8 @@ from transformers import (
 )
 from transformers.models.auto import AutoModelForCausalLM
 
-from learners.agents import generate as module
-from learners.agents.generate import LogprobRecorder, Sampling, generate, pad_left
+from laconic.learners.agents import generate as module
+from laconic.learners.agents.generate import LogprobRecorder, Sampling, generate, pad_left
 
 END, PAD = 1, 0
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, greedy=False, end_ids=(END,), pad_id=PAD)

@@ -7,11 +7,11 @@ import torch
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from envs.errors import SettingError
-from learners.agents.base import Policy, Reply, Request
-from learners.agents.hf import HFPolicy, Speech
-from learners.agents.pieces import tokenize_with
-from learners.rollout import Start, play
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.base import Policy, Reply, Request
+from laconic.learners.agents.hf import HFPolicy, Speech
+from laconic.learners.agents.pieces import tokenize_with
+from laconic.learners.rollout.play import Start, play
 
 
 def request(text: str = "How many?", **fields) -> Request:

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from envs.errors import SettingError
-from learners.agents.hf import HFTeam
-from learners.agents.load import agent_folders
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.hf import HFTeam
+from laconic.learners.agents.load import agent_folders
 
 
 def test_only_a_folder_of_folders_holds_separate_policies(saved, tmp_path):

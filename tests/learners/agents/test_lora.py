@@ -9,10 +9,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from envs.errors import SettingError
-from learners.agents.base import Request
-from learners.agents.hf import HFPolicy, HFTeam
-from learners.agents.lora import Lora
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.base import Request
+from laconic.learners.agents.hf import HFPolicy, HFTeam
+from laconic.learners.agents.lora import Lora
 
 peft = pytest.importorskip("peft")
 ASKED = [Request("solver_0", text) for text in ("Hello", "How many birds?", "There are 3")]

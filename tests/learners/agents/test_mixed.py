@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 import torch
 
-from envs.errors import SettingError, UnknownNameError
-from experiments.run_state import save_policies
-from learners.agents.base import Reply, Request
-from learners.agents.hf import HFPolicy, HFTeam
-from learners.agents.lora import Lora
-from learners.agents.mixed import MixedTeam
-from learners.agents.pieces import tokenize_with
-from learners.agents.roles import by_agent
-from learners.agents.scripted import ScriptedPolicy, ScriptedTeam
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.experiments.running.run_state import save_policies
+from laconic.learners.agents.base import Reply, Request
+from laconic.learners.agents.hf import HFPolicy, HFTeam
+from laconic.learners.agents.lora import Lora
+from laconic.learners.agents.mixed import MixedTeam
+from laconic.learners.agents.pieces import tokenize_with
+from laconic.learners.agents.roles import by_agent
+from laconic.learners.agents.scripted import ScriptedPolicy, ScriptedTeam
 
 AGENTS = ["solver_0", "helper_0", "helper_1", "helper_2"]
 ASKED = [Request("solver_0", text) for text in ("Hello", "How many birds?")]

@@ -9,8 +9,8 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
-from envs.tokens import cut
-from learners.agents.pieces import tokenize_with
+from laconic.envs.dialogue.tokens import cut
+from laconic.learners.agents.pieces import tokenize_with
 
 
 def byte_level(trim_offsets: bool | None) -> PreTrainedTokenizerFast:

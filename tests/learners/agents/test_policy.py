@@ -8,13 +8,13 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, MambaConfig, OPTConfig
 
-from envs.errors import SettingError
-from learners.agents import policy as module
-from learners.agents.base import Request
-from learners.agents.hf import Speech
-from learners.agents.load import recompute_activations
-from learners.logprobs import current_logprobs
-from learners.sequences import Batch
+from laconic.envs.errors import SettingError
+from laconic.learners.agents import policy as module
+from laconic.learners.agents.base import Request
+from laconic.learners.agents.hf import Speech
+from laconic.learners.agents.load import recompute_activations
+from laconic.learners.training.logprobs import current_logprobs
+from laconic.learners.training.sequences import Batch
 
 
 def request(words: int) -> Request:

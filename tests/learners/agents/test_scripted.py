@@ -8,11 +8,11 @@ from collections import Counter
 import pytest
 from pettingzoo import ParallelEnv
 
-from envs.errors import SettingError, UnknownNameError
-from envs.task import Task
-from learners.agents.base import Policy, Reply, Request
-from learners.agents.scripted import SCRIPTS, ScriptedPolicy, ScriptedTeam, Teacher
-from learners.rollout import Start, play
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.task import Task
+from laconic.learners.agents.base import Policy, Reply, Request
+from laconic.learners.agents.scripted import SCRIPTS, ScriptedPolicy, ScriptedTeam, Teacher
+from laconic.learners.rollout.play import Start, play
 
 
 def episode_of(env, script: str = "oracle", *, key: str = "fruit", seed: int = 0):

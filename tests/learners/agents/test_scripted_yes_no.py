@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-import envs
-from envs.contract import check_env
-from learners.agents.scripted import ScriptedTeam
-from learners.rollout import Start, play
+from laconic import envs
+from laconic.envs.contract import check_env
+from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.rollout.play import Start, play
 
 TEAMS = {"strategyqa": "helper", "sports": "scout"}
 

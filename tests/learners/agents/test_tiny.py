@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from envs.errors import SettingError
-from learners.agents import tiny
-from learners.agents.base import Request
-from learners.agents.hf import HFTeam, Speech
-from learners.agents.tiny.build import SILENCE, Shape, build_model, build_tokenizer
+from laconic.envs.errors import SettingError
+from laconic.learners.agents import tiny
+from laconic.learners.agents.base import Request
+from laconic.learners.agents.hf import HFTeam, Speech
+from laconic.learners.agents.tiny.build import SILENCE, Shape, build_model, build_tokenizer
 
 SMALL = Shape(vocabulary=300, hidden=16, layers=1, heads=2, intermediate=16)
 CONTROLS = {"<pad>", "<end>", "<read>", "<speak>", "<silence>"}

@@ -15,12 +15,12 @@ import torch
 from hydra import compose, initialize_config_module
 from hydra.utils import instantiate
 
-from learners.agents.base import Reply, Request
-from learners.agents.hf import HFPolicy
-from learners.distributed.processes import ALONE, Processes
-from learners.episode import Episode, Group, Turn
-from learners.microbatches import passes
-from learners.sequences import TokenSequence
+from laconic.learners.agents.base import Reply, Request
+from laconic.learners.agents.hf import HFPolicy
+from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.training.microbatches import passes
+from laconic.learners.training.sequences import TokenSequence
 
 SGD = partial(torch.optim.SGD, lr=0.01)
 METHODS = ("magrpo", "reinforce_plus_plus", "ippo")
@@ -63,7 +63,7 @@ def together(functions: Sequence[Callable[[], Any]]) -> list[Any]:
 
 @cache
 def composed(method: str) -> Any:
-    with initialize_config_module("conf", version_base="1.3"):
+    with initialize_config_module("laconic.conf", version_base="1.3"):
         return compose("train", overrides=[f"learner={method}", "agent=tiny"])
 
 

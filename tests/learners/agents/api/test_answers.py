@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from learners.agents.api.answers import FailedError, FullError, read, retry_after
-from learners.agents.base import Usage
+from laconic.learners.agents.api.answers import FailedError, FullError, read, retry_after
+from laconic.learners.agents.base import Usage
 
 
 def completion(**choice):

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import pytest
 
-from envs.errors import SettingError
-from learners.agents.api import Limits, Server
-from learners.agents.api.client import client_of
-from learners.agents.base import Usage
-from learners.errors import ServerError
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.api import Limits, Server
+from laconic.learners.agents.api.client import client_of
+from laconic.learners.agents.base import Usage
+from laconic.learners.errors import ServerError
 
 QUICK = {"attempts": 4, "first_wait_seconds": 0.02, "longest_wait_seconds": 0.04}
 USAGE = '"usage": {"prompt_tokens": 7, "completion_tokens": 5}'

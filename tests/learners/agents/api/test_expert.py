@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from envs.task import Task
-from learners.agents.api import ApiExpert, Limits, Prices
-from learners.agents.scripted import ScriptedTeam
-from learners.errors import ServerError
-from learners.rollout import Start, play
+from laconic.envs.task import Task
+from laconic.learners.agents.api import ApiExpert, Limits, Prices
+from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.errors import ServerError
+from laconic.learners.rollout.play import Start, play
 
 TASK = Task(key="t", question="Write a poem.", statements=(), answer="")
 QUICK = Limits(attempts=2, first_wait_seconds=0.02)

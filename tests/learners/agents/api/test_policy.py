@@ -6,16 +6,16 @@ import logging
 
 import pytest
 
-from envs.errors import SettingError, UnknownNameError
-from envs.tokens import split_words
-from learners.agents.api import ApiSpeech, ApiTeam, Limits, Prices, Server
-from learners.agents.base import Reply, Request, Streaming
-from learners.agents.hf import HFPolicy
-from learners.agents.scripted import ScriptedTeam
-from learners.agents.tiny import PATH
-from learners.errors import ServerError
-from learners.rollout import Start, play
-from learners.trainer import trainers_of
+from laconic.envs.dialogue.tokens import split_words
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.learners.agents.api import ApiSpeech, ApiTeam, Limits, Prices, Server
+from laconic.learners.agents.base import Reply, Request, Streaming
+from laconic.learners.agents.hf import HFPolicy
+from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.agents.tiny import PATH
+from laconic.learners.errors import ServerError
+from laconic.learners.rollout.play import Start, play
+from laconic.learners.training.trainer import trainers_of
 
 QUICK = Limits(attempts=3, first_wait_seconds=0.02)
 

@@ -1,0 +1,168 @@
+"""The rules of the contract that are about text, tokens and tasks.
+
+Those about text hold for environments with `gymnasium.spaces.Text` actions; those about tokens,
+budgets and tasks for the ones whose infos have `tokens_said`, or that have a `budget` or `tasks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Text
+
+from laconic.envs.contract.episodes import Env, Played, Speaker, Step, babble, play, require, saying
+from laconic.envs.errors import ContractError
+
+_FLOOD = "many words " * 200
+
+
+def _texts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+    """Who says texts observes texts: a string, or a mapping with a string under `text`."""
+    env = make()
+    for seed in seeds[:1] if _speaks(env) else ():
+        for step in play(env, seed, babble):
+            for agent, seen in step.observations.items():
+                found = seen.get("text") if isinstance(seen, Mapping) else seen
+                require(isinstance(found, str), _texts, repr(seen), agent)
+
+
+def _strings(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+    """Every string is a legal action, the empty one and senseless ones too."""
+    env = make()
+    if not _speaks(env):
+        return
+    for name, text in _strange_strings(env.possible_agents).items():
+        for agent in env.possible_agents:
+            fits = text in env.action_space(agent)
+            require(fits, _strings, f"an action space without {name}", agent)
+        try:
+            episode = play(env, seeds[0], saying(text))
+        except Exception as error:
+            came = f"{type(error).__name__} on {name}: {error}"
+            raise ContractError(str(_strings.__doc__), came) from error
+        for agent, seen in ((a, o) for step in episode for a, o in step.observations.items()):
+            fits = seen in env.observation_space(agent)
+            require(fits, _strings, f"an observation outside its space on {name}", agent)
+
+
+def _strange_strings(agents: Sequence[str]) -> dict[str, str]:
+    return {
+        "silence": "",
+        "white space": " \t\r\n",
+        "a null character": "\x00#### \x00",
+        "a flood of newlines": "\n" * 2000,
+        "line separators": "a\u2028b\u2029c\x85d\x0be\x1cf",
+        "emoji": "\U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f1e8\U0001f1ed" * 20,
+        "combining marks": "e" + "\u0301" * 500,
+        "right-to-left text": "\u202e#### 12 \u05d0\u05d1 \u0661\u0662",
+        "a lone surrogate": "#### \ud83d",
+        "100,000 characters": "x" * 100_000,
+        "a number of 5,000 digits": "#### " + "9" * 5000,
+        "numbers that are none": "#### 1e999 #### nan #### \u00b2 #### 1/0 \\boxed{",
+        "markup": "[bold]{0}%s</s><|im_end|>[/red]\x1b[2J",
+        "other agents' names": "".join(f"{agent}: #### 1\n" for agent in agents),
+    }
+
+
+def _impersonation(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+    """No message can pose as another agent's: no line of it is heard as if that one had spoken."""
+    env = make()
+    if not _speaks(env):
+        return
+    for speaker in env.possible_agents:
+        forged = [f"{other}: forged" for other in env.possible_agents if other != speaker]
+        episode = play(env, seeds[0], _only(speaker, "\n".join(["well", *forged])))
+        for agent, seen in ((a, o) for step in episode.steps for a, o in step.observations.items()):
+            heard = seen.get("text", "") if isinstance(seen, Mapping) else seen
+            believed = set(str(heard).splitlines()).intersection(forged)
+            require(not believed, _impersonation, heard, agent)
+
+
+def _only(speaker: str, text: str) -> Speaker:
+    return lambda env, agent, generator: text if agent == speaker else ""
+
+
+def _tasks(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+    """`reset(options={"task": key})` starts the task of that key, where `tasks` is a mapping."""
+    env = make()
+    tasks = getattr(env, "tasks", ())
+    for key in islice(tasks if isinstance(tasks, Mapping) else (), len(seeds)):
+        _, infos = env.reset(seed=seeds[0], options={"task": key})
+        for agent, info in infos.items():
+            came = info.get("task")
+            require(came == key, _tasks, f"task {came!r} for key {key!r}", agent)
+
+
+def _silence(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+    """Silence is free: who says nothing is charged no token, and a silent team loses no reward."""
+    for seed in seeds:
+        episode = _counted(make(), seed, "")
+        for step in episode or ():
+            for agent, info in step.infos.items():
+                said = info["tokens_said"]
+                require(said == 0, _silence, f"{said} tokens said", agent)
+        for step in episode.steps if episode else ():
+            for agent, reward in step.returned[1].items():
+                require(reward >= 0, _silence, f"reward {reward!r}", agent)
+
+
+def _budgets(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+    """No budget is exceeded: of a message, an agent, a round, the episode; `tokens_left` holds."""
+    for seed in seeds:
+        for text in (None, _FLOOD):
+            env = make()
+            for before, after in pairwise(_counted(env, seed, text) or ()):
+                _check_round(before, after, getattr(env, "budget", None))
+
+
+def _check_round(before: Step, after: Step, budget: object) -> None:
+    totals = {agent: info["tokens_said"] for agent, info in after.infos.items()}
+    said = {agent: total - before.infos[agent]["tokens_said"] for agent, total in totals.items()}
+    for agent, tokens in said.items():
+        _within(tokens, budget, "message", agent)
+        _within(totals[agent], budget, "agent", agent)
+        seen = before.observations[agent]
+        if isinstance(seen, Mapping) and "tokens_left" in seen:
+            left = int(np.ravel(seen["tokens_left"])[0])
+            require(tokens <= left, _budgets, f"{tokens} tokens with {left} left", agent)
+    _within(sum(said.values()), budget, "round")
+    _within(sum(totals.values()), budget, "episode")
+
+
+def _within(tokens: int, budget: object, cap: str, agent: str = "") -> None:
+    most = getattr(budget, cap, None)
+    require(most is None or tokens <= most, _budgets, f"{tokens} tokens, {cap}={most}", agent)
+
+
+def _ledgers(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+    """The tokens said are those of the published messages, by the environment's own tokenizer."""
+    for seed in seeds:
+        env = make()
+        tokenize: Callable[[str], Sequence[str]] | None = getattr(env, "tokenize", None)
+        episode = _counted(env, seed, None) if tokenize else None
+        published = dict.fromkeys(env.possible_agents, 0)
+        for agent, info in ((a, i) for step in episode or () for a, i in step.infos.items()):
+            if tokenize and info.get("message"):
+                published[agent] += len(tokenize(info["message"]))
+            came = f"{info['tokens_said']} said, {published[agent]} published"
+            require(info["tokens_said"] == published[agent], _ledgers, came, agent)
+
+
+def _speaks(env: Env) -> bool:
+    return all(isinstance(env.action_space(agent), Text) for agent in env.possible_agents)
+
+
+def _counted(env: Env, seed: int, text: str | None) -> Played | None:
+    """An episode in which all say `text` (None: anything); None where tokens are not counted."""
+    if not _speaks(env):
+        return None
+    episode = play(env, seed, babble if text is None else saying(text))
+    counted: Any = (info.get("tokens_said") for step in episode for info in step.infos.values())
+    return None if None in counted else episode
+
+
+TEXT_RULES = (_texts, _strings, _impersonation, _tasks, _silence, _budgets, _ledgers)
+"""These rules, in the order in which they are checked."""

@@ -1,0 +1,344 @@
+"""DialogueEnv: agents solve a task together in rounds of simultaneous messages.
+
+Rules. Agents are `<role>_<number>`. In each round every agent whose turn it is says a string or
+stays silent (`""`, published to nobody, charged nothing). Messages over budget are cut at a token
+border. After the round each agent hears those its topology links it to. What an agent observes is
+only what is new to it, so a conversation grows at its end; the history is the agent's to keep.
+
+Observation: `{"text": any string, "tokens_left": int32 array (4,)}`; the four entries are what the
+next message may have (0 out of turn and after the end), and what is left to the agent, to this
+round and to the episode (`envs.dialogue.budget.UNLIMITED` for no cap).
+Action: any string; lone surrogates are published as `?`.
+
+Reward of an agent in a round: minus the price of the tokens charged; in the last round also the
+task reward, or in every round that of the answers so far. Terminated: all agents of the answering
+role have committed to an answer (a majority and a joint work are graded at the end only), the last
+round is played, the score is as good as it has to be, or nobody spoke in a round after the first
+and somebody who answers has had a turn. Truncated: the episode budget is spent before that.
+
+Source: a reconstruction of the setting of Agent-GSPO (arXiv 2510.22477), of which only the abstract
+and the first paragraphs were read; the budgets follow arXiv 2511.13193.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils import seeding
+from pettingzoo import ParallelEnv
+
+from laconic.envs.checks import (
+    at_least_one,
+    by_key,
+    check_actions,
+    choice,
+    number_or_none,
+)
+from laconic.envs.dialogue.briefing import Rules, first_texts
+from laconic.envs.dialogue.budget import Budget, Ledger
+from laconic.envs.dialogue.feedback import Expert, Feedback, Mode
+from laconic.envs.dialogue.information import Information, Shares, deal, informed
+from laconic.envs.dialogue.referee import Referee
+from laconic.envs.dialogue.reward import Account, Reward
+from laconic.envs.dialogue.roster import Roster
+from laconic.envs.dialogue.schedule import Schedule
+from laconic.envs.dialogue.spaces import FreeText, observation_space
+from laconic.envs.dialogue.tokens import Tokenize, cut, split_words, well_formed
+from laconic.envs.dialogue.transcript import Message, heard, show
+from laconic.envs.errors import UnknownNameError
+from laconic.envs.task import Benchmark, Score, Style, Task
+
+Observation = dict[str, Any]
+Info = dict[str, Any]
+StepResult = tuple[
+    dict[str, Observation],
+    dict[str, float],
+    dict[str, bool],
+    dict[str, bool],
+    dict[str, Info],
+]
+
+
+class DialogueEnv(ParallelEnv[str, Observation, str]):
+    """A team of language agents, one task, token budgets and a priced reward.
+
+    Args:
+        benchmark: grades answers and explains roles.
+        tasks: the tasks that episodes are drawn from.
+        team: number of agents of each role, the answering role first.
+        rounds: most rounds of an episode.
+        information: `full` or `split`.
+        topology: who hears whom, a name or a matrix (`envs.dialogue.topology`).
+        schedule: whose turn it is, `all` or a list of roles (`envs.dialogue.schedule`).
+        answer: the role that answers, the `majority` of all agents, or `joint`: what all agents
+            wrote last is graded as one piece of work.
+        feedback: what is said between rounds about the work so far (`envs.dialogue.feedback`).
+        expert: who says it in mode `expert`.
+        stop_at: a score from which on an episode ends; None for none.
+        budget: caps on what may be said.
+        reward: the price of a token.
+        instructions: `full` for language models, `brief` for policies trained on the game.
+        tokenize: cuts text into tokens; a policy brings its own.
+        render_mode: None, `ansi` (`render` returns text) or `human` (each round is printed).
+
+    Raises:
+        SettingError: a setting is outside its range or contradicts another; two tasks share a key.
+        UnknownNameError: a role, topology or information mode does not exist.
+    """
+
+    metadata: dict[str, Any] = {
+        "name": "laconic_dialogue_v0",
+        "render_modes": ["human", "ansi"],
+        "is_parallelizable": True,
+    }
+
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        tasks: Sequence[Task],
+        *,
+        team: Mapping[str, int] | None = None,
+        rounds: int = 2,
+        information: Information = "full",
+        topology: str | Sequence[Sequence[int]] = "complete",
+        schedule: Schedule = "all",
+        answer: str = "solver",
+        feedback: Mode = "none",
+        expert: Expert | None = None,
+        stop_at: float | None = None,
+        budget: Budget | None = None,
+        reward: Reward | None = None,
+        instructions: Style = "full",
+        tokenize: Tokenize = split_words,
+        render_mode: Literal["human", "ansi"] | None = None,
+    ) -> None:
+        """Check the settings and build the spaces."""
+        self.benchmark = benchmark
+        self.tasks = by_key(tasks)
+        self.rounds = at_least_one("rounds", rounds)
+        team = {"solver": 1, "helper": 3} if team is None else team
+        self._roster = Roster.of(team, topology, schedule, answer, self.rounds)
+        self.possible_agents = list(self._roster.agents)
+        self.answering = self._roster.answering
+        self.information: Information = choice("information", information, ("full", "split"))
+        self.instructions: Style = choice("instructions", instructions, ("full", "brief"))
+        self.render_mode = choice("render_mode", render_mode, (None, "ansi", "human"))
+        self.budget = budget or Budget()
+        self.reward = reward or Reward()
+        self.tokenize = tokenize
+        self.stop_at = number_or_none("stop_at", stop_at)
+        self._feedback = Feedback(benchmark, feedback, expert)
+        self._keys = tuple(self.tasks)
+        self._spaces = {agent: observation_space() for agent in self.possible_agents}
+        self._actions = {agent: FreeText() for agent in self.possible_agents}
+        self._conditions = dict(benchmark.conditions())
+        # Rollouts step environments that wait for others (processes, experts) at the same time.
+        slow = benchmark.slow or expert is not None
+        self.metadata = {**type(self).metadata, "slow_step": slow}
+        self._generator: np.random.Generator | None = None
+        self.agents: list[str] = []
+        self.messages: list[Message] = []
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """The observation space of an agent, the same object at every call."""
+        return self._spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """The action space of an agent, the same object at every call."""
+        return self._actions[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Observation], dict[str, Info]]:
+        """Start an episode.
+
+        Args:
+            seed: seeds this environment's own generator; None goes on with the one it has.
+            options: `{"task": key}` names the task, and `{"task": task}` brings a `Task` that need
+                not be among `tasks`; else one is drawn. Others are ignored.
+
+        Returns:
+            Observations and infos of all agents.
+
+        Raises:
+            UnknownNameError: there is no task of that key.
+        """
+        if seed is not None or self._generator is None:
+            self._generator, _ = seeding.np_random(seed)
+        # Drawn in any case, so that a task is dealt alike whether it was drawn or named.
+        drawn = self._keys[int(self._generator.integers(len(self._keys)))]
+        named = (options or {}).get("task")
+        key = drawn if named is None else named
+        if not isinstance(key, Task) and key not in self.tasks:
+            raise UnknownNameError("task", key, self._keys)
+        self.task = key if isinstance(key, Task) else self.tasks[key]
+        self.agents = list(self.possible_agents)
+        self._start_episode(self._generator)
+        texts = self._first_texts()
+        return self._observe(texts), {agent: self._info(agent) for agent in self.agents}
+
+    def step(self, actions: Mapping[str, str]) -> StepResult:
+        """Play one round.
+
+        Args:
+            actions: what each agent says; an agent that is left out is silent.
+
+        Returns:
+            Observations, rewards, terminations, truncations and infos of the agents that were
+            alive before the round. The last infos carry `score`, `solved` and `answer`. With
+            nobody alive (before a reset, or after the end) all five are empty.
+
+        Raises:
+            UnknownNameError: an action is not of an agent of this team.
+            SettingError: an action is not a string.
+        """
+        agents = tuple(self.agents)
+        if not agents:
+            return {}, {}, {}, {}, {}
+        check_actions(actions, self.possible_agents)
+        self._speak(actions)
+        score = self._referee.score() if self._grades_rounds else None
+        said = {agent: message.text for agent, message in self._latest.items()}
+        terminated = self._referee.is_over(self.round, said, score)
+        truncated = self.ledger.spent and not terminated
+        over = terminated or truncated
+        if over and score is None:
+            score = self._referee.score()
+        rewards = self._account.pay(self._charged(), score, over=over)
+        self._end_round(over)
+        observations = self._observe(self._news(agents, score, over))
+        infos = {agent: self._info(agent, score) for agent in agents}
+        if self.render_mode == "human":
+            _print(tuple(self._latest.values()), score)
+        return (
+            observations,
+            rewards,
+            dict.fromkeys(agents, terminated),
+            dict.fromkeys(agents, truncated),
+            infos,
+        )
+
+    def render(self) -> str | None:
+        """The transcript so far as text in mode `ansi`; in `human` it was printed already."""
+        return show(self.messages) if self.render_mode == "ansi" else None
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def _start_episode(self, generator: np.random.Generator) -> None:
+        self.round = 0
+        self.ledger = Ledger(self.budget, self.possible_agents)
+        self.messages = []
+        self._latest: dict[str, Message] = {}
+        self._referee = Referee(
+            self.benchmark,
+            self.task,
+            self._roster,
+            rounds=self.rounds,
+            stop_at=self.stop_at,
+        )
+        self._account = Account(self.reward, self.possible_agents)
+        self.shares: Shares = deal(
+            self.task,
+            self.information,
+            self.possible_agents,
+            self._roster.holders,
+            generator,
+        )
+
+    def _first_texts(self) -> dict[str, str]:
+        rules = Rules(self._roster, self.rounds, self.budget, priced=self.reward.price > 0)
+        return first_texts(self.task, self.shares, rules, self.benchmark, self.instructions)
+
+    def _speak(self, actions: Mapping[str, str]) -> None:
+        said = {}
+        for agent in self.ledger.serving_order(self.round):
+            wish = well_formed(actions.get(agent, ""))
+            text, tokens = cut(wish, self._left(agent)[0], self.tokenize)
+            self.ledger.charge(agent, tokens)
+            said[agent] = Message(agent, self.round, text, tokens, cut=text != wish)
+            self._referee.note(agent, text)
+        self._latest = {agent: said[agent] for agent in self.agents}
+        self.messages += self._latest.values()
+
+    def _left(self, agent: str) -> tuple[int, int, int, int]:
+        left = self.ledger.left(agent)
+        in_turn = self._roster.in_turn(agent, self.round)
+        return left if self.agents and in_turn else (0, *left[1:])
+
+    @property
+    def _grades_rounds(self) -> bool:
+        in_between = self.reward.paid == "round" or self._feedback.needs_score
+        return in_between or self.stop_at is not None
+
+    def _news(self, agents: Sequence[str], score: Score | None, over: bool) -> dict[str, str]:
+        """What each agent reads after a round: those it hears, and the environment's feedback."""
+        messages, hears = tuple(self._latest.values()), self._roster.hears
+        texts = {agent: heard(messages, hears[agent]) for agent in agents}
+        if over:
+            return texts
+        told = self._feedback.on(self.task, self._referee.graded, score, agents)
+        for agent in told:
+            # Who hears nobody is told nothing of a round in which nobody spoke.
+            parts = (texts[agent], told[agent]) if hears[agent] else (told[agent],)
+            texts[agent] = "\n".join(parts)
+        return texts
+
+    def _end_round(self, over: bool) -> None:
+        self.ledger.start_round()
+        self.round += 1
+        if over:
+            self.agents = []
+
+    def _charged(self) -> dict[str, int]:
+        tokens = {agent: message.tokens for agent, message in self._latest.items()}
+        for agent in self.answering if self.reward.exempt_answer else ():
+            if answer := self.benchmark.committed(self._latest[agent].text):
+                # Cut on its own, an answer may have more tokens than the message it was part of.
+                tokens[agent] = max(0, tokens[agent] - len(self.tokenize(answer)))
+        return tokens
+
+    def _observe(self, texts: Mapping[str, str]) -> dict[str, Observation]:
+        observations = {}
+        for agent, text in texts.items():
+            self.ledger.read[agent] += len(self.tokenize(text))
+            tokens_left = np.array(self._left(agent), dtype=np.int32)
+            observations[agent] = {"text": text, "tokens_left": tokens_left}
+        return observations
+
+    def _info(self, agent: str, score: Score | None = None) -> Info:
+        latest = self._latest.get(agent)
+        info: Info = {
+            "task": self.task.key,
+            "round": self.round,
+            "rounds": self.rounds,
+            "answering": agent in self.answering,
+            "share": self.shares[agent],
+            "informed": self._informed(agent),
+            "message": latest.text if latest else "",
+            "cut": latest.cut if latest else False,
+            "tokens_said": self.ledger.said[agent],
+            "tokens_read": self.ledger.read[agent],
+        }
+        if self._conditions:
+            info["conditions"] = dict(self._conditions)
+        if score is not None:
+            info |= {"score": score.value, "solved": score.solved, "answer": score.answer}
+            info |= {"detail": dict(score.detail)} if score.detail else {}
+        return info
+
+    def _informed(self, agent: str) -> bool | None:
+        if self._roster.by_role and agent in self.answering:
+            return None
+        spoken = self.ledger.said[agent] > 0
+        return informed(self.task, self.information, self.shares[agent], spoken)
+
+
+def _print(messages: Sequence[Message], score: Score | None) -> None:
+    # Rich is imported only where somebody looks.
+    from laconic.envs.dialogue.console import print_round
+
+    print_round(messages, score)

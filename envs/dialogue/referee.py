@@ -1,0 +1,89 @@
+"""Which of the answers are graded, what they are worth, and when a dialogue is over.
+
+A round after the first in which nobody speaks ends it, but not before somebody was asked to answer.
+
+Graded is the last message of an agent that commits to an answer, or else the last one it spoke: a
+commitment is withdrawn by another one only, and a team whose episode ends early is not without an
+answer for want of the right words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from laconic.envs.dialogue.roster import Roster
+from laconic.envs.task import Benchmark, Score, Task
+
+
+class Referee:
+    """Listens to one episode."""
+
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        task: Task,
+        roster: Roster,
+        *,
+        rounds: int,
+        stop_at: float | None = None,
+    ) -> None:
+        """Nothing is said yet.
+
+        Args:
+            benchmark: grades, and knows a commitment when it sees one.
+            task: what the episode is about.
+            roster: knows who answers.
+            rounds: most rounds of the episode.
+            stop_at: a score from which on the episode ends; None for none.
+        """
+        self._benchmark, self._task = benchmark, task
+        self._roster = roster
+        self._rounds, self._stop_at = rounds, stop_at
+        self._last_words: dict[str, str] = {}
+        self._commitments: dict[str, str] = {}
+
+    def note(self, agent: str, text: str) -> None:
+        """Take in a message; silence and agents that do not answer change nothing."""
+        if text and agent in self._roster.answering:
+            self._last_words[agent] = text
+            if self._benchmark.committed(text) is not None:
+                self._commitments[agent] = text
+
+    @property
+    def complete(self) -> bool:
+        """Whether every answering agent has committed to an answer."""
+        return len(self._commitments) == len(self._roster.answering)
+
+    @property
+    def graded(self) -> dict[str, str]:
+        """The message to grade of each agent that spoke, in the order of agents.
+
+        The order is the agents' own, so that a vote never depends on who spoke first.
+        """
+        said = self._last_words | self._commitments
+        return {agent: said[agent] for agent in self._roster.answering if agent in said}
+
+    def score(self) -> Score:
+        """What the answers so far are worth."""
+        return self._benchmark.score(self._task, self.graded)
+
+    def is_over(self, round: int, said: Mapping[str, str], score: Score | None) -> bool:
+        """Whether the dialogue ends with this round.
+
+        Args:
+            round: of the episode, from 0.
+            said: what every agent said in it.
+            score: of the answers so far, where every round is graded.
+        """
+        answered = self._roster.by_role and self.complete
+        silent = round > 0 and not any(said.values()) and self._was_asked(round)
+        good = score is not None and self._stop_at is not None and score.value >= self._stop_at
+        return answered or silent or good or round + 1 >= self._rounds
+
+    def _was_asked(self, round: int) -> bool:
+        """Whether anybody who answers has had a turn by the end of a round."""
+        return any(
+            self._roster.in_turn(agent, before)
+            for agent in self._roster.answering
+            for before in range(round + 1)
+        )

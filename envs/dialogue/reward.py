@@ -1,0 +1,118 @@
+"""The communication-aware reward: the task reward less a price for every token said.
+
+    reward = task reward - price * tokens charged / normalizer
+
+Agent-GSPO (arXiv 2510.22477) charges verbosity in the reward; its formula is not public, so the
+form and the settings here are a reconstruction. Knows nothing of messages or rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from laconic.envs.errors import SettingError
+from laconic.envs.task import Score
+
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    """What a token costs, who pays, and when."""
+
+    price: float = 0.0
+    """Reward units that `normalizer` tokens cost; 0 gives the plain task reward."""
+    normalizer: float = 100.0
+    """Number of tokens that cost one `price`."""
+    charge: Literal["own", "team"] = "own"
+    """`own`: a message is charged to its speaker. `team`: it is charged to every agent in full."""
+    when: Literal["always", "solved"] = "always"
+    """`always`: in the round of the message. `solved`: at the end, and only in solved episodes."""
+    paid: Literal["end", "round"] = "end"
+    """`end`: the task reward is that of the last answers. `round`: that of the answers so far is
+    paid in every round (MAGRPO, arXiv 2508.04652: a return is the sum over turns)."""
+    exempt_answer: bool = True
+    """Whether the tokens that state the final answer are free of charge (they use up budget)."""
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            SettingError: a number is out of its range or a word is not one of the known ones.
+        """
+        if not _is_finite(self.price) or self.price < 0:
+            raise SettingError(f"reward.price must be a number of at least 0; got {self.price!r}")
+        if not _is_finite(self.normalizer) or self.normalizer <= 0:
+            raise SettingError(
+                f"reward.normalizer must be a number of tokens above 0; got {self.normalizer!r}"
+            )
+        if not math.isfinite(self.price / self.normalizer):
+            raise SettingError(
+                f"reward.price / reward.normalizer must be a finite number;"
+                f" got {self.price!r} / {self.normalizer!r}"
+            )
+        _word("charge", self.charge, ("own", "team"))
+        _word("when", self.when, ("always", "solved"))
+        _word("paid", self.paid, ("end", "round"))
+        if not isinstance(self.exempt_answer, bool):
+            raise SettingError(
+                f"reward.exempt_answer must be true or false; got {self.exempt_answer!r}"
+            )
+
+    def costs(self, tokens: Mapping[str, int]) -> dict[str, float]:
+        """What each agent pays for the tokens said.
+
+        Args:
+            tokens: charged tokens of each agent.
+
+        Returns:
+            A cost of at least 0 for each agent, in reward units.
+        """
+        rate = self.price / self.normalizer
+        if self.charge == "team":
+            return dict.fromkeys(tokens, rate * sum(tokens.values()))
+        return {agent: rate * count for agent, count in tokens.items()}
+
+
+class Account:
+    """Pays the agents of one episode, round by round."""
+
+    def __init__(self, reward: Reward, agents: Iterable[str]) -> None:
+        """Nobody owes anything yet.
+
+        Args:
+            reward: the price and who pays it when.
+            agents: who is paid.
+        """
+        self._reward = reward
+        self._owed = dict.fromkeys(agents, 0.0)
+
+    def pay(
+        self, tokens: Mapping[str, int], score: Score | None, *, over: bool = True
+    ) -> dict[str, float]:
+        """The reward of each agent for one round.
+
+        Args:
+            tokens: charged tokens of each agent in this round.
+            score: the score of the answers so far; None where they were not graded.
+            over: whether this round was the last one.
+        """
+        costs = self._reward.costs(tokens)
+        graded = score if over or self._reward.paid == "round" else None
+        value = graded.value if graded else 0.0
+        if self._reward.when == "always":
+            return {agent: value - cost for agent, cost in costs.items()}
+        for agent, cost in costs.items():
+            self._owed[agent] += cost
+        due = over and score is not None and score.solved
+        return {agent: value - (self._owed[agent] if due else 0.0) for agent in costs}
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _word(name: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise SettingError(f"reward.{name} must be one of {', '.join(known)}; got {value!r}")

@@ -1,0 +1,1 @@
+"""What benchmarks are made of: generators and graders, one folder a family."""

@@ -1,0 +1,81 @@
+"""Level 1: two short sentences, one number each, about one person and one item.
+
+The sentence shapes are few and regular, so that a very small model can learn them. A distractor is
+the easiest there is: another person, another item and the other kind of sentence. From level 2 on
+it may differ in a single one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from laconic.envs.families.arithmetic.problem import Problem
+from laconic.envs.families.arithmetic.words import ITEMS, PEOPLE, another
+
+GAIN = ("buys", "finds", "gets")
+"""Verbs that add."""
+LOSS = ("sells", "loses", "uses")
+"""Verbs that subtract."""
+_Shape = Callable[[Random, str, str], str]
+
+
+def one_step(random: Random) -> Problem:
+    """A problem of one addition, subtraction or multiplication with an answer from 0 to 81."""
+    person, item = random.choice(PEOPLE), random.choice(ITEMS)
+    operation = random.choice("+-*")
+    if operation == "*":
+        return _boxes(random, person, item)
+    first, second = random.randint(2, 9), random.randint(2, 9)
+    if operation == "-" and second > first:
+        first, second = second, first
+    verb = random.choice(GAIN if operation == "+" else LOSS)
+    result = first + second if operation == "+" else first - second
+    return Problem(
+        facts=(f"{person} has {first} {item}.", f"{person} {verb} {second} {item}."),
+        question=f"How many {item} does {person} have now?",
+        steps=(f"{first} {operation} {second} = {result}",),
+        decoy=lambda random: _decoy(random, person, item, (_fills, _packs)),
+        ordered=False,
+    )
+
+
+def _boxes(random: Random, person: str, item: str) -> Problem:
+    first, second = random.randint(2, 9), random.randint(2, 9)
+    return Problem(
+        facts=(f"{person} fills {first} boxes with {item}.", _puts(person, item, second)),
+        question=f"How many {item} does {person} have in all?",
+        steps=(f"{first} * {second} = {first * second}",),
+        decoy=lambda random: _decoy(random, person, item, (_has, _gains, _loses)),
+        ordered=False,
+    )
+
+
+def _decoy(random: Random, person: str, item: str, shapes: tuple[_Shape, ...]) -> tuple[str, str]:
+    """A sentence about another person with another item."""
+    person, item = another(random, PEOPLE, person), another(random, ITEMS, item)
+    return random.choice(shapes)(random, person, item), f"{person} {item}"
+
+
+def _has(random: Random, person: str, item: str) -> str:
+    return f"{person} has {random.randint(2, 9)} {item}."
+
+
+def _gains(random: Random, person: str, item: str) -> str:
+    return f"{person} {random.choice(GAIN)} {random.randint(2, 9)} {item}."
+
+
+def _loses(random: Random, person: str, item: str) -> str:
+    return f"{person} {random.choice(LOSS)} {random.randint(2, 9)} {item}."
+
+
+def _fills(random: Random, person: str, item: str) -> str:
+    return f"{person} fills {random.randint(2, 9)} boxes with {item}."
+
+
+def _packs(random: Random, person: str, item: str) -> str:
+    return _puts(person, item, random.randint(2, 9))
+
+
+def _puts(person: str, item: str, count: int) -> str:
+    return f"{person} puts {count} {item} in each box."

@@ -1,0 +1,90 @@
+"""Telling a story and working out its solution at the same time.
+
+Agents may hear the facts in any order, so every sentence names its person, and where the order of
+events matters to the result the sentence says when it happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from laconic.envs.families.arithmetic.problem import Decoy, Problem
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+"""Days that stamp events whose order matters."""
+TIMES = {2: "twice", 3: "three times", 4: "four times"}
+"""Words for small factors."""
+
+
+class Tale:
+    """A story under construction: the sentences, the steps and the quantity they have reached."""
+
+    def __init__(self, random: Random) -> None:
+        """Nothing is told yet.
+
+        Args:
+            random: source of every choice in the story.
+        """
+        self.random = random
+        self.facts: list[str] = []
+        self.steps: list[str] = []
+        self.value = 0
+
+    def start(self, value: int, *facts: str) -> None:
+        """Begin with a known quantity; no step."""
+        self.value = value
+        self.facts.extend(facts)
+
+    def tell(self, fact: str) -> None:
+        """Add a sentence whose numbers the steps around it use."""
+        self.facts.append(fact)
+
+    def step(self, operation: str, operand: int, start: int | None = None) -> int:
+        """Take one arithmetic step from the present quantity, or from `start`.
+
+        Args:
+            operation: `+`, `-`, `*` or `/`; a division must come out even.
+            operand: the second number.
+            start: the first number. None: the quantity reached so far.
+
+        Returns:
+            The result, which becomes the present quantity.
+        """
+        first = self.value if start is None else start
+        if operation == "/":
+            self.value = first // operand
+        elif operation == "*":
+            self.value = first * operand
+        else:
+            self.value = first + operand if operation == "+" else first - operand
+        self.steps.append(f"{first} {operation} {operand} = {self.value}")
+        return self.value
+
+    def divisor(self, choices: Sequence[int]) -> int | None:
+        """One of the choices that divides the present quantity evenly; None when none does."""
+        fitting = [number for number in choices if self.value % number == 0]
+        return self.random.choice(fitting) if fitting else None
+
+    def ask(self, question: str, decoy: Decoy) -> Problem:
+        """End the story with its question."""
+        return Problem(tuple(self.facts), question, tuple(self.steps), decoy)
+
+
+def portions(random: Random, total: int, most: int) -> list[int]:
+    """Cut a number of steps into events of one or two steps each.
+
+    Args:
+        random: source of the cut.
+        total: number of steps.
+        most: most events; at least half of `total`.
+    """
+    twos = random.randint(max(0, total - most), total // 2)
+    cut = [2] * twos + [1] * (total - 2 * twos)
+    random.shuffle(cut)
+    return cut
+
+
+def one(item: str) -> str:
+    """The singular of an item with its article."""
+    return f"{'an' if item[0] in 'aeiou' else 'a'} {item[:-1]}"

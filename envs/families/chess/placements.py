@@ -1,0 +1,109 @@
+"""A position in words, one sentence for each kind of piece of each side, and which ones matter."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from laconic.envs.families.chess.library import chess
+from laconic.envs.families.chess.search import mates
+
+_KINDS = (chess.KING, chess.QUEEN, chess.ROOK, chess.BISHOP, chess.KNIGHT, chess.PAWN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """What one sentence says."""
+
+    sentence: str
+    """`White rooks on a1 and f1.`"""
+    squares: chess.Bitboard = chess.BB_EMPTY
+    """Where these pieces stand; empty for a right."""
+
+
+_CASTLING = "castle"
+_PASSING = "en passant"
+
+
+def side_to_move(board: chess.Board) -> str:
+    """`White` or `Black`."""
+    return _side(board.turn)
+
+
+def tell(board: chess.Board, mate: chess.Move) -> tuple[tuple[str, ...], tuple[bool, ...]]:
+    """The position in sentences, and for each whether the mate depends on it.
+
+    The sentences flagged are enough and none of them is too many: on a board with only what they
+    say, the move is legal and mates, and without any single one it is not or does not. Where pieces
+    could stand in for each other (two guards of one square), one of them is flagged.
+
+    Args:
+        board: a position; left as it was.
+        mate: the move that mates in it.
+    """
+    facts = _facts(board)
+    needed = _needed(board, mate, facts)
+    return tuple(fact.sentence for fact in facts), tuple(fact in needed for fact in facts)
+
+
+def _facts(board: chess.Board) -> list[_Fact]:
+    facts = []
+    for color in (chess.WHITE, chess.BLACK):
+        for kind in _KINDS:
+            squares = board.pieces(kind, color)
+            if squares:
+                name = chess.piece_name(kind) + ("s" if len(squares) > 1 else "")
+                places = _listed([chess.square_name(square) for square in squares])
+                facts.append(_Fact(f"{_side(color)} {name} on {places}.", squares.mask))
+    side = side_to_move(board)
+    if any(board.generate_castling_moves()):
+        facts.append(_Fact(f"{side} may {_CASTLING}."))
+    if board.ep_square is not None and board.has_legal_en_passant():
+        square = chess.square_name(board.ep_square)
+        facts.append(_Fact(f"{side} may capture {_PASSING} on {square}."))
+    return facts
+
+
+def _needed(board: chess.Board, mate: chess.Move, facts: Sequence[_Fact]) -> list[_Fact]:
+    """Leave out facts as long as the move still mates, pawns before pieces."""
+    needed = list(facts)
+    # What could not be left out at first may be, once others are gone.
+    while True:
+        before = len(needed)
+        for fact in reversed(needed.copy()):
+            fewer = [one for one in needed if one is not fact]
+            if _mates_with(board, mate, fewer):
+                needed = fewer
+        if len(needed) == before:
+            return needed
+
+
+def _mates_with(board: chess.Board, mate: chess.Move, facts: Collection[_Fact]) -> bool:
+    """Whether the move is legal and mates on a board with nothing but these facts."""
+    kept = board.copy(stack=False)
+    stays = chess.BB_EMPTY
+    for fact in facts:
+        stays |= fact.squares
+    for square in chess.scan_forward(board.occupied & ~stays):
+        kept.remove_piece_at(square)
+    if not any(_CASTLING in fact.sentence for fact in facts):
+        kept.castling_rights = chess.BB_EMPTY
+    if not _may_pass(kept) or not any(_PASSING in fact.sentence for fact in facts):
+        kept.ep_square = None
+    return kept.is_legal(mate) and mates(kept, mate)
+
+
+def _may_pass(board: chess.Board) -> bool:
+    """Whether the pawn that could be captured en passant is still there."""
+    if board.ep_square is None:
+        return False
+    pawn = board.ep_square + (-8 if board.turn == chess.WHITE else 8)
+    return bool(board.pawns & chess.BB_SQUARES[pawn])
+
+
+def _side(color: chess.Color) -> str:
+    return "White" if color == chess.WHITE else "Black"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -1,0 +1,136 @@
+"""Positions in which exactly one move mates, found by playing and searching.
+
+Levels 1 to 3 set up few pieces at random and search the position; levels 4 and 5 play games of
+random legal moves from the first position on and search every position on the way. Which part a
+position belongs to follows from its frame (kings and pawns) before any search, so that the part
+costs little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from random import Random
+
+from laconic.envs.families.chess.library import chess
+from laconic.envs.families.chess.search import mating_moves
+from laconic.envs.task import Part
+
+SIZES = {1: (4, 5), 2: (6, 8), 3: (9, 13), 4: (9, 20), 5: (21, 32)}
+"""Fewest and most pieces of each level, kings among them."""
+_SAMPLED = 3
+"""Levels up to this one are set up, the others played."""
+_LONGEST = 300
+"""Half-moves after which a game is given up."""
+_PER_GAME = 3
+"""Most positions taken from one game, so that none rules the tasks."""
+_EVALUATION_SHARE = 4
+"""One frame in so many is an evaluation frame."""
+_AT_THE_RIM = 0.75
+"""How often the king that is to be mated is set up at the rim, where mates are."""
+
+_ATTACKS = (
+    (chess.QUEEN,),
+    (chess.ROOK, chess.ROOK),
+    (chess.QUEEN, chess.ROOK),
+    (chess.QUEEN, chess.KNIGHT),
+    (chess.QUEEN, chess.BISHOP),
+)
+_SIMPLE_ATTACKS = 2
+"""How many of the attacks level 1 has: a queen, or two rooks."""
+_OTHERS = (chess.PAWN, chess.PAWN, chess.PAWN, chess.KNIGHT, chess.BISHOP, chess.ROOK)
+_IDLE = (chess.PAWN, chess.PAWN, chess.KNIGHT, chess.BISHOP)
+_RIM = tuple(chess.SquareSet(chess.BB_RANK_1 | chess.BB_RANK_8 | chess.BB_FILE_A | chess.BB_FILE_H))
+_PAWN_SQUARES = tuple(chess.SquareSet(~(chess.BB_RANK_1 | chess.BB_RANK_8) & chess.BB_ALL))
+
+
+def positions(random: Random, level: int, part: Part) -> Iterator[tuple[chess.Board, chess.Move]]:
+    """Endless positions of a level and a part, each with its only mating move.
+
+    Args:
+        random: drawn from.
+        level: a key of `SIZES`.
+        part: train or evaluation.
+    """
+    find = _set_up if level <= _SAMPLED else _play
+    while True:
+        yield from find(random, level, part)
+
+
+def part_of(board: chess.Board) -> Part:
+    """The part a position belongs to, by a digest of where its kings and pawns stand.
+
+    Swapped colours and a mirrored board make no other frame.
+    """
+    frame = []
+    for color in (board.turn, not board.turn):
+        for pieces in (board.kings, board.pawns):
+            mask = pieces & board.occupied_co[color]
+            frame.append(mask if board.turn == chess.WHITE else chess.flip_vertical(mask))
+    least = min(frame, [chess.flip_horizontal(mask) for mask in frame])
+    digest = int.from_bytes(blake2b(repr(least).encode(), digest_size=4).digest())
+    return "train" if digest % _EVALUATION_SHARE else "evaluation"
+
+
+def content(board: chess.Board) -> str:
+    """What makes this position this position, whatever its colours and whichever way it is seen."""
+    rows = board.board_fen().split("/")
+    if board.turn == chess.BLACK:
+        rows = [row.swapcase() for row in reversed(rows)]
+    return min("/".join(rows), "/".join(row[::-1] for row in rows))
+
+
+def _set_up(random: Random, level: int, part: Part) -> Iterator[tuple[chess.Board, chess.Move]]:
+    """One try: pieces at random; a position comes out when exactly one move mates."""
+    board = _placed(random, level)
+    if part_of(board) != part or board.was_into_check():
+        return
+    found = mating_moves(board, 2)
+    if len(found) == 1 and board.is_valid():
+        yield board, found[0]
+
+
+def _placed(random: Random, level: int) -> chess.Board:
+    attack = random.choice(_ATTACKS[: _SIMPLE_ATTACKS if level == 1 else None])
+    count = random.randint(*SIZES[level])
+    others = random.choices(_IDLE if level == 1 else _OTHERS, k=max(0, count - 2 - len(attack)))
+    board = chess.Board(None)
+    board.turn = random.random() < 0.5
+    mated = random.choice(_RIM) if random.random() < _AT_THE_RIM else random.randrange(64)
+    board.set_piece_at(mated, chess.Piece(chess.KING, not board.turn))
+    men = [(chess.KING, board.turn), *((kind, board.turn) for kind in attack)]
+    men += [(kind, random.random() < 0.5) for kind in others]
+    for kind, color in men:
+        squares = _PAWN_SQUARES if kind == chess.PAWN else chess.SQUARES
+        square = random.choice(squares)
+        while board.occupied & chess.BB_SQUARES[square]:
+            square = random.choice(squares)
+        board.set_piece_at(square, chess.Piece(kind, color))
+    return board
+
+
+def _play(random: Random, level: int, part: Part) -> Iterator[tuple[chess.Board, chess.Move]]:
+    """One game of random moves, in which nobody mates; its positions with exactly one mate."""
+    board, (fewest, most) = chess.Board(), SIZES[level]
+    taken: set[chess.Move] = set()
+    for _ in range(_LONGEST):
+        pieces = board.occupied.bit_count()
+        if pieces < fewest or len(taken) == _PER_GAME:
+            return
+        if pieces <= most and part_of(board) == part:
+            found = mating_moves(board, 2)
+            if len(found) == 1 and found[0] not in taken:
+                taken.add(found[0])
+                yield board.copy(stack=False), found[0]
+        move = _random_move(random, board)
+        if move is None:
+            return
+        board.push(move)
+
+
+def _random_move(random: Random, board: chess.Board) -> chess.Move | None:
+    """A random legal move; None where the game is over."""
+    # Legality is tested move by move, which is cheaper than for all of them.
+    moves = list(board.generate_pseudo_legal_moves())
+    random.shuffle(moves)
+    return next(filter(board.is_legal, moves), None)

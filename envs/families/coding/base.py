@@ -1,0 +1,122 @@
+"""What benchmarks have in common whose answers are programs, tested in the sandbox.
+
+Roles: the coder answers, testers know the examples, tests or conditions. A reply without a program
+is worth nothing and starts no process. Reward: 1 for a program that passes every test, else 0.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from laconic.envs import sandbox
+from laconic.envs.families.coding.exam import Exam
+from laconic.envs.families.coding.extract import commitment
+from laconic.envs.families.coding.generate import DISTRACTORS, LEVELS, Item, items
+from laconic.envs.families.common.generation import refuse
+from laconic.envs.task import Benchmark, Part, Score, Task
+
+NO_PROGRAM = "no program"
+"""The outcome of a reply in which no program was found."""
+_NOT_FOUND = "no code that defines the function was found in the answer"
+
+
+class CodingBenchmark(Benchmark):
+    """Tasks whose answer is a function; `task.details["exam"]` is its `Exam`."""
+
+    roles = ("coder", "tester")
+    separator = "\n"
+    slow = True
+    answer_form = (
+        "Write the whole function in a fence that opens with ```python and closes with ```."
+    )
+    duties = {
+        "coder": "You write the program: put together what you know and what the testers tell you."
+        f" {answer_form}",
+        "tester": "You help the coder, who may not know what you know: pass on the conditions and"
+        " examples that matter to the function asked for, letter for letter and in few words, and"
+        " leave out those that do not matter.",
+    }
+
+    def conditions(self) -> Mapping[str, str]:
+        """How programs are shut in on this machine."""
+        return sandbox.conditions()
+
+    def generate(
+        self,
+        seed: int,
+        count: int,
+        *,
+        part: Part = "train",
+        level: int | tuple[int, int] = LEVELS,
+        distractors: int | tuple[int, int] = DISTRACTORS,
+        **unknown: Any,
+    ) -> tuple[Task, ...]:
+        """Make functions to be written, from a seed; see `envs.families.coding.generate`.
+
+        Args:
+            seed: any whole number.
+            count: how many tasks; no two are equal.
+            part: `train` or `evaluation`; they share no function, whatever the seeds.
+            level: steps of the function, 1 to 4; a pair draws from fewest to most.
+            distractors: statements about other functions; a pair draws from fewest to most.
+            **unknown: refused.
+
+        Raises:
+            SettingError: a setting is out of its range, or there are not so many functions.
+            UnknownNameError: there is no such setting.
+        """
+        refuse(unknown, "level", "distractors")
+        return tuple(self.pose(item) for item in items(seed, count, part, level, distractors))
+
+    @abstractmethod
+    def pose(self, item: Item) -> Task:
+        """The task of a generated function, in this benchmark's form."""
+
+    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
+        """Run the program most agents answer with against the tests of the task.
+
+        Agents without a program have no vote. Programs are the same where their text is; of
+        equally common ones that of the earliest agent in the mapping counts.
+        """
+        exam: Exam = task.details["exam"]
+        code = vote(exam.find(text) for text in answers.values())
+        if code is None:
+            return Score(
+                0.0, False, "", fields_without_run(NO_PROGRAM, _NOT_FOUND, len(exam.tests))
+            )
+        verdict = sandbox.run(exam.sheet(code), exam.limits)
+        return Score(float(verdict.passed), verdict.passed, code, fields_of(verdict))
+
+    def committed(self, message: str) -> str | None:
+        """The last fence with a function or body in it, or else code with a function; or None."""
+        return commitment(message)
+
+
+def vote(programs: Iterable[str | None]) -> str | None:
+    """The commonest program by its text, the earliest of equally common ones; None for none."""
+    texts = [code for code in programs if code is not None]
+    # Equal counts keep the order of the first vote.
+    commonest = Counter(code.strip() for code in texts).most_common(1)
+    return next((code for code in texts if code.strip() == commonest[0][0]), None)
+
+
+def fields_of(verdict: sandbox.Verdict) -> dict[str, Any]:
+    """What a score's detail says of a program that was run."""
+    return {
+        "outcome": verdict.outcome,
+        "form": verdict.form,
+        "level": verdict.level,
+        "passed": sum(verdict.results),
+        "total": len(verdict.results),
+        "message": verdict.message,
+    }
+
+
+def fields_without_run(outcome: str, message: str, tests: int) -> dict[str, Any]:
+    """The same fields for a reply that was never run."""
+    return {"outcome": outcome, "form": "", "level": "", "passed": 0, "total": tests} | {
+        "message": message
+    }

@@ -1,0 +1,45 @@
+"""What a program has to do to pass: the names it defines and the tests it is put to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from laconic.envs import sandbox
+from laconic.envs.families.coding import extract
+
+
+@dataclass(frozen=True, slots=True)
+class Exam:
+    """Everything needed to find the program in a reply and to test it."""
+
+    name: str
+    """The function that is asked for."""
+    tests: tuple[str, ...]
+    """Pieces of Python source; each passes if it runs without an exception."""
+    called: tuple[str, ...]
+    """Functions of the program that the tests use, the one asked for first; no classes."""
+    prompt: str = ""
+    """A module that ends in the function's head, for a body to complete; empty where there is
+    none."""
+    preamble: str = ""
+    """Imports and functions given with the prompt: programs and tests may use them."""
+    setup: str = ""
+    """Source that runs after the program and before the tests."""
+    imports: str = ""
+    """Source that the tests need besides."""
+    seconds: float = 5.0
+    """Processor time that a program may use."""
+
+    @property
+    def limits(self) -> sandbox.Limits:
+        """The sandbox's limits; the clock leaves a busy machine twice the processor time."""
+        return sandbox.Limits(seconds=2 * self.seconds, cpu_seconds=self.seconds)
+
+    def find(self, reply: str) -> str | None:
+        """The program in a reply, complete with what was given; None without one."""
+        return extract.program(reply, self.name, prompt=self.prompt, preamble=self.preamble)
+
+    def sheet(self, code: str) -> sandbox.Program:
+        """A program together with its tests, for the sandbox."""
+        helpers = "\n".join(filter(None, (self.imports, self.preamble)))
+        return sandbox.Program(code, self.tests, self.called, self.setup, helpers)

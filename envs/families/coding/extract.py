@@ -1,0 +1,247 @@
+"""Finding the program in a reply: fenced, bare, or a body that completes a prompt.
+
+What counts, in this order:
+
+1. Fenced code. Of several fences the last one that defines the wanted name counts; other fences are
+   put before it where they define a name that it lacks. If no fence defines the wanted name, all
+   of them together are read as one program. A fence left open ends with the reply.
+2. Code without a fence: from the first line that begins like code to the last that still parses, so
+   that words around it do no harm.
+3. Where a prompt is given: a body that completes it, in a fence or bare, indented or not. A body
+   has to return or yield something; otherwise every remark would be one.
+
+Line ends may be of any kind. No text raises, and the time spent is bounded.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import dedent, indent
+
+from laconic.envs.families.coding.syntax import (
+    MOST_CODE,
+    defined,
+    defines_function,
+    function,
+    missing,
+    parse,
+    parse_or_fault,
+    returns,
+    strays,
+    under,
+)
+
+_FENCE = "```"
+_OPENING = re.compile(r"`{3,}[ \t]*[\w+#.-]*")
+_CODE_LINE = re.compile(
+    r"[ \t]*(?:(?:async[ ]+)?def |class |import |from [\w.]+ import |@\w|[A-Za-z_]\w{0,60} *=[^=])"
+)
+_TAB = "    "
+_MOST_FENCES = 32
+"""Fences of a reply that are looked at, from its end."""
+_STARTS = 3
+"""Places in a reply at which code without a fence is looked for."""
+_CUTS = 4
+"""How often the end of code without a fence is moved up to where it stops being Python."""
+_LAMBDA = "lambda"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of code in a message."""
+
+    code: str
+    """The code, without fence."""
+    start: int
+    """Index of its first character in the message, fence included."""
+    end: int
+    """Index after its last character, fence included."""
+
+
+def program(reply: str, name: str, *, prompt: str = "", preamble: str = "") -> str | None:
+    """The program of a reply: a module that defines `name`.
+
+    Args:
+        reply: any text.
+        name: what the program has to define.
+        prompt: a module that ends in the head of function `name`, which a bare body completes.
+            Empty: a body alone is no program.
+        preamble: what is put before a program that uses a name defined there and not in itself.
+
+    Returns:
+        The module's source, or None where the reply holds no such program.
+    """
+    text = _unified(reply)
+    blocks = [dedent(block.code) for block in fences(text)[-_MOST_FENCES:]]
+    code = _from_fences(blocks, name) if blocks else None
+    if code is None and name in text:
+        code = _definition(text, name)
+    if code is not None:
+        return _supplied(code, preamble)
+    for body in [*reversed(blocks), text] if prompt else []:
+        if completed := _completed(prompt, body, name):
+            return completed
+    return None
+
+
+def fences(text: str) -> tuple[Block, ...]:
+    """The fenced pieces of a message, in order; one left open ends with the message."""
+    found: list[Block] = []
+    opened = body = position = 0
+    inside = False
+    for line in text.split("\n"):
+        end = position + len(line)
+        stripped = line.rstrip()
+        if inside and (at := _closing(stripped)) >= 0:
+            code = text[body:position] + line[:at].rstrip("`")
+            found.append(Block(code, opened, position + at + len(_FENCE)))
+            inside = False
+        elif not inside and (at := line.find(_FENCE)) >= 0 and _OPENING.fullmatch(stripped, at):
+            inside, opened, body = True, position + at, end + 1
+        position = end + 1
+    if inside:
+        found.append(Block(text[body:], opened, len(text)))
+    return tuple(found)
+
+
+def commitment(message: str) -> str | None:
+    """The part of a message that commits to a program, letter for letter; None without one.
+
+    That is the last fence with a function or a body in it, or else the first code without a fence
+    that defines a function.
+    """
+    for block in reversed(fences(message)[-_MOST_FENCES:]):
+        if _is_program(_unified(block.code)):
+            return message[block.start : block.end]
+    for block in _bare(message):
+        module = parse(_unified(block.code))
+        if module and defines_function(module):
+            return message[block.start : block.end]
+    return None
+
+
+def fenced(code: str) -> str:
+    """A program as agents are asked to write it."""
+    return f"{_FENCE}python\n{code.strip(chr(10))}\n{_FENCE}"
+
+
+def _closing(line: str) -> int:
+    """Where a line closes a fence: at its beginning, whatever follows, or at its end; else -1."""
+    if line.lstrip().startswith(_FENCE):
+        return line.find(_FENCE)
+    return len(line) - len(_FENCE) if line.endswith(_FENCE) else -1
+
+
+def _unified(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _is_program(code: str) -> bool:
+    module = parse(dedent(code)) if len(code) <= MOST_CODE else None
+    return module is not None and (defines_function(module) or strays(module))
+
+
+def _from_fences(blocks: Sequence[str], name: str) -> str | None:
+    modules = [parse(block) for block in blocks]
+    for index in range(len(blocks) - 1, -1, -1):
+        module = modules[index]
+        if module and name in defined(module):
+            pieces = list(zip(blocks, modules, strict=True))
+            return _joined(blocks[index], module, pieces[:index] + pieces[index + 1 :])
+    return _if_defines("\n".join(blocks), name) if len(blocks) > 1 else None
+
+
+def _joined(code: str, module: ast.Module, others: Sequence[tuple[str, ast.Module | None]]) -> str:
+    """Code with those other pieces before it that define what it lacks."""
+    lacking = missing(module)
+    for block, other in reversed(others):
+        if other and lacking & defined(other):
+            code = under(code, block)
+            lacking = (lacking - defined(other)) | missing(other)
+    return code
+
+
+def _if_defines(code: str, name: str) -> str | None:
+    module = parse(code)
+    return code if module and name in defined(module) else None
+
+
+def _supplied(code: str, preamble: str) -> str:
+    """Code with the preamble before it where it lacks something that is defined there."""
+    module, given = parse(code), parse(preamble)
+    if module and given and missing(module) & defined(given):
+        return under(code, preamble)
+    return code
+
+
+def _definition(text: str, name: str) -> str | None:
+    for block in _bare(text):
+        if code := _if_defines(block.code, name):
+            return code
+    return None
+
+
+def _bare(text: str) -> Iterator[Block]:
+    """Pieces of code without a fence, where a line begins like code."""
+    if len(text) > MOST_CODE or ("def" not in text and _LAMBDA not in text and "=" not in text):
+        return
+    lines = text.split("\n")
+    line = tries = 0
+    while line < len(lines) and tries < _STARTS:
+        if not _CODE_LINE.match(lines[line]):
+            line += 1
+            continue
+        tries += 1
+        kept = _parsing(lines[line:])
+        if kept:
+            start = sum(len(before) + 1 for before in lines[:line])
+            letters = "\n".join(lines[line : line + kept]).rstrip()
+            yield Block(dedent(letters), start, start + len(letters))
+        line += max(kept, 1)
+
+
+def _parsing(lines: Sequence[str], prefix: str = "") -> int:
+    """How many of the lines, from the first one on, are Python together; 0 for none."""
+    count, head = len(lines), prefix.count("\n")
+    for _ in range(_CUTS):
+        code = "\n".join(lines[:count])
+        fault = parse_or_fault(prefix + code if prefix else dedent(code))
+        if not isinstance(fault, int):
+            return count
+        count = min(fault - 1 - head, count - 1)
+        if count < 1:
+            break
+    return 0
+
+
+def _completed(prompt: str, body: str, name: str) -> str | None:
+    """The prompt with a body under it; the body ends where it stops being Python."""
+    if len(body) > MOST_CODE or ("return" not in body and "yield" not in body):
+        return None
+    head = prompt if prompt.endswith("\n") else prompt + "\n"
+    for lines in _layouts(body):
+        kept = _parsing(lines, head)
+        code = head + "\n".join(lines[:kept]) + "\n"
+        module = parse(code) if kept else None
+        found = function(module, name) if module else None
+        if module and found and returns(found) and not strays(module):
+            return code
+    return None
+
+
+def _layouts(body: str) -> Iterator[list[str]]:
+    """A body as it is, with its first line alone indented, and indented as a whole."""
+    body = "\n".join(_spaced(line) for line in body.strip("\n").split("\n"))
+    yield body.split("\n")
+    if not body.startswith(" "):
+        yield (_TAB + body).split("\n")
+    yield indent(dedent(body), _TAB).split("\n")
+
+
+def _spaced(line: str) -> str:
+    """A line whose indentation is of spaces, for it has to go with the prompt's."""
+    bare = line.lstrip(" \t")
+    return line[: len(line) - len(bare)].expandtabs(len(_TAB)) + bare

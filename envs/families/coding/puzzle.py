@@ -1,0 +1,83 @@
+"""A generated function as a puzzle: its words, examples to show, and inputs that test it.
+
+The tests are chosen so that they tell the function from its near neighbours: every neighbour that
+differs on some input of the pool fails at least one test. A chain in which some step can be left
+out without notice, whose results hardly vary, or grow too large to read, gives no puzzle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+from typing import Any
+
+from laconic.envs.families.coding.function import Chain, inputs, modest, neighbours, run, shortened
+from laconic.envs.families.coding.move import KINDS
+
+_POOL = 16
+"""Inputs a puzzle's tests and examples are chosen from."""
+_EXAMPLES = 2
+_FEWEST_TESTS = 6
+_FEWEST_RESULTS = 4
+"""Different results that a function must have on its pool."""
+_FIXED = {kind: inputs(kind, 24, Random(f"fixed/{kind}")) for kind in KINDS}
+"""Inputs that tell functions apart, the same for all seeds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Puzzle:
+    """A function to be written."""
+
+    name: str
+    """The function's name, which says nothing about it."""
+    chain: Chain
+    """What it does, step by step."""
+    examples: tuple[tuple[Any, Any], ...]
+    """Inputs and results that are shown."""
+    tests: tuple[tuple[Any, Any], ...]
+    """Inputs and results that are kept back; none of them is an example."""
+
+
+def puzzle(name: str, chain: Chain, random: Random) -> Puzzle | None:
+    """The puzzle of a chain, or None where it makes no good one."""
+    pool = inputs(chain[0].move.takes, _POOL, random)
+    results = [run(chain, value) for value in pool]
+    if not modest(results) or len({repr(result) for result in results}) < _FEWEST_RESULTS:
+        return None
+    if any(not _differences(rest, pool, results) for rest in shortened(chain)):
+        return None
+    telling = (_differences(other, pool, results) for other in neighbours(chain, random))
+    chosen = _cover([found for found in telling if found])
+    rest = [index for index in range(_POOL) if index not in chosen]
+    random.shuffle(rest)
+    shown, spare = rest[:_EXAMPLES], rest[_EXAMPLES:]
+    tests = sorted([*chosen, *spare[: max(0, _FEWEST_TESTS - len(chosen))]])
+    pairs = list(zip(pool, results, strict=True))
+    return Puzzle(name, chain, tuple(pairs[i] for i in shown), tuple(pairs[i] for i in tests))
+
+
+@lru_cache(maxsize=65_536)
+def behaviour(chain: Chain) -> str:
+    """What a function does, whatever its words: its results on fixed inputs."""
+    kind = chain[0].move.takes
+    return f"{kind}: {[run(chain, value) for value in _FIXED[kind]]!r}"
+
+
+def _differences(other: Chain, pool: Sequence[Any], results: Sequence[Any]) -> frozenset[int]:
+    """Indices of the inputs on which another chain gives something else."""
+    return frozenset(
+        index for index, value in enumerate(pool) if run(other, value) != results[index]
+    )
+
+
+def _cover(sets: Sequence[frozenset[int]]) -> list[int]:
+    """Few indices of which every set holds at least one, found greedily."""
+    left, chosen = list(sets), []
+    while left:
+        counts = [sum(index in found for found in left) for index in range(_POOL)]
+        best = counts.index(max(counts))
+        chosen.append(best)
+        left = [found for found in left if best not in found]
+    return chosen

@@ -1,0 +1,1 @@
+"""What families share: sources of real rows, drawing of tasks, sentences."""

@@ -1,0 +1,208 @@
+"""Rows of a task source: a JSON Lines file, a folder of them, or a data set of the hub.
+
+A source is a `.jsonl` or `.jsonl.gz` file; a folder that holds the original files (`train.jsonl`,
+`test.jsonl`, either of them with `.gz`); or `hub:<id>`, where `hub:openai/gsm8k#main` names the
+configuration `main`. Every row comes with its place, so that an error can name file and line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, BinaryIO, TypeVar, cast, overload
+
+from laconic.envs.errors import SourceError
+from laconic.envs.task import Part
+
+HUB = "hub:"
+"""What the name of a hub data set begins with."""
+FILES: Mapping[Part, str] = MappingProxyType({"train": "train", "evaluation": "test"})
+"""The usual file (without ending) or hub split of each part."""
+
+Row = dict[str, Any]
+Value = TypeVar("Value")
+
+
+def rows(
+    source: str | Path, part: Part = "evaluation", files: Mapping[Part, str] = FILES
+) -> Iterator[tuple[str, Row]]:
+    """Read a source row by row; blank lines are skipped.
+
+    Args:
+        source: a file, a folder, or `hub:<id>` or `hub:<id>#<configuration>`.
+        part: which file of a folder, or split of a hub data set, to read. A file is read whatever
+            the part is.
+        files: name of each part's file without ending, which is also its hub split.
+
+    Yields:
+        The place of the row (`file:line`, lines counted from 1) and the row itself.
+
+    Raises:
+        SourceError: the source is missing, unreadable or empty, or a row is no JSON object.
+    """
+    if str(source).startswith(HUB):
+        found = _hub_rows(str(source), part, files)
+    else:
+        found = _file_rows(locate(source, part, files))
+    empty = True
+    for place, row in found:
+        empty = False
+        yield place, row
+    if empty:
+        raise SourceError(f"{source}: expected at least one row; the source is empty")
+
+
+def locate(source: str | Path, part: Part, files: Mapping[Part, str] = FILES) -> Path:
+    """The file that holds a part of a source: the source itself, or a file of that folder.
+
+    Raises:
+        SourceError: there is no such file or folder, or the folder lacks the part.
+    """
+    path = Path(source)
+    if not path.exists():
+        raise SourceError(
+            f"{path}: no such file or folder.{_near(path.name, _names_in(path.parent))}"
+            " Expected a .jsonl or .jsonl.gz file, a folder that holds the original files,"
+            " or hub:<id>"
+        )
+    if not path.is_dir():
+        return path
+    stem = _stem(path, part, files)
+    wanted = (f"{stem}.jsonl", f"{stem}.jsonl.gz")
+    for name in wanted:
+        if (path / name).is_file():
+            return path / name
+    names = _names_in(path)
+    raise SourceError(
+        f"{path}: expected {wanted[0]} or {wanted[1]} for part {part!r};"
+        f" the folder holds {', '.join(names[:10]) or 'nothing'}.{_near(wanted[0], names)}"
+    )
+
+
+def title(source: str | Path, part: Part, files: Mapping[Part, str] = FILES) -> str:
+    """Short name of what is read, for task keys: a file's name without endings, or the hub split.
+
+    Raises:
+        SourceError: there is no such file or part.
+    """
+    if str(source).startswith(HUB):
+        return _stem(source, part, files)
+    return locate(source, part, files).name.removesuffix(".gz").removesuffix(".jsonl")
+
+
+@overload
+def field(row: Row, name: str, where: str) -> str: ...
+@overload
+def field(row: Row, name: str, where: str, kind: type[Value]) -> Value: ...
+def field(row: Row, name: str, where: str, kind: type[Any] = str) -> Any:
+    """A field of a row, of the kind it must have.
+
+    Args:
+        row: the row.
+        name: name of the field.
+        where: place of the row, for the message.
+        kind: type the value must have.
+
+    Raises:
+        SourceError: the row lacks the field, or its value has another type.
+    """
+    if name not in row:
+        raise SourceError(
+            f"{where}: expected the field {name!r};"
+            f" the row has {', '.join(map(repr, list(row)[:10])) or 'none'}.{_near(name, row)}"
+        )
+    value = row[name]
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise SourceError(
+            f"{where}: expected field {name!r} to be a {kind.__name__};"
+            f" got {type(value).__name__} {repr(value)[:80]}"
+        )
+    return value
+
+
+def _file_rows(path: Path) -> Iterator[tuple[str, Row]]:
+    line = 0
+    try:
+        opened = gzip.open(path) if path.suffix == ".gz" else path.open("rb")
+        with cast(BinaryIO, opened) as file:
+            for line, raw in enumerate(file, start=1):
+                where = f"{path}:{line}"
+                text = _decoded(raw.removeprefix(b"\xef\xbb\xbf") if line == 1 else raw, where)
+                if text.strip():
+                    yield where, _parsed(text, where)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise SourceError(
+            f"{path}:{line + 1}: expected gzip data; {error}. Fetch or pack the file again"
+        ) from error
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _decoded(raw: bytes, where: str) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        packed = raw.startswith(b"\x1f\x8b")
+        advice = "It looks packed: name the file .gz" if packed else "Save the file as UTF-8"
+        raise SourceError(
+            f"{where}: expected UTF-8; byte {raw[error.start]:#04x} at column {error.start + 1}"
+            f" is not. {advice}"
+        ) from error
+
+
+def _parsed(text: str, where: str) -> Row:
+    try:
+        row = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SourceError(
+            f"{where}: expected one JSON object a line; {error}; got {text.strip()[:80]!r}"
+        ) from error
+    if not isinstance(row, dict):
+        raise SourceError(
+            f"{where}: expected a JSON object; got {type(row).__name__} {text.strip()[:80]!r}"
+        )
+    return row
+
+
+def _hub_rows(source: str, part: Part, files: Mapping[Part, str]) -> Iterator[tuple[str, Row]]:
+    name, _, config = source.removeprefix(HUB).partition("#")
+    if not name:
+        raise SourceError(f"{source!r}: expected a data set's id, such as hub:openai/gsm8k#main")
+    try:
+        from datasets import load_dataset
+    except ImportError as error:
+        raise SourceError(
+            f"{source}: reading from the hub needs the extra 'hub':"
+            " pip install 'laconic[hub]'. A local file or folder needs nothing"
+        ) from error
+    split = _stem(source, part, files)
+    try:
+        data: Iterable[Row] = load_dataset(name, config or None, split=split)
+    except Exception as error:
+        # The library raises dozens of kinds; for the caller each means that the source is bad.
+        raise SourceError(
+            f"{source}: split {split!r} could not be loaded: {type(error).__name__}: {error}"
+        ) from error
+    for index, row in enumerate(data, start=1):
+        yield f"{source}:{index}", dict(row)
+
+
+def _stem(source: str | Path, part: Part, files: Mapping[Part, str]) -> str:
+    if part not in files:
+        known = ", ".join(map(repr, files))
+        raise SourceError(f"{source}: there is no part {part!r} here; expected one of {known}")
+    return files[part]
+
+
+def _names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def _near(name: str, names: Iterable[str]) -> str:
+    near = get_close_matches(name, list(names), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,101 @@
+"""One program out of two replies: what was given, then the auxiliary's code, then the main one's.
+
+A reply's code is looked for as in `envs.families.coding.extract`: fenced or bare, the last function
+of a name counts, and what stands around it (imports, other functions) comes along. Where that finds
+no Python, the last line that begins with `def <name>(` is taken with the indented lines under it:
+so a function that is written but not valid has a structure, and fails at the syntax. A method, a
+nested or async function, a class and a lambda are no function here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from laconic.envs.families.coding import extract
+from laconic.envs.families.coding.syntax import MOST_CODE, function, parse, returns, under
+
+AUXILIARY = "aux"
+"""Name of the auxiliary function."""
+_RETURN = re.compile(r"(?m)(?:^[ \t]+|:[ \t]*)(?:return|yield)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A function that was found in a reply."""
+
+    code: str
+    """The function with what stands around it."""
+    module: ast.Module | None
+    """The syntax tree of the code; None where it is not Python."""
+    function: ast.FunctionDef | None
+    """The function in that tree; None where there is no tree."""
+    returns: bool
+    """Whether it holds a `return` or `yield` of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What both agents wrote."""
+
+    auxiliary: Part | None
+    """The function `aux` of the auxiliary's reply; None without one."""
+    main: Part | None
+    """The function asked for, of the main agent's reply; None without one."""
+    code: str
+    """The program; empty where there is no main function."""
+
+    @property
+    def is_python(self) -> bool:
+        """Whether the program has a syntax tree."""
+        return bool(self.code) and parse(self.code) is not None
+
+
+def assemble(auxiliary: str, main: str, name: str, given: str = "") -> Work:
+    """Put two replies together.
+
+    Args:
+        auxiliary: the auxiliary's reply, any text.
+        main: the main agent's reply, any text.
+        name: the function asked for.
+        given: what the prompt gives before that function: imports, and functions to be used.
+    """
+    helper, asked = part(auxiliary, AUXILIARY), part(main, name)
+    if asked is None:
+        return Work(helper, None, "")
+    code = asked.code
+    for before in (helper.code if helper else "", given):
+        # Imports from __future__ have to stay first.
+        code = under(code, before.strip("\n") + "\n\n") if before else code
+    return Work(helper, asked, code)
+
+
+def part(reply: str, name: str) -> Part | None:
+    """The function of that name in a reply; None without one. Never raises."""
+    code = extract.program(reply, name)
+    if code is None:
+        code = _lines(reply, name)
+    if code is None:
+        return None
+    module = parse(code)
+    if module is None:
+        return Part(code, None, None, bool(_RETURN.search(code)))
+    found = function(module, name)
+    if not isinstance(found, ast.FunctionDef):
+        return None
+    return Part(code, module, found, returns(found))
+
+
+def _lines(reply: str, name: str) -> str | None:
+    """The lines of a function whose text is not Python."""
+    lines = reply.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    head = re.compile(rf"def[ \t]+{re.escape(name)}[ \t]*\(")
+    start = max((index for index, line in enumerate(lines) if head.match(line)), default=None)
+    if start is None:
+        return None
+    end = start + 1
+    while end < len(lines) and (lines[end][:1] in (" ", "\t") or not lines[end].strip()):
+        end += 1
+    code = "\n".join(lines[start:end]).rstrip()
+    return code if len(code) <= MOST_CODE else None

@@ -1,0 +1,136 @@
+"""What `coop_humaneval` and `coop_mbpp` have in common: two agents write one program.
+
+Roles: the auxiliary writes a helper function `aux`, main the function asked for, which may call it;
+neither reads the other's. Reward: MAGRPO's, 0 to 4 (`envs.families.cooperation.reward`). Solved:
+all tests pass. Graded is what each wrote last, and no word of it is free of charge.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from laconic.envs import sandbox
+from laconic.envs.dialogue.team import role_of
+from laconic.envs.families.coding.base import NO_PROGRAM, fields_of, fields_without_run
+from laconic.envs.families.coding.exam import Exam
+from laconic.envs.families.coding.generate import Item, items
+from laconic.envs.families.common.generation import refuse, span
+from laconic.envs.families.cooperation.assemble import AUXILIARY, assemble
+from laconic.envs.families.cooperation.drafts import drafts
+from laconic.envs.families.cooperation.findings import told
+from laconic.envs.families.cooperation.reward import Grade, grade
+from laconic.envs.families.cooperation.schemes import schemes
+from laconic.envs.task import Benchmark, Part, Score, Task
+
+LEVELS = (2, 4)
+"""Fewest and most steps of a function: it takes two to share the work."""
+SECONDS = 10.0
+"""Processor time of one test; in the paper it is time by the clock."""
+NO_SYNTAX = "no syntax"
+"""The outcome of functions that together are not Python."""
+
+
+class CooperativeCoding(Benchmark):
+    """Functions that two agents write; `task.details["exam"]` is their `Exam`."""
+
+    roles = ("auxiliary", "main")
+    separator = "\n"
+    slow = True
+    answer_form = "Write it in a fence that opens with ```python and closes with ```."
+    goal = "You and another agent write one Python program together, at the same time."
+    duties = {
+        "auxiliary": f"You write a helper function {AUXILIARY}(...) that does a part of the work"
+        " and returns it. The other agent writes the function asked for, and may call yours; do"
+        f" not write that one. {answer_form}",
+        "main": "You write the function asked for, under the name it has there. The other agent"
+        f" writes a helper function {AUXILIARY}(...) that does a part of the work and returns it;"
+        " call it, use what it returns, and do the rest yourself. Do not write it."
+        f" {answer_form}",
+    }
+
+    def conditions(self) -> Mapping[str, str]:
+        """How programs are shut in on this machine."""
+        return sandbox.conditions()
+
+    def generate(
+        self,
+        seed: int,
+        count: int,
+        *,
+        part: Part = "train",
+        level: int | tuple[int, int] = LEVELS,
+        distractors: int | tuple[int, int] = 0,
+        seconds: float = SECONDS,
+        **unknown: Any,
+    ) -> tuple[Task, ...]:
+        """Make functions to be written, from a seed; see `envs.families.coding.generate`.
+
+        Args:
+            seed: any whole number.
+            count: how many tasks; no two are equal.
+            part: `train` or `evaluation`; they share no function, whatever the seeds.
+            level: steps of the function, 2 to 4; a pair draws from fewest to most.
+            distractors: statements about other functions; a pair draws from fewest to most.
+            seconds: processor time that one test may take.
+            **unknown: refused.
+
+        Raises:
+            SettingError: a setting is out of its range, or there are not so many functions.
+            UnknownNameError: there is no such setting.
+        """
+        refuse(unknown, "level", "distractors", "seconds")
+        sandbox.Limits(seconds=seconds, cpu_seconds=seconds)
+        drawn = items(seed, count, part, span("level", level, LEVELS), distractors)
+        return tuple(
+            replace(timed(self.pose(item), seconds), drafts=drafts(item)) for item in drawn
+        )
+
+    @abstractmethod
+    def pose(self, item: Item) -> Task:
+        """The task of a generated function, in this benchmark's form."""
+
+    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
+        """Grade the program that the first auxiliary and the first main agent wrote.
+
+        Never raises: whatever is written is worth 0 to 4.
+        """
+        exam: Exam = task.details["exam"]
+        auxiliary, main = (_words(answers, role) for role in self.roles)
+        work = assemble(auxiliary, main, exam.name, exam.preamble)
+        found = grade(work, exam)
+        shown = schemes(work.code, exam.name) if found.points.get("calls") else ()
+        detail = {"points": dict(found.points), "schemes": shown, **_fields(found, exam)}
+        solved = found.verdict is not None and found.verdict.passed
+        return Score(found.total, solved, work.code, detail)
+
+    def committed(self, message: str) -> str | None:
+        """Nothing commits: what was written last is graded."""
+        return None
+
+    def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
+        """What each agent is told of the levels that its function reached."""
+        name = task.details["exam"].name
+        return {agent: told(role_of(agent), name, score.detail) for agent in agents}
+
+
+def timed(task: Task, seconds: float) -> Task:
+    """A coding task with another time for each of its tests."""
+    exam = replace(task.details["exam"], seconds=seconds)
+    return replace(task, details={**task.details, "exam": exam})
+
+
+def _words(answers: Mapping[str, str], role: str) -> str:
+    return next((text for agent, text in answers.items() if role_of(agent) == role), "")
+
+
+def _fields(found: Grade, exam: Exam) -> dict[str, Any]:
+    if found.verdict is not None:
+        return fields_of(found.verdict)
+    if "syntax" in found.points:
+        message = "the functions together are not Python"
+        return fields_without_run(NO_SYNTAX, message, len(exam.tests))
+    message = f"no function {exam.name} was found in what main wrote"
+    return fields_without_run(NO_PROGRAM, message, len(exam.tests))

@@ -1,0 +1,150 @@
+"""How the main function treats the auxiliary, read from its syntax tree; nothing is run.
+
+A tree says what is written, not what happens: a call in a branch that never runs is a call.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Container, Iterator
+
+from laconic.envs.families.coding.syntax import missing
+from laconic.envs.families.cooperation.assemble import AUXILIARY, Part
+
+_ON_EACH = frozenset({"map", "filter"})
+
+
+def calls_auxiliary(main: Part) -> bool:
+    """Whether the main function calls the auxiliary.
+
+    It does where its body, functions inside of it included, holds `aux(...)`, or hands `aux` over
+    to be called: `map(aux, ...)`, `filter(aux, ...)`, `key=aux`. A reply that binds the name `aux`
+    anywhere (its own function, an import, a parameter) never calls the other agent's.
+    """
+    if main.module is None or main.function is None or AUXILIARY not in missing(main.module):
+        return False
+    return any(is_use(node) for node in inside(main.function))
+
+
+def is_thin(main: ast.FunctionDef, auxiliary: str = AUXILIARY) -> bool:
+    """Whether a main function does nothing but pass on a call of the auxiliary.
+
+    It does where its body, without docstring and `pass`, consists of calls of `aux` whose
+    arguments are main's own parameters (or constants), of giving such a call or parameter a name,
+    and of returning such a call. So `return aux(x)` and `y = aux(x, 2)`, `return y` are thin;
+    `return aux(x) + 1`, `return aux(sorted(x))` and `return aux(x) if x else 0` are not.
+    """
+    own, results = parameters(main), set[str]()
+    for statement in main.body:
+        value = getattr(statement, "value", None)
+        passed_on = passes_on(value, own, auxiliary) or is_name(value, results)
+        if isinstance(statement, ast.Return):
+            return passed_on
+        name = _target(statement)
+        if name and (passed_on or _is_plain(value, own)):
+            # The name is now either of the two, whatever it was before.
+            (own if passed_on else results).discard(name)
+            (results if passed_on else own).add(name)
+        elif not (isinstance(statement, ast.Expr) and passed_on or _says_nothing(statement)):
+            return False
+    return True
+
+
+def ignored(main: ast.FunctionDef, auxiliary: str = AUXILIARY) -> list[ast.expr]:
+    """The calls of the auxiliary whose result a main function throws away.
+
+    Those are the calls that are a statement of their own, and those whose result is given to names
+    alone (`y = aux(x)`, `a, b = aux(x)`) none of which is read anywhere in the function. A name
+    that is overwritten before it is read counts as read.
+    """
+    nodes = list(inside(main))
+    read = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    found: list[ast.expr] = []
+    for node in nodes:
+        value = getattr(node, "value", None)
+        names = set[str]() if isinstance(node, ast.Expr) else names_given(node)
+        if isinstance(value, ast.expr) and is_use(value, auxiliary) and names is not None:
+            found += [] if names & read else [value]
+    return found
+
+
+def inside(main: ast.FunctionDef) -> Iterator[ast.AST]:
+    """The nodes of a function's body."""
+    for statement in main.body:
+        yield from ast.walk(statement)
+
+
+def is_call(node: object, auxiliary: str = AUXILIARY) -> bool:
+    """Whether a node is a call `aux(...)`."""
+    return isinstance(node, ast.Call) and is_name(node.func, {auxiliary})
+
+
+def is_use(node: object, auxiliary: str = AUXILIARY) -> bool:
+    """Whether a node is a call of the auxiliary, or one to which it is handed to be called."""
+    return is_call(node, auxiliary) or is_on_each(node, auxiliary)
+
+
+def is_on_each(node: object, auxiliary: str = AUXILIARY) -> bool:
+    """Whether a node is a call that applies the auxiliary to every item of something."""
+    if not isinstance(node, ast.Call):
+        return False
+    handed = [one.value for one in node.keywords if one.arg == "key"]
+    if is_name(node.func, _ON_EACH):
+        handed += node.args[:1]
+    return any(is_name(one, {auxiliary}) for one in handed)
+
+
+def parameters(function: ast.FunctionDef) -> set[str]:
+    """The names of a function's parameters."""
+    return {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+
+
+def names_given(node: ast.AST) -> set[str] | None:
+    """The names that an assignment binds; None where it is none, or writes elsewhere too."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    found: set[str] = set()
+    left = list(targets)
+    while left:
+        target = left.pop()
+        if isinstance(target, (ast.Tuple, ast.List)):
+            left += target.elts
+        elif isinstance(target, ast.Starred):
+            left.append(target.value)
+        elif isinstance(target, ast.Name):
+            found.add(target.id)
+        else:
+            return None
+    return found
+
+
+def passes_on(node: object, own: set[str], auxiliary: str = AUXILIARY) -> bool:
+    """Whether a node is a call of the auxiliary with nothing but these names and constants."""
+    if not isinstance(node, ast.Call) or not is_call(node, auxiliary):
+        return False
+    return all(_is_plain(one, own) for one in (*node.args, *(kw.value for kw in node.keywords)))
+
+
+def _is_plain(node: ast.expr | None, own: set[str]) -> bool:
+    """Whether an expression is one of these names or a constant."""
+    while isinstance(node, (ast.Starred, ast.UnaryOp)):
+        if isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
+            return False
+        node = node.value if isinstance(node, ast.Starred) else node.operand
+    return isinstance(node, ast.Constant) or is_name(node, own)
+
+
+def is_name(node: object, names: Container[str]) -> bool:
+    """Whether a node is one of these names."""
+    return isinstance(node, ast.Name) and node.id in names
+
+
+def _says_nothing(statement: ast.stmt) -> bool:
+    docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return docstring or isinstance(statement, ast.Pass)
+
+
+def _target(statement: ast.AST) -> str:
+    """The name that a plain assignment gives its value to; empty where it is none or several."""
+    plain = isinstance(statement, (ast.Assign, ast.AnnAssign))
+    names = names_given(statement) if plain else None
+    return next(iter(names)) if names is not None and len(names) == 1 else ""

@@ -1,0 +1,68 @@
+"""What the two agents may write of a generated function, the best first.
+
+The best pair shares the work: the auxiliary does the first step, main calls it and does the rest.
+All drafts are bare code of a few lines, for small policies that learn from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from laconic.envs.families.coding.function import Chain, neighbours
+from laconic.envs.families.coding.generate import Item
+from laconic.envs.families.cooperation.assemble import AUXILIARY
+
+_VALUE = "v"
+"""The variable of all drafts; no expression of a step binds it."""
+_CALL = f"{AUXILIARY}({_VALUE})"
+
+
+def drafts(item: Item) -> dict[str, tuple[str, ...]]:
+    """The drafts of each role.
+
+    Of the auxiliary: the first step; a step easily mistaken for it, or none; the first step, but
+    nothing is returned; words. Of main: the other steps on what the auxiliary gives; all steps, and
+    a call whose result is ignored; all steps by itself; a thin wrapper; what is no Python; words.
+
+    Args:
+        item: a generated function of at least two steps.
+    """
+    chain, name = item.puzzle.chain, item.puzzle.name
+    first, rest = chain[:1], chain[1:]
+    words = f"I begin with: {first[0].words}.", f"I go on with: {rest[0].words}."
+    silent = _define(AUXILIARY, [f"{_VALUE} = {first[0].code(_VALUE)}"])
+    shared = [f"{_VALUE} = {_CALL}", *_lines(rest)]
+    return {
+        "auxiliary": (
+            _define(AUXILIARY, _lines(first)),
+            _define(AUXILIARY, _mistaken(first, item.key)),
+            silent,
+            words[0],
+        ),
+        "main": (
+            _define(name, shared),
+            _define(name, [_CALL, *_lines(chain)]),
+            _define(name, _lines(chain)),
+            _define(name, [f"return {_CALL}"]),
+            _define(name, [f"{_VALUE} = {_CALL}", "return ("]),
+            words[1],
+        ),
+    }
+
+
+def _define(name: str, lines: Sequence[str]) -> str:
+    return "\n    ".join([f"def {name}({_VALUE}):", *lines])
+
+
+def _lines(chain: Chain) -> list[str]:
+    """The body of a function, one line a step."""
+    *before, last = (step.code(_VALUE) for step in chain)
+    return [*(f"{_VALUE} = {code}" for code in before), f"return {last}"]
+
+
+def _mistaken(chain: Chain, key: str) -> list[str]:
+    """The body of a neighbour that is written differently, or, of a step without one, nothing."""
+    right = _lines(chain)
+    others = (_lines(other) for other in neighbours(chain, Random(key)))
+    return next((lines for lines in others if lines != right), [f"return {_VALUE}"])

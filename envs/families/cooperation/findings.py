@@ -1,0 +1,61 @@
+"""Level feedback in plain words, to the agent whose work it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from laconic.envs.families.cooperation.assemble import AUXILIARY
+
+
+def told(role: str, name: str, detail: Mapping[str, Any]) -> str:
+    """What an agent is told of a graded program; one sentence or two for each level reached.
+
+    Args:
+        role: `auxiliary` or `main`; others hear about both functions together.
+        name: the function asked for.
+        detail: of the score.
+    """
+    points: Mapping[str, float] = detail["points"]
+    own = {"auxiliary": _auxiliary, "main": _main}.get(role)
+    sentences = [*(own(name, points) if own else ()), *_together(points, detail)]
+    if role == "main":
+        sentences += _cooperation(name, points)
+    return " ".join(sentences)
+
+
+def _auxiliary(name: str, points: Mapping[str, float]) -> Iterator[str]:
+    found = f"Your function {AUXILIARY} was found."
+    yield (
+        found
+        if points["auxiliary"]
+        else (f"You wrote no function {AUXILIARY} that returns something.")
+    )
+
+
+def _main(name: str, points: Mapping[str, float]) -> Iterator[str]:
+    yield (
+        f"Your function {name} was found."
+        if points["main"]
+        else (f"You wrote no function {name}, so nothing was tested.")
+    )
+
+
+def _together(points: Mapping[str, float], detail: Mapping[str, Any]) -> Iterator[str]:
+    if not points["main"]:
+        return
+    if not points["syntax"]:
+        yield "The two functions together are not valid Python, so nothing was tested."
+        return
+    yield f"{detail['passed']} of {detail['total']} tests passed."
+    if detail["passed"] < detail["total"]:
+        yield f"The first failure: {detail['outcome']} {detail['message']}".strip()
+
+
+def _cooperation(name: str, points: Mapping[str, float]) -> Iterator[str]:
+    if points.get("calls") == 0:
+        yield f"Your {name} does not call {AUXILIARY}."
+    if points.get("substance") == 0:
+        yield f"Your {name} only passes on what {AUXILIARY} returns; do part of the work in it."
+    if points.get("ignored"):
+        yield f"Your {name} ignores what {AUXILIARY} returns; use it."

@@ -1,0 +1,92 @@
+"""MAGRPO's reward for two agents that write one program (arXiv 2508.04652), at most 4.
+
+| level | points | when |
+|---|---|---|
+| `auxiliary` | 0.4 | its reply defines a function `aux` with a `return` or `yield` of its own |
+| `main` | 0.6 | its reply defines the function asked for; else this is the last level |
+| `syntax` | 0.5 | the program, with what the prompt gives, parses; else this is the last level |
+| `tests` | up to 1 | share of tests passed, in the sandbox (`envs.families.cooperation.testing`) |
+| `calls` | 0.5 | main calls the auxiliary |
+| `substance` | 1 | and is not a thin wrapper around it |
+| `ignored` | -0.5 | but some call's value is ignored |
+
+The last three are the cooperation bonus. It takes a test that passes and a function `aux` of the
+auxiliary's own; of a main function that does not call it nothing more is asked, as in the authors'
+code. `envs.families.cooperation.assemble` says what a function is,
+`envs.families.cooperation.calls` how the bonus is decided on the syntax tree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from laconic.envs import sandbox
+from laconic.envs.families.coding.exam import Exam
+from laconic.envs.families.cooperation import testing
+from laconic.envs.families.cooperation.assemble import Work
+from laconic.envs.families.cooperation.calls import calls_auxiliary, ignored, is_thin
+
+LEVELS: Mapping[str, float] = MappingProxyType(
+    {
+        "auxiliary": 0.4,
+        "main": 0.6,
+        "syntax": 0.5,
+        "tests": 1.0,
+        "calls": 0.5,
+        "substance": 1.0,
+        "ignored": -0.5,
+    }
+)
+"""What each level is worth."""
+MOST = 4.0
+"""The most that a program is worth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What a program is worth, level by level."""
+
+    points: Mapping[str, float]
+    """Points of every level that was reached, by its name in `LEVELS`."""
+    verdict: sandbox.Verdict | None = None
+    """What the sandbox says; None where nothing was run."""
+
+    @property
+    def total(self) -> float:
+        """The reward, from 0 to 4."""
+        return math.fsum(self.points.values())
+
+
+def grade(work: Work, exam: Exam) -> Grade:
+    """Grade what two agents wrote; a program is run only once it has passed the syntax.
+
+    Args:
+        work: both functions, and the program they make.
+        exam: its tests.
+    """
+    has_auxiliary = work.auxiliary is not None and work.auxiliary.returns
+    points = _points(auxiliary=has_auxiliary, main=work.main is not None)
+    if work.main is None:
+        return Grade(points)
+    points |= _points(syntax=work.is_python)
+    if not work.is_python:
+        return Grade(points)
+    verdict = testing.run(exam, work.code)
+    passed = sum(verdict.results)
+    points["tests"] = LEVELS["tests"] * passed / len(verdict.results)
+    return Grade(points | (_bonus(work) if passed else {}), verdict)
+
+
+def _bonus(work: Work) -> dict[str, float]:
+    calls = work.auxiliary is not None and work.main is not None and calls_auxiliary(work.main)
+    if not calls or work.main is None or work.main.function is None:
+        return _points(calls=False)
+    main = work.main.function
+    return _points(calls=True, substance=not is_thin(main), ignored=bool(ignored(main)))
+
+
+def _points(**reached: bool) -> dict[str, float]:
+    return {level: LEVELS[level] if holds else 0.0 for level, holds in reached.items()}

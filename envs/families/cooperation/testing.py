@@ -1,0 +1,93 @@
+"""The tests of a program in the sandbox, each with its own time limit.
+
+What counts as one test of HumanEval's `check`: each assert that has to do with the candidate, once
+(MAGRPO's code takes the lines of `check` that begin with `assert` and name the candidate, without
+repeats). `assert True` is none. A loop or `with` that holds asserts is one test, as a whole;
+MAGRPO's code takes the lines out of it, which then cannot run. What stands before a test in
+`check`, other tests left out, is its preparation.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from copy import copy
+from dataclasses import replace
+
+from laconic.envs import sandbox
+from laconic.envs.families.coding.exam import Exam
+from laconic.envs.families.coding.syntax import function, parse
+
+MOST_TIMEOUTS = 3
+"""Tests that may run out of time before the rest counts as failed."""
+_CHECK = "check"
+
+
+def run(exam: Exam, code: str) -> sandbox.Verdict:
+    """Run a program against every test; a test may take `exam.seconds` of processor time.
+
+    By the clock it may take twice that, so that a busy machine fails no right program.
+    All tests run together first. Only if they take longer than one of them may, those that did not
+    pass run again, each by itself, until three of these have run out of time.
+
+    Args:
+        exam: the tests.
+        code: the program, which nobody trusts.
+    """
+    sheet = exam.sheet(code)
+    together = sandbox.run(sheet, exam.limits)
+    if together.outcome != "timeout":
+        return together
+    results, timeouts = list(together.results), 0
+    failure: sandbox.Verdict | None = None
+    for index, test in enumerate(sheet.tests):
+        if results[index] or timeouts == MOST_TIMEOUTS:
+            continue
+        alone = sandbox.run(replace(sheet, tests=(test,)), exam.limits)
+        results[index] = alone.passed
+        timeouts += alone.outcome == "timeout"
+        failure = failure or (None if alone.passed else alone)
+    outcome, message = (failure.outcome, failure.message) if failure else ("passed", "")
+    return replace(together, results=tuple(results), outcome=outcome, message=message)
+
+
+def split(test: str, name: str) -> tuple[str, ...]:
+    """The tests in HumanEval's `check(candidate)`, each a piece that runs by itself.
+
+    Args:
+        test: Python source that defines `check`, and may call it.
+        name: the function that is checked.
+
+    Returns:
+        The pieces, at least one: where no assert has to do with the candidate, or functions are
+        defined in `check`, all of it is one test.
+    """
+    module = parse(test)
+    check = function(module, _CHECK) if module else None
+    if module is None or check is None or not check.args.args:
+        return (test,)
+    around = [node for node in module.body if not isinstance(node, ast.Expr) and node is not check]
+    bodies = [check.body]
+    if not any(isinstance(node, ast.FunctionDef) for one in check.body for node in ast.walk(one)):
+        bodies = list(_bodies(check.body, check.args.args[0].arg)) or bodies
+    pieces = []
+    for body in bodies:
+        alone = copy(check)
+        alone.body = body
+        source = ast.unparse(ast.Module([*around, alone], type_ignores=[]))
+        pieces.append(f"{source}\n{_CHECK}({name})\n")
+    return tuple(dict.fromkeys(pieces))
+
+
+def _bodies(statements: Iterable[ast.stmt], candidate: str) -> Iterator[list[ast.stmt]]:
+    """Each statement that tests the candidate, with the preparations before it."""
+    # Names whose values come from the candidate.
+    own, before = {candidate}, list[ast.stmt]()
+    for statement in statements:
+        names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+        concerned = any(node.id in own for node in names)
+        if not any(isinstance(node, ast.Assert) for node in ast.walk(statement)):
+            before.append(statement)
+            own |= {n.id for n in names if concerned and isinstance(n.ctx, ast.Store)}
+        elif concerned:
+            yield [*before, statement]

@@ -1,0 +1,1 @@
+"""Competition mathematics: generated problems, and the grading of answers."""

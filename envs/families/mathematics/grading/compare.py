@@ -1,0 +1,183 @@
+r"""Comparing two tidied answers part by part.
+
+Structure, brackets, order and words must agree here; only single expressions are handed to
+`expressions_equal`, which decides what the numbers alone do not. So no library's tolerance can make
+a tuple of a set, an open interval of a closed one, or a number of its decimals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import zip_longest
+
+from laconic.envs.families.mathematics.grading.latex import squeezed
+from laconic.envs.families.mathematics.grading.quantity import (
+    Quantity,
+    based,
+    in_base,
+    letters,
+    quantity,
+    rational,
+)
+from laconic.envs.families.mathematics.grading.shape import Shape, shape_of
+
+Decide = Callable[[str, str], bool]
+"""Whether two expressions without structure, the reference first, are equal."""
+
+_MOST_PARTS = 40
+_SYMBOL = re.compile(
+    r"(?:[A-Za-z]|\\[a-z]+|[A-Z]{2,3}|\\angle[A-Z]{1,3}|\([A-Za-z](?:,[A-Za-z])+\)|[A-Za-z]{3,12})"
+    r"(?:_\{?\w+\}?)?'{0,2}(?:\([a-z](?:,[a-z])?\))?(?:\^\{?-1\}?\([a-z]\))?"
+)
+_CONSTANTS = frozenset((r"\pi", r"\infty", "e", "i"))
+
+
+def same(gold: str, given: str, decide: Decide) -> bool:
+    """Whether a tidied answer equals a tidied reference answer.
+
+    Args:
+        gold: the reference answer.
+        given: the answer to be judged.
+        decide: judges two expressions that differ in letters and are not both plain numbers.
+    """
+    if squeezed(gold) == squeezed(given):
+        return bool(squeezed(gold))
+    first, second = rational(gold), rational(given)
+    if first is not None and second is not None:
+        return first == second
+    wanted, got = _shape(gold), _shape(given)
+    if max(len(wanted.parts), len(got.parts)) > _MOST_PARTS:
+        return False
+    if "equation" in (wanted.kind, got.kind):
+        return _same_equation(gold, given, wanted, got, decide)
+    if wanted.kind != got.kind and "list" in (wanted.kind, got.kind):
+        # A set of one thing is that thing.
+        return len(wanted.parts) == len(got.parts) == 1 and same(
+            wanted.parts[0], got.parts[0], decide
+        )
+    if wanted.kind != got.kind:
+        return False
+    if wanted.kind == "single":
+        return _same_quantity(quantity(wanted.parts[0]), quantity(got.parts[0]), decide)
+    return _same_parts(wanted, got, decide)
+
+
+def value_of(tidied: str) -> str:
+    """What an answer says of the thing it names: `x = 5` says `5`; other answers are kept."""
+    shape = shape_of(tidied)
+    named = (
+        shape.kind == "equation" and len(shape.parts) == 2 and _is_name(squeezed(shape.parts[0]))
+    )
+    return shape.parts[1] if named else tidied
+
+
+def _shape(text: str) -> Shape:
+    """The structure of an answer; a number with grouping commas is no list."""
+    return Shape("single", (text,)) if quantity(text).number is not None else shape_of(text)
+
+
+def _same_parts(wanted: Shape, got: Shape, decide: Decide) -> bool:
+    if len(wanted.parts) != len(got.parts):
+        return False
+    if wanted.kind in ("tuple", "matrix"):
+        pairs = zip(wanted.parts, got.parts, strict=True)
+        return wanted.form == got.form and all(same(*pair, decide) for pair in pairs)
+    if any(_is_long_word(part) for part in wanted.parts):
+        # Names are listed in an order that may matter.
+        return all(same(*pair, decide) for pair in zip(wanted.parts, got.parts, strict=True))
+    return _same_in_any_order(wanted.parts, got.parts, decide)
+
+
+def _same_in_any_order(wanted: Sequence[str], got: Sequence[str], decide: Decide) -> bool:
+    """Whether each part has a partner; equal letters and numbers find theirs without `decide`."""
+    left = list(got)
+    undecided = []
+    for part in wanted:
+        partner = next((one for one in left if same(part, one, _never)), None)
+        if partner is None:
+            undecided.append(part)
+        else:
+            left.remove(partner)
+    for part in undecided:
+        partner = next((one for one in left if same(part, one, decide)), None)
+        if partner is None:
+            return False
+        left.remove(partner)
+    return True
+
+
+def _same_equation(gold: str, given: str, wanted: Shape, got: Shape, decide: Decide) -> bool:
+    r"""`x = 5` and `5` agree, and so do `0.35 = 35\%` and either of its sides."""
+    if wanted.kind == got.kind:
+        names = [squeezed(shape.parts[0]) for shape in (wanted, got)]
+        if all(map(_is_name, names)):
+            return names[0] == names[1] and same(wanted.parts[-1], got.parts[-1], decide)
+        if r"\approx" in gold + given:
+            pairs = zip_longest(filter(None, wanted.parts), filter(None, got.parts), fillvalue="")
+            return all(same(first, second, decide) for first, second in pairs)
+        return decide(squeezed(gold), squeezed(given))
+    if wanted.kind == "equation":
+        if _is_name(squeezed(wanted.parts[0])):
+            return len(wanted.parts) == 2 and same(wanted.parts[1], given, decide)
+        gold_sides = [part for part in wanted.parts if part]
+        numbers = all(quantity(side).number is not None for side in gold_sides)
+        return numbers and any(same(side, given, decide) for side in gold_sides)
+    given_sides = [part for part in got.parts if part]
+    if _is_name(squeezed(got.parts[0])):
+        return len(given_sides) > 1 and same(gold, given_sides[-1], decide)
+    return bool(given_sides) and all(same(gold, side, decide) for side in given_sides)
+
+
+def _same_quantity(wanted: Quantity, got: Quantity, decide: Decide) -> bool:
+    if wanted.unit and got.unit and wanted.unit != got.unit:
+        return False
+    if wanted.number is not None and got.number is not None:
+        return wanted.number == got.number
+    if wanted.words or got.words:
+        return bool(wanted.text) and letters(wanted.text) == letters(got.text)
+    if wanted.text == got.text:
+        return bool(wanted.text)
+    bases = based(wanted.text), based(got.text)
+    if any(bases) and not _is_variable(wanted.text):
+        return _same_number_in_base(wanted, got, *bases)
+    if wanted.number is not None or ":" in wanted.text + got.text:
+        # A number is asked for as a number: the sum that is to be worked out is no answer.
+        return False
+    if _subscripts(wanted.text) != _subscripts(got.text):
+        return False
+    return bool(got.text) and decide(wanted.text, got.text)
+
+
+def _same_number_in_base(
+    wanted: Quantity, got: Quantity, gold: tuple[str, int] | None, given: tuple[str, int] | None
+) -> bool:
+    """The base may be left out of an answer whose digits are right; a wrong one is wrong."""
+    if gold and given:
+        return gold == given
+    if gold:
+        return got.text.upper() == gold[0]
+    value = in_base(*given) if given else None
+    return value is not None and wanted.number == Fraction(value)
+
+
+def _subscripts(text: str) -> list[str]:
+    return sorted(re.findall(r"_(\w|\{[^{}]*\})", text))
+
+
+def _is_name(text: str) -> bool:
+    return text not in _CONSTANTS and _SYMBOL.fullmatch(text) is not None
+
+
+def _is_variable(text: str) -> bool:
+    return text[:1].isalpha() and not text[:1].isupper()
+
+
+def _is_long_word(part: str) -> bool:
+    read = quantity(part)
+    return read.words and len(read.text) > 1
+
+
+def _never(gold: str, given: str) -> bool:
+    return False

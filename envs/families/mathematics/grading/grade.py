@@ -1,0 +1,63 @@
+"""The verdict on an answer: letter for letter, by exact numbers, and only then by algebra."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from laconic.envs.families.mathematics.grading.compare import same, value_of
+from laconic.envs.families.mathematics.grading.latex import squeezed, tidy
+from laconic.envs.families.mathematics.grading.pool import POOL
+from laconic.envs.families.mathematics.grading.quantity import quantity
+
+How = Literal["unread", "rules", "math-verify", "time-out"]
+_KEPT = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """Whether an answer is right, and how that was found out."""
+
+    right: bool
+    """True when the answer equals the reference answer."""
+    how: How
+    """`unread`: too long or too deep to be read. `rules`: letters, numbers and structure decide.
+    `math-verify`: algebra was needed. `time-out`: it took too long, and counts as wrong."""
+
+
+@lru_cache(maxsize=_KEPT)
+def grade(gold: str, given: str) -> Grade:
+    r"""Compare an answer to a reference answer, both in LaTeX and without `\boxed`.
+
+    Never raises on any text. Safe to call from many threads at a time.
+
+    Raises:
+        envs.math_grading.pool.GraderError: no grader process can be started.
+    """
+    wanted, got = tidy(gold), tidy(given)
+    if wanted is None or got is None or not squeezed(got):
+        return Grade(False, "unread")
+    asked: list[tuple[str, str]] = []
+
+    def suppose(first: str, second: str) -> bool:
+        asked.append((first, second))
+        return True
+
+    # Equal at best, when every expression that has to be asked about is supposed to be equal.
+    if not same(wanted, got, suppose):
+        return Grade(False, "rules")
+    if not asked:
+        return Grade(True, "rules")
+    verdict = POOL.verdict(wanted, got)
+    return Grade(verdict == "yes", "time-out" if verdict == "time-out" else "math-verify")
+
+
+def plain(answer: str) -> str:
+    """An answer in a form that is the same for many ways of writing it; for counting votes."""
+    tidied = tidy(answer)
+    if tidied is None:
+        return answer.strip()[:100]
+    value = value_of(tidied)
+    read = quantity(value)
+    return str(read.number) if read.number is not None else squeezed(value)

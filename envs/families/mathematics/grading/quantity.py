@@ -1,0 +1,188 @@
+r"""Reading what a single quantity is: an exact number, its unit, or words.
+
+Answers are exact: a decimal is the fraction it spells, so `0.333` is not one third. Percent signs,
+degrees and other units are annotations: `50\%` equals `50` and `3\text{ cm}` equals `3`, but two
+different units never agree.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from laconic.envs.families.mathematics.grading.latex import DROW, WORD, squeezed
+
+_MOST_DIGITS = 60
+_MOST_POWER = 60
+_INTEGER = r"[0-9]{1,60}"
+_GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+_DECIMAL = re.compile(rf"(?:{_INTEGER}\.?[0-9]{{0,60}}|\.[0-9]{{1,60}})")
+_FRACTION = re.compile(
+    rf"(?P<whole>{_INTEGER})?\\frac\{{(?P<above>-?{_INTEGER})\}}\{{(?P<below>-?{_INTEGER})\}}"
+)
+_SLASH = re.compile(rf"\(?(?P<above>-?{_INTEGER})\)?/\(?(?P<below>-?{_INTEGER})\)?")
+_MIXED = re.compile(rf"(?P<whole>{_INTEGER}) +(?P<above>{_INTEGER}) ?/ ?(?P<below>{_INTEGER})")
+_SCIENCE = re.compile(r"(?P<number>.+?)\\(?:times|cdot)10\^\{?(?P<power>-?[0-9]{1,2})\}?")
+_NOT_LETTERS = re.compile(r"""[\s(){}\[\]\\"'`,;!_]|(?<![0-9])\.|\.(?![0-9])""")
+_BASED = re.compile(
+    r"(?P<digits>-?[0-9A-Za-z]{1,60}(?:\.[0-9A-Za-z]{1,60})?)_\{?(?P<base>[0-9]{1,2}|[a-z]+)\}?"
+)
+_BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
+
+_MARKED_UNIT = re.compile(
+    rf"\s*{WORD}(?P<unit>[^{WORD}{DROW}]*){DROW}\s*(?P<power>\^[23])?$|(?P<degree>\s*\^\\circ)$"
+)
+_PLAIN_UNIT = re.compile(
+    r"(?<=[0-9}\s])\s*(?P<unit>[A-Za-z][A-Za-z.]+(?:[ .]+[A-Za-z][A-Za-z.]+){0,3})\s*"
+    r"(?P<power>\^[23])?$"
+)
+_NO_UNITS = frozenset(
+    "hundred thousand million billion trillion dozen half pi sqrt squared".split()
+)
+_GENERIC = frozenset("unit sq. of in^2".split())
+_SAME = {
+    alias: name
+    for name, aliases in {
+        "cm": "cm centimeter centimetre",
+        "mm": "mm millimeter millimetre",
+        "km": "km kilometer kilometre",
+        "m": "m meter metre",
+        "inch": "in inch inches",
+        "foot": "ft foot feet",
+        "yard": "yd yard",
+        "mile": "mi mile",
+        "second": "s sec second",
+        "minute": "min minute",
+        "hour": "h hr hour",
+        "day": "day",
+        "week": "week",
+        "month": "month",
+        "year": "year yr",
+        "dollar": "dollar usd",
+        "cent": "cent",
+        "percent": "percent",
+        "degree": "degree deg",
+        "gram": "g gram",
+        "kilogram": "kg kilogram",
+        "pound": "pound lb",
+        "ounce": "ounce oz",
+        "liter": "l liter litre",
+        "gallon": "gallon",
+        "am": "a.m. am a.m",
+        "pm": "p.m. pm p.m",
+    }.items()
+    for alias in aliases.split()
+}
+_FUNCTIONS = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A single quantity, taken apart."""
+
+    text: str
+    """Its value without unit, white space and marks of words."""
+    number: Fraction | None
+    """The exact number that the text spells, if it spells one."""
+    unit: str
+    """Its unit by one name; empty without one, and for units that are not known."""
+    words: bool
+    """Whether the value is made of words, which are compared letter by letter."""
+
+
+def quantity(tidied: str) -> Quantity:
+    """Take a tidied answer that is neither list nor matrix apart."""
+    value, unit = _split_unit(tidied.strip())
+    words = WORD in value or bool(re.fullmatch(r"[A-Z]{2,}|[A-Z]?[a-z]{3,}[A-Za-z ]*", value))
+    number = None if words else rational(value)
+    text = squeezed(value)
+    if words:
+        text = letters(text)
+    return Quantity(text, number, unit, words)
+
+
+def letters(text: str) -> str:
+    """Words as they are compared: without case, spaces, brackets and punctuation."""
+    return _NOT_LETTERS.sub("", text).casefold()
+
+
+def rational(text: str) -> Fraction | None:
+    """The exact number that a tidied text spells: whole, decimal, fraction or mixed; or None."""
+    text = text.strip().removeprefix("+").strip()
+    negative = text.startswith("-")
+    bare = text.removeprefix("-").strip()
+    found = _MIXED.fullmatch(bare)
+    value = _mixed(found) if found else _unsigned("".join(bare.split()))
+    return -value if negative and value is not None else value
+
+
+def based(text: str) -> tuple[str, int] | None:
+    """The digits and the base of a number written like `1011_2`; None where it is none."""
+    found = _BASED.fullmatch(text)
+    if not found:
+        return None
+    base = _BASES.get(found["base"]) or (int(found["base"]) if found["base"].isdigit() else 0)
+    return (found["digits"].upper(), base) if 2 <= base <= 36 else None
+
+
+def in_base(digits: str, base: int) -> int | None:
+    """The number that digits spell in a base; None where a digit is too large."""
+    try:
+        return int(digits, base)
+    except ValueError:
+        return None
+
+
+def _unsigned(text: str) -> Fraction | None:
+    if _GROUPED.fullmatch(text):
+        text = text.replace(",", "")
+    if _DECIMAL.fullmatch(text) and len(text) <= _MOST_DIGITS:
+        return Fraction(text.rstrip(".") if text.endswith(".") else text)
+    found = _FRACTION.fullmatch(text)
+    if found:
+        return _mixed(found)
+    found = _SLASH.fullmatch(text)
+    if found and int(found["below"]):
+        return Fraction(int(found["above"]), int(found["below"]))
+    found = _SCIENCE.fullmatch(text)
+    if found and abs(int(found["power"])) <= _MOST_POWER and "\\times" not in found["number"]:
+        number = rational(found["number"]) if "cdot" not in found["number"] else None
+        return None if number is None else number * Fraction(10) ** int(found["power"])
+    return None
+
+
+def _mixed(found: re.Match[str]) -> Fraction | None:
+    if not int(found["below"]):
+        return None
+    return int(found["whole"] or 0) + Fraction(int(found["above"]), int(found["below"]))
+
+
+def _split_unit(text: str) -> tuple[str, str]:
+    """A quantity's value and the name of its unit; the value as it is where there is no unit."""
+    found = _MARKED_UNIT.search(text)
+    if found and (value := text[: found.start()].strip()) and value[-1] not in "+-_^/,=\\":
+        if found["degree"]:
+            return (text, "") if _FUNCTIONS.search(text) else (value, "degree")
+        return value, _unit(found["unit"], found["power"])
+    found = _PLAIN_UNIT.search(text)
+    if found and (value := text[: found.start("unit")].strip()):
+        words = set(found["unit"].lower().split())
+        if not words & _NO_UNITS and rational(value) is not None:
+            return value, _unit(found["unit"], found["power"])
+    return text, ""
+
+
+def _unit(words: str, power: str | None) -> str:
+    """One name of a known unit, with its power: `square inches` and `in^2` are `inch^2`."""
+    dimension = {"^2": 2, "^3": 3}.get(power or "", 1)
+    name = ""
+    for word in words.lower().replace("sq.", "square").replace(",", " ").split():
+        if word in ("square", "sq", "cubic", "cu"):
+            dimension = 2 if word.startswith("s") else 3
+        else:
+            known = _SAME.get(word) or _SAME.get(word.removesuffix("s"))
+            if known is None:
+                return ""
+            name += known
+    return f"{name}^{dimension}" if name and dimension > 1 else name

@@ -1,0 +1,61 @@
+"""The program of one grader process: reads pairs of answers, a line each, and says yes or no.
+
+Started by `envs.families.mathematics.grading.pool` with the folder of the package as its argument.
+A line in is a JSON list of the reference answer, the answer and the seconds of processor time it
+may take; a line out is `yes` or `no`. Who takes longer is ended by the system, whatever it is
+doing, and so is who asks for gigabytes; who loses its parent ends itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+
+MOST_BYTES = 2 * 2**30
+"""Memory a grader process may map."""
+
+
+def main() -> None:
+    """Answer requests until the input ends."""
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
+    silence = os.open(os.devnull, os.O_WRONLY)
+    # Whatever a library prints must not look like a verdict.
+    os.dup2(silence, 1)
+    sys.path.insert(0, sys.argv[1])
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
+    try:
+        from laconic.envs.families.mathematics.grading.compare import same
+        from laconic.envs.families.mathematics.grading.verify import expressions_equal
+
+        expressions_equal(r"\frac{\sqrt{8}}{2}", r"\sqrt{2}")
+    except Exception as error:
+        replies.write(f"failed {type(error).__name__}: {error}\n")
+        return
+    replies.write("ready\n")
+    for line in sys.stdin:
+        gold, given, seconds = json.loads(line)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        try:
+            verdict = same(gold, given, expressions_equal)
+        except (Exception, RecursionError, MemoryError):
+            verdict = False
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        replies.write("yes\n" if verdict else "no\n")
+
+
+def _leave_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""What a family of problems makes, and exact numbers in LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from random import Random
+
+from laconic.envs.families.arithmetic.words import PEOPLE
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A problem before statements that do not matter are mixed in."""
+
+    facts: tuple[str, ...]
+    """The conditions, each of which the answer depends on, in any order."""
+    question: str
+    """What is asked."""
+    answer: str
+    """The exact answer in LaTeX."""
+    working: str
+    """How the answer comes about, in a few words."""
+
+    @property
+    def content(self) -> str:
+        """What makes this problem this problem: its conditions, in any order, and question."""
+        return "\n".join((*sorted(self.facts), self.question))
+
+
+Family = Callable[[Random], Problem]
+
+
+def tex(number: Fraction | int) -> str:
+    r"""A number in LaTeX: `3`, `-\frac{1}{2}`."""
+    number = Fraction(number)
+    if number.denominator == 1:
+        return str(number.numerator)
+    sign = "-" if number < 0 else ""
+    return rf"{sign}\frac{{{abs(number.numerator)}}}{{{number.denominator}}}"
+
+
+def times(number: Fraction | int, symbol: str) -> str:
+    r"""A multiple of a symbol: `\pi`, `-x`, `\frac{2}{3}\pi`, and 0 for none of it."""
+    number = Fraction(number)
+    if number == 0:
+        return "0"
+    return f"{'-' if number < 0 else ''}{'' if abs(number) == 1 else tex(abs(number))}{symbol}"
+
+
+def surd(square: int) -> tuple[int, int]:
+    """The root of a whole number as `outside * sqrt(inside)`, nothing left to take out.
+
+    Args:
+        square: a whole number of at least 1.
+    """
+    outside, inside, factor = 1, square, 2
+    while factor * factor <= inside:
+        if inside % (factor * factor) == 0:
+            inside //= factor * factor
+            outside *= factor
+        else:
+            factor += 1
+    return outside, inside
+
+
+def root(square: int) -> str:
+    r"""The root of a whole number in LaTeX: `3`, `2\sqrt{5}`."""
+    outside, inside = surd(square)
+    return str(outside) if inside == 1 else times(outside, rf"\sqrt{{{inside}}}")
+
+
+def signed(number: int) -> str:
+    """A number with its sign, to be put after something else: `+ 3`, `- 3`."""
+    return f"{'-' if number < 0 else '+'} {abs(number)}"
+
+
+def somebody(random: Random) -> str:
+    """A name."""
+    return random.choice(PEOPLE)

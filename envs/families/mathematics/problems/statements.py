@@ -1,0 +1,58 @@
+r"""Cutting a problem written in LaTeX into its conditions and what is asked.
+
+Formulas (`$...$`, `\[...\]`), figures (`[asy]`) and environments are never cut; a full stop at a
+formula's end ends the sentence. Where formulas do not pair up, the problem stays whole.
+"""
+
+from __future__ import annotations
+
+import re
+
+from laconic.envs.families.common.sentences import split_sentences
+
+_BLOCK = re.compile(
+    r"\[asy\].*?\[/asy\]|\\begin\{(?P<name>[a-z]+\*?)\}.*?\\end\{(?P=name)\}|\\\[.*?\\\]|\\\(.*?\\\)"
+    r"|(?<!\\)\$\$.*?(?<!\\)\$\$|(?<!\\)\$(?:[^$\\]|\\.)*\$",
+    re.DOTALL,
+)
+_LOOSE = re.compile(r"(?<!\\)\$|\\[\[\]()]|\[/?asy\]|\\(?:begin|end)\{")
+_ASKS = re.compile(
+    r"(?:Find|Compute|Determine|Evaluate|Simplify|Solve|Express|Give|State|Calculate|Prove|Show|"
+    r"Write|Factor|Expand|Enter|List|How|What|Which|Who|When|Where|Rationalize|Round|Convert|"
+    r"Complete|Estimate|Let us know|Name|Order|Identify|Describe|Add|Subtract|Multiply|Divide)\b"
+)
+
+
+def cut(problem: str) -> tuple[tuple[str, ...], str]:
+    """The conditions of a problem, and the question with all that follows it.
+
+    The question begins with the first sentence that holds a question mark or asks for something
+    (`Find`, `Compute`, ...). A problem that cannot be cut safely is all question.
+    """
+    if "\ue000" in problem:
+        return (), problem.strip()
+    blocks: list[str] = []
+
+    def hold(found: re.Match[str]) -> str:
+        blocks.append(found.group())
+        # Looks like a word that begins a sentence, and keeps the full stop at a formula's end.
+        stop = _full_stop(found.group())
+        return f"X\ue000{len(blocks) - 1}{f'z{stop}' if stop else 'q'}"
+
+    held = _BLOCK.sub(hold, problem)
+    if _LOOSE.search(held):
+        return (), problem.strip()
+    masked = split_sentences(held)
+    start = next((i for i, one in enumerate(masked) if "?" in one or _ASKS.match(one)), None)
+    start = len(masked) - 1 if start is None else start
+    sentences = [_show(sentence, blocks) for sentence in masked]
+    return tuple(sentences[:start]), " ".join(sentences[start:])
+
+
+def _full_stop(block: str) -> str:
+    inside = re.sub(r"(?:\$+|\\[\])]|\s)+$", "", block)
+    return inside[-1] if inside.endswith((".", "?", "!")) and block[0] != "[" else ""
+
+
+def _show(sentence: str, blocks: list[str]) -> str:
+    return re.sub("X\ue000([0-9]+)(?:q|z[.?!])", lambda found: blocks[int(found[1])], sentence)

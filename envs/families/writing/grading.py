@@ -1,0 +1,131 @@
+"""From what a team wrote to its score, and from the score to what each author is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from typing import Any
+
+from laconic.envs.dialogue.team import role_of
+from laconic.envs.families.writing.levels import SOLVED, WORTH, Levels, Plateau, grade
+from laconic.envs.families.writing.words import CONNECTIVES
+from laconic.envs.task import Score
+
+
+def texts_of(answers: Mapping[str, str], roles: Sequence[str]) -> tuple[str, ...]:
+    """What each role wrote: the texts of its agents, joined by line breaks in their order.
+
+    A role of which nobody wrote has the empty text; agents of other roles are left out.
+    """
+    return tuple(
+        "\n".join(text for agent, text in answers.items() if role_of(agent) == role)
+        for role in roles
+    )
+
+
+def score(levels: Levels, answers: Mapping[str, str]) -> Score:
+    """Grade the texts of two roles; never raises, whatever they hold.
+
+    Returns:
+        A score from 0 to 2.98. Its detail has the `points` of every level that was looked at, the
+        level that failed (`stopped`, or empty), and what was `found` there.
+    """
+    texts = texts_of(answers, levels.roles)
+    graded = grade(levels, *texts)
+    detail = {"points": graded.points, "stopped": graded.stopped, "found": graded.found}
+    solved = graded.value >= SOLVED
+    return Score(graded.value, solved, "\n\n".join(filter(None, texts)), detail)
+
+
+def findings(levels: Levels, detail: Mapping[str, Any], agents: Sequence[str]) -> dict[str, str]:
+    """What each agent is told: per level the points, what was found and what is wanted.
+
+    Args:
+        levels: the thresholds.
+        detail: of a score that `score` gave.
+        agents: who listens; those of other roles are told nothing.
+    """
+    return {
+        agent: "\n".join(_lines(levels, detail, levels.roles.index(role_of(agent))))
+        for agent in agents
+        if role_of(agent) in levels.roles
+    }
+
+
+def _lines(levels: Levels, detail: Mapping[str, Any], author: int) -> list[str]:
+    lines = []
+    for level, points in detail["points"].items():
+        title, words = _REPORTS[level]
+        said = words(levels, detail["found"], author)
+        lines.append(f"{title}, {points:.2f} of {WORTH[level]:g} points: {said}.")
+    if detail["stopped"] and detail["stopped"] != list(WORTH)[-1]:
+        lines.append("The grading stopped here.")
+    return lines
+
+
+def _on_length(levels: Levels, found: Mapping[str, Any], author: int) -> str:
+    fewest, most = levels.words
+    own, others = found["words"][author], found["words"][1 - author]
+    other = levels.roles[1 - author]
+    return (
+        f"your text has {own} words and that of {other} {others}; {fewest} to {most} are wanted"
+        f" of each{_advice(own, fewest, most)}"
+    )
+
+
+def _on_length_ratio(levels: Levels, found: Mapping[str, Any], author: int) -> str:
+    first, second = levels.roles
+    said = f"the text of {second} has {_times(found['length_ratio'])} the characters of {first}"
+    return f"{said}; {_wanted(levels.length_ratio, found['length_ratio'], author)}"
+
+
+def _on_word_ratio(levels: Levels, found: Mapping[str, Any], author: int) -> str:
+    first, second = levels.roles
+    if found["word_ratio"] is None:
+        return f"the text of {first} has no words but stop-words; say something in it"
+    said = f"the text of {second} has {_times(found['word_ratio'])} the different words of {first}"
+    return f"{said}, without stop-words; {_wanted(levels.word_ratio, found['word_ratio'], author)}"
+
+
+def _on_style(levels: Levels, found: Mapping[str, Any], author: int) -> str:
+    kinds = found["connectives"]
+    said = f"connectives of {len(kinds)} kinds out of {len(CONNECTIVES)}"
+    said += f" ({', '.join(kinds)})" if kinds else ""
+    where = "both texts" if levels.both_connect else f"the text of {levels.roles[1]}"
+    more = levels.both_connect or author == 1
+    said = f"{where} {'have' if levels.both_connect else 'has'} {said}"
+    said += ", more kinds earn more" if more and len(kinds) < len(CONNECTIVES) else ""
+    shared = f"{found['overlap']:.2f} of all different words stand in both texts"
+    enough = found["overlap"] >= levels.overlap
+    return f"{said}; {shared}, {levels.overlap:g} {'was' if enough else 'is'} wanted"
+
+
+_Report = Callable[[Levels, Mapping[str, Any], int], str]
+_REPORTS: Mapping[str, tuple[str, _Report]] = {
+    "length": ("Length", _on_length),
+    "length_ratio": ("Ratio of lengths", _on_length_ratio),
+    "word_ratio": ("Ratio of vocabularies", _on_word_ratio),
+    "style": ("Style", _on_style),
+}
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f} times"
+
+
+def _advice(count: int, fewest: int, most: int) -> str:
+    if count < fewest:
+        return ", so write more"
+    return ", so write less" if count > most else ""
+
+
+def _wanted(plateau: Plateau, ratio: float, author: int) -> str:
+    """The plateau in words, and what this author can do about a ratio beside it."""
+    wanted = f"{plateau.full_from:g} to {plateau.full_to:g} times are wanted"
+    if plateau.full_to == inf:
+        wanted = f"at least {plateau.full_from:g} times are wanted"
+    if plateau.full_from <= ratio <= plateau.full_to:
+        return wanted
+    # More of the second text or less of the first make the ratio larger.
+    more = (ratio < plateau.full_from) == (author == 1)
+    return f"{wanted}, so use {'more' if more else 'fewer'} than now"

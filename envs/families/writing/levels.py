@@ -1,0 +1,134 @@
+"""The writing reward of MAGRPO (arXiv 2508.04652): two texts, four levels, at most 3 points.
+
+| level | what | points |
+|---|---|---|
+| `length` | words of each text, parted by white space, within a range | 0.5 |
+| `length_ratio` | characters of the second text by those of the first | 1 |
+| `word_ratio` | different words of the second by those of the first, without stop-words | 0.5 |
+| `style` | 0.4 times the transition score, 0.6 times the overlap by the overlap wanted | 1 |
+
+A ratio earns full points on a plateau and less on the ramps beside it, down to nothing at their
+ends, which belong to them. A level that fails (a length out of range, a ratio beyond its ramps)
+stops the sum: points of earlier levels stay, later ones are not looked at. The transition score
+counts categories of connectives; with the twelve there are it reaches 0.4 + 11 * 0.05 = 0.95, so
+that 0.5 + 1 + 0.5 + 0.4 * 0.95 + 0.6 = 2.98 is the most that can be reached of the nominal 3.
+
+Where the paper leaves it open: characters are counted as they come, white space among them; of
+texts without a word that is no stop-word there is no ratio, so the level fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from laconic.envs.families.writing.measures import (
+    connectives,
+    overlap,
+    ratio,
+    spaced_words,
+    transition,
+    vocabulary,
+)
+
+WORTH: Mapping[str, float] = {"length": 0.5, "length_ratio": 1.0, "word_ratio": 0.5, "style": 1.0}
+"""Full points of each level, in the order in which they are looked at."""
+CONNECTED, SHARED = 0.4, 0.6
+"""Parts of the points for style that connectives and shared words earn."""
+SOLVED = 2.5
+"""Points from which on a piece counts as solved: all that structure is worth (2) and half of what
+style is. The paper has no such threshold; accuracy needs one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plateau:
+    """How much of its points a ratio earns."""
+
+    lowest: float
+    """Below it the level fails."""
+    full_from: float
+    """From here on it earns all points."""
+    full_to: float = inf
+    """Up to here it does."""
+    highest: float = inf
+    """Above it the level fails."""
+
+    def share(self, ratio: float | None) -> float | None:
+        """The share of the points, from 0 to 1; None where the level fails."""
+        if ratio is None or not self.lowest <= ratio <= self.highest:
+            return None
+        if ratio < self.full_from:
+            return (ratio - self.lowest) / (self.full_from - self.lowest)
+        if ratio > self.full_to:
+            return (self.highest - ratio) / (self.highest - self.full_to)
+        return 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The thresholds of one benchmark."""
+
+    roles: tuple[str, str]
+    """Who writes the first text, and who the second."""
+    words: tuple[int, int]
+    """Fewest and most words of each text."""
+    length_ratio: Plateau
+    """Characters of the second text by those of the first."""
+    word_ratio: Plateau
+    """Different words of the second text by those of the first."""
+    overlap: float
+    """Overlap of the vocabularies that earns all points for shared words."""
+    both_connect: bool
+    """Whether connectives count in both texts taken together, or in the second only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What two texts earned, level by level."""
+
+    points: Mapping[str, float]
+    """Points of each level that was looked at, in order."""
+    stopped: str
+    """The level that failed; empty where none did."""
+    found: Mapping[str, object] = field(default_factory=dict)
+    """What was measured at those levels: `words` (one number a text), `length_ratio`,
+    `word_ratio` (None: there is none), `connectives` (categories), `overlap`."""
+
+    @property
+    def value(self) -> float:
+        """The sum of the points."""
+        return sum(self.points.values())
+
+
+_Finding = tuple[str, float | None, dict[str, object]]
+"""A level, the share of its points (None: it fails), and what was measured."""
+
+
+def grade(levels: Levels, first: str, second: str) -> Grade:
+    """Grade two texts; any strings will do, and none is worth more than 2.98."""
+    points: dict[str, float] = {}
+    found: dict[str, object] = {}
+    for level, share, measured in _looked_at(levels, first, second):
+        points[level] = WORTH[level] * (share or 0.0)
+        found |= measured
+        if share is None:
+            return Grade(points, level, found)
+    return Grade(points, "", found)
+
+
+def _looked_at(levels: Levels, first: str, second: str) -> Iterator[_Finding]:
+    """The levels in order, each measured when it is come to."""
+    counts = spaced_words(first), spaced_words(second)
+    fits = all(levels.words[0] <= count <= levels.words[1] for count in counts)
+    yield "length", 1.0 if fits else None, {"words": counts}
+    longer = ratio(len(first), len(second))
+    yield "length_ratio", levels.length_ratio.share(longer), {"length_ratio": longer}
+    one, other = vocabulary(first), vocabulary(second)
+    richer = ratio(len(one), len(other))
+    yield "word_ratio", levels.word_ratio.share(richer), {"word_ratio": richer}
+    categories = connectives(first, second) if levels.both_connect else connectives(second)
+    shared = overlap(one, other)
+    style = CONNECTED * transition(len(categories))
+    style += SHARED * (min(shared, levels.overlap) / levels.overlap)
+    yield "style", style, {"connectives": categories, "overlap": shared}

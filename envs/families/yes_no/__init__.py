@@ -1,0 +1,1 @@
+"""Questions answered by yes or no: over facts of a knowledge base, over sports."""

@@ -1,0 +1,121 @@
+"""Drawing multi-hop questions: who is meant, what holds of them, what holds of the thing.
+
+A question of level n needs n + 1 facts: n - 1 that lead from a named person to the one who is
+meant (`Ann's boss is Bob.` for `Ann's boss`), one about that person and one about a thing. At level
+1 a distractor is the easiest there is: another person or thing, and the other kind of question.
+From level 2 on it may differ from a fact in a word or two.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+
+from laconic.envs.families.arithmetic.words import another
+from laconic.envs.families.common.generation import span
+from laconic.envs.families.yes_no.inference import MOST_DISTRACTORS, Inference, Span, draw
+from laconic.envs.families.yes_no.knowledge.families import EASY, FAMILIES, Family
+from laconic.envs.families.yes_no.knowledge.words import PEOPLE, RELATIONS
+from laconic.envs.task import Part, Task
+
+LEVELS = (1, 5)
+"""Fewest and most joins of two facts."""
+DISTRACTORS = (1, 2)
+"""Fewest and most distractors of a task, by default."""
+_Fact = tuple[tuple[str, ...], str]
+"""What a fact is about, and its sentence; a knowledge base has one fact of each subject."""
+
+
+def generate(
+    seed: int,
+    count: int,
+    part: Part,
+    level: Span = LEVELS,
+    distractors: Span = DISTRACTORS,
+) -> tuple[Task, ...]:
+    """Make different tasks from a seed; fewer of the same seed are the first of these.
+
+    Args:
+        seed: any whole number.
+        count: how many tasks; of an even number half are answered with yes.
+        part: train or evaluation; they share no problem.
+        level: joins of two facts that a task takes, 1 to 5; a pair draws from fewest to most.
+        distractors: statements that do not matter; a pair draws from fewest to most.
+
+    Raises:
+        SettingError: a setting is out of its range, or there are not so many different problems.
+    """
+    levels = span("level", level, LEVELS)
+    extras = span("distractors", distractors, (0, MOST_DISTRACTORS))
+    return draw(_QUESTIONS, seed, count, part, levels, extras)
+
+
+def question(random: Random, holds: bool, level: int, family: Family) -> Inference:
+    """A question that joins `level + 1` facts and is answered with yes (True) or no."""
+    people = random.sample(PEOPLE, level)
+    relations = [random.choice(RELATIONS) for _ in people[1:]]
+    thing, values = random.choice(family.things), family.draw(random, holds)
+    facts: dict[tuple[str, ...], str] = {}
+    for who, relation, whom in zip(people, relations, people[1:], strict=False):
+        facts.update([_related(who, relation, whom)])
+    facts.update([_of_person(family, people[-1], values[0]), _of_thing(family, thing, values[1])])
+    asked = family.question.format(who="'s ".join((people[0], *relations)), thing=thing)
+    steps = f"{', '.join(people)}. " if relations else ""
+    decoy = (
+        partial(_far, family=family, person=people[0], thing=thing)
+        if level == 1
+        else partial(_near, family=family, people=people, thing=thing, taken=frozenset(facts))
+    )
+    return Inference(
+        tuple(facts.values()), asked, holds, steps + family.working(values, holds), decoy
+    )
+
+
+def _far(random: Random, family: Family, person: str, thing: str) -> _Fact:
+    """Another person or another thing, in the other easy kind of sentence."""
+    other = EASY[1 - EASY.index(family)]
+    values = other.draw(random, random.random() < 0.5)
+    if random.random() < 0.5:
+        return _of_person(other, another(random, PEOPLE, person), values[0])
+    return _of_thing(other, another(random, other.things, thing), values[1])
+
+
+def _near(
+    random: Random, family: Family, people: list[str], thing: str, taken: frozenset[object]
+) -> _Fact:
+    """A fact about a person or thing of the question, or another one, that is not taken."""
+    while True:
+        other = random.choice((family, *FAMILIES))
+        values = other.draw(random, random.random() < 0.5)
+        who = random.choice(people if random.random() < 0.5 else PEOPLE)
+        what = random.choice(other.things if thing not in other.things else (thing, *other.things))
+        subject, sentence = random.choice(
+            (
+                _related(who, random.choice(RELATIONS), another(random, PEOPLE, who)),
+                _of_person(other, who, values[0]),
+                _of_thing(other, what, values[1]),
+            )
+        )
+        if subject not in taken:
+            return subject, sentence
+
+
+def _related(who: str, relation: str, whom: str) -> _Fact:
+    return (who, relation), f"{who}'s {relation} is {whom}."
+
+
+def _of_person(family: Family, who: str, value: str) -> _Fact:
+    return (who, family.person_fact), family.person_fact.format(who=who, value=value)
+
+
+def _of_thing(family: Family, thing: str, value: str) -> _Fact:
+    return (thing, family.thing_fact), family.thing_fact.format(thing=thing, value=value)
+
+
+_QUESTIONS = {
+    level: [
+        partial(question, level=level, family=family)
+        for family in (EASY if level == LEVELS[0] else FAMILIES)
+    ]
+    for level in range(LEVELS[0], LEVELS[1] + 1)
+}

@@ -1,0 +1,174 @@
+"""Drawing sentences about athletes that are plausible or not.
+
+Level 1 joins two facts: the sport of the athlete, and the sport an action belongs to. At level 2
+the athlete's sport is that of a club, and at level 3 the sentence names a cup, too, whose sport has
+to be the same. Athletes and moves are invented and have other sports in the next task, so nothing
+but the facts tells which: with real moves a team learns their sports by heart and need not say
+them. At level 1 a distractor is about another athlete or another action, with no name, verb or move
+in common; from level 2 on it may differ in a single one.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+from typing import NamedTuple
+
+from laconic.envs.families.arithmetic.words import another
+from laconic.envs.families.common.generation import span
+from laconic.envs.families.yes_no.inference import MOST_DISTRACTORS, Inference, Span, draw
+from laconic.envs.families.yes_no.sports.table import (
+    CLUBS,
+    CUPS,
+    FIRST_NAMES,
+    LAST_NAMES,
+    MOVES,
+    SPORTS,
+    VERBS,
+)
+from laconic.envs.task import Part, Task
+
+LEVELS = (1, 3)
+"""Fewest and most joins of facts."""
+DISTRACTORS = (1, 2)
+"""Fewest and most distractors of a task, by default."""
+_Fact = tuple[str, str]
+"""What a fact is about, and its sentence."""
+
+
+def generate(
+    seed: int,
+    count: int,
+    part: Part,
+    level: Span = LEVELS,
+    distractors: Span = DISTRACTORS,
+) -> tuple[Task, ...]:
+    """Make different tasks from a seed; fewer of the same seed are the first of these.
+
+    Args:
+        seed: any whole number.
+        count: how many tasks; of an even number half are plausible.
+        part: train or evaluation; they share no problem.
+        level: joins of facts that a task takes, 1 to 3; a pair draws from fewest to most.
+        distractors: statements that do not matter; a pair draws from fewest to most.
+
+    Raises:
+        SettingError: a setting is out of its range, or there are not so many different problems.
+    """
+    levels = span("level", level, LEVELS)
+    extras = span("distractors", distractors, (0, MOST_DISTRACTORS))
+    return draw(_SENTENCES, seed, count, part, levels, extras)
+
+
+def sentence(random: Random, holds: bool, level: int) -> Inference:
+    """A sentence about an athlete that is plausible (True) or not."""
+    first, last = random.choice(FIRST_NAMES), random.choice(LAST_NAMES)
+    verb, move = random.choice(VERBS), random.choice(MOVES)
+    sport, club, cup = random.choice(SPORTS), random.choice(CLUBS), random.choice(CUPS)
+    actions_sport, cups_sport = _other_sports(random, sport, level, holds)
+    athlete, action = f"{first} {last}", _action(verb, move)
+    facts = [_plays(athlete, sport)] if level == 1 else [_member(athlete, club), _club(club, sport)]
+    facts.append(_belongs(action, actions_sport))
+    sports, where = [sport, actions_sport], ""
+    if level == 3:
+        facts.append(_cup(cup, cups_sport))
+        sports.append(cups_sport)
+        where = f" in the {cup} Cup"
+    names = _Names(first, last, verb, move)
+    decoy = (
+        partial(_far, names=names)
+        if level == 1
+        else partial(_near, names=names, taken=frozenset(subject for subject, _ in facts))
+    )
+    return Inference(
+        tuple(text for _, text in facts),
+        f'Is the following sentence plausible? "{athlete} {action}{where}."',
+        holds,
+        f"{', '.join(sports)}: {'same' if holds else 'different'}.",
+        decoy,
+    )
+
+
+class _Names(NamedTuple):
+    """Whom and what a sentence is about."""
+
+    first: str
+    last: str
+    verb: str
+    move: str
+
+
+def _other_sports(random: Random, sport: str, level: int, holds: bool) -> tuple[str, str]:
+    """The sports of an action and a cup; where it is not to hold, one or both do not fit."""
+    if holds:
+        return sport, sport
+    wrong = random.choice(("action", "cup", "both")) if level == 3 else "action"
+    return (
+        sport if wrong == "cup" else another(random, SPORTS, sport),
+        sport if wrong == "action" else another(random, SPORTS, sport),
+    )
+
+
+def _far(random: Random, names: _Names) -> _Fact:
+    if random.random() < 0.5:
+        first = another(random, FIRST_NAMES, names.first)
+        last = another(random, LAST_NAMES, names.last)
+        return _plays(f"{first} {last}", random.choice(SPORTS))
+    verb, move = another(random, VERBS, names.verb), another(random, MOVES, names.move)
+    return _belongs(_action(verb, move), random.choice(SPORTS))
+
+
+def _near(random: Random, names: _Names, taken: frozenset[str]) -> _Fact:
+    """A fact like those of the task whose subject is none of theirs."""
+    first, last, verb, move = names
+    while True:
+        athlete = random.choice(
+            (
+                f"{first} {another(random, LAST_NAMES, last)}",
+                f"{another(random, FIRST_NAMES, first)} {last}",
+            )
+        )
+        action = random.choice(
+            (
+                _action(verb, another(random, MOVES, move)),
+                _action(another(random, VERBS, verb), move),
+            )
+        )
+        club, sport = random.choice(CLUBS), random.choice(SPORTS)
+        subject, text = random.choice(
+            (
+                _member(athlete, club),
+                _club(club, sport),
+                _belongs(action, sport),
+                _cup(random.choice(CUPS), sport),
+            )
+        )
+        if subject not in taken:
+            return subject, text
+
+
+def _action(verb: str, move: str) -> str:
+    return f"{verb} a {move}"
+
+
+def _plays(athlete: str, sport: str) -> _Fact:
+    return athlete, f"{athlete} plays {sport}."
+
+
+def _member(athlete: str, club: str) -> _Fact:
+    return athlete, f"{athlete} is with the {club}."
+
+
+def _club(club: str, sport: str) -> _Fact:
+    return club, f"The {club} play {sport}."
+
+
+def _belongs(action: str, sport: str) -> _Fact:
+    return action, f"Whoever {action} plays {sport}."
+
+
+def _cup(cup: str, sport: str) -> _Fact:
+    return f"{cup} Cup", f"The {cup} Cup is for {sport}."
+
+
+_SENTENCES = {level: [partial(sentence, level=level)] for level in range(LEVELS[0], LEVELS[1] + 1)}

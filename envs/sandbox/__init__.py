@@ -1,0 +1,189 @@
+"""Runs programs that nobody trusts against tests that they cannot reach.
+
+Two interpreters take part. A fresh one (`python -I`, empty environment, empty temporary folder;
+memory, processor time, threads, file size and output limited) runs the program; the tests run in
+another. Only calls and plain values cross, encoded without pickle and checked on the tests' side.
+Whatever a program prints, patches, exits with or looks at, it passes only by answering right.
+
+Forms. `separate`: plain values only. `shared`: the tests need objects of the program's own classes,
+or hand it functions; this is read from the tests and never from what a program returns. Such
+objects then appear in the tests as handles, and what a handle's attributes, length, truth, or `==`
+with another handle give is the program's word: a test of nothing else can be fooled by a class made
+for it. Comparisons with plain values are the tests' own in both forms.
+
+Levels. `bubblewrap`: no network, no files but the interpreter's libraries, no other process in
+sight. `process`: the same interpreter under the kernel's own restrictions (seccomp, Landlock);
+`conditions` says what of them is in force. Neither defends against faults of the kernel.
+
+Not seen: changes that a program makes to its arguments, and packages outside the standard library.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+from laconic.envs.errors import SettingError
+from laconic.envs.sandbox import guards, syscalls
+from laconic.envs.sandbox.wardens import WardenError, cores, pool
+
+Form = Literal["separate", "shared"]
+Level = Literal["bubblewrap", "process"]
+Outcome = Literal["passed", "failed", "error", "timeout", "memory"]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Untrusted code with the trusted tests of it."""
+
+    code: str
+    """The source under test; nothing in it is trusted."""
+    tests: tuple[str, ...]
+    """Pieces of Python source; each passes when it runs without an exception. They run in order
+    and share their names."""
+    entry_points: tuple[str, ...]
+    """Names that the tests call; looked up in the program once it has run."""
+    setup: str = ""
+    """Source that runs after the code and before the tests, and may use the code's classes."""
+    helpers: str = ""
+    """Source of what the tests use besides; names of `entry_points` in it are replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a program may use."""
+
+    seconds: float = 5.0
+    """Wall time of the program and its tests together."""
+    cpu_seconds: float = 5.0
+    """Processor time of the program, rounded up to whole seconds."""
+    memory_mb: float = 512
+    """Address space in MiB."""
+    processes: int = 16
+    """Threads; the kernel does not count them for root. Processes are refused altogether."""
+    file_kb: float = 1024
+    """KiB that the program may write to its folder."""
+    output_kb: float = 1024
+    """KiB of one result. What is printed goes nowhere."""
+
+    def __post_init__(self) -> None:
+        """Compare every limit with its range."""
+        for name, value in asdict(self).items():
+            if not isinstance(value, (int, float)) or not 0 < value < 1e9:
+                raise SettingError(f"limit {name} must be above 0 and below 1e9; got {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of a program."""
+
+    results: tuple[bool, ...]
+    """One per piece of tests."""
+    outcome: Outcome
+    """`passed`, or what stopped the first piece that failed: an assertion (`failed`), another
+    exception or the end of the program (`error`), `timeout` or `memory`."""
+    form: Form
+    """Whether only plain values crossed (`separate`), or objects and functions too (`shared`)."""
+    level: Level
+    """How the program was shut in."""
+    message: str = field(default="")
+    """The first failure in one line of printable ASCII, at most 200 characters."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether there are tests and all of them passed."""
+        return bool(self.results) and all(self.results)
+
+
+_LEVEL: list[Level] = []
+_FINDING = threading.Lock()
+_TRIAL = Program("def seven():\n    return 7\n", ("assert seven() == 7",), ("seven",))
+
+
+def run(program: Program, limits: Limits | None = None) -> Verdict:
+    """Run a program against its tests.
+
+    Waits for a free core; after that it takes at most `limits.seconds` and a moment. May be called
+    from many threads at once.
+
+    Args:
+        program: code and tests.
+        limits: what it may use; None for the defaults.
+
+    Returns:
+        The verdict; whatever the program does, this never raises.
+
+    Raises:
+        SettingError: no program can be run on this machine.
+    """
+    return run_at(level(), program, limits or Limits())
+
+
+def run_all(
+    programs: Sequence[Program], limits: Limits | None = None, workers: int | None = None
+) -> list[Verdict]:
+    """Run many programs over the cores; verdicts come in the order of the programs.
+
+    Args:
+        programs: code and tests.
+        limits: what each may use; None for the defaults.
+        workers: programs at a time, at most one per core; None for one per core.
+
+    Raises:
+        SettingError: no program can be run on this machine.
+    """
+    with ThreadPoolExecutor(workers or cores()) as threads:
+        return list(threads.map(lambda program: run(program, limits), programs))
+
+
+def run_at(at: Level, program: Program, limits: Limits) -> Verdict:
+    """Run a program at a given level; `run` takes the best there is.
+
+    Args:
+        at: `bubblewrap` or `process`.
+        program: code and tests.
+        limits: what it may use.
+    """
+    job = {**asdict(program), "limits": asdict(limits), "level": at}
+    try:
+        with pool().warden() as warden:
+            found = warden.grade(job)
+    except WardenError as error:
+        missing = (False,) * len(program.tests)
+        return Verdict(missing, "error", "separate", at, f"the sandbox gave up: {error}"[:200])
+    return Verdict(tuple(found.pop("results")), level=at, **found)
+
+
+def level() -> Level:
+    """The best level on this machine, found by running a program at it, once.
+
+    Raises:
+        SettingError: no program can be run here.
+    """
+    with _FINDING:
+        if not _LEVEL:
+            verdicts = []
+            for one in ("bubblewrap", "process"):
+                verdicts.append(run_at(one, _TRIAL, Limits(seconds=30, cpu_seconds=30)))
+                if verdicts[-1].passed:
+                    _LEVEL.append(one)
+                    break
+            else:
+                raise SettingError(
+                    "no program can be run in a sandbox on this machine; the attempts ended with"
+                    f" {[verdict.message for verdict in verdicts]!r}"
+                )
+        return _LEVEL[0]
+
+
+def conditions() -> Mapping[str, str]:
+    """The level in force and what it leaves open, as `Benchmark.conditions` reports it."""
+    if level() == "bubblewrap":
+        return {"sandbox": "bubblewrap, no network"}
+    filtered = syscalls.machine() != ""
+    network = "no network" if filtered else "network open"
+    files = "own files only" if guards.landlock_version() else "files readable"
+    return {"sandbox": f"process, {network}, {files}"}

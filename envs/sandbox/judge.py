@@ -1,0 +1,91 @@
+"""What runs in the interpreter of the tests: trusted source, over the link to the program.
+
+It reports one event per finding, so that what was found before a time limit counts. Results are
+decided by whether trusted source raised, and by the link's faults, which no test can swallow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from types import CodeType
+from typing import Any
+
+from laconic.envs.sandbox.forms import Needs, needs
+from laconic.envs.sandbox.link import FaultError, Link
+
+Report = Callable[[Mapping[str, Any]], None]
+
+
+def judge(job: Mapping[str, Any], link: Link, report: Report) -> None:
+    """Run the program, then its tests one by one.
+
+    Args:
+        job: `code`, `tests`, `entry_points`, `setup`, `helpers`.
+        link: to a fresh interpreter that has nothing but `program_side`.
+        report: takes `{"result": bool, "kind": ..., "message": ...}` for every piece of tests (for
+            all at once where the program itself does not run), and `{"form": "shared"}`.
+    """
+    namespace: dict[str, Any] = {"__name__": "tests"}
+    try:
+        sources = (job["helpers"], job["setup"], *job["tests"])
+        helpers, setup, *pieces = (compiled(source) for source in sources)
+        needed = needs(sources, job["entry_points"])
+        link.objects = needed.objects
+        if needed.objects:
+            report({"form": "shared"})
+        link.run(job["code"])
+        namespace.update((name, import_module(name)) for name in needed.modules)
+        exec(helpers, namespace)
+        namespace.update(_entries(job["entry_points"], needed, link))
+        exec(setup, namespace)
+    except BaseException as error:
+        report({"result": False, "all": True, **_why(error, link, tested=False)})
+        return
+    for piece in pieces:
+        report(_run_piece(piece, namespace, link))
+    if link.called_back:
+        report({"form": "shared"})
+
+
+def compiled(source: str) -> CodeType:
+    """Trusted source as code, free of this module's own compiler settings."""
+    return compile(source, "<tests>", "exec", dont_inherit=True)
+
+
+def _entries(names: Sequence[str], needed: Needs, link: Link) -> dict[str, Any]:
+    if not needed.objects:
+        return {name: _entry(link, name) for name in names}
+    return {name: link.named(name) for name in (*names, *needed.foreign) if link.has(name)}
+
+
+def _entry(link: Link, name: str) -> Callable[..., Any]:
+    def entry(*arguments: Any, **options: Any) -> Any:
+        return link.call(name, arguments, options)
+
+    entry.__name__ = name
+    return entry
+
+
+def _run_piece(piece: CodeType, namespace: dict[str, Any], link: Link) -> dict[str, Any]:
+    link.fault = ""
+    try:
+        if link.gone:
+            raise link.fail("the program ended")
+        exec(piece, namespace)
+    except BaseException as error:
+        return {"result": False, **_why(error, link, tested=True)}
+    if link.fault:
+        return {"result": False, "kind": "error", "message": link.fault}
+    return {"result": True}
+
+
+def _why(error: BaseException, link: Link, *, tested: bool) -> dict[str, str]:
+    if link.fault or isinstance(error, FaultError):
+        return {"kind": "error", "message": link.fault or str(error)}
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, MemoryError):
+        return {"kind": "memory", "message": text}
+    if tested and isinstance(error, AssertionError):
+        return {"kind": "failed", "message": text}
+    return {"kind": "error", "message": text}

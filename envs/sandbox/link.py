@@ -1,0 +1,183 @@
+"""The tests' end of the link to the program: requests out, plain values and exceptions back.
+
+Everything that arrives is hostile. It can only become a fresh plain value, a builtin exception or a
+fault; a fault fails the test under way whatever that test does with exceptions.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import marshal
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from laconic.envs.sandbox.handles import Handle
+from laconic.envs.sandbox.wire import UnfitError, pack, unpack
+
+
+class FaultError(BaseException):
+    """The program did what no test may forgive; no `except Exception` of a test catches it."""
+
+
+class Link:
+    """Calls into the program.
+
+    Attributes:
+        fault: why the test under way has failed whatever it says, or empty.
+        gone: whether the program has ended or talks nonsense, so that nothing more can pass.
+        objects: whether objects of the program's own classes may cross, as handles.
+        called_back: whether functions of the tests were handed to the program.
+    """
+
+    def __init__(self, requests: int, replies: int, most_bytes: int) -> None:
+        """Take the two pipes.
+
+        Args:
+            requests: file descriptor to write requests to.
+            replies: file descriptor to read replies from.
+            most_bytes: largest reply that is accepted.
+        """
+        self._requests, self._replies, self._most_bytes = requests, replies, most_bytes
+        self._functions: list[Callable[..., Any]] = []
+        self.objects = False
+        self.called_back = False
+        self.gone = False
+        self.fault = ""
+
+    def send_code(self, marshalled: bytes) -> None:
+        """Send what the fresh interpreter is to become."""
+        self._send(marshalled)
+
+    def run(self, code: str) -> None:
+        """Run the program; raises what it raises."""
+        self._request("run", code, self.objects)
+
+    def has(self, name: str) -> bool:
+        """Whether the program defines a name."""
+        return self._request("has", name) is True
+
+    def named(self, name: str) -> Any:
+        """The program's object of that name, as a handle."""
+        return self._request("name", name)
+
+    def call(
+        self, target: str | Handle, arguments: Sequence[Any], options: Mapping[str, Any]
+    ) -> Any:
+        """Call a function of the program by name, or an object by its handle."""
+        packed = target if isinstance(target, str) else self._special(target)
+        sent = (self._packed(tuple(arguments)), self._packed(dict(options)))
+        return self._request("call", packed, *sent)
+
+    def apply(self, operation: str, *operands: Any) -> Any:
+        """Apply an operation such as `getattr` to objects of the program."""
+        return self._request("apply", operation, self._packed(operands))
+
+    def fail(self, reason: str, *, gone: bool = False) -> FaultError:
+        """Note a fault; returns the exception to raise."""
+        self.fault = self.fault or reason
+        self.gone = self.gone or gone
+        return FaultError(reason)
+
+    def _request(self, *request: Any) -> Any:
+        self._send(marshal.dumps(request))
+        while True:
+            kind, *rest = self._receive()
+            if kind == "value" and len(rest) == 1:
+                return self._unpacked(rest[0])
+            if kind == "error" and len(rest) == 3:
+                raise self._exception(*(self._text(part) for part in rest))
+            if kind == "call" and len(rest) == 3:
+                self._call_back(*rest)
+            else:
+                raise self.fail("the program sent what is no reply", gone=True)
+
+    def _call_back(self, packed: Any, arguments: Any, options: Any) -> None:
+        number, arguments = self._unpacked(packed), self._unpacked(arguments)
+        options = self._unpacked(options)
+        if type(number) is not int or not 0 <= number < len(self._functions):
+            raise self.fail("the program called a function it was not given", gone=True)
+        try:
+            answer = ("returned", self._packed(self._functions[number](*arguments, **options)))
+        except Exception as error:
+            answer = ("raised", str(error))
+        self._send(marshal.dumps(answer))
+
+    def _packed(self, value: Any) -> Any:
+        return pack(value, self._special)
+
+    def _special(self, value: Any) -> list[Any]:
+        if isinstance(value, Handle):
+            return ["o", pack(object.__getattribute__(value, "_number"))]
+        name = getattr(value, "__name__", "")
+        if getattr(builtins, name, self) is value:
+            return ["N", pack(name)]
+        if not callable(value):
+            raise UnfitError(f"the tests pass a {type(value).__name__!r}, which cannot cross")
+        self.called_back = True
+        self._functions.append(value)
+        return ["x", pack(len(self._functions) - 1)]
+
+    def _unpacked(self, packed: Any) -> Any:
+        try:
+            return unpack(packed, self._handle)
+        except UnfitError as error:
+            raise self.fail(str(error), gone=True) from None
+
+    def _handle(self, packed: Any) -> Handle:
+        if not self.objects or packed[0] != "o":
+            raise UnfitError("the program sent what is no plain value")
+        return Handle(self, int(unpack(packed[1])), str(unpack(packed[2])))
+
+    def _text(self, packed: Any) -> str:
+        text = self._unpacked(packed)
+        if type(text) is not str:
+            raise self.fail("the program sent what is no exception", gone=True)
+        return text
+
+    def _exception(self, known: str, kind: str, text: str) -> BaseException:
+        if kind == "UnfitError":
+            return self.fail(text)
+        base = getattr(builtins, known, None)
+        if not (isinstance(base, type) and issubclass(base, Exception)):
+            return self.fail(f"the program raised {kind}")
+        for one in base.__mro__:
+            try:
+                error: BaseException = one(text)
+                return error
+            except TypeError:  # Some, as UnicodeDecodeError, want more than a text.
+                continue
+        return self.fail(f"the program raised {kind}")
+
+    def _receive(self) -> list[Any]:
+        size = int.from_bytes(self._exactly(4), "big")
+        if size > self._most_bytes:
+            raise self.fail("the program sent more than its limit", gone=True)
+        try:
+            reply = json.loads(self._exactly(size))
+        except (ValueError, RecursionError):
+            reply = None
+        if type(reply) is not list or not reply:
+            raise self.fail("the program sent what is no reply", gone=True)
+        return reply
+
+    def _exactly(self, size: int) -> bytes:
+        parts = []
+        while size:
+            part = os.read(self._replies, min(size, 1 << 16))
+            if not part:
+                raise self.fail("the program ended", gone=True)
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def _send(self, data: bytes) -> None:
+        if self.gone:
+            raise self.fail("the program ended", gone=True)
+        data = len(data).to_bytes(4, "big") + data
+        try:
+            while data:
+                data = data[os.write(self._requests, data) :]
+        except BrokenPipeError:
+            raise self.fail("the program ended", gone=True) from None

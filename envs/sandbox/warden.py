@@ -1,0 +1,163 @@
+"""The process that grades one program at a time: starts both interpreters, watches, ends, cleans.
+
+It runs apart from the caller, so that it may fork, wait for any child and be killed. Jobs and
+verdicts are lines of JSON on its standard input and output; at the end of its input it exits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from laconic.envs.sandbox import guards
+from laconic.envs.sandbox.interpreters import Children, start_program, start_tests
+from laconic.envs.sandbox.leftovers import crowded, remove
+
+TICK = 0.05
+"""Seconds between looks at the program's folder."""
+SHOWN = 200
+"""Characters of a message."""
+
+Job = Mapping[str, Any]
+
+
+def main() -> None:
+    """Grade until the input ends."""
+    guards.close_to_others()
+    guards.adopt_orphans()
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    tasks = guards.tasks_of_user()
+    while line := _line():
+        job = json.loads(line)
+        job["limits"]["processes"] += tasks
+        answer = json.dumps(grade(job)) + "\n"
+        os.write(1, answer.encode())
+
+
+def grade(job: Job) -> dict[str, Any]:
+    """Run one program and its tests; returns `results`, `outcome`, `form` and `message`."""
+    folder = tempfile.mkdtemp(prefix="program-") if job["level"] == "process" else ""
+    finding = Finding(len(job["tests"]), job["limits"])
+    children = Children()
+    try:
+        events = start(job, folder, children)
+        watch(events, folder, finding)
+        os.close(events)
+    finally:
+        children.end()
+        if folder:
+            remove(folder)
+    return finding.verdict()
+
+
+def start(job: Job, folder: str, children: Children) -> int:
+    """Start both interpreters, joined by pipes; returns where the tests report."""
+    (asked, asks), (answers, answered), (events, reported) = os.pipe(), os.pipe(), os.pipe()
+    children.add(start_program(job, folder, requests=asked, replies=answered))
+    children.add(start_tests(job, requests=asks, replies=answers, report=reported))
+    for end in (asked, asks, answers, answered, reported):
+        os.close(end)
+    return events
+
+
+def watch(events: int, folder: str, finding: Finding) -> None:
+    """Take in what the tests report until they end or the time is up."""
+    data = b""
+    poll = select.poll()
+    poll.register(events, select.POLLIN)
+    poll.register(0, select.POLLIN)
+    while (left := finding.seconds_left()) > 0:
+        ready = dict(poll.poll(1000 * min(left, TICK if folder else left)))
+        if 0 in ready:  # Only the end of input comes while a job is on.
+            raise SystemExit
+        if events in ready:
+            part = os.read(events, 1 << 16)
+            if not part:
+                return
+            *lines, data = (data + part).split(b"\n")
+            for line in lines:
+                finding.note(json.loads(line))
+        elif folder and crowded(folder, finding.most_bytes):
+            finding.stop("error", "the program wrote more than its limit")
+            return
+    finding.stop("timeout", f"no end within {finding.seconds:g} seconds")
+
+
+class Finding:
+    """What is known of a program so far."""
+
+    def __init__(self, count: int, limits: Mapping[str, float]) -> None:
+        """Start the clock.
+
+        Args:
+            count: number of pieces of tests.
+            limits: `seconds`, `cpu_seconds`, `file_kb`.
+        """
+        self._results: list[bool] = []
+        self._count = count
+        self._failure: tuple[str, str] | None = None
+        self._form = "separate"
+        self._begun = time.monotonic()
+        self._cpu_seconds = limits["cpu_seconds"]
+        self.seconds = limits["seconds"]
+        self.most_bytes = limits["file_kb"] * 1024
+
+    def seconds_left(self) -> float:
+        """Wall time left."""
+        return self._begun + self.seconds - time.monotonic()
+
+    def note(self, event: Mapping[str, Any]) -> None:
+        """Take in one event of `judge`."""
+        if "form" in event:
+            self._form = event["form"]
+            return
+        self._results += [event["result"]] * (self._count if event.get("all") else 1)
+        if not event["result"]:
+            self.stop(event["kind"], event["message"])
+
+    def stop(self, kind: str, message: str) -> None:
+        """Note a failure; the first one is told."""
+        if message == "the program ended" and self.seconds - self.seconds_left() >= (
+            self._cpu_seconds
+        ):
+            kind = "timeout"
+        if self._failure is None or kind == "timeout":
+            self._failure = (kind, message)
+
+    def verdict(self) -> dict[str, Any]:
+        """What is reported; pieces that were not reached have failed."""
+        results = (self._results + [False] * self._count)[: self._count]
+        if not results:
+            self.stop("failed", "there are no tests")
+        elif not all(results):
+            self.stop("error", "the tests ended early")
+        kind, message = self._failure or ("passed", "")
+        shown = "".join(mark if mark.isprintable() else " " for mark in message)
+        return {
+            "results": results,
+            "outcome": kind,
+            "form": self._form,
+            "message": shown.encode("ascii", "replace").decode()[:SHOWN],
+        }
+
+
+_PENDING = bytearray()
+
+
+def _line() -> bytes:
+    while b"\n" not in _PENDING:
+        part = os.read(0, 1 << 16)
+        if not part:
+            sys.exit()
+        _PENDING.extend(part)
+    line, _, rest = bytes(_PENDING).partition(b"\n")
+    _PENDING[:] = rest
+    return line

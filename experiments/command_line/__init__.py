@@ -1,0 +1,1 @@
+"""The command line of every program, and words for what is wrong on it."""

@@ -1,0 +1,259 @@
+"""How every program starts: Hydra's command line, short words for mistakes, an orderly way out.
+
+`@program("train")` makes a function of the composed configuration a Hydra program whose choices
+lie in `conf/`, from any working folder. What a user did wrong is said in one message without a
+traceback (`LACONIC_TRACEBACK=1` or `HYDRA_FULL_ERROR=1` brings it back); a fault of the program
+keeps its own.
+
+Exit codes: 0 done, 1 failed, 2 wrong command line, 130 and 143 interrupted by SIGINT and SIGTERM.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line import sweeping
+from laconic.experiments.command_line.mistakes import (
+    CommandLine,
+    describe,
+    describe_folder,
+    find_wrong_override,
+)
+from laconic.experiments.command_line.targets import settle
+from laconic.learners.distributed import launcher
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
+"""Folder of the choices, beside the package both in a clone and when installed."""
+LAUNCH = Path(__file__).resolve().parents[1] / "launch"
+"""Folder of accelerate's settings, in the package."""
+
+_received: list[int] = []
+"""Signals that an `Interrupt` of this process has taken, oldest first."""
+
+
+class Interrupt:
+    """Turns the first Ctrl-C or SIGTERM into a flag that a loop polls; the second one ends at once.
+
+    Outside the main thread signals cannot be taken and the flag is never set.
+    """
+
+    def __init__(self) -> None:
+        """Prepare; signals are taken while the context is open."""
+        self.signal: int | None = None
+        self._before: dict[int, Any] = {}
+
+    def is_set(self) -> bool:
+        """Whether the user or the system has asked to stop."""
+        return self.signal is not None
+
+    def __enter__(self) -> Interrupt:
+        """Take the signals."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            try:
+                self._before[number] = signal.signal(number, self._take)
+            except ValueError:
+                break
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        """Give the signals back to whoever had them."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before.clear()
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        if self.signal is not None:
+            raise KeyboardInterrupt
+        self.signal = number
+        _received.append(number)
+
+
+def program(
+    config_name: str, config_path: str | Path = CONF, *, several: bool = False
+) -> Callable[[Callable[[DictConfig], Any]], Callable[..., Any]]:
+    """Make `main(cfg)` a program with Hydra's command line.
+
+    Args:
+        config_name: the primary config, a yaml in `config_path`.
+        config_path: folder of the choices.
+        several: whether it can be run by several processes together (`accelerate launch`).
+
+    Returns:
+        A decorator. The decorated function reads the command line and exits when called without
+        arguments, and is the plain function when called with a configuration.
+    """
+
+    def decorate(main: Callable[[DictConfig], Any]) -> Callable[..., Any]:
+        @functools.wraps(main)
+        def entry(cfg: DictConfig | None = None) -> Any:
+            if cfg is not None:
+                return main(cfg)
+            return _run(main, config_name, str(config_path), several)
+
+        return entry
+
+    return decorate
+
+
+def _run(
+    main: Callable[[DictConfig], Any], config_name: str, config_path: str, several: bool
+) -> None:
+    """Run under Hydra; every way out but success is an exit with a code."""
+    _received.clear()
+    sweeping.forget()
+    with_traceback = wants_traceback()
+    if launcher.started() > 1 and not several:
+        _say("error: this program runs in one process; start it without accelerate launch")
+        sys.exit(1)
+    if several and launcher.left_alone():
+        _say(
+            "note: accelerate launch has started one process; without GPUs it starts several with"
+            f" --config_file {shlex.quote(str(LAUNCH / 'cpu.yaml'))} (docs/scaling.md)"
+        )
+    if launcher.rank() > 0:
+        # The main process leaves what Hydra writes into a run folder.
+        sys.argv += ["hydra.output_subdir=null", "hydra/job_logging=none"]
+    launch = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)
+    try:
+        with _errors_raised():
+            launch(_job(main, with_traceback))()
+    except KeyboardInterrupt:
+        _tell_failures()
+        _say("interrupted")
+        sys.exit(128 + (_received[-1] if _received else signal.SIGINT))
+    except Exception as error:
+        failed = _tell_failures()
+        if with_traceback:
+            raise
+        line = CommandLine.read(config_name, config_path)
+        message = find_wrong_override(line) or describe_folder(error) or describe(error)
+        if message is None or failed:
+            # No job raises in a sweep; this is its launcher or its sweeper.
+            message = sweeping.end_of(error)
+        if message is None:
+            raise
+        _say(f"error: {message}")
+        sys.exit(2 if isinstance(error, HydraException) else 1)
+    if _tell_failures():
+        sys.exit(1)
+
+
+def _job(main: Callable[[DictConfig], Any], with_traceback: bool) -> Callable[[DictConfig], Any]:
+    """The task Hydra runs, once or once per job of a sweep."""
+
+    # A launcher pickles this function by value, and with it all globals that it names; those of
+    # `_play` stay those of this module, in whichever process it runs.
+    @functools.wraps(main)
+    def job(cfg: DictConfig) -> Any:
+        return _play(main, cfg, with_traceback)
+
+    return job
+
+
+def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bool) -> Any:
+    """Run one job; in a sweep its failure is written down, and the other jobs go on."""
+    sweep = HydraConfig.get().mode == RunMode.MULTIRUN
+    overrides = HydraConfig.get().overrides.task
+    folder = Path(HydraConfig.get().runtime.output_dir)
+    sweeping.unmark(folder)
+    if sweep:
+        sweeping.remember(HydraConfig.get())
+    try:
+        _check_resume(cfg, sweep)
+        _check_processes(sweep)
+        notes = settle(cfg, overrides)
+        for note in notes if launcher.rank() == 0 else ():
+            _say(note)
+        result = main(cfg)
+    except Exception as error:
+        message = None if with_traceback else describe(error, overrides)
+        with suppress(OSError):
+            sweeping.mark(folder, message or "".join(traceback.format_exception(error)))
+        if sweep:
+            if message is None:
+                traceback.print_exception(error)
+            _say(f"error: job {' '.join(overrides)} failed: {message or repr(error)}")
+            return None
+        if message is not None:
+            _say(f"error: {message}")
+            raise SystemExit(1) from error
+        raise
+    if _received:
+        # Ctrl-C has ended this job in good order; a sweep must not go on with its next one.
+        raise KeyboardInterrupt
+    return sweeping.objective(result) if sweep else result
+
+
+def _tell_failures() -> bool:
+    """Say which jobs of a sweep failed; whether there are any."""
+    failed = sweeping.failures()
+    if failed:
+        lines = "".join(f"\n  {one}" for one in failed)
+        _say(f"error: {len(failed)} of the jobs failed ({sweeping.ERROR} tells more):{lines}")
+    return bool(failed)
+
+
+def _check_resume(cfg: DictConfig, sweep: bool) -> None:
+    """A folder named after the present time cannot hold the run that is to be resumed."""
+    part = "sweep" if sweep else "run"
+    written = OmegaConf.to_yaml(getattr(HydraConfig.get(), part), resolve=False)
+    if cfg.get("resume") and "${now:" in written:
+        raise SettingError(
+            f"resume=true needs the folder of the run to go on with; pass hydra.{part}.dir=<folder>"
+        )
+
+
+def _check_processes(sweep: bool) -> None:
+    """Several processes play one run together; a sweep has one after the other."""
+    if sweep and launcher.started() > 1:
+        raise SettingError(
+            "-m sweeps in one process, and several run here; start each run of the sweep with its"
+            " own accelerate launch, or the sweep without (docs/scaling.md)"
+        )
+
+
+def wants_traceback() -> bool:
+    """Whether the environment asks for full tracebacks."""
+    return any(os.environ.get(name) == "1" for name in ("LACONIC_TRACEBACK", "HYDRA_FULL_ERROR"))
+
+
+@contextmanager
+def _errors_raised() -> Iterator[None]:
+    """Have Hydra raise what it would otherwise print in its own way."""
+    before = os.environ.get("HYDRA_FULL_ERROR")
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["HYDRA_FULL_ERROR"]
+        else:
+            os.environ["HYDRA_FULL_ERROR"] = before
+
+
+def _say(message: str) -> None:
+    sys.stdout.flush()
+    who = f"process {launcher.rank()}: " if launcher.rank() else ""
+    print(f"{who}{message}", file=sys.stderr, flush=True)

@@ -1,0 +1,56 @@
+"""The command `laconic`: `laconic train ...` is `python -m laconic.experiments.train ...`."""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+
+PROGRAMS = {
+    "train": "train a team on groups of episodes",
+    "evaluate": "play every evaluation task once and say how well, in how many words",
+    "compare": "put a team beside single agents, votes, debates and scripts",
+    "report": "make the page of a run or of a sweep: curves, figures, transcripts",
+    "warm-start": "imitate a scripted teacher, so that a policy knows the game",
+    "share": "send a trained team to a hub, or write its folder",
+    "measure-speed": "measure the cost of the environment and of a training step",
+}
+"""What each program does, by its name on the command line."""
+
+
+def main() -> None:
+    """Run the program that the first argument names; without one, list them."""
+    name, *rest = sys.argv[1:] or ["--help"]
+    if name in ("-h", "--help"):
+        print(_usage())
+    elif name in PROGRAMS:
+        sys.argv = [f"laconic {name}", *rest]
+        import_module(f"laconic.experiments.{name.replace('-', '_')}").main()
+    else:
+        sys.exit(_unknown(name))
+
+
+def _usage() -> str:
+    width = max(map(len, PROGRAMS))
+    lines = [f"  {name:{width}}  {purpose}" for name, purpose in PROGRAMS.items()]
+    return "\n".join(
+        [
+            "usage: laconic <program> [settings]",
+            "",
+            *lines,
+            "",
+            "`laconic <program> --help` lists its settings; `laconic train env=gsm8k -m seed=0,1`"
+            " is a sweep.",
+        ]
+    )
+
+
+def _unknown(name: str) -> str:
+    near = get_close_matches(name.replace("_", "-"), PROGRAMS, n=1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    print(_usage(), file=sys.stderr)
+    return f"\nerror: expected one of these programs; got {name!r}{meant}"
+
+
+if __name__ == "__main__":
+    main()

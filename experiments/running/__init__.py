@@ -1,0 +1,1 @@
+"""What programs share while they run: set-up, run folders, evaluation, progress."""

@@ -1,0 +1,123 @@
+"""One greedy evaluation: play every task once, write down figures and some transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from laconic.envs.task import Task
+from laconic.experiments.running.run_folder import RunFolder
+from laconic.experiments.running.setup import Environments, task_keys, tasks_of
+from laconic.learners.agents.base import Policy
+from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.episode import Episode
+from laconic.learners.metrics import Interval, intervals, prefixed, summarise
+from laconic.learners.rollout.play import Start, play
+
+_DRAWN_EPISODES = 256
+"""Episodes of an evaluation where neither the environment nor the configuration says how many."""
+
+
+def evaluation_starts(environments: Environments, most: int | None = None) -> list[Start]:
+    """Every task once, each with the same seed whenever it is played.
+
+    Args:
+        environments: equal environments of the evaluation part.
+        most: how many tasks, the first of those that have names; None plays all that have, or 256
+            episodes where none has.
+    """
+    keys = task_keys(environments[0])
+    if not keys:
+        return [Start(seed) for seed in range(_DRAWN_EPISODES if most is None else most)]
+    return [Start(seed, key) for seed, key in enumerate(keys[:most])]
+
+
+def evaluate(
+    environments: Environments,
+    policies: Mapping[str, Policy],
+    starts: Sequence[Start],
+    folder: RunFolder,
+    *,
+    step: int,
+    transcripts: int,
+    processes: Processes = ALONE,
+) -> dict[str, float]:
+    """Play all evaluation tasks greedily and record the outcome in the run folder.
+
+    Args:
+        environments: equal environments of the evaluation part.
+        policies: who speaks for each agent.
+        starts: where the episodes begin.
+        folder: gets a line in `evaluations.jsonl` and the transcripts of the first tasks.
+        step: training step the policies have reached.
+        transcripts: how many transcripts to keep.
+        processes: those that play a part of the tasks each; the main one writes.
+
+    Returns:
+        The metrics under their `eval/` names.
+    """
+    episodes = processes.spread(
+        starts, lambda own: play(environments, policies, own, seed=processes.rank, greedy=True)
+    )
+    processes.main(
+        lambda: record(environments, episodes, folder, step=step, transcripts=transcripts)
+    )
+    return prefixed(summarise(episodes), "eval/")
+
+
+def record(
+    environments: Environments,
+    episodes: Sequence[Episode],
+    folder: RunFolder,
+    *,
+    step: int,
+    transcripts: int,
+    more: Mapping[str, Interval] | None = None,
+) -> None:
+    """Write intervals, `more` of them too, and the first transcripts of an evaluation."""
+    found = {
+        name: {
+            "mean": interval.mean,
+            "low": interval.low,
+            "high": interval.high,
+            "count": interval.count,
+        }
+        for name, interval in (intervals(episodes) | dict(more or {})).items()
+    }
+    folder.append_evaluation({"step": step, "episodes": len(episodes), "intervals": found})
+    tasks = tasks_of(environments[0])
+    folder.append_transcripts(
+        [transcript(episode, tasks.get(episode.task), step) for episode in episodes[:transcripts]]
+    )
+
+
+def transcript(episode: Episode, task: Task | None, step: int) -> dict[str, Any]:
+    """One episode as a row of `transcripts.jsonl`.
+
+    Args:
+        episode: what was played.
+        task: its task, or None where the environment has no such thing.
+        step: training step of the policies that played it.
+    """
+    return {
+        "step": step,
+        "task": episode.task,
+        "question": task.question if task else "",
+        "statements": list(task.statements) if task else [],
+        "reference": task.answer if task else "",
+        "messages": [
+            {
+                "agent": turn.agent,
+                "round": turn.round,
+                "text": turn.message,
+                "tokens": turn.tokens_said,
+                "cut": turn.cut,
+                "informed": turn.informed,
+            }
+            for turn in episode.turns
+        ],
+        "solved": episode.solved,
+        "score": episode.score,
+        "answer": episode.answer,
+        "tokens_said": sum(episode.tokens_said.values()) if episode.tokens_said else None,
+    }

@@ -1,0 +1,171 @@
+"""What an evaluation has done so far, so that it is never done again.
+
+A finished episode is a row of `episodes.jsonl`, and every reply that a model server gave a row of
+`replies.jsonl`, both written as they come. A resumed evaluation reads the first back, and plays
+episodes that were not finished again up to where they were, with the replies it has: nobody is
+asked twice for what came. A reply is taken only in the very conversation it was given in.
+
+Token ids and their log-probabilities are left out, since figures and transcripts need none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.running.run_folder import RunFolder, drop_rows, read_rows
+from laconic.learners.agents.base import Reply, Request, Usage
+from laconic.learners.episode import Episode, Turn
+from laconic.learners.rollout.play import Start, Watch
+
+_IDS = ("prompt_ids", "reply_ids", "behaviour_logprobs")
+_FORM = {"step": 0}
+"""Every row of a run folder says its step; an evaluation by itself has but one."""
+
+
+class Journal:
+    """The finished episodes and the replies of one evaluation, in its run folder."""
+
+    def __init__(self, folder: RunFolder, starts: Sequence[Start]) -> None:
+        """Read back what the folder holds.
+
+        Args:
+            folder: of the evaluation.
+            starts: of all its episodes.
+
+        Raises:
+            SettingError: the folder's episodes began otherwise, since the tasks have changed.
+        """
+        self._folder, self._starts = folder, starts
+        for path in (folder.episodes, folder.replies):
+            # The next row must not be glued to one that a kill has torn.
+            drop_rows(path)
+        self.episodes: dict[int, Episode] = {}
+        """What was played, by the place of its start."""
+        for row in read_rows(folder.episodes):
+            self._check(row)
+            self.episodes[row["place"]] = episode_from(row["episode"])
+        self._replies: dict[int, dict[tuple[str, int], tuple[str, Reply]]] = {}
+        for row in read_rows(folder.replies):
+            mine = self._replies.setdefault(row["place"], {})
+            usage = None if row["usage"] is None else Usage(**row["usage"])
+            mine[row["agent"], row["round"]] = (row["asked"], Reply(row["message"], usage=usage))
+
+    @property
+    def played(self) -> list[Episode]:
+        """The finished episodes in the order of their starts."""
+        return [self.episodes[place] for place in sorted(self.episodes)]
+
+    def missing(self, first: int, count: int) -> list[int]:
+        """The places from `first` on, out of `count`, whose episodes are not finished."""
+        last = min(first + count, len(self._starts))
+        return [place for place in range(first, last) if place not in self.episodes]
+
+    def start(self, place: int) -> Start:
+        """Where an episode begins, with the replies that need not be asked for again."""
+        start = self._starts[place]
+        known = self._replies.get(place, {})
+        given = {turn: _if_asked(asked, reply) for turn, (asked, reply) in known.items()}
+        return Start(start.seed, start.task, {**start.given, **given})
+
+    def keep_reply(self, place: int, round: int, request: Request, reply: Reply) -> None:
+        """Write down what a server replied."""
+        usage = None if reply.usage is None else asdict(reply.usage)
+        row = {"place": place, "agent": request.agent, "round": round, "asked": digest(request)}
+        self._folder.append_reply({**_FORM, **row, "message": reply.message, "usage": usage})
+
+    def keep_episode(self, place: int, episode: Episode) -> None:
+        """Write down a finished episode."""
+        row = {"place": place, "seed": self._starts[place].seed, "task": episode.task}
+        self._folder.append_episode({**_FORM, **row, "episode": as_plain(episode)})
+        self.episodes[place] = episode
+
+    def _check(self, row: Mapping[str, Any]) -> None:
+        place = row["place"]
+        start = self._starts[place] if place < len(self._starts) else None
+        if start is None or row["seed"] != start.seed or start.task not in (None, row["task"]):
+            raise SettingError(
+                f"{self._folder.episodes} holds an episode of task {row['task']!r}, which is not"
+                f" what its evaluation plays at place {place}: the task source has changed since;"
+                " restore it, or evaluate anew with hydra.run.dir=<folder>"
+            )
+
+
+class Keeper(Watch):
+    """Writes down what happens in a play of some of an evaluation's episodes."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        places: Sequence[int],
+        tell: Callable[[], None],
+        stop: Callable[[], bool],
+    ) -> None:
+        """Join a journal and a play.
+
+        Args:
+            journal: where to write.
+            places: of the episodes that are played, in the order of the play.
+            tell: called after each episode.
+            stop: asked after each reply of a server whether to end here.
+        """
+        self._journal, self._places = journal, places
+        self._tell, self._stop = tell, stop
+
+    def said(self, place: int, round: int, request: Request, reply: Reply) -> None:
+        """Keep a reply that came from a server.
+
+        Raises:
+            KeyboardInterrupt: the user has asked to stop.
+        """
+        self._journal.keep_reply(self._places[place], round, request, reply)
+        if self._stop():
+            # Servers are slow; the rest of the batch may take longer than anybody waits.
+            raise KeyboardInterrupt
+
+    def ended(self, place: int, episode: Episode) -> None:
+        """Keep an episode."""
+        self._journal.keep_episode(self._places[place], episode)
+        self._tell()
+
+
+def digest(request: Request) -> str:
+    """A short form of all that a reply depends on: the conversation and the limit."""
+    told = [request.agent, request.max_tokens, request.text, list(request.texts)]
+    said = [reply.message for reply in request.history]
+    return hashlib.sha256(json.dumps([told, said]).encode()).hexdigest()
+
+
+def as_plain(episode: Episode) -> dict[str, Any]:
+    """An episode in types of JSON; `episode_from` reads it back, token ids excepted."""
+    plain = {one.name: getattr(episode, one.name) for one in fields(episode)}
+    return {**plain, "turns": [_turn(turn) for turn in episode.turns]}
+
+
+def episode_from(plain: Mapping[str, Any]) -> Episode:
+    """Read what `as_plain` made of an episode; a number that was not finite is NaN."""
+    turns = [
+        Turn(**{**turn, "usage": None if turn["usage"] is None else Usage(**turn["usage"])})
+        for turn in plain["turns"]
+    ]
+    rewards = {agent: tuple(map(_number, paid)) for agent, paid in plain["rewards"].items()}
+    found = {**plain, "turns": tuple(turns), "rewards": rewards, "score": _number(plain["score"])}
+    return Episode(**found)
+
+
+def _turn(turn: Turn) -> dict[str, Any]:
+    plain = {one.name: getattr(turn, one.name) for one in fields(turn) if one.name not in _IDS}
+    return {**plain, "usage": None if turn.usage is None else asdict(turn.usage)}
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def _if_asked(asked: str, reply: Reply) -> Callable[[Request], Reply | None]:
+    """The reply, for the request it was given to and no other."""
+    return lambda request: reply if digest(request) == asked else None

@@ -1,0 +1,252 @@
+"""The folder of one run: its configuration, its rows of figures, its status.
+
+    config.yaml         the composed configuration, every reference resolved
+    metrics.jsonl       one flat object per step
+    evaluations.jsonl   one flat object per evaluation
+    transcripts.jsonl   one object per kept transcript
+    episodes.jsonl      one object per finished episode, of an evaluation by itself
+    replies.jsonl       one object per reply of a model server, of an evaluation by itself
+    status.json         state, step, processes and warnings, replaced as a whole
+    checkpoints/        see `learners.checkpoint`
+    policy/             the trained weights, their model card, and who speaks with which
+
+Every row carries its `step`, so that a resumed run can drop what lies after its checkpoint. Numbers
+that are not finite are written as null, because strict readers of JSON know no other way.
+One process writes to a run folder.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase as fnmatch
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from laconic.envs.errors import SettingError
+
+MAY_DIFFER = ("resume", "train.steps", "learner.decay_updates", "logger", "objective")
+"""Config keys, with all below them, that a resumed run may change."""
+TEAM = "team.json"
+"""In `policy/`: which folder there each agent speaks with."""
+
+
+class RunFolder:
+    """Writes and rereads the files of one run."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Create the folder when it is missing.
+
+        Raises:
+            SettingError: it cannot be created or written to.
+        """
+        self.path = Path(path)
+        self.checkpoints = self.path / "checkpoints"
+        self.metrics = self.path / "metrics.jsonl"
+        self.evaluations = self.path / "evaluations.jsonl"
+        self.transcripts = self.path / "transcripts.jsonl"
+        self.episodes = self.path / "episodes.jsonl"
+        self.replies = self.path / "replies.jsonl"
+        probe = self.path / f".probe.{os.getpid()}"
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise SettingError(
+                f"run folder {str(self.path)!r} cannot be written to: {error.strerror};"
+                " pass another folder with hydra.run.dir=<folder>"
+            ) from error
+
+    def start(self, cfg: DictConfig, resume: bool, may_differ: Sequence[str] = MAY_DIFFER) -> bool:
+        """Begin or go on with a run.
+
+        Args:
+            cfg: the composed configuration; compared with the saved one when the run is not new,
+                then saved, so that the folder says what the run is going on with.
+            resume: whether to go on with what the folder holds.
+            may_differ: config keys, with all below them, that may have changed; `*` stands for any
+                part of a key.
+
+        Returns:
+            True when there is a run to go on with. `resume` in a folder without one (a run killed
+            before it began to write) starts anew and returns False.
+
+        Raises:
+            SettingError: the folder holds a run and `resume` is false, or the settings differ.
+        """
+        if resume and (self.path / "config.yaml").exists():
+            self.check_config(cfg, may_differ)
+            self._save_config(cfg)
+            return True
+        if self.metrics.exists() and not resume:
+            raise SettingError(
+                f"run folder {str(self.path)!r} already holds a run; pass resume=true to go on with"
+                " it, or another folder with hydra.run.dir=<folder>"
+            )
+        self._save_config(cfg)
+        return False
+
+    def check_config(self, cfg: DictConfig, may_differ: Sequence[str] = MAY_DIFFER) -> None:
+        """Compare with the saved configuration; keys of `may_differ` are left out.
+
+        Raises:
+            SettingError: lists every key that differs with its old and new value.
+        """
+        old = flatten(OmegaConf.to_container(OmegaConf.load(self.path / "config.yaml")))
+        new = flatten(OmegaConf.to_container(cfg, resolve=True))
+        lines = [
+            f"  {key}: was {_shown(old, key)}, now {_shown(new, key)}"
+            for key in sorted(old.keys() | new.keys())
+            if not _may_differ(key, may_differ)
+            and (key not in old or key not in new or old[key] != new[key])
+        ]
+        if lines:
+            raise SettingError(
+                f"the run in {str(self.path)!r} has another configuration:\n"
+                + "\n".join(lines)
+                + "\nresume=true goes on with the same settings (only "
+                + ", ".join(may_differ)
+                + " may change); restore these or start a new run with hydra.run.dir=<folder>"
+            )
+
+    def _save_config(self, cfg: DictConfig) -> None:
+        resolved = OmegaConf.create(OmegaConf.to_container(cfg, resolve=True))
+        write_atomically(self.path / "config.yaml", OmegaConf.to_yaml(resolved))
+
+    def append_metrics(self, row: Mapping[str, Any]) -> None:
+        """Add the figures of one step; `row` holds a `step`."""
+        _append(self.metrics, (row,))
+
+    def append_evaluation(self, row: Mapping[str, Any]) -> None:
+        """Add the figures of one evaluation; `row` holds a `step`."""
+        _append(self.evaluations, (row,))
+
+    def append_transcripts(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add transcripts; each row holds a `step`."""
+        _append(self.transcripts, rows)
+
+    def append_episode(self, row: Mapping[str, Any]) -> None:
+        """Add a finished episode; `row` holds a `step`."""
+        _append(self.episodes, (row,))
+
+    def append_reply(self, row: Mapping[str, Any]) -> None:
+        """Add a reply that a model server gave; `row` holds a `step`."""
+        _append(self.replies, (row,))
+
+    def rewind(self, step: int) -> None:
+        """Drop all rows after a step, and lines that a kill has torn.
+
+        Args:
+            step: learner updates done by the checkpoint; -1 drops every row.
+        """
+        for path in (self.metrics, self.evaluations, self.transcripts):
+            drop_rows(path, step)
+
+    def sync(self) -> None:
+        """Bring all rows to disk; call it before a checkpoint that counts on them."""
+        for path in (self.metrics, self.evaluations, self.transcripts):
+            if path.exists():
+                with open(path, "rb") as file:
+                    os.fsync(file.fileno())
+
+    def write_status(
+        self, state: str, step: int, warnings: Sequence[str] = (), processes: int = 1
+    ) -> None:
+        """Replace `status.json`.
+
+        Args:
+            state: "running", "finished", "interrupted" or "failed".
+            step: learner updates done.
+            warnings: what the run has warned of, oldest first.
+            processes: how many train together.
+        """
+        status = {
+            "state": state,
+            "step": step,
+            "processes": processes,
+            "warnings": list(warnings),
+        }
+        write_atomically(self.path / "status.json", json.dumps(status, indent=2) + "\n")
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Rows of a JSON Lines file of a run; lines that a kill has torn are left out.
+
+    A file that does not exist has no rows.
+    """
+    return [row for _, row in _lines(path)] if path.exists() else []
+
+
+def drop_rows(path: Path, step: float = math.inf) -> None:
+    """Drop the rows of a JSON Lines file after a step, and lines that a kill has torn."""
+    if path.exists():
+        kept = (line for line, row in _lines(path) if row["step"] <= step)
+        write_atomically(path, "".join(f"{line}\n" for line in kept))
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old text or the new, never a part."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(aside, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
+    """A configuration as dotted keys to leaves; a list is a leaf, and so is an empty mapping."""
+    if not isinstance(value, dict) or (prefix and not value):
+        return {prefix: value}
+    flat: dict[str, Any] = {}
+    for key, one in value.items():
+        flat |= flatten(one, f"{prefix}.{key}" if prefix else str(key))
+    return flat
+
+
+def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    lines = []
+    for row in rows:
+        if not isinstance(row.get("step"), int):
+            raise SettingError(f"a row of {path.name} needs its step as an int; got {row!r}")
+        lines.append(json.dumps(_strict(row), allow_nan=False) + "\n")
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("".join(lines))
+
+
+def _strict(value: Any) -> Any:
+    """The value in types of JSON; numbers that are not finite become None."""
+    if isinstance(value, Mapping):
+        return {str(key): _strict(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(one) for one in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Whole lines with their rows; a torn one is not valid JSON or lacks its end."""
+    for line in path.read_text("utf-8", errors="replace").split("\n")[:-1]:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict) and isinstance(row.get("step"), int):
+            yield line, row
+
+
+def _may_differ(key: str, may_differ: Sequence[str]) -> bool:
+    return any(fnmatch(key, free) or fnmatch(key, f"{free}.*") for free in may_differ)
+
+
+def _shown(flat: Mapping[str, Any], key: str) -> str:
+    return repr(flat[key]) if key in flat else "absent"

@@ -1,0 +1,151 @@
+"""The state of a training run, and how it is saved, restored and left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.report import write_report
+from laconic.experiments.running.run_folder import RunFolder
+from laconic.experiments.running.setup import Environments
+from laconic.experiments.sharing.card import write_card
+from laconic.learners import checkpoint
+from laconic.learners.agents.base import Policy
+from laconic.learners.agents.policy import HFPolicy
+from laconic.learners.algorithms.base import Learner, Resumable
+from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.prices.guard import CollapseGuard
+from laconic.learners.rollout.play import Start
+
+
+@dataclass(slots=True)
+class Run:
+    """Everything that a step of training touches."""
+
+    cfg: DictConfig
+    """The composed configuration."""
+    environments: Environments
+    """Environments of the training part, one per episode of a step."""
+    evaluation: Environments
+    """Environments of the evaluation part."""
+    starts: Sequence[Start]
+    """Where the episodes of an evaluation begin."""
+    policies: Mapping[str, Policy]
+    """The policy of each agent."""
+    learner: Learner
+    """What the groups of a step are handed to."""
+    guard: CollapseGuard
+    """Notices silence collapse."""
+    folder: RunFolder
+    """Where everything is written, by the main process alone."""
+    processes: Processes = ALONE
+    """Those that train together."""
+    price: float | None = None
+    """The price that the environment was made with; None for one that has none."""
+    warnings: list[str] = field(default_factory=list)
+    """What the run has warned of, oldest first."""
+    step: int = -1
+    """Learner updates done; -1 before the first evaluation."""
+
+    @property
+    def total(self) -> int:
+        """Learner updates after which the run is done."""
+        return int(self.cfg.train.steps)
+
+
+def save(run: Run) -> None:
+    """Write a checkpoint that `restore` goes on from; a learner without a state has none."""
+    learned = run.learner.state_dict() if isinstance(run.learner, Resumable) else None
+
+    def write() -> None:
+        run.folder.sync()
+        if learned is not None:
+            state = {
+                "step": run.step,
+                "learner": learned,
+                "guard": run.guard.state_dict(),
+                "warnings": list(run.warnings),
+            }
+            checkpoint.save(run.folder.checkpoints, run.step, state)
+        write_status(run, "running")
+
+    run.processes.main(write)
+
+
+def restore(run: Run) -> None:
+    """Go on from the newest whole checkpoint.
+
+    Raises:
+        SettingError: the learner has no state to go on from, or the run is past its last step.
+    """
+    if not isinstance(run.learner, Resumable):
+        raise SettingError(
+            f"the run in {str(run.folder.path)!r} cannot be resumed: its learner"
+            f" {type(run.learner).__name__} has no state_dict and load_state_dict; start a new one"
+            " with hydra.run.dir=<folder>"
+        )
+    found = run.processes.main(lambda: checkpoint.latest(run.folder.checkpoints))
+    if found is None:
+        return
+    state: dict[str, Any] = checkpoint.load(found)
+    if state["step"] > run.total:
+        raise SettingError(
+            f"train.steps must be at least the {state['step']} steps that the run in"
+            f" {str(run.folder.path)!r} has done; got {run.total}"
+        )
+    run.learner.load_state_dict(state["learner"])
+    run.guard.load_state_dict(state["guard"])
+    run.warnings = list(state["warnings"])
+    run.step = state["step"]
+
+
+def write_status(run: Run, state: str) -> None:
+    """Replace `status.json`; other processes than the main one write nothing."""
+    if run.processes.is_main:
+        run.folder.write_status(state, run.step, run.warnings, run.processes.count)
+
+
+def finish(run: Run) -> None:
+    """Leave the policies, the status and the report."""
+    done = run.step == run.total
+    save_policies(run.policies, run.folder.path / "policy", run.processes)
+
+    def write() -> None:
+        write_status(run, "finished" if done else "interrupted")
+        print(f"report: {write_report(run.folder.path)}")
+        try:
+            write_card(run.folder.path, run.policies)
+        except Exception as error:  # Settings are a user's own; the run is done, its weights saved.
+            print(f"there is no model card: {type(error).__name__}: {error}")
+        if not done and isinstance(run.learner, Resumable):
+            print(f"go on with: the same command, resume=true hydra.run.dir={run.folder.path}")
+
+    run.processes.main(write)
+
+
+def save_policies(
+    policies: Mapping[str, Policy], folder: Path, processes: Processes = ALONE
+) -> None:
+    """Write the trained weights so that `agent.model=<folder>` and stock libraries load them.
+
+    The policy of a whole team lies in the folder itself; of several, each in a folder named after
+    the first of its agents. Frozen ones are left out, because they are where they came from.
+    """
+    first: dict[int, str] = {}
+    for agent, policy in policies.items():
+        first.setdefault(id(policy), agent)
+    for agent in first.values():
+        policy, place = policies[agent], folder if len(first) == 1 else folder / agent
+        if not hasattr(policy, "save") or getattr(policy, "frozen", False):
+            continue
+        if processes.sharded and isinstance(policy, HFPolicy):
+            weights = processes.full(policy.model.state_dict(keep_vars=True))
+            processes.main(partial(policy.save, place, weights))
+        else:
+            processes.main(partial(policy.save, place))

@@ -1,0 +1,263 @@
+"""Builds what every program needs from a composed configuration: environments, policies, starts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import is_dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from huggingface_hub.utils import (  # type: ignore[attr-defined]
+    are_progress_bars_disabled,
+    enable_progress_bars,
+)
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+from pettingzoo import ParallelEnv
+from transformers.utils.logging import disable_progress_bar
+
+from laconic.envs.errors import SettingError, SourceError
+from laconic.envs.task import Benchmark, Task
+from laconic.experiments.command_line.targets import check_environments, check_learner, names_taken
+from laconic.learners.agents.scripted import ScriptedPolicy, ScriptedTeam
+from laconic.learners.algorithms.base import Resumable
+from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.rollout.play import Start
+
+Environments = list[ParallelEnv[str, Any, Any]]
+
+
+def check_counts(cfg: DictConfig, least: Mapping[str, int], optional: Collection[str] = ()) -> None:
+    """Refuse settings that are no whole numbers or too small, before anything is built.
+
+    Args:
+        cfg: the composed configuration.
+        least: dotted key -> smallest number it may be.
+        optional: the keys that may be null.
+
+    Raises:
+        SettingError: names the key and its value.
+    """
+    for key, bound in least.items():
+        value = OmegaConf.select(cfg, key)
+        if value is None and key in optional:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or value < bound:
+            null = "null or " if key in optional else ""
+            raise SettingError(
+                f"{key} must be {null}a whole number of at least {bound}; got {value!r}"
+            )
+
+
+def set_up_process(threads: int | None) -> None:
+    """Give torch its threads (None: its own choice) and keep the libraries' bars off our display.
+
+    A download of the hub keeps its bar: it takes long, and nothing of ours is shown meanwhile.
+    """
+    hub_shows = not are_progress_bars_disabled()
+    disable_progress_bar()
+    if hub_shows:
+        enable_progress_bars()
+    if threads is not None:
+        torch.set_num_threads(threads)
+
+
+def make_team(cfg: DictConfig) -> Any:
+    """The builder of a team's policies: it has `tokenize` and `policies(environment)`."""
+    return instantiate(cfg.agent, _convert_="all")
+
+
+def refuse_scripts(team: Any) -> None:
+    """Stop a training whose agents have nothing to train.
+
+    Raises:
+        SettingError: the team follows a script.
+    """
+    if isinstance(team, ScriptedTeam):
+        raise SettingError(
+            "agent=scripted follows a script and has no weights to train; choose agent=tiny or"
+            " agent=hf (laconic evaluate plays scripted agents)"
+        )
+
+
+def make_environments(
+    cfg: DictConfig, count: int, part: str, team: Any, **settings: Any
+) -> Environments:
+    """Equal environments of one part of the task source.
+
+    Settings beyond the configuration reach only those environments whose constructor has them, so
+    that any `ParallelEnv` can be named in `env._target_`.
+
+    Args:
+        cfg: the composed configuration.
+        count: how many.
+        part: `train` or `evaluation`.
+        team: whose tokens budgets are counted in.
+        **settings: settings that replace those of the configuration.
+
+    Raises:
+        SourceError: the task source cannot be read.
+        SettingError: `env._target_` makes no environments, or the same one several times.
+    """
+    wanted = {"part": part, "tokenize": team.tokenize, **settings}
+    accepted = _accepted(cfg.env, wanted)
+    try:
+        made = [instantiate(cfg.env, _convert_="all", **accepted) for _ in range(count)]
+    except InstantiationException as error:
+        if isinstance(error.__cause__, SourceError):
+            raise SourceError(f"env.source: {error.__cause__}") from error.__cause__
+        raise
+    check_environments(made, cfg.env._target_)
+    return made
+
+
+def make_evaluation(cfg: DictConfig, part: str, team: Any, **settings: Any) -> Environments:
+    """Environments for one evaluation: no more than it has tasks, and at most a batch of them."""
+    tasks = cfg.evaluation.tasks
+    settings |= {} if tasks is None else {"tasks": tasks}
+    first = make_environments(cfg, 1, part, team, **settings)
+    # Not every environment can be told how many tasks to have.
+    needed = len(task_keys(first[0])[:tasks]) or tasks or cfg.evaluation.batch
+    return first + make_environments(
+        cfg, min(cfg.evaluation.batch, needed) - 1, part, team, **settings
+    )
+
+
+def make_learner(cfg: DictConfig, policies: Mapping[str, Any], processes: Processes = ALONE) -> Any:
+    """The algorithm that `cfg.learner` names, called with the policies and `cfg.optimizer`.
+
+    Where several processes train, it is given them as `processes`.
+
+    Raises:
+        SettingError: what was made is no learner; or several processes train, and it, or how it
+            plays, is made for one.
+    """
+    # Made once in vain, so that what an optimiser refuses is said of its own key.
+    instantiate(cfg.optimizer, [torch.zeros(1)], _partial_=False, _convert_="all")
+    optimizer = instantiate(cfg.optimizer, _partial_=True, _convert_="all")
+    if processes.count == 1:
+        alone = instantiate(cfg.learner, policies, optimizer, _partial_=False, _convert_="all")
+        check_learner(alone, cfg.learner._target_)
+        return alone
+    if not _accepted(cfg.learner, {"processes": processes}):
+        raise SettingError(
+            f"{cfg.learner._target_} takes no argument `processes`, so it learns in one process"
+            " alone; start it without accelerate launch (docs/scaling.md says what it would need)"
+        )
+    make = instantiate(cfg.learner, _partial_=True, _convert_="all")
+    learner = make(policies, optimizer, processes=processes)
+    check_learner(learner, cfg.learner._target_)
+    refuse_lone_collector(learner, processes.count)
+    return learner
+
+
+def refuse_lone_collector(learner: Any, count: int) -> None:
+    """Stop several processes whose collector remembers what it played, each its own.
+
+    Raises:
+        SettingError: it does (swarm sharing, for one).
+    """
+    collector = getattr(learner, "collect", None)
+    if isinstance(collector, Resumable):
+        name = type(collector).__name__
+        raise SettingError(
+            f"learner.collect ({name}) remembers what it has seen and plays in one process; got"
+            f" {count} processes. Start the run without accelerate launch; of a swarm, start one"
+            " run more instead, with a name of its own"
+        )
+
+
+def task_keys(environment: ParallelEnv[str, Any, Any]) -> tuple[str, ...]:
+    """The tasks an environment knows by name; empty where it draws its own."""
+    tasks = getattr(environment, "tasks", None)
+    return tuple(tasks) if isinstance(tasks, Mapping) else ()
+
+
+def tasks_of(environment: ParallelEnv[str, Any, Any]) -> dict[str, Task]:
+    """The tasks of an environment by their keys; empty where it has none of this kind."""
+    tasks = getattr(environment, "tasks", None)
+    found = tasks.items() if isinstance(tasks, Mapping) else ()
+    return {key: task for key, task in found if isinstance(task, Task)}
+
+
+def tell_conditions(environment: ParallelEnv[str, Any, Any]) -> None:
+    """Print under which conditions an environment grades answers, where it has any."""
+    benchmark = getattr(environment, "benchmark", None)
+    if isinstance(benchmark, Benchmark) and (conditions := benchmark.conditions()):
+        told = ", ".join(f"{name}={value}" for name, value in conditions.items())
+        print(f"conditions: {told}")
+
+
+def draw_starts(keys: tuple[str, ...], count: int, seed: int, step: int) -> list[Start]:
+    """Starts of one training step, a function of seed and step alone.
+
+    Args:
+        keys: tasks to draw from, without repetition within a step; empty lets the environment draw.
+        count: how many starts.
+        seed: of the run.
+        step: of the run.
+
+    Raises:
+        SettingError: there are fewer tasks than starts.
+    """
+    generator = np.random.default_rng((seed, step))
+    seeds = [int(each) for each in generator.integers(2**31, size=count)]
+    if not keys:
+        return [Start(each) for each in seeds]
+    if count > len(keys):
+        raise SettingError(
+            f"train.tasks_per_step={count} is more than the {len(keys)} tasks of the source;"
+            " lower it, or raise env.tasks"
+        )
+    chosen = generator.choice(len(keys), size=count, replace=False)
+    return [Start(each, keys[index]) for each, index in zip(seeds, chosen, strict=True)]
+
+
+def show_scripts(policies: Mapping[str, Any], environment: ParallelEnv[str, Any, Any]) -> None:
+    """Let the scripted members of a team look at the tasks of another part, too.
+
+    Raises:
+        SettingError: the two parts have a task key in common.
+    """
+    for policy in {id(one): one for one in policies.values()}.values():
+        if isinstance(policy, ScriptedPolicy):
+            policy.know(tasks_of(environment))
+
+
+def price_of(environment: ParallelEnv[str, Any, Any]) -> float | None:
+    """The price of an environment's reward; None where it has no price that could be set."""
+    reward = getattr(environment, "reward", None)
+    if is_dataclass(reward) and hasattr(reward, "price"):
+        return float(reward.price)
+    return None
+
+
+def set_price(environments: Environments, price: float) -> None:
+    """Give environments with a priced reward another price."""
+    for environment in environments:
+        if price_of(environment) is not None:
+            changed = replace(environment.reward, price=price)  # type: ignore[attr-defined]
+            environment.reward = changed  # type: ignore[attr-defined]
+
+
+def refuse_shared_tasks(train: Environments, evaluation: Environments) -> None:
+    """Stop a run that would be evaluated on what it trains on.
+
+    Raises:
+        SettingError: the two parts have tasks of equal text.
+    """
+    texts = [{task.text for task in tasks_of(part[0]).values()} for part in (train, evaluation)]
+    shared = texts[0] & texts[1]
+    if shared:
+        raise SettingError(
+            f"{len(shared)} evaluation tasks are training tasks too; env.source should be a folder"
+            " with a train and a test file, not one file for both"
+        )
+
+
+def _accepted(node: DictConfig, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that the class of a node takes."""
+    taken = names_taken(str(node.get("_target_")))
+    return {name: value for name, value in settings.items() if taken is None or name in taken}

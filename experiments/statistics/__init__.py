@@ -1,0 +1,1 @@
+"""Figures of small samples: intervals, pass at k."""

@@ -1,0 +1,111 @@
+"""Where figures go besides the run folder's own JSON Lines, which are always written.
+
+Each option of the config group `logger` adds one entry to `cfg.logger`, so that several are chosen
+as `logger=[tensorboard,wandb]` and none as `logger=none`. A logger is a class with the methods of
+`Logger` whose constructor takes `folder` and `purge_step` besides the settings of its yaml.
+Those that need a library of their own are in `experiments.tracking`.
+
+A logger that cannot begin stops the run before its first step. One that fails later does not: the
+run goes on without it and says so, because `metrics.jsonl` has every row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from hydra.utils import instantiate
+from torch.utils.tensorboard import SummaryWriter
+
+
+class Logger(Protocol):
+    """Takes the flat figures of a step."""
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Record the figures of one step; names are `group/name`."""
+        ...
+
+    def close(self, state: str = "finished") -> None:
+        """Bring everything to its place; nothing is logged afterwards.
+
+        Args:
+            state: how the run ended: "finished", "interrupted" (it may be resumed) or "failed".
+        """
+        ...
+
+
+class TensorBoard:
+    """TensorBoard events in the run folder."""
+
+    def __init__(self, folder: str | Path, purge_step: int | None = None) -> None:
+        """Open an events file.
+
+        Args:
+            folder: where events go, beside those of earlier parts of the run.
+            purge_step: the first step of a resumed run; what earlier parts wrote of this and later
+                steps is not shown. None: a new run.
+        """
+        self._writer = SummaryWriter(str(folder), purge_step=purge_step)
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Write the figures and bring them to the file, so that a kill loses none."""
+        for name, value in metrics.items():
+            self._writer.add_scalar(name, value, step)
+        self._writer.flush()
+
+    def close(self, state: str = "finished") -> None:
+        """Close the events file."""
+        self._writer.close()
+
+
+class Several:
+    """Passes everything on to several loggers; to none when there is none."""
+
+    def __init__(self, loggers: Sequence[Logger]) -> None:
+        """Take the loggers in the order in which they are called."""
+        self.loggers = tuple(loggers)
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> list[str]:
+        """Log with every one; returns a warning for each that failed and is left out from now."""
+        return self._each(lambda logger: logger.log(step, metrics), f"at step {step}")
+
+    def close(self, state: str = "finished") -> list[str]:
+        """Close every one; returns a warning for each that failed."""
+        return self._each(lambda logger: logger.close(state), "at the end")
+
+    def _each(self, call: Callable[[Logger], None], when: str) -> list[str]:
+        kept, warnings = [], []
+        for logger in self.loggers:
+            try:
+                call(logger)
+                kept.append(logger)
+            except Exception as error:
+                warnings.append(
+                    f"{type(logger).__name__} failed {when} and gets no more figures:"
+                    f" {type(error).__name__}: {error} (metrics.jsonl has all of them)"
+                )
+        self.loggers = tuple(kept)
+        return warnings
+
+
+def open_loggers(
+    cfg: Mapping[str, Any] | None, folder: str | Path, purge_step: int | None = None
+) -> Several:
+    """Build the loggers of a configuration.
+
+    Args:
+        cfg: `cfg.logger`, one entry per logger; empty or None for none.
+        folder: the run folder.
+        purge_step: the first step of a resumed run, None for a new one.
+    """
+    opened: list[Logger] = []
+    try:
+        for entry in (cfg or {}).values():
+            opened.append(
+                instantiate(entry, folder=str(folder), purge_step=purge_step, _convert_="all")
+            )
+    except Exception:
+        Several(opened).close("failed")
+        raise
+    return Several(opened)

@@ -1,0 +1,1 @@
+"""What a reply is credited with, and what it is compared with."""

@@ -1,0 +1,190 @@
+"""How much better a sequence did than those it is compared with.
+
+    advantage = (return - centre) / (scale + epsilon)
+
+Members are compared when they share the parts of their key named by `group_by`. `Advantages` serves
+the published estimators that look at a group alone: mean and std per task (GRPO, arXiv 2402.03300;
+GSPO, 2507.18071) or per task and agent (Dr. MAS, 2602.08847), the mean alone (Dr. GRPO, 2503.20783;
+MAGRPO, 2508.04652), the mean of the others (RLOO, 2402.14740), median and MAD (MC-GRPO,
+2601.22582). Pure arithmetic on floats; knows neither tokens nor tensors.
+
+Degenerate cases: a member compared with nobody, and members with equal returns, get exactly 0
+(unless `centre` is `none`, which compares nothing).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Literal, get_args
+
+from laconic.envs.errors import SettingError
+from laconic.learners.advantages.estimator import Estimator, Key, Part, check_returns
+
+Centre = Literal["mean", "median", "leave_one_out", "none"]
+Scale = Literal["std", "population_std", "mad", "mad_or_std", "none"]
+
+EQUAL = 1e-8
+"""Returns whose spread is at most this part of their size (or of 1, if that is more) are equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advantages(Estimator):
+    """What is compared with what, around which centre, on which scale."""
+
+    group_by: tuple[Part, ...] = ("task", "agent")
+    """Parts of the key that members share to be compared; `task` is always one of them. With
+    ("task",) a team's roles share one baseline, and N agents with equal pay count N times."""
+    centre: Centre = "mean"
+    """What is taken from a return. `leave_one_out`: the mean of the other members. `median`: of an
+    even number of members, the mean of the two in the middle. `none`: nothing."""
+    scale: Scale = "std"
+    """What the difference is divided by. `std`: the sample standard deviation (n - 1), as TRL and
+    verl take it. `population_std`: with n, as CoMLRL takes it. `mad`: the median of the distances
+    from the median. It is 0 when most members are equal, as in every odd group with 0/1 rewards;
+    epsilon alone is then the scale, as in MC-GRPO's code, and an advantage may reach 1 / epsilon.
+    `mad_or_std`: the same, but `std` stands in for a MAD of 0. `none`: 1, without epsilon."""
+    epsilon: float = 1e-6
+    """Added to the scale, reward units (verl 1e-6, TRL 1e-4). A larger one keeps differences that
+    are small in themselves small: with 1e-6 a group whose members all failed and differ by a
+    price of 0.001 teaches as strongly as one that differs by the task reward."""
+    leave_out_pivot: bool = False
+    """Whether the member in the middle of an odd group, whose advantage around the median is 0,
+    is kept out of the loss (MC-GRPO). Of several equal ones it is one; a group that has an even
+    number of members after all has no pivot."""
+
+    def __post_init__(self) -> None:
+        """Check the settings; a list (as yaml gives it) becomes a tuple.
+
+        Raises:
+            SettingError: a word is unknown, a number is out of range, or two settings contradict.
+        """
+        object.__setattr__(self, "group_by", _checked_parts(self.group_by))
+        _check_word("centre", self.centre, get_args(Centre))
+        _check_word("scale", self.scale, get_args(Scale))
+        if self.centre == "none" and self.scale != "none":
+            raise SettingError(
+                f"advantages.scale must be 'none' when centre is 'none', because equal returns have"
+                f" no scale; got {self.scale!r}"
+            )
+        if self.leave_out_pivot and self.centre != "median":
+            raise SettingError(
+                "advantages.leave_out_pivot needs centre 'median', because no other centre is a"
+                f" member of the group; got {self.centre!r}"
+            )
+        number = isinstance(self.epsilon, int | float) and not isinstance(self.epsilon, bool)
+        if not number or not 0 < self.epsilon < math.inf:
+            raise SettingError(
+                f"advantages.epsilon must be a finite number above 0; got {self.epsilon!r}"
+            )
+
+    def __call__(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...]:
+        """Compare every return with those of its group.
+
+        Args:
+            returns: (members,) reward units.
+            keys: (members,) what each return belongs to.
+
+        Returns:
+            (members,) advantages in the order of `returns`; empty for no members.
+
+        Raises:
+            SettingError: a return is not finite (the message names its agent and task), or the
+                lengths differ.
+        """
+        check_returns(returns, keys)
+        advantages = [0.0] * len(returns)
+        for members in self._groups(keys):
+            compared = self._compare([float(returns[index]) for index in members])
+            for index, advantage in zip(members, compared, strict=True):
+                advantages[index] = advantage
+        return tuple(advantages)
+
+    def left_out(self, returns: Sequence[float], keys: Sequence[Key]) -> frozenset[int]:
+        """The pivot of every odd group, if pivots are to be left out.
+
+        Args:
+            returns: (members,) reward units.
+            keys: (members,) what each return belongs to.
+
+        Returns:
+            Indices into `returns`; a lone member is no pivot.
+        """
+        if not self.leave_out_pivot:
+            return frozenset()
+        odd = (group for group in self._groups(keys) if len(group) > 1 and len(group) % 2)
+        return frozenset(sorted(group, key=returns.__getitem__)[len(group) // 2] for group in odd)
+
+    def check(self, episodes: int, agents: int) -> None:
+        """Refuse a median of groups that have no member in the middle; see `Estimator.check`.
+
+        Raises:
+            SettingError: the centre is the median and a group has an even number of members.
+        """
+        members = episodes if "agent" in self.group_by else episodes * agents
+        if self.centre != "median" or members % 2:
+            return
+        shared = "" if members == episodes else f" x {agents} agents"
+        raise SettingError(
+            "advantages.centre=median compares with the member in the middle, so a group needs an"
+            f" odd number of members; got {episodes} episodes{shared}. Change train.group_size by"
+            " one (learner=mc_grpo plays one episode more than train.group_size, which is to be"
+            " even there)" + ("" if not shared else " or put 'agent' into advantages.group_by")
+        )
+
+    def _groups(self, keys: Sequence[Key]) -> list[list[int]]:
+        """Indices of the members of each group."""
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for index, key in enumerate(keys):
+            groups.setdefault(tuple(getattr(key, part) for part in self.group_by), []).append(index)
+        return list(groups.values())
+
+    def _compare(self, returns: list[float]) -> list[float]:
+        """Advantages within one group, (members,) -> (members,)."""
+        if self.centre == "none":
+            return returns
+        if len(returns) == 1 or _equal(returns):
+            return [0.0] * len(returns)
+        divisor = 1.0 if self.scale == "none" else self._spread(returns) + self.epsilon
+        return [distance / divisor for distance in self._distances(returns)]
+
+    def _distances(self, returns: list[float]) -> list[float]:
+        middle = median(returns) if self.centre == "median" else fmean(returns)
+        # r_i - mean of the others = (r_i - mean of all) * n / (n - 1)
+        factor = len(returns) / (len(returns) - 1) if self.centre == "leave_one_out" else 1.0
+        return [(value - middle) * factor for value in returns]
+
+    def _spread(self, returns: list[float]) -> float:
+        if self.scale in ("mad", "mad_or_std"):
+            middle = median(returns)
+            distances = [abs(value - middle) for value in returns]
+            spread = median(distances)
+            if self.scale == "mad" or spread > EQUAL * max(1.0, *distances):
+                return spread
+        mean = fmean(returns)
+        count = len(returns) - (self.scale != "population_std")
+        return math.hypot(*(value - mean for value in returns)) / math.sqrt(count)
+
+
+def _equal(returns: list[float]) -> bool:
+    size = max(1.0, *(abs(value) for value in returns))
+    return max(returns) - min(returns) <= EQUAL * size
+
+
+def _checked_parts(group_by: Sequence[str]) -> tuple[str, ...]:
+    parts = (group_by,) if isinstance(group_by, str) else tuple(group_by)
+    for part in parts:
+        _check_word("group_by", part, get_args(Part))
+    if "task" not in parts or len(set(parts)) != len(parts):
+        raise SettingError(
+            "advantages.group_by must name 'task' and each part once, because returns of different"
+            f" tasks say nothing about each other; got {parts!r}"
+        )
+    return parts
+
+
+def _check_word(name: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise SettingError(f"advantages.{name} must be one of {', '.join(known)}; got {value!r}")

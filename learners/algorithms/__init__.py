@@ -1,0 +1,1 @@
+"""Learners: what is made of groups of episodes, one module a kind."""

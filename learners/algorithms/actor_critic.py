@@ -1,0 +1,185 @@
+"""PPO with a value head: IPPO and MAPPO, for comparison with classic multi-agent RL.
+
+PPO (arXiv 1707.06347) compares what came of a reply with what a critic expected of it, and not with
+other episodes of its task. One decision is one reply, so the critic is one of turns: it gives a
+value to the conversation before a reply, and all tokens of the reply have one advantage. Which
+conversations the critic sees is what tells IPPO from MAPPO (`learners.algorithms.critic`).
+
+Between two replies of an agent others may speak, and it may be out of turn; all that it is paid
+until its next reply came of its last one. What it was paid before its first is nobody's doing.
+Pay is discounted by the agent's own replies. After the last one there is nothing to expect: an
+episode that is truncated here has spent its budget, which ends it for good and is paid for.
+
+Left out: an entropy bonus, the clipping of values, and several passes of the policy over one
+rollout; minibatches are what makes the ratio and its clipping act, as in
+`learners.algorithms.group`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from laconic.envs.errors import SettingError
+from laconic.learners.advantages.credit import WHOLE, Credit
+from laconic.learners.advantages.estimator import check_returns
+from laconic.learners.advantages.gae import gae
+from laconic.learners.advantages.whitening import whitened
+from laconic.learners.agents.base import Policy
+from laconic.learners.agents.policy import HFPolicy
+from laconic.learners.algorithms.base import PolicyLearner, Resumable
+from laconic.learners.algorithms.critic import Critic
+from laconic.learners.algorithms.states import read_states
+from laconic.learners.episode import Episode, Group
+from laconic.learners.training.microbatches import over_steps
+from laconic.learners.training.objective import Objective
+from laconic.learners.training.sequences import TokenSequence, episode_sequences
+from laconic.learners.training.trainer import MakeOptimizer
+
+MakeCritic = Callable[..., Critic]
+"""Called with the policies of all agents that speak with a model, those to train, and the seed."""
+PPO = Objective(ratio="token", clip_low=0.2, clip_high=0.2, average="token")
+"""The loss of PPO on the tokens of replies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """The decisions of one agent in one episode."""
+
+    sequences: tuple[TokenSequence, ...]
+    """Its replies, oldest first; `episode` counts the episodes of the update."""
+    rewards: tuple[float, ...]
+    """(replies,) what it was paid from each reply on until the next."""
+
+
+class ActorCriticLearner(PolicyLearner):
+    """PPO whose advantages come from a critic and generalised advantage estimation."""
+
+    def __init__(
+        self,
+        policies: Mapping[str, Policy],
+        optimizer: MakeOptimizer,
+        *,
+        critic: MakeCritic = Critic,
+        gamma: float = 1.0,
+        gae_lambda: float = 0.95,
+        objective: Objective = PPO,
+        seed: int = 0,
+        **common: Any,
+    ) -> None:
+        """Check the settings and make one optimiser per policy, and the critic.
+
+        Args:
+            policies: who speaks for each agent; equal objects share weights.
+            optimizer: makes an optimiser of a policy's parameters.
+            critic: makes the critic.
+            gamma: by how much pay shrinks with every further reply it lies ahead, 0 to 1.
+            gae_lambda: how far pay is trusted over the critic, 0 to 1.
+            objective: the loss of the policies.
+            seed: of the order in which replies enter the minibatches, and of the critic.
+            **common: further settings of `PolicyLearner`; the unit is always a reply.
+
+        Raises:
+            SettingError: a setting is out of range, or the credit foretells what a critic is for.
+        """
+        for name, number in (("gamma", gamma), ("gae_lambda", gae_lambda)):
+            if isinstance(number, bool) or not 0 <= number <= 1:
+                raise SettingError(f"learner.{name} must be from 0 to 1; got {number!r}")
+        super().__init__(
+            policies, optimizer, unit="reply", objective=objective, seed=seed, **common
+        )
+        if self._credit in WHOLE:
+            raise SettingError(
+                f"learner.credit={common['credit']} holds what comes of a message later, which is"
+                " what a critic adds; set learner.credit to own, team or outcome, or take a"
+                " learner without critic (learner=grpo)"
+            )
+        self._gamma, self._lambda = float(gamma), float(gae_lambda)
+        self._trained = tuple(agent for trainer in self._trainers for agent in trainer.agents)
+        speaking = {agent: one for agent, one in policies.items() if isinstance(one, HFPolicy)}
+        self._critic = critic(speaking, self._trained, seed=seed)
+
+    def _learn(self, groups: Sequence[Group]) -> dict[str, float]:
+        episodes = [episode for group in groups for episode in group.episodes]
+        trajectories = [
+            trajectory
+            for index, episode in enumerate(episodes)
+            for trajectory in trajectories_of(episode, index, self._credit, self._trained)
+        ]
+        if not trajectories:
+            return over_steps([])
+        return self._learn_from(episodes, trajectories)
+
+    def _learn_from(
+        self, episodes: Sequence[Episode], trajectories: Sequence[Trajectory]
+    ) -> dict[str, float]:
+        """Values first, as they are of the policies that sampled; then all steps."""
+        critic, replies = self._critic, [one for path in trajectories for one in path.sequences]
+        most_tokens = self._steps.microbatch_tokens
+        states = self._processes.spread(
+            episodes, lambda own: read_states(own, critic.policies, most_tokens)
+        )
+        views = [critic.view(one.agent, _round(one), states[one.episode]) for one in replies]
+        values = critic.values(views).double()
+        advantages = self._advantages(trajectories, values)
+        compared = [
+            replace(one, advantage=advantage)
+            for one, advantage in zip(replies, advantages.tolist(), strict=True)
+        ]
+        rows: list[dict[str, float]] = []
+        for trainer in self._trainers:
+            own = [one for one in compared if one.agent in trainer.agents]
+            rows += self._take(trainer, whitened(own))
+        learned = critic.learn(views, values, values + advantages, self._updates)
+        return {**over_steps(rows), **learned}
+
+    def _memory(self) -> Mapping[str, Resumable]:
+        return {"critic": self._critic}
+
+    def _advantages(self, trajectories: Sequence[Trajectory], values: Tensor) -> Tensor:
+        """Advantages (replies,) of all trajectories, one after the other, as the values are."""
+        lengths = [len(one.sequences) for one in trajectories]
+        mask = pad_sequence([torch.ones(n, dtype=torch.bool) for n in lengths], batch_first=True)
+        rewards = [torch.tensor(one.rewards, dtype=values.dtype) for one in trajectories]
+        padded = pad_sequence(list(values.split(lengths)), batch_first=True)
+        paid = pad_sequence(rewards, batch_first=True)
+        return gae(paid, padded, mask, self._gamma, self._lambda)[mask]
+
+
+def trajectories_of(
+    episode: Episode, index: int, credit: Credit, agents: Collection[str]
+) -> Iterator[Trajectory]:
+    """The decisions of each agent in an episode.
+
+    Args:
+        episode: one play of a task.
+        index: of the episode, which its sequences are to carry.
+        credit: pay of each agent in each round.
+        agents: the agents to train.
+
+    Yields:
+        One per agent with reply tokens of its own; replies that were given to it are context.
+
+    Raises:
+        SettingError: an agent spoke but has no rewards, or a return is not finite.
+    """
+    paid = credit(episode)
+    replies: dict[str, list[TokenSequence]] = {}
+    for one in episode_sequences(episode, index, credit, "reply", agents):
+        replies.setdefault(one.agent, []).append(one)
+    for agent, own in replies.items():
+        check_returns([one.pay for one in own], [one.key for one in own])
+        starts = [_round(one) for one in own]
+        ends = [*starts[1:], len(paid[agent])]
+        rewards = (sum(paid[agent][s:e]) for s, e in zip(starts, ends, strict=True))
+        yield Trajectory(tuple(own), tuple(map(float, rewards)))
+
+
+def _round(reply: TokenSequence) -> int:
+    """The round of a sequence that is a single reply."""
+    return int(reply.round or 0)

@@ -1,0 +1,1 @@
+"""The price of a token over training, and the guard against silence collapse."""

@@ -1,0 +1,137 @@
+"""Notices silence collapse: the team falls silent and its accuracy falls with it.
+
+A price on tokens is charged with certainty while the worth of a message shows only now and then, so
+a weak team may learn that saying nothing pays. Silence alone is no fault (a good team is mostly
+silent); silence together with falling accuracy is. The guard only reads metrics and speaks up: it
+changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from laconic.envs.errors import SettingError
+
+
+class CollapseGuard:
+    """Watches the silence rate and the accuracy of training steps.
+
+    Warns once per collapse; again only after a whole window of observations without the signs, so
+    that a rate which wavers around the threshold does not warn at every step.
+
+    Args:
+        silence: warn from this mean silence rate over the window on, above 0 and up to 1.
+        accuracy_drop: and at this fall of the mean accuracy from its best window, above 0 to 1.
+        window: number of observations the means are over, at least 1.
+
+    Raises:
+        SettingError: a setting is outside its range.
+    """
+
+    def __init__(self, silence: float = 0.9, accuracy_drop: float = 0.1, window: int = 5) -> None:
+        """Check the settings and start without observations."""
+        self.silence = _share("silence", silence)
+        self.accuracy_drop = _share("accuracy_drop", accuracy_drop)
+        if not isinstance(window, int) or isinstance(window, bool) or window < 1:
+            raise SettingError(
+                f"guard.window must be a whole number of observations of at least 1; got {window!r}"
+            )
+        self.window = window
+        self._silences: deque[float] = deque(maxlen=window)
+        self._accuracies: deque[float] = deque(maxlen=window)
+        self._best: float | None = None
+        self._best_step = 0
+        self._collapsed = False
+        self._calm = 0
+
+    def observe(self, step: int, silence_rate: float, accuracy: float) -> str | None:
+        """Take in one step.
+
+        Args:
+            step: the training step, for the words.
+            silence_rate: share of turns without a message, 0 to 1; `silence_to_watch` picks it.
+            accuracy: share of episodes solved, 0 to 1.
+
+        Returns:
+            A warning in plain words when a collapse is first seen, else None. None as long as
+            the window is not full.
+        """
+        self._silences.append(silence_rate)
+        self._accuracies.append(accuracy)
+        if len(self._silences) < self.window:
+            return None
+        silent = sum(self._silences) / self.window
+        accurate = sum(self._accuracies) / self.window
+        if self._best is None or accurate > self._best:
+            self._best, self._best_step = accurate, step
+        # Means of equal decimals differ in their last bit, and a drop of exactly 0.1 is a drop.
+        fallen = self._best - accurate >= self.accuracy_drop - 1e-9
+        if silent < self.silence - 1e-9 or not fallen:
+            self._calm += 1
+            self._collapsed = self._collapsed and self._calm < self.window
+            return None
+        self._calm = 0
+        if self._collapsed:
+            return None
+        self._collapsed = True
+        return self._words(step, silent, accurate)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything a resumed run needs to warn as if it had never stopped; JSON can hold it."""
+        return {
+            "silences": list(self._silences),
+            "accuracies": list(self._accuracies),
+            "best": self._best,
+            "best_step": self._best_step,
+            "collapsed": self._collapsed,
+            "calm": self._calm,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state of `state_dict`.
+
+        Raises:
+            KeyError: the state lacks an entry.
+        """
+        self._silences = deque(state["silences"], maxlen=self.window)
+        self._accuracies = deque(state["accuracies"], maxlen=self.window)
+        self._best, self._best_step = state["best"], state["best_step"]
+        self._collapsed, self._calm = state["collapsed"], state["calm"]
+
+    def _words(self, step: int, silent: float, accurate: float) -> str:
+        best = 0.0 if self._best is None else self._best
+        over = "the last step" if self.window == 1 else f"the last {self.window} steps"
+        return (
+            f"silence collapse at step {step}: over {over} the team kept silent in {silent:.0%} of"
+            f" its turns and solved {accurate:.0%} of its tasks, down from {best:.0%} around step"
+            f" {self._best_step}. The price of tokens seems to outweigh what messages earn. Try a"
+            " lower env.reward.price, a price that starts at 0 and rises slowly (learner.price), or"
+            " credit that shows what a message was worth (learner.credit)."
+        )
+
+
+def silence_to_watch(metrics: Mapping[str, float]) -> float:
+    """The silence rate that tells a collapse best.
+
+    An agent that always answers hides how silent the others are: with one solver and three mute
+    helpers the silence rate of all turns is only 0.75. So where the environment says who holds
+    something useful, this is the silence of those, and else that of all turns.
+
+    Args:
+        metrics: what `learners.metrics.summarise` returned.
+
+    Returns:
+        A share from 0 to 1; 0 where nobody had a turn.
+    """
+    if "spoke_if_informed" in metrics:
+        return 1.0 - metrics["spoke_if_informed"]
+    return metrics.get("silence_rate", 0.0)
+
+
+def _share(name: str, value: float) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 < value <= 1:
+        raise SettingError(f"guard.{name} must be a share above 0 and at most 1; got {value!r}")
+    return float(value)

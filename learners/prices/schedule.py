@@ -1,0 +1,113 @@
+"""How the price of a token moves over training.
+
+The environment's setting says what a token costs in the end (`envs.dialogue.reward.Reward.price`);
+a schedule says which part of it is asked at a training step. A team that still earns little learns
+silence from a full price, because the charge is certain and the worth of a message rare; a late or
+rising price lets it learn to solve tasks first. Knows nothing of rewards, episodes or policies.
+
+`Fixed` and `Ramp` follow the step alone; prices that follow what the team does are in
+`learners.prices.steering`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from laconic.envs.errors import SettingError
+
+
+class Price(ABC):
+    """What a training loop asks before it collects the episodes of a step, and tells after it."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def at(self, step: int, price: float) -> float:
+        """Price to set in the environment for a step.
+
+        Args:
+            step: training step, from 0.
+            price: the environment's own price, reward units per normalizer.
+        """
+
+    def observe(self, metrics: Mapping[str, float]) -> None:  # noqa: B027
+        """Take in the metrics of the step's episodes; a price that follows the step needs none."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run needs; nothing, unless the price follows what was observed."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:  # noqa: B027
+        """Go on from a state of `state_dict`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed(Price):
+    """The environment's own price from the first step on."""
+
+    def at(self, step: int, price: float) -> float:
+        """The price itself.
+
+        Args:
+            step: training step, from 0.
+            price: the environment's price, reward units per normalizer.
+
+        Returns:
+            `price`, unchanged.
+
+        Raises:
+            SettingError: the step is negative.
+        """
+        _check_step(step)
+        return price
+
+
+@dataclass(frozen=True, slots=True)
+class Ramp(Price):
+    """Free for `delay` steps, then rising on a straight line to the full price."""
+
+    delay: int = 0
+    """Training steps at price 0 before the rise."""
+    steps: int = 0
+    """Training steps the rise takes; 0 jumps to the full price when the delay is over."""
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            SettingError: a number is negative or no whole number.
+        """
+        for name, value in (("delay", self.delay), ("steps", self.steps)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise SettingError(
+                    f"price.{name} must be a whole number of training steps of at least 0;"
+                    f" got {value!r}"
+                )
+
+    def at(self, step: int, price: float) -> float:
+        """The part of the price that is asked at a step.
+
+        Args:
+            step: training step, from 0.
+            price: the environment's price, reward units per normalizer.
+
+        Returns:
+            `price` from step `delay + steps` on, 0 up to step `delay`, and between them the
+            straight line.
+
+        Raises:
+            SettingError: the step is negative.
+        """
+        _check_step(step)
+        risen = step - self.delay
+        if risen >= self.steps:
+            return price
+        return price * risen / self.steps if risen > 0 else 0.0
+
+
+def _check_step(step: int) -> None:
+    if step < 0:
+        raise SettingError(f"step counts training steps from 0; got {step!r}")

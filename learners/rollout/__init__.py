@@ -1,0 +1,1 @@
+"""Playing episodes: the episode runner, and the collectors of groups."""

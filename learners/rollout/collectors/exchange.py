@@ -1,0 +1,265 @@
+"""The folder through which the runs of a swarm share what they played, and the form of its files.
+
+    <folder>/<name of the run>/<group>.json
+
+One file holds one group: the task as plain data, the seed of the reset, and for each episode what
+every agent wrote in every round, as text. Neither weights nor token ids nor rewards travel; a
+reader scores and tokenises by itself. Beside a message stands its log-probability under who wrote
+it, for readers that correct for that. A file is written aside and renamed, so that a reader finds
+all of it or nothing. Each run writes to its own part of the folder and reads those of the others.
+
+Source: what a node of SAPO (arXiv 2509.08721) publishes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from laconic.envs.errors import SettingError
+from laconic.envs.task import Task
+from laconic.learners.episode import Episode, Group
+
+FORM = "laconic-swarm-1"
+"""What the files of this form say they are."""
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+_Kind = TypeVar("_Kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one agent wrote in one round."""
+
+    agent: str
+    """Who wrote it."""
+    round: int
+    """Round of the episode, from 0."""
+    text: str
+    """As written, before any budget; empty for silence."""
+    logprob: float | None = None
+    """Natural log-probability of the whole reply under its author; None without tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A group of episodes as it lies in the folder."""
+
+    benchmark: str
+    """Name of the benchmark that knows how to grade the task."""
+    task: Task
+    """What was played."""
+    seed: int
+    """Seed of the environment's reset."""
+    agents: tuple[str, ...]
+    """The whole team."""
+    episodes: tuple[tuple[Told, ...], ...]
+    """At least two plays of the task, each by round and agent."""
+    has_details: bool = True
+    """False where the task's details are no plain data and stayed at home."""
+
+
+class DamagedError(ValueError):
+    """A file of the folder is not, or not yet, what this module writes."""
+
+
+class Exchange:
+    """One run's view of the folder."""
+
+    def __init__(self, folder: str | Path, name: str) -> None:
+        """Check the name; the folder is created by the first file.
+
+        Args:
+            folder: shared by the runs of a swarm, also of several machines.
+            name: of this run, one that no other run of the swarm has.
+
+        Raises:
+            SettingError: the name is no plain file name.
+        """
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise SettingError(
+                "collect.name must be letters, digits, '.', '_' and '-', because a folder is"
+                f" named after the run; got {name!r}"
+            )
+        self.folder = Path(folder)
+        self.name = name
+
+    def publish(self, shared: Shared, name: str) -> None:
+        """Write a group, or replace the one of that name, as a whole.
+
+        Raises:
+            SettingError: the folder cannot be written to.
+        """
+        own = self.folder / self.name
+        aside = own / f".{name}.{os.getpid()}.tmp"
+        try:
+            own.mkdir(parents=True, exist_ok=True)
+            aside.write_text(json.dumps(_as_plain(shared)) + "\n", "utf-8")
+            os.replace(aside, own / f"{name}.json")
+        except OSError as error:
+            raise SettingError(
+                f"learner.collect.folder {str(self.folder)!r} cannot be written to:"
+                f" {error.strerror}; pass another folder"
+            ) from error
+
+    def offered(self, newest: int) -> list[str]:
+        """The groups of other runs, oldest first.
+
+        Args:
+            newest: most files to consider, of all other runs together.
+
+        Returns:
+            Their names for `read`, `<name of the run>/<file>`; none without a folder.
+        """
+        found = []
+        for path in self.folder.glob("*/*.json"):
+            if path.parent.name != self.name and not path.name.startswith("."):
+                try:
+                    found.append((path.stat().st_mtime_ns, f"{path.parent.name}/{path.name}"))
+                except FileNotFoundError:
+                    # Somebody tidies up meanwhile.
+                    continue
+        return [name for _, name in sorted(found)[-newest:]]
+
+    def read(self, name: str) -> Shared:
+        """Read a group; its task's key begins with the name of the run, so that none are mixed up.
+
+        Raises:
+            DamagedError: the file is missing, half-written, or of another form.
+        """
+        try:
+            plain = json.loads((self.folder / name).read_text("utf-8"))
+            shared = _from_plain(plain)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise DamagedError(f"{name} is not a shared group: {error!r}") from error
+        author = name.partition("/")[0]
+        return replace(shared, task=replace(shared.task, key=f"{author}/{shared.task.key}"))
+
+
+def shared_group(benchmark: str, group: Group, task: Task, seed: int) -> Shared:
+    """What is shared of a group.
+
+    Args:
+        benchmark: name of the one the task is of.
+        group: as played.
+        task: what it was played on.
+        seed: of the reset with which its episodes began.
+    """
+    return Shared(
+        benchmark=benchmark,
+        task=task,
+        seed=seed,
+        agents=tuple(group.episodes[0].rewards),
+        episodes=tuple(_told(episode) for episode in group.episodes),
+        has_details=_is_plain(task.details),
+    )
+
+
+def _told(episode: Episode) -> tuple[Told, ...]:
+    return tuple(
+        Told(
+            agent=turn.agent,
+            round=turn.round,
+            text=turn.message if turn.written is None else turn.written,
+            logprob=sum(turn.behaviour_logprobs) if turn.reply_ids else None,
+        )
+        for turn in episode.turns
+    )
+
+
+def _is_plain(details: Mapping[str, Any]) -> bool:
+    """Whether details are the same after their way through a file."""
+    try:
+        return bool(json.loads(json.dumps(dict(details))) == details)
+    except (TypeError, ValueError):
+        return False
+
+
+def _as_plain(shared: Shared) -> dict[str, Any]:
+    task = shared.task
+    return {
+        "form": FORM,
+        "benchmark": shared.benchmark,
+        "task": {
+            "key": task.key,
+            "question": task.question,
+            "statements": task.statements,
+            "answer": task.answer,
+            "relevant": task.relevant,
+            "solution": task.solution,
+            "commitment": task.commitment,
+            "whole": task.whole,
+            "details": dict(task.details) if shared.has_details else None,
+        },
+        "seed": shared.seed,
+        "agents": shared.agents,
+        "episodes": [
+            [
+                {"agent": one.agent, "round": one.round, "text": one.text, "logprob": one.logprob}
+                for one in told
+            ]
+            for told in shared.episodes
+        ],
+    }
+
+
+def _from_plain(plain: Mapping[str, Any]) -> Shared:
+    """Read what `_as_plain` made; anything else raises one of Python's own errors."""
+    if plain["form"] != FORM:
+        raise ValueError(f"expected the form {FORM!r}, got {plain['form']!r}")
+    episodes = tuple(
+        tuple(_told_from(one) for one in _is(list, told)) for told in _is(list, plain["episodes"])
+    )
+    if len(episodes) < 2:
+        raise ValueError(f"expected at least two episodes, got {len(episodes)}")
+    seed = _is(int, plain["seed"])
+    if seed < 0:
+        raise ValueError(f"expected a seed of at least 0, got {seed}")
+    details = plain["task"]["details"]
+    return Shared(
+        benchmark=_is(str, plain["benchmark"]),
+        task=_task_from(plain["task"], {} if details is None else _is(dict, details)),
+        seed=seed,
+        agents=_texts(plain["agents"]),
+        episodes=episodes,
+        has_details=details is not None,
+    )
+
+
+def _task_from(plain: Mapping[str, Any], details: Mapping[str, Any]) -> Task:
+    names = ("key", "question", "answer", "solution", "commitment", "whole")
+    words: dict[str, Any] = {name: _is(str, plain[name]) for name in names}
+    relevant = plain["relevant"]
+    return Task(
+        **words,
+        statements=_texts(plain["statements"]),
+        relevant=None if relevant is None else tuple(_is(bool, one) for one in relevant),
+        details=details,
+    )
+
+
+def _told_from(plain: Mapping[str, Any]) -> Told:
+    logprob = plain["logprob"]
+    if logprob is not None and not math.isfinite(logprob):
+        raise ValueError(f"expected a finite log-probability, got {logprob!r}")
+    return Told(
+        agent=_is(str, plain["agent"]),
+        round=_is(int, plain["round"]),
+        text=_is(str, plain["text"]),
+        logprob=None if logprob is None else float(logprob),
+    )
+
+
+def _texts(plain: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(_is(str, one) for one in _is(list, plain))
+
+
+def _is(kind: type[_Kind], value: Any) -> _Kind:
+    if not isinstance(value, kind):
+        raise TypeError(f"expected {kind.__name__}, got {value!r}")
+    return value

@@ -1,0 +1,46 @@
+"""Which collector a learner needs: a credit that pays by the worth of a message has it measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from laconic.envs.errors import SettingError
+from laconic.learners.rollout.collectors.shapley import shapley
+from laconic.learners.rollout.collectors.silence import silence
+from laconic.learners.rollout.collectors.worth import Worth
+from laconic.learners.rollout.play import Collector
+
+MEASURES: Mapping[str, Callable[[Collector], Worth]] = MappingProxyType(
+    {"silence": silence, "shapley": shapley}
+)
+"""Credits that need a measure, and what measures the episodes of a collector."""
+
+
+def fitted(collect: Collector, credit: str, unit: str) -> Collector:
+    """The collector that a learner with these settings can learn from.
+
+    A collector may say by `credit` and `unit` what a learner has to have set.
+
+    Args:
+        collect: the learner's collector.
+        credit: name of the learner's credit.
+        unit: what a sequence of the learner covers.
+
+    Returns:
+        `collect` itself, or, where the credit pays by the worth of messages and `collect` does not
+        measure it, a collector that measures with its defaults what `collect` plays.
+
+    Raises:
+        SettingError: `collect` needs another credit or unit.
+    """
+    for name, setting in (("credit", credit), ("unit", unit)):
+        needed = getattr(collect, name, setting)
+        if needed != setting:
+            raise SettingError(
+                f"learner.collect ({type(collect).__name__}) works with learner.{name}={needed};"
+                f" got learner.{name}={setting}"
+            )
+    if credit in MEASURES and not isinstance(collect, Worth):
+        return MEASURES[credit](collect)
+    return collect

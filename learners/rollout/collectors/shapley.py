@@ -1,0 +1,77 @@
+"""The worth of a message as its Shapley value among those of its round.
+
+The speakers of a round join one after the other; a message is worth what it adds when its author
+joins, on average over the orders (L. Shapley, 1953). The worths of a round add up to what all its
+messages together made of silence. Few speakers are measured in all orders; of more, orders are
+sampled (J. Castro, D. Gómez, J. Tejada, 2009), and the sum still holds in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import combinations
+from math import factorial
+
+import numpy as np
+
+from laconic.envs.errors import SettingError
+from laconic.learners.rollout.collectors.worth import Weights, Worth
+from laconic.learners.rollout.play import Collector, collect
+
+
+def shapley(collect: Collector = collect, greedy: bool = True, samples: int = 4) -> Worth:
+    """A collector for `learner.credit=shapley`.
+
+    Args:
+        collect: plays the groups, one for each start.
+        greedy: whether rounds after a message are played on greedily; see `Worth`.
+        samples: orders that are drawn where all of them would need more replays; with 4, up to
+            three speakers are measured exactly.
+
+    Raises:
+        SettingError: `samples` is below 1.
+    """
+    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
+        raise SettingError(
+            f"learner.collect.samples must be a whole number of at least 1; got {samples!r}"
+        )
+    return Worth("shapley", partial(shares, samples=samples), collect, greedy)
+
+
+def shares(speakers: Sequence[str], generator: np.random.Generator, *, samples: int) -> Weights:
+    """Weights that make a speaker's worth its Shapley value.
+
+    Exact where all sets of speakers are no more than `samples` orders could ask for.
+
+    Args:
+        speakers: who spoke in the round; nobody gives no weights.
+        generator: draws the orders.
+        samples: orders to draw.
+    """
+    count = len(speakers)
+    # An order asks for the values of nobody, of everybody, and of count - 1 sets between them.
+    if 2**count <= 2 + samples * max(count - 1, 0):
+        return _exact(speakers)
+    weights: dict[str, dict[frozenset[str], float]] = {agent: {} for agent in speakers}
+    for _ in range(samples):
+        order = [speakers[place] for place in generator.permutation(count)]
+        for place, agent in enumerate(order):
+            with_it, without = frozenset(order[: place + 1]), frozenset(order[:place])
+            weights[agent][with_it] = weights[agent].get(with_it, 0.0) + 1 / samples
+            weights[agent][without] = weights[agent].get(without, 0.0) - 1 / samples
+    return weights
+
+
+def _exact(speakers: Sequence[str]) -> Weights:
+    """The weights over all orders: s! (n - 1 - s)! / n! for joining s of the other n - 1."""
+    count = len(speakers)
+    weights: dict[str, dict[frozenset[str], float]] = {agent: {} for agent in speakers}
+    for agent in speakers:
+        others = [other for other in speakers if other != agent]
+        for size in range(count):
+            weight = factorial(size) * factorial(count - 1 - size) / factorial(count)
+            for before in map(frozenset, combinations(others, size)):
+                weights[agent][before | {agent}] = weight
+                weights[agent][before] = -weight
+    return weights

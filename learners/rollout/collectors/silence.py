@@ -1,0 +1,36 @@
+"""The worth of a message as its difference to silence: what would the team have earned without it?
+
+The difference of a difference reward (D. Wolpert, K. Tumer, 2002), with silence as the default
+action. Two messages that say the same are worth nothing each, because either could be missed;
+`shapley` shares their worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from laconic.learners.rollout.collectors.worth import Weights, Worth
+from laconic.learners.rollout.play import Collector, collect
+
+
+def silence(collect: Collector = collect, greedy: bool = True) -> Worth:
+    """A collector for `learner.credit=silence`.
+
+    Args:
+        collect: plays the groups, one for each start.
+        greedy: whether rounds after a message are played on greedily; see `Worth`.
+    """
+    return Worth("silence", differences, collect, greedy)
+
+
+def differences(speakers: Sequence[str], generator: np.random.Generator) -> Weights:
+    """Weights by which a message is worth the value of all speakers less that of the others.
+
+    Args:
+        speakers: who spoke in the round; nobody gives no weights.
+        generator: not drawn from.
+    """
+    everybody = frozenset(speakers)
+    return {agent: {everybody: 1.0, everybody - {agent}: -1.0} for agent in speakers}

@@ -1,0 +1,204 @@
+"""Swarm sharing, SAPO (arXiv 2509.08721): runs learn from what other runs played, told as text.
+
+A run ("node") has its own policies, tasks and prices. Of the groups of a step it plays a part by
+itself and shares them through a folder; the rest are groups that other nodes shared, played again
+here (`learners.rollout.collectors.retell`). Groups in which all earn the same teach nothing: they
+are not shared, and not taken either, by the rewards that they bring here. Any number of nodes, of
+any size, at any speed: parallel processes, or one run after the other.
+
+Foreign words were not drawn from the policy that learns from them. The method does not correct for
+that; `correct` is the control that does, for objectives with a ratio.
+
+What is taken depends on what lies in the folder at that moment, so two runs with one seed are equal
+only when they find the same files. Whoever shares tasks should see to it that they are not another
+node's evaluation tasks. Files stay until somebody removes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from pettingzoo import ParallelEnv
+
+from laconic.envs.errors import SettingError
+from laconic.envs.task import Task
+from laconic.learners.advantages.credit import Credit, credit
+from laconic.learners.agents.base import Policy
+from laconic.learners.episode import Group
+from laconic.learners.rollout.collectors.exchange import (
+    DamagedError,
+    Exchange,
+    Shared,
+    shared_group,
+)
+from laconic.learners.rollout.collectors.measures import MEASURES
+from laconic.learners.rollout.collectors.retell import benchmark_of, retell
+from laconic.learners.rollout.play import Start, collect
+from laconic.learners.training.steps import check_count
+
+_LEVEL = 1e-9
+"""Returns that differ by less, in reward units, differ by rounding alone."""
+
+
+@dataclass(slots=True)
+class Swarm:
+    """Plays a part of the groups, shares them, and takes the rest from other nodes."""
+
+    folder: str
+    """Shared by the nodes of one swarm, and by nobody else."""
+    name: str
+    """Name of this node, one that no other node has."""
+    own: int = 4
+    """Own groups for every `foreign` ones."""
+    foreign: int = 4
+    """Groups of others for every `own` ones, rounded down; 0 only shares."""
+    newest: int = 256
+    """Of so many files, the newest of all other nodes together, groups are drawn."""
+    correct: bool = False
+    """Whether foreign messages are weighed by their probability here over that of their author."""
+    credit: str = "own"
+    """By what pay a group is judged to teach something: the credit of the learner."""
+    microbatch_tokens: int = 16384
+    """Most tokens, padding included, of one forward pass over foreign messages."""
+    metrics: dict[str, float] = field(default_factory=dict, init=False)
+    """Of the last call: groups by where they came from and why they were passed over, and files
+    that could not be read."""
+    _exchange: Exchange = field(init=False, repr=False)
+    _seen: set[str] = field(default_factory=set, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the settings; nothing is written yet.
+
+        Raises:
+            SettingError: a setting is out of its range, or the credit needs replays of its own.
+        """
+        check_count("collect.own", self.own, 1)
+        check_count("collect.foreign", self.foreign, 0)
+        check_count("collect.newest", self.newest, 1)
+        check_count("collect.microbatch_tokens", self.microbatch_tokens, 1)
+        if self.credit in MEASURES:
+            raise SettingError(
+                "messages of other runs have no measured worth; with learner.collect=Swarm choose"
+                f" learner.credit=own, team or outcome, got {self.credit!r}"
+            )
+        credit(self.credit)
+        self._exchange = Exchange(self.folder, self.name)
+
+    def __call__(
+        self,
+        environments: Sequence[ParallelEnv[str, Any, Any]],
+        policies: Mapping[str, Policy],
+        starts: Sequence[Start],
+        group_size: int,
+        *,
+        seed: int,
+    ) -> list[Group]:
+        """Take what others have, play the rest, and share it.
+
+        Args:
+            environments: equal environments with named tasks, as `envs.make` gives them.
+            policies: who speaks for each agent.
+            starts: where groups begin; of the last ones, as many are left out as groups are taken.
+            group_size: episodes of an own group; foreign ones have as many as they have.
+            seed: of everything that is drawn; also names the files.
+
+        Returns:
+            As many groups as starts: own ones, then foreign ones. Where others have too little to
+            offer, own ones take their place; without foreign ones it is what `collect` plays.
+
+        Raises:
+            SettingError: the environment's tasks have no names, the folder cannot be written to,
+                or `correct` meets a policy that computes its log-probabilities again.
+        """
+        tasks = _tasks(environments[0])
+        if self.correct and any(
+            getattr(one, "recompute_logprobs", False) for one in policies.values()
+        ):
+            raise SettingError(
+                "learner.collect.correct=true needs the log-probabilities of the authors, which"
+                " agent.recompute_logprobs=true replaces; set one of the two to false"
+            )
+        self.metrics = dict.fromkeys(
+            ("damaged_files", "unfit_groups", "level_groups", "published_groups"), 0.0
+        )
+        wanted = len(starts) * self.foreign // (self.own + self.foreign)
+        foreign = self._take(environments, policies, wanted, np.random.default_rng((seed, 2)))
+        starts = starts[: len(starts) - len(foreign)]
+        own = collect(environments, policies, starts, group_size, seed=seed)
+        for index, (start, group) in enumerate(zip(starts, own, strict=True)):
+            if teaches(group, credit(self.credit)):
+                task = tasks[group.task]
+                shared = shared_group(benchmark_of(environments[0]), group, task, start.seed)
+                self._exchange.publish(shared, f"{seed}-{index}")
+                self.metrics["published_groups"] += 1.0
+        self.metrics |= {"own_groups": float(len(own)), "foreign_groups": float(len(foreign))}
+        return [*own, *foreign]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The files that were taken or passed over; none is looked at twice."""
+        return {"seen": sorted(self._seen)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state of `state_dict`."""
+        self._seen = set(state["seen"])
+
+    def _take(
+        self,
+        environments: Sequence[ParallelEnv[str, Any, Any]],
+        policies: Mapping[str, Policy],
+        wanted: int,
+        generator: np.random.Generator,
+    ) -> list[Group]:
+        """Groups of others that teach something here, drawn uniformly; as many as there are."""
+        taken: list[Group] = []
+        offered = [name for name in self._exchange.offered(self.newest) if name not in self._seen]
+        names = [offered[index] for index in generator.permutation(len(offered))] if wanted else []
+        while names and len(taken) < wanted:
+            count = wanted - len(taken)
+            read, names = self._read(names[:count]), names[count:]
+            told = retell(
+                environments,
+                policies,
+                read,
+                most_tokens=self.microbatch_tokens,
+                correct=self.correct,
+            )
+            found = [group for group in told if group is not None]
+            teaching = [group for group in found if teaches(group, credit(self.credit))]
+            self.metrics["unfit_groups"] += len(told) - len(found)
+            self.metrics["level_groups"] += len(found) - len(teaching)
+            taken += teaching
+        return taken
+
+    def _read(self, names: Sequence[str]) -> list[Shared]:
+        """What lies in some files; one that is damaged may be whole at the next step."""
+        read = []
+        for name in names:
+            try:
+                read.append(self._exchange.read(name))
+                self._seen.add(name)
+            except DamagedError:
+                self.metrics["damaged_files"] += 1.0
+        return read
+
+
+def teaches(group: Group, credit: Credit) -> bool:
+    """Whether some agent is paid differently in two episodes, so that advantages are not all 0."""
+    totals = [{agent: sum(pay) for agent, pay in credit(one).items()} for one in group.episodes]
+    return any(
+        max(one[agent] for one in totals) - min(one[agent] for one in totals) > _LEVEL
+        for agent in totals[0]
+    )
+
+
+def _tasks(environment: ParallelEnv[str, Any, Any]) -> Mapping[str, Task]:
+    tasks = getattr(environment, "tasks", None)
+    if not isinstance(tasks, Mapping) or not all(isinstance(one, Task) for one in tasks.values()):
+        raise SettingError(
+            "learner.collect shares tasks as data and needs an environment with `tasks`, a mapping"
+            f" of key to envs.Task (any of envs.make); {type(environment).__name__} has none"
+        )
+    return tasks

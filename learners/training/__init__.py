@@ -1,0 +1,1 @@
+"""One update of policies: sequences, log-probabilities, objective, optimiser steps."""

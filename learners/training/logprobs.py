@@ -1,0 +1,145 @@
+"""Log-probabilities of sampled tokens under a model, with the output head only where it is needed.
+
+The head of a language model is its widest layer; it is applied to the positions that predict a
+generated token and to no other. Whatever a model does to its logits afterwards (scaling, capping)
+it does to these as to all. Equal sequences, which members of a group often are once a team is sure
+of itself, go through the model once. Layers that may forget their activations do so, although the
+model is in evaluation mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from laconic.learners.training.microbatches import microbatches
+from laconic.learners.training.sequences import Batch, TokenSequence, collate
+
+
+def current_logprobs(model: PreTrainedModel, batch: Batch, temperature: float = 1.0) -> Tensor:
+    """Log-probability of every generated token of a batch.
+
+    Args:
+        model: a causal language model.
+        batch: (sequences, tokens) on the model's device.
+        temperature: the logits are divided by it, as they were in sampling.
+
+    Returns:
+        (sequences, tokens) float32, [s, t] for token t given those before it; 0 where the token was
+        not generated, without gradient.
+    """
+    distinct, places = _distinct(batch)
+    # The state at t - 1 predicts token t.
+    predicted = distinct.generated_mask[:, 1:]
+    targets = distinct.token_ids[:, 1:][predicted]
+    logits = _logits_at(model, distinct, predicted)
+    logprobs = torch.log_softmax(logits.float() / temperature, dim=-1)
+    chosen = logprobs.gather(-1, targets[:, None]).squeeze(-1)
+    result = chosen.new_zeros(distinct.generated_mask.shape)
+    result[:, 1:] = result[:, 1:].masked_scatter(predicted, chosen)
+    return result if places is None else result[places]
+
+
+@torch.no_grad()
+def recomputed(
+    model: PreTrainedModel,
+    sequences: Sequence[TokenSequence],
+    pad_id: int,
+    temperature: float,
+    most_tokens: int,
+) -> list[TokenSequence]:
+    """The sequences, in order, with the log-probabilities of a forward pass as behaviour.
+
+    Args:
+        model: the causal language model that sampled them, unchanged since.
+        sequences: as sampled.
+        pad_id: token id of padding.
+        temperature: the logits are divided by it, as they were in sampling.
+        most_tokens: most tokens, padding included, of one forward pass.
+    """
+    found: dict[int, TokenSequence] = {}
+    for part in microbatches(sequences, most_tokens):
+        batch = collate(part, pad_id).to(model.device)
+        rows = current_logprobs(model, batch, temperature).tolist()
+        for one, row in zip(part, rows, strict=True):
+            length = len(one.token_ids)
+            found[id(one)] = replace(one, behaviour_logprobs=tuple(row[:length]))
+    return [found[id(one)] for one in sequences]
+
+
+class _Rows(NamedTuple):
+    """What a forward pass needs to know of a batch, each (sequences, tokens)."""
+
+    token_ids: Tensor
+    attention_mask: Tensor
+    generated_mask: Tensor
+
+
+def _distinct(batch: Batch) -> tuple[_Rows, Tensor | None]:
+    """The different rows of a batch, and for each of its rows its place among them (sequences,).
+
+    The place is None where all differ; then they stand in their own order.
+    """
+    rows = _Rows(batch.token_ids, batch.attention_mask, batch.generated_mask)
+    found, places = torch.cat([one.long() for one in rows], dim=1).unique(
+        dim=0, return_inverse=True
+    )
+    if len(found) == len(places):
+        return rows, None
+    ids, attention, generated = found.chunk(3, dim=1)
+    return _Rows(ids, attention.bool(), generated.bool()), places
+
+
+def _logits_at(model: PreTrainedModel, batch: _Rows, positions: Tensor) -> Tensor:
+    """Logits (generated tokens, vocabulary) at the chosen positions (sequences, tokens - 1)."""
+    narrowed = False
+
+    def narrow(head: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Hand the head the chosen states, as one sequence (1, generated tokens, width)."""
+        nonlocal narrowed
+        narrowed = True
+        states, *others = arguments
+        return (states[:, :-1][positions][None], *others)
+
+    head = model.get_output_embeddings()
+    handle = head.register_forward_pre_hook(narrow) if head is not None else None
+    try:
+        with _forgetful(model):
+            logits: Tensor = model(
+                input_ids=batch.token_ids,
+                attention_mask=batch.attention_mask.long(),
+                use_cache=False,
+            ).logits
+    finally:
+        if handle is not None:
+            handle.remove()
+    # A model that does not call its head as a module gives the logits of all positions.
+    return logits[0] if narrowed else logits[:, :-1][positions]
+
+
+@contextmanager
+def _forgetful(model: PreTrainedModel) -> Iterator[None]:
+    """Put layers with gradient checkpointing, and nothing below them, into training mode.
+
+    They forget their activations in no other, and nothing below them may learn of it: attention
+    would switch its dropout on.
+    """
+    layers = [
+        module
+        for module in model.modules()
+        if isinstance(module, GradientCheckpointingLayer) and module.gradient_checkpointing
+    ]
+    for layer in layers:
+        layer.training = torch.is_grad_enabled()
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.training = False

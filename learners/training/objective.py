@@ -1,0 +1,300 @@
+"""The loss: log-probabilities, masks and advantages in, a scalar and metrics out.
+
+GSPO (Group Sequence Policy Optimization, arXiv 2507.18071, eq. 5 to 7) has one importance ratio per
+sequence, the exponential of the mean log-ratio over its generated tokens:
+
+    s = exp( mean_t [ current_logprobs_t - behaviour_logprobs_t ] )
+    loss = - mean over sequences of  min( s A, clip(s, 1 - clip_low, 1 + clip_high) A )
+
+`sequence_token` is the paper's token form (eq. 13 to 14), equal to it in value and gradient while a
+sequence has one advantage. `token` is the ratio of PPO and GRPO (arXiv 2402.03300). `none` is plain
+policy gradient, -A log p per token, without ratio or clipping.
+
+Only generated tokens enter any value, mean or gradient; what stands elsewhere may even be NaN.
+Knows neither models nor episodes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from laconic.envs.errors import SettingError
+
+Ratio = Literal["sequence", "sequence_token", "token", "none"]
+Average = Literal["sequence", "token", "sum"]
+
+LOG_RATIO_LIMIT = 20.0
+"""Log-ratios stop here (a ratio of 4.9e8), so that the loss stays finite; beyond it a ratio has no
+gradient. TRL has no such limit, verl's GSPO has one at 10."""
+LENGTH_BUCKETS = ((1, 2), (3, 8), (9, 32), (33, None))
+"""Generated tokens per sequence, first and last of each bucket, by which clipping is reported."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LossInputs:
+    """Everything a loss needs; [s, t] of every matrix belongs to token t of sequence s."""
+
+    current_logprobs: Tensor
+    """(sequences, tokens) log-probability of each token under the policy being trained."""
+    behaviour_logprobs: Tensor
+    """(sequences, tokens) log-probability of each token when it was sampled; has no gradient."""
+    generated_mask: Tensor
+    """(sequences, tokens) bool, True on tokens the policy produced."""
+    advantages: Tensor
+    """(sequences,) one advantage per sequence."""
+    reference_logprobs: Tensor | None = None
+    """(sequences, tokens) under the policy the KL is measured from. None: no KL."""
+    divisor: float | None = None
+    """What the sum of losses is divided by: a part of a batch states the whole batch's number of
+    sequences (or of generated tokens, if averaged by token; see `Objective.divisor`), and the
+    losses of the parts then add up to that of the whole. None: this batch is the whole."""
+
+    def __post_init__(self) -> None:
+        """Check shapes.
+
+        Raises:
+            SettingError: a shape differs from that of `current_logprobs`, or the mask is not bool.
+        """
+        shape = self.current_logprobs.shape
+        if len(shape) != 2 or shape[0] == 0:
+            raise SettingError(
+                "current_logprobs must have shape (sequences, tokens) with at least one sequence;"
+                f" got {tuple(shape)!r}"
+            )
+        _check_shape("behaviour_logprobs", self.behaviour_logprobs, shape)
+        _check_shape("generated_mask", self.generated_mask, shape)
+        _check_shape("advantages", self.advantages, shape[:1])
+        if self.reference_logprobs is not None:
+            _check_shape("reference_logprobs", self.reference_logprobs, shape)
+        if self.generated_mask.dtype != torch.bool:
+            raise SettingError(f"generated_mask must be bool; got {self.generated_mask.dtype!r}")
+        if self.divisor is not None and not 0 < self.divisor < math.inf:
+            raise SettingError(f"divisor must be a finite number above 0; got {self.divisor!r}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LossOutputs:
+    """What a loss gives back."""
+
+    loss: Tensor
+    """Scalar of at least float32, to be minimised."""
+    metrics: dict[str, float]
+    """`loss`, `sequences` (those with generated tokens) and, if there are any: `ratio_mean`,
+    `ratio_min`, `ratio_max` (of sequence ratios), `approx_kl` (behaviour to current, nats per
+    token), `reference_kl` (with a reference), `clip_fraction` and `clip_fraction/<tokens>` by
+    length (mean share of a sequence whose gradient the clip removed; not for ratio `none`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """Which ratio, where it is clipped, how far from the reference, and how losses are averaged."""
+
+    ratio: Ratio = "sequence"
+    """What an importance ratio covers; see the module's text."""
+    clip_low: float = 3e-4
+    """Ratios below 1 - clip_low are clipped where the advantage is negative; 1 clips none."""
+    clip_high: float = 4e-4
+    """Ratios above 1 + clip_high are clipped where the advantage is positive; inf clips none."""
+    kl: float = 0.0
+    """Weight of the KL to the reference, per token (estimator k3: exp(d) - d - 1 with
+    d = reference - current log-probability, Schulman 2020). 0: no reference is needed."""
+    average: Average = "sequence"
+    """`sequence`: mean over a sequence's tokens, then over all sequences of the batch. A sequence
+    without generated tokens counts in that number with loss 0, as in TRL's `grpo`; verl 0.9.1
+    leaves it out of the number (state it as `divisor` to get the same). `token`: mean over all
+    generated tokens, which with a sequence ratio weighs sequences by their length. `sum`: sum over
+    a sequence's tokens divided by `normalizer`, then the mean over all sequences."""
+    normalizer: float = 1.0
+    """For average `sum`, tokens. 1 leaves the log-probability of a whole sequence (REINFORCE); a
+    constant such as the longest reply makes it Dr. GRPO's (arXiv 2503.20783)."""
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            SettingError: a word is unknown or a number is out of range.
+        """
+        _check_word("ratio", self.ratio, get_args(Ratio))
+        _check_word("average", self.average, get_args(Average))
+        if not _is_number(self.clip_low) or not 0 < self.clip_low <= 1:
+            raise SettingError(f"objective.clip_low must be in (0, 1]; got {self.clip_low!r}")
+        if not _is_number(self.clip_high) or not self.clip_high > 0:
+            raise SettingError(f"objective.clip_high must be above 0; got {self.clip_high!r}")
+        if not _is_number(self.kl) or not 0 <= self.kl < math.inf:
+            raise SettingError(
+                f"objective.kl must be a finite number of at least 0; got {self.kl!r}"
+            )
+        if not _is_number(self.normalizer) or not 0 < self.normalizer < math.inf:
+            raise SettingError(
+                "objective.normalizer must be a finite number of tokens above 0;"
+                f" got {self.normalizer!r}"
+            )
+
+    def __call__(self, inputs: LossInputs) -> LossOutputs:
+        """Compute the loss of a batch.
+
+        Computed in float32 whatever the inputs are (float64 stays float64). With no generated token
+        anywhere the loss is 0 and its gradient zero.
+
+        Args:
+            inputs: log-probabilities, mask and advantages.
+
+        Returns:
+            The loss and its metrics.
+
+        Raises:
+            SettingError: `kl` is above 0 and there are no reference log-probabilities.
+        """
+        if self.kl > 0 and inputs.reference_logprobs is None:
+            raise SettingError(
+                f"objective.kl is {self.kl!r}, but there are no reference_logprobs to measure it"
+                " from; keep a reference policy or set kl to 0"
+            )
+        mask = inputs.generated_mask
+        current = _generated(inputs.current_logprobs, mask)
+        behaviour = _generated(inputs.behaviour_logprobs.detach(), mask)
+        advantages = inputs.advantages.detach().to(current.dtype)[:, None]
+        log_ratio = current - behaviour
+        ratio = self._ratios(log_ratio, mask)
+        losses = _mean(self._policy_loss(ratio, current, advantages), mask)
+        reference_kl = None
+        if inputs.reference_logprobs is not None:
+            reference = _generated(inputs.reference_logprobs.detach(), mask)
+            reference_kl = _k3(reference - current)
+            if self.kl > 0:
+                losses = losses + self.kl * _mean(reference_kl, mask)
+        loss = self._averaged(losses, mask, inputs.divisor)
+        clipped = self._clipped(ratio, advantages, mask)
+        return LossOutputs(loss, _metrics(loss, log_ratio, mask, clipped, reference_kl))
+
+    def divisor(self, sequences: int, tokens: int) -> float:
+        """What the losses of a batch are divided by, for `LossInputs.divisor` of its parts.
+
+        Args:
+            sequences: of the whole batch.
+            tokens: generated ones of the whole batch.
+
+        Returns:
+            A number of at least 1.
+        """
+        return float(max(tokens if self.average == "token" else sequences, 1))
+
+    def _ratios(self, log_ratio: Tensor, mask: Tensor) -> Tensor | None:
+        """Ratios of shape (sequences, 1) or (sequences, tokens); None where there is none."""
+        if self.ratio == "none":
+            return None
+        if self.ratio == "sequence":
+            log_ratio = _mean(log_ratio, mask)[:, None]
+        elif self.ratio == "sequence_token":
+            # The value of the sequence ratio on every token, with the gradient of the token alone.
+            zero = log_ratio - log_ratio.detach()
+            log_ratio = _mean(log_ratio, mask)[:, None].detach() + zero
+        return torch.exp(log_ratio.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT))
+
+    def _policy_loss(self, ratio: Tensor | None, current: Tensor, advantages: Tensor) -> Tensor:
+        """Loss per token, (sequences, tokens)."""
+        if ratio is None:
+            return -advantages * current
+        clipped = ratio.clamp(1 - self.clip_low, 1 + self.clip_high)
+        return -torch.minimum(ratio * advantages, clipped * advantages).expand_as(current)
+
+    def _averaged(self, losses: Tensor, mask: Tensor, divisor: float | None) -> Tensor:
+        """One loss of the means over each sequence's tokens, (sequences,) -> ()."""
+        counts = mask.sum(1)
+        if self.average == "token":
+            return (losses * counts).sum() / (divisor or counts.sum().clamp(min=1))
+        if self.average == "sum":
+            losses = losses * counts / self.normalizer
+        return losses.sum() / (divisor or len(losses))
+
+    def _clipped(self, ratio: Tensor | None, advantages: Tensor, mask: Tensor) -> Tensor | None:
+        """Share of each sequence whose gradient the clip removes, (sequences,)."""
+        if ratio is None:
+            return None
+        below = (ratio < 1 - self.clip_low) & (advantages < 0)
+        above = (ratio > 1 + self.clip_high) & (advantages > 0)
+        return _mean((below | above).expand_as(mask).to(ratio.dtype), mask)
+
+
+def _generated(logprobs: Tensor, mask: Tensor) -> Tensor:
+    """Log-probabilities in float32 or better, 0 where not generated.
+
+    Selected before any arithmetic, because 0 * NaN would be NaN in value and gradient.
+    """
+    logprobs = logprobs.to(torch.promote_types(logprobs.dtype, torch.float32))
+    return torch.where(mask, logprobs, torch.zeros_like(logprobs))
+
+
+def _mean(values: Tensor, mask: Tensor) -> Tensor:
+    """Mean over a sequence's generated tokens, (sequences, tokens) -> (sequences,); 0 of none."""
+    return (values * mask).sum(1) / mask.sum(1).clamp(min=1)
+
+
+def _k3(difference: Tensor) -> Tensor:
+    """Non-negative estimate of a KL from d = log q - log p at samples of p (Schulman 2020)."""
+    difference = difference.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)
+    return torch.expm1(difference) - difference
+
+
+@torch.no_grad()
+def _metrics(
+    loss: Tensor,
+    log_ratio: Tensor,
+    mask: Tensor,
+    clipped: Tensor | None,
+    reference_kl: Tensor | None,
+) -> dict[str, float]:
+    """Metrics of a batch, brought to the host in one transfer."""
+    counts = mask.sum(1)
+    kept = counts > 0
+    tokens = counts.sum().clamp(min=1)
+    ratios = torch.exp(_mean(log_ratio, mask).clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT))
+    number = kept.sum().clamp(min=1)
+    found = {
+        "loss": loss,
+        "sequences": kept.sum(),
+        "ratio_mean": torch.where(kept, ratios, 0).sum() / number,
+        "ratio_min": torch.where(kept, ratios, math.inf).amin(),
+        "ratio_max": torch.where(kept, ratios, -math.inf).amax(),
+        "approx_kl": (_k3(log_ratio) * mask).sum() / tokens,
+    }
+    if reference_kl is not None:
+        found["reference_kl"] = (reference_kl * mask).sum() / tokens
+    if clipped is not None:
+        found["clip_fraction"] = clipped.sum() / number
+        for first, last in LENGTH_BUCKETS:
+            inside = (counts >= first) & (counts <= (last or counts.max()))
+            name = f"clip_fraction/{first}+" if last is None else f"clip_fraction/{first}-{last}"
+            # 0 / 0 marks a bucket that does not occur
+            found[name] = (clipped * inside).sum() / inside.sum()
+    values = torch.stack([value.to(loss.dtype) for value in found.values()]).tolist()
+    metrics = dict(zip(found, values, strict=True))
+    if metrics["sequences"] == 0:
+        return {name: metrics[name] for name in ("loss", "sequences")}
+    return {
+        name: value
+        for name, value in metrics.items()
+        if not (name.startswith("clip_fraction/") and math.isnan(value))
+    }
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _check_word(name: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise SettingError(f"objective.{name} must be one of {', '.join(known)}; got {value!r}")
+
+
+def _check_shape(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
+    if tensor.shape != shape:
+        raise SettingError(
+            f"{name} must have shape {tuple(shape)!r} to fit current_logprobs;"
+            f" got {tuple(tensor.shape)!r}"
+        )

@@ -1,0 +1,265 @@
+"""From groups of episodes to sequences with advantages, and on to a padded batch.
+
+A sequence is what one importance ratio covers: all an agent said in an episode, or a single reply.
+Its tokens are the agent's conversation exactly as it was sampled; what the agent read is context
+that no loss touches. Knows neither models nor the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from laconic.envs.errors import SettingError
+from laconic.learners.advantages.credit import WHOLE, Credit
+from laconic.learners.advantages.estimator import Estimator, Key
+from laconic.learners.episode import Episode, Group, Turn
+
+Unit = Literal["episode", "reply"]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSequence:
+    """What one importance ratio covers, with the context it was sampled in."""
+
+    task: str
+    """Key of the task."""
+    agent: str
+    """Who produced the generated tokens."""
+    episode: int
+    """Index of the episode in its group."""
+    round: int | None
+    """Round of the reply; None when the sequence covers the agent's whole episode."""
+    token_ids: tuple[int, ...]
+    """(tokens,) the agent's conversation from its start to the last generated token."""
+    generated: tuple[bool, ...]
+    """(tokens,) True on reply tokens of this sequence, its end tokens among them."""
+    behaviour_logprobs: tuple[float, ...]
+    """(tokens,) natural log-probabilities at sampling; 0.0 where `generated` is False."""
+    pay: float
+    """Undiscounted credit of the rounds the sequence answers for, reward units."""
+    advantage: float = 0.0
+    """How much better the pay is than that of the compared sequences."""
+
+    def __post_init__(self) -> None:
+        """Check lengths, and that every generated token has a context.
+
+        Raises:
+            SettingError: lengths differ, or the first token is a generated one.
+        """
+        lengths = (len(self.token_ids), len(self.generated), len(self.behaviour_logprobs))
+        if len(set(lengths)) != 1:
+            raise SettingError(
+                f"sequence of {self.agent!r} in task {self.task!r}: token_ids, generated and"
+                f" behaviour_logprobs must have one length; got {lengths!r}"
+            )
+        if self.generated and self.generated[0]:
+            raise SettingError(
+                f"sequence of {self.agent!r} in task {self.task!r} starts with a generated token,"
+                " whose probability no causal model gives; put a prompt or start token before it"
+            )
+
+    @property
+    def key(self) -> Key:
+        """What the pay belongs to, for an `Estimator`."""
+        return Key(self.task, self.agent, self.round)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Sequences as tensors, padded on the right; [s, t] of every matrix belongs to token t."""
+
+    token_ids: Tensor
+    """(sequences, tokens) int64."""
+    attention_mask: Tensor
+    """(sequences, tokens) bool, True on real tokens, False on padding."""
+    generated_mask: Tensor
+    """(sequences, tokens) bool, True on tokens the policy produced."""
+    behaviour_logprobs: Tensor
+    """(sequences, tokens) float32, log-probability at sampling; 0 where not generated."""
+    advantages: Tensor
+    """(sequences,) float32."""
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device."""
+        return Batch(
+            token_ids=self.token_ids.to(device),
+            attention_mask=self.attention_mask.to(device),
+            generated_mask=self.generated_mask.to(device),
+            behaviour_logprobs=self.behaviour_logprobs.to(device),
+            advantages=self.advantages.to(device),
+        )
+
+
+def check_unit(unit: str, advantages: Estimator) -> None:
+    """Check that the unit is known and fits what the advantages compare.
+
+    Args:
+        unit: what a sequence covers.
+        advantages: the estimator it is to be used with.
+
+    Raises:
+        SettingError: the unit is unknown, or rounds are compared of sequences that have none.
+    """
+    if unit not in get_args(Unit):
+        raise SettingError(f"unit must be one of {', '.join(get_args(Unit))}; got {unit!r}")
+    if unit == "episode" and "round" in advantages.group_by:
+        raise SettingError(
+            "advantages.group_by compares rounds, but a sequence covers a whole episode; set unit"
+            f" to 'reply' or take 'round' out of group_by; got {advantages.group_by!r}"
+        )
+
+
+def sequences_of(
+    group: Group,
+    *,
+    credit: Credit,
+    advantages: Estimator,
+    unit: Unit = "episode",
+    agents: Collection[str] | None = None,
+) -> tuple[TokenSequence, ...]:
+    """Make the sequences of one group and give each its advantage.
+
+    Agents without reply tokens (scripted ones) make no sequence. Neither do agents that are not
+    trained, and their pay takes part in no comparison.
+
+    Args:
+        group: episodes of one task under one policy version.
+        credit: pay of each agent in each round, e.g. `learners.advantages.credit.own`.
+        advantages: the estimator.
+        unit: `episode`: one sequence per agent and episode, paid for the whole episode. `reply`:
+            one per reply, paid from its round on without discount (for its round alone under a
+            credit of `WHOLE`); what came before is context.
+        agents: the agents to train; None for all.
+
+    Returns:
+        Sequences in the order of episodes, then of agents as they first spoke, then of rounds,
+        without those the estimator leaves out; empty when nobody produced a token.
+
+    Raises:
+        SettingError: the unit does not fit, an agent has no rewards, or a return is not finite.
+    """
+    check_unit(unit, advantages)
+    made = [
+        sequence
+        for index, episode in enumerate(group.episodes)
+        for sequence in episode_sequences(episode, index, credit, unit, agents)
+    ]
+    pays, keys = [one.pay for one in made], [one.key for one in made]
+    left_out = advantages.left_out(pays, keys)
+    return tuple(
+        replace(made[index], advantage=advantage)
+        for index, advantage in enumerate(advantages(pays, keys))
+        if index not in left_out
+    )
+
+
+def collate(sequences: Sequence[TokenSequence], pad_id: int) -> Batch:
+    """Stack sequences into tensors, padded on the right to the longest.
+
+    Args:
+        sequences: at least one.
+        pad_id: token id of padding; no mask is ever True on it.
+
+    Returns:
+        A batch of shape (sequences, tokens) on the CPU.
+
+    Raises:
+        SettingError: there are no sequences.
+    """
+    if not sequences:
+        raise SettingError("a batch needs at least one sequence; got none")
+    ids = [one.token_ids for one in sequences]
+    return Batch(
+        token_ids=_padded(ids, pad_id, np.int64),
+        attention_mask=_padded([[True] * len(row) for row in ids], False, np.bool_),
+        generated_mask=_padded([one.generated for one in sequences], False, np.bool_),
+        behaviour_logprobs=_padded([one.behaviour_logprobs for one in sequences], 0.0, np.float32),
+        advantages=torch.tensor([one.advantage for one in sequences], dtype=torch.float32),
+    )
+
+
+def episode_sequences(
+    episode: Episode,
+    index: int,
+    credit: Credit,
+    unit: Unit,
+    agents: Collection[str] | None,
+) -> Iterator[TokenSequence]:
+    """Make the sequences of one episode, with advantage 0.
+
+    Args:
+        episode: one play of a task.
+        index: of the episode in its group.
+        credit: pay of each agent in each round.
+        unit: `episode` or `reply`; see `sequences_of`.
+        agents: the agents to train; None for all.
+
+    Yields:
+        Sequences by agent as they first spoke, then by round; none for agents without reply tokens.
+
+    Raises:
+        SettingError: an agent spoke but has no rewards.
+    """
+    paid = credit(episode)
+    for agent in dict.fromkeys(turn.agent for turn in episode.turns):
+        if agents is not None and agent not in agents:
+            continue
+        turns = [turn for turn in episode.turns if turn.agent == agent]
+        spoken = [place for place, turn in enumerate(turns) if turn.reply_ids and turn.trained]
+        if spoken and agent not in paid:
+            raise SettingError(
+                f"agent {agent!r} spoke in task {episode.task!r} but has no rewards; an episode"
+                f" needs rewards for each of its agents, it has them for {sorted(paid)}"
+            )
+        for first, last in _spans(spoken, unit):
+            start = turns[last].round if unit == "reply" else 0
+            end = start + 1 if unit == "reply" and credit in WHOLE else None
+            token_ids, generated, logprobs = _tokens(turns[: last + 1], first)
+            yield TokenSequence(
+                task=episode.task,
+                agent=agent,
+                episode=index,
+                round=start if unit == "reply" else None,
+                token_ids=token_ids,
+                generated=generated,
+                behaviour_logprobs=logprobs,
+                pay=float(sum(paid[agent][start:end])),
+            )
+
+
+def _padded(rows: Sequence[Sequence[float]], fill: float, dtype: type[np.generic]) -> Tensor:
+    """Rows of different lengths as one matrix, by way of numpy, which reads tuples faster."""
+    matrix = np.full((len(rows), max(len(row) for row in rows)), fill, dtype=dtype)
+    for index, row in enumerate(rows):
+        matrix[index, : len(row)] = row
+    return torch.from_numpy(matrix)
+
+
+def _spans(spoken: list[int], unit: Unit) -> list[tuple[int, int]]:
+    """First and last turn of each sequence, given the turns that have reply tokens."""
+    if unit == "reply":
+        return [(place, place) for place in spoken]
+    return [(spoken[0], spoken[-1])] if spoken else []
+
+
+def _tokens(
+    turns: Sequence[Turn], first: int
+) -> tuple[tuple[int, ...], tuple[bool, ...], tuple[float, ...]]:
+    """The conversation of some turns; trained replies from turn `first` on count as generated."""
+    token_ids: list[int] = []
+    generated: list[bool] = []
+    logprobs: list[float] = []
+    for place, turn in enumerate(turns):
+        prompt, reply = len(turn.prompt_ids), len(turn.reply_ids)
+        token_ids += [*turn.prompt_ids, *turn.reply_ids]
+        counts = turn.trained and place >= first
+        generated += [False] * prompt + [counts] * reply
+        logprobs += [0.0] * prompt
+        logprobs += turn.behaviour_logprobs if counts else [0.0] * reply
+    return tuple(token_ids), tuple(generated), tuple(logprobs)

@@ -1,0 +1,110 @@
+"""How far the step of several processes is from that of one on the same groups.
+
+    torchrun --nproc_per_node 2 tests/behaviour/processes_parity.py gspo ippo
+
+Prints one row per learner, after two updates: the loss of one process and of all, the largest
+difference between their gradients (of the last minibatch, in parts of the gradient's norm) and
+between their weights, beside the largest change of a weight. With FSDP's settings in the
+environment weights are in parts, and it is the same table. `--json` prints rows as JSON Lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+import torch
+from hydra import compose, initialize_config_module
+
+from laconic.experiments.running.setup import (
+    draw_starts,
+    make_environments,
+    make_learner,
+    make_team,
+    task_keys,
+)
+from laconic.learners.distributed.launched import launched
+from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.rollout.play import collect
+
+SETTINGS = (
+    "agent=tiny",
+    "agent.speech.max_reply_tokens=16",
+    "env.tasks=20",
+    "learner.decay_updates=null",
+    "learner.minibatches=2",
+    # Several passes for each process, and not as many for all.
+    "learner.microbatch_tokens=1500",
+    "optimizer._target_=torch.optim.SGD",
+    "~optimizer.betas",
+    "~optimizer.eps",
+    "optimizer.lr=0.01",
+)
+TASKS, GROUP = 3, 4
+UPDATES = 2
+"""With the second one a critic has begun to expect something."""
+
+
+def row(method: str, processes: Processes) -> dict[str, float]:
+    """The differences of one learner; the same on all processes."""
+    with initialize_config_module("laconic.conf", version_base="1.3"):
+        cfg = compose("train", overrides=[f"learner={method}", *SETTINGS])
+    environments = make_environments(cfg, TASKS * GROUP, "train", make_team(cfg))
+    starts = draw_starts(task_keys(environments[0]), TASKS, 0, 1)
+    metrics, gradients, weights = [], [], []
+    groups: Any = None
+    for those in (ALONE, processes):
+        policies = make_team(cfg).policies(environments[0])
+        models = [one.model for one in dict.fromkeys(policies.values())]
+        before = [one.detach().clone() for model in models for one in model.parameters()]
+        learner = make_learner(cfg, policies, those)
+        if groups is None:
+            gather = getattr(learner, "collect", collect)
+            groups = processes.main(lambda: gather(environments, policies, starts, GROUP, seed=1))  # noqa: B023
+        for _ in range(UPDATES):
+            found = learner.update(groups)
+        metrics.append(found)
+        parameters = [one for model in models for one in model.parameters()]
+        gradients.append(those.full([one.grad for one in parameters]))
+        weights.append(those.full([one.detach() for one in parameters]))
+    alone, together = metrics
+    return {
+        "sequences": alone["sequences"],
+        "loss of one": alone["loss"],
+        "loss of all": together["loss"],
+        "gradients": largest(*gradients) / alone["grad_norm"],
+        "weights": largest(*weights),
+        "change": largest(weights[0], before),
+    }
+
+
+def largest(one: list[Any], other: list[Any]) -> float:
+    """The largest difference between tensors."""
+    pairs = zip(one, other, strict=True)
+    return max(float((left - right).abs().max()) for left, right in pairs if left is not None)
+
+
+def main() -> None:
+    """Print the row of every learner that is named."""
+    parser = argparse.ArgumentParser(description="Compare several processes with one.")
+    parser.add_argument("learners", nargs="+", help="names of conf/learner")
+    parser.add_argument("--json", action="store_true", help="print JSON Lines")
+    wanted = parser.parse_args()
+    every = launched()
+    backend = torch.distributed.get_backend() if every.count > 1 else "none"
+    for name in wanted.learners:
+        found = row(name, every)
+        if not every.is_main:
+            continue
+        if wanted.json:
+            about = {"learner": name, "processes": every.count, "backend": backend}
+            print(json.dumps(about | found), flush=True)
+        else:
+            shown = "  ".join(f"{key} {value:.7g}" for key, value in found.items())
+            print(f"{name:20} {every.count} processes  {shown}", flush=True)
+    every.close()
+
+
+if __name__ == "__main__":
+    main()

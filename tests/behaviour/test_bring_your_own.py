@@ -1,0 +1,168 @@
+"""The package of docs/bring_your_own.md, run by the page's own commands as its user would."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+
+import pytest
+from gymnasium.spaces import Text
+from pettingzoo import ParallelEnv
+from pettingzoo.test import parallel_api_test
+from places import ROOT
+
+from laconic.envs.contract import check_env
+
+PAGE = ROOT / "docs" / "bring_your_own.md"
+TRAIN = "laconic train "
+
+
+@pytest.fixture
+def blocks(code_blocks):
+    """The page's blocks of code."""
+    return code_blocks(PAGE)
+
+
+@pytest.fixture
+def commands(blocks):
+    """The arguments of the page's trainings."""
+    lines = [line for one in blocks if one.kind == "sh" for line in one.code.splitlines()]
+    assert all(line.startswith(TRAIN) for line in lines)
+    # The one with a folder of choices trains what the first does.
+    return [shlex.split(one.removeprefix(TRAIN)) for one in lines if "--config-dir" not in one]
+
+
+@pytest.mark.slow
+def test_every_command_trains_in_a_process_of_its_own(
+    commands, processes, my_package, small, rows, tmp_path
+):
+    assert len(commands) == 3
+    for number, command in enumerate(commands):
+        folder = tmp_path / str(number)
+        replaced = tuple(one[1:] + "." for one in command if one.startswith("~"))
+        sizes = [one for one in small if not one.startswith(replaced)]
+        outcome = processes.run(
+            "train",
+            *command,
+            *sizes,
+            "train.steps=2",
+            f"hydra.run.dir={folder}",
+            path=[str(my_package)],
+        )
+        assert outcome.code == 0, outcome.err
+        metrics = rows(folder / "metrics.jsonl")
+        assert [row["step"] for row in metrics] == [0, 1, 2]
+        assert all(math.isfinite(value) for row in metrics for value in row.values())
+        assert ("learner/imitated" in metrics[1]) == ("~learner" in command)
+        assert (folder / "checkpoints").exists()
+
+
+def test_the_environment_keeps_both_contracts_and_is_short(my_package, blocks):
+    from my_package import Password
+
+    check_env(Password)
+    parallel_api_test(Password(), num_cycles=30)
+    (code,) = [one.code for one in blocks if one.file == "my_package/password.py"]
+    assert len(code.splitlines()) < 60
+
+
+def test_the_environment_is_won_by_who_says_the_password(my_package):
+    from my_package import Password
+
+    env = Password(price=0.25)
+    assert not set(env.tasks) & set(Password(part="evaluation").tasks)
+    texts, infos = env.reset(seed=0, options={"task": "17"})
+    assert texts["teller_0"] == "The password is 17." and infos["guesser_0"]["task"] == "17"
+    texts, rewards, *_ = env.step({"teller_0": "it is 17"})
+    # Three tokens at 0.25; silence is free.
+    assert texts["guesser_0"] == "teller_0: it is 17"
+    assert rewards == {"teller_0": -0.75, "guesser_0": 0.0}
+    _, rewards, terminated, _, infos = env.step({"guesser_0": "17"})
+    assert rewards == {"teller_0": 1.0, "guesser_0": 0.75}
+    assert all(terminated.values()) and infos["teller_0"]["solved"] and env.agents == []
+
+
+class Guests(ParallelEnv):
+    """Other people's: names of any form, spaces of Gymnasium, truncation, and an early leaver."""
+
+    metadata = {"name": "guests_v0"}
+
+    def __init__(self):
+        self.possible_agents, self.agents = ["alice", "bob"], []
+        self.space = Text(200, min_length=0, charset="".join(map(chr, range(32, 127))))
+
+    def observation_space(self, agent):
+        return self.space
+
+    def action_space(self, agent):
+        return self.space
+
+    def reset(self, seed=None, options=None):
+        self.agents, self.round = ["alice", "bob"], 0
+        return {agent: f"Good evening, {agent}." for agent in self.agents}, {"alice": {}, "bob": {}}
+
+    def step(self, actions):
+        alive, self.round = self.agents, self.round + 1
+        # Alice leaves after a round, and Bob is shown out after three.
+        self.agents = ["bob"] if self.round < 3 else []
+        return (
+            {agent: "Go on." for agent in alive},
+            {agent: float(len(actions[agent]) > 3) for agent in alive},
+            {agent: agent == "alice" for agent in alive},
+            {agent: agent == "bob" and self.round == 3 for agent in alive},
+            {agent: {} for agent in alive},
+        )
+
+
+def test_an_environment_of_other_people_trains_with_agents_of_any_name_that_leave_early(
+    run, small, rows, tmp_path
+):
+    sizes = [one for one in small if not one.startswith("env.")]
+    target = f"+env._target_={__name__}.Guests"
+    outcome = run("train", "~env", target, *sizes, f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code == 0, outcome.err
+    metrics = rows(tmp_path / "run" / "metrics.jsonl")
+    # Alice speaks once and Bob three times in each episode: rounds, and two sequences an episode.
+    assert all(row["train/rounds"] == 3.0 for row in metrics[1:])
+    assert all(row["learner/sequences"] == 8.0 for row in metrics[1:])
+    assert all(0.0 <= row["train/reward"] <= 4.0 for row in metrics[1:])
+    # What its infos do not tell is left out of the figures, and of what is made of them.
+    told = {name.partition("/")[2] for row in metrics for name in row}
+    assert told.isdisjoint({"accuracy", "tokens_said", "tokens_read", "price"})
+    assert "reward" in told and (tmp_path / "run" / "report.html").exists()
+    card = (tmp_path / "run" / "policy" / "README.md").read_text()
+    assert "tokens said" not in card and "price" not in card.partition("## Settings")[0]
+
+
+def test_no_more_tasks_are_evaluated_than_asked_for(run, my_package, policy_folder, rows, tmp_path):
+    target = "+env._target_=my_package.Password"
+    wanted = ["evaluation.tasks=3", f"agent.model={policy_folder}", f"hydra.run.dir={tmp_path}"]
+    outcome = run("evaluate", "~env", target, *wanted, "agent.speech.max_reply_tokens=4")
+    assert outcome.code == 0, outcome.err
+    assert len(rows(tmp_path / "episodes.jsonl")) == 3
+
+
+def test_a_schedule_of_prices_without_a_price_is_refused(run, my_package, small, tmp_path):
+    sizes = [one for one in small if not one.startswith("env.")]
+    given = ["~env", "+env._target_=my_package.Password", "learner/price=ramp", *sizes]
+    outcome = run("train", *given, f"hydra.run.dir={tmp_path}")
+    assert outcome.code == 1
+    assert "learner.price (Ramp)" in outcome.message and "Password has none" in outcome.message
+
+
+def test_a_comparison_shows_what_is_told_and_leaves_out_who_cannot_play(
+    run, policy_folder, tmp_path
+):
+    wanted = ["evaluation.tasks=2", f"agent.model={policy_folder}", f"hydra.run.dir={tmp_path}/c"]
+    target = f"+env._target_={__name__}.Guests"
+    outcome = run("compare", "~env", target, *wanted, "agent.speech.max_reply_tokens=4")
+    assert outcome.code == 0, outcome.err
+    rows = json.loads((tmp_path / "c" / "comparison.json").read_text())["entries"]
+    states = {row["name"]: row["state"] for row in rows}
+    finished = {name for name, state in states.items() if state == "finished"}
+    assert finished == {"team", "random", "silent"} and "failed" not in states.values()
+    assert "random and silent play anywhere" in outcome.out
+    head = (tmp_path / "c" / "comparison.md").read_text().split("|")
+    assert " score " in head and " accuracy " not in head and " tokens said " not in head
+    assert (tmp_path / "c" / "comparison.png").exists()

@@ -1,0 +1,293 @@
+"""Every choice in `conf/` is composed and built, and says what the constructors say.
+
+Choices are found by globbing, so a new yaml is tested without a change here. A yaml restates the
+default of its constructor, so that the packages behave alike with and without Hydra. Where the
+program is meant to differ from the bare class, `DELIBERATE` names the key and the reason.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+import pytest
+import torch
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+from pettingzoo import ParallelEnv
+
+from laconic.envs.dialogue import DialogueEnv
+from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.tracking.loggers import open_loggers
+from laconic.learners.algorithms.base import Resumable
+from laconic.learners.prices.schedule import Price
+
+PROGRAMS = sorted(path.stem for path in CONF.glob("*.yaml"))
+OPTIONS = sorted(str(path.relative_to(CONF).with_suffix("")) for path in CONF.rglob("*/*.yaml"))
+HYDRAS = "hydra/"
+"""Groups of Hydra's own, which configure no object of ours."""
+TRACKERS = ("logger/wandb", "logger/mlflow", "logger/trackio")
+"""Loggers with a library of their own; `test_trackers.py` builds them where it is installed."""
+NEEDS = {
+    "agent/api": ["agent.model=a-model"],
+    "agent/hf": ["agent.model=a-model"],
+    "learner/sapo": ["learner.collect.folder=a-folder"],
+    "warm_start": ["output=a-folder"],
+}
+"""What an option leaves to the user, or a program to Hydra while it runs."""
+WHOLE = ("experiment/", "entry/")
+"""Experiments and entries change settings on purpose; they are built, but not compared with
+defaults."""
+
+GAME = "the quickstart's game; the bare class has the plainest one"
+DELIBERATE = {
+    "laconic.envs.make": {
+        "information": GAME,
+        "topology": GAME,
+        "schedule": GAME,
+        "rounds": "the paper of a joint work has one",
+        "answer": "the answering role of the benchmark",
+        "instructions": "what the chosen agent understands",
+    },
+    "laconic.envs.Budget": {"message": GAME, "episode": GAME},
+    "laconic.envs.Reward": {
+        "price": GAME,
+        "normalizer": GAME,
+        "paid": "the paper of a joint work adds up the rewards of its turns",
+    },
+    "laconic.learners.agents.tiny.team": {
+        "instructions": "the shipped weights read the brief form"
+    },
+    "laconic.learners.agents.mixed.MixedTeam": {
+        "instructions": "what its members understand",
+        "learning_rate": "suits its members",
+    },
+    "laconic.learners.agents.hf.Speech": {
+        "explain_silence": "the shipped weights know the silence word",
+        "max_reply_tokens": "replies of the shipped weights are short",
+        "template": "thinking aloud would cost more than any message",
+    },
+    "laconic.learners.training.objective.Objective": {
+        "clip_low": "the paper's is for long chains of a large model",
+        "clip_high": "the paper's is for long chains of a large model",
+        "ratio": "PPO's covers one token",
+        "average": "PPO's is over tokens",
+    },
+    "laconic.learners.advantages.group.Advantages": {
+        "epsilon": "under a price, groups that differ by a few tokens alone should teach little",
+    },
+    "laconic.learners.algorithms.group.GroupLearner": {
+        "seed": "follows the seed of the run",
+        "decay_updates": "follows the length of the run",
+    },
+    "laconic.learners.algorithms.actor_critic.ActorCriticLearner": {
+        "seed": "follows the seed of the run",
+        "decay_updates": "follows the length of the run",
+    },
+    "torch.optim.AdamW": {
+        "lr": "follows the agent",
+        "betas": "a short memory for runs of tens of steps",
+        "weight_decay": "a policy is not to be drawn to zero",
+    },
+}
+UNSET = {
+    "laconic.envs.make": {"generator": "the environment has no constructor of its own for it"},
+    "laconic.learners.agents.tiny.team": {
+        "sharing": "passed on to HFTeam",
+        "lora": "passed on to HFTeam",
+        "frozen": "passed on to HFTeam",
+        "optimizer": "passed on to HFTeam",
+        "speech": "passed on to HFTeam",
+        "learning_rate": "passed on to HFTeam",
+    },
+}
+"""Settings of a yaml whose default is not in the constructor's signature."""
+
+
+def groups_of(program: str) -> set[str]:
+    """The groups that a program lets choose from."""
+    listed = OmegaConf.to_container(OmegaConf.load(CONF / f"{program}.yaml")).get("defaults", [])
+    names = [next(iter(one)) for one in listed if isinstance(one, dict)]
+    return {name.removeprefix("override ") for name in names}
+
+
+def parameters_of(target: str) -> Mapping[str, inspect.Parameter]:
+    """What a target may be given, with what it passes on to its bases or to the environment."""
+    found = resolve_name(target)
+    makers = [found, *(found.__mro__[1:-1] if inspect.isclass(found) else ())]
+    makers += [DialogueEnv] if target == "laconic.envs.make" else []
+    known: dict[str, inspect.Parameter] = {}
+    for maker in reversed(makers):
+        known |= inspect.signature(maker).parameters
+    return known
+
+
+def choice(option: str) -> list[str]:
+    group, _, name = option.rpartition("/")
+    return [f"{group}={name}", *NEEDS.get(option, [])]
+
+
+COMBINATIONS = [
+    (program, option)
+    for program in PROGRAMS
+    for option in OPTIONS
+    # A group may lie in another one (`learner/price`).
+    if {option.rpartition("/")[0], option.partition("/")[0]} & groups_of(program)
+]
+
+
+@pytest.fixture
+def composed():
+    """Compose a program's configuration."""
+
+    def call(program: str, *overrides: str) -> Any:
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            return compose(program, overrides=[*NEEDS.get(program, []), *overrides])
+
+    return call
+
+
+def build(cfg: Any, folder: Path) -> dict[str, Any]:
+    """Build whatever a configuration has, as the programs do."""
+    weights = [torch.zeros(1, requires_grad=True)]
+    given: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+        "env": ((), {"part": "train", "tasks": 4}),
+        "optimizer": ((weights,), {"_partial_": False}),
+        "learner": (({}, torch.optim.SGD), {"_partial_": False}),
+    }
+    built = {}
+    for key, node in cfg.items():
+        if OmegaConf.is_dict(node) and "_target_" in node:
+            arguments, settings = given.get(key, ((), {}))
+            built[key] = instantiate(node, *arguments, _convert_="all", **settings)
+    if "logger" in cfg:
+        built["logger"] = open_loggers(cfg.logger, folder)
+        built["logger"].close()
+    return built
+
+
+def test_the_glob_finds_the_programs_and_the_choices():
+    assert {"train", "evaluate", "warm_start"} <= set(PROGRAMS)
+    assert {"env/gsm8k", "agent/tiny", "agent/hf", "learner/gspo"} <= set(OPTIONS)
+    assert all(groups_of(program) for program in PROGRAMS)
+
+
+def test_every_option_belongs_to_a_program():
+    offered = {option for _, option in COMBINATIONS}
+    assert offered == set(OPTIONS)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_program_is_composed_and_built(composed, tmp_path, program):
+    built = build(composed(program), tmp_path)
+    assert isinstance(built["env"], DialogueEnv)
+    if "learner" in built:
+        assert isinstance(built["learner"], Resumable) and callable(built["learner"].update)
+        assert isinstance(built["learner"].price, Price)
+
+
+@pytest.mark.parametrize(("program", "option"), COMBINATIONS)
+def test_every_option_is_composed_and_built_with_every_program_that_has_it(
+    composed, tmp_path, program, option
+):
+    cfg = composed(program, *choice(option))
+    if option.startswith((HYDRAS, *TRACKERS)):
+        return
+    if option.startswith("agent/scripted") and "optimizer" in cfg:
+        # A script has no learning rate that the optimizer could follow; training refuses it.
+        cfg.optimizer.lr = 1.0
+    built = build(cfg, tmp_path)
+    assert isinstance(built["env"], ParallelEnv)
+    if not option.startswith(WHOLE):
+        assert option.partition("/")[0] in built
+
+
+def nodes(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Every node that names a constructor."""
+    if isinstance(value, Mapping):
+        if "_target_" in value:
+            yield value
+        for one in value.values():
+            yield from nodes(one)
+
+
+def what_makes(option: str) -> dict[str, Any]:
+    """What an option says if it builds on another one, and what those it builds on say; else {}.
+
+    An option without a `_target_` of its own says only what makes it differ, on purpose.
+    """
+    said: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(CONF / f"{option}.yaml"))
+    if "_target_" in said:
+        return {}
+    names = [one for one in said.pop("defaults", []) if isinstance(one, str) and one != "_self_"]
+    group = option.rpartition("/")[0]
+    # Options of its own group are named without it.
+    parents = [what_makes(f"{group}/{name}") for name in names if "@" not in name]
+    return OmegaConf.to_container(OmegaConf.merge(*parents, said))
+
+
+def lies_in(option: str) -> str:
+    """The part of a configuration that an option's settings go to."""
+    everywhere = "# @package _global_" in (CONF / f"{option}.yaml").read_text()
+    return "" if everywhere else option.rpartition("/")[0].replace("/", ".")
+
+
+def leave_out(cfg: Any, where: str, said: Mapping[str, Any]) -> None:
+    """Take every setting of a part of the configuration that an option says."""
+    part = OmegaConf.select(cfg, where) if where else cfg
+    for name, value in said.items():
+        if isinstance(value, Mapping):
+            leave_out(part, name, value)
+        else:
+            del part[name]
+
+
+def plain(value: Any) -> Any:
+    """A constructor's default as yaml writes it."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+@pytest.mark.parametrize(
+    ("program", "option"),
+    [one for one in COMBINATIONS if not one[1].startswith((HYDRAS, *WHOLE))]
+    + [(program, "") for program in PROGRAMS],
+)
+def test_a_yaml_restates_the_defaults_of_its_constructors(composed, program, option):
+    cfg = composed(program, *(choice(option) if option else []))
+    if option == "agent/scripted" and "optimizer" in cfg:
+        cfg.optimizer.lr = 1.0
+    OmegaConf.set_struct(cfg, False)
+    # What a program's own yaml says of a chosen option is meant to differ from that option.
+    own = OmegaConf.to_container(OmegaConf.load(CONF / f"{program}.yaml"))
+    for group in groups_of(program) & own.keys() & cfg.keys():
+        for name in own[group]:
+            del cfg[group][name]
+    if option:
+        leave_out(cfg, lies_in(option), what_makes(option))
+    for node in nodes(OmegaConf.to_container(cfg, resolve=True)):
+        target = node["_target_"]
+        parameters = parameters_of(target)
+        excused = {*DELIBERATE.get(target, {}), *UNSET.get(target, {}), "_target_", "_partial_"}
+        for name in node.keys() - excused:
+            default = parameters[name].default
+            if default is inspect.Parameter.empty or isinstance(node[name], Mapping):
+                # Required, or a record that is a node of its own.
+                continue
+            assert node[name] == plain(default), f"{option or program}: {target} {name}"
+
+
+def test_what_differs_on_purpose_still_exists():
+    for target, keys in {**DELIBERATE, **UNSET}.items():
+        known = {*parameters_of(target)}
+        takes_more = "settings" in known
+        assert takes_more or set(keys) <= known, target
+
+
+@pytest.mark.parametrize("path", sorted(CONF.rglob("*.yaml")), ids=lambda path: path.stem)
+def test_every_yaml_begins_by_saying_what_it_is(path):
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("# @package")]
+    assert lines[0].startswith("# ")

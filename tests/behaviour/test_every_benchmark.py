@@ -1,0 +1,162 @@
+"""What every benchmark promises, whatever its tasks are; PettingZoo's tests have their own file.
+
+Benchmarks are found by listing the folder, so a new one is tested without a change here.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from places import ROOT
+
+from laconic import envs
+from laconic.envs.contract import check_env
+from laconic.envs.dialogue.team import role_of
+from laconic.envs.errors import SourceError, UnknownNameError
+from laconic.envs.task import Benchmark, Task
+
+CONF = ROOT / "conf" / "env"
+
+
+@pytest.fixture(params=envs.names(), scope="module")
+def benchmark(request: pytest.FixtureRequest) -> Benchmark:
+    """Every benchmark there is."""
+    return envs.benchmark(request.param)
+
+
+@pytest.fixture(scope="module")
+def tasks(benchmark: Benchmark) -> tuple[Task, ...]:
+    """A few of its generated tasks."""
+    return benchmark.generate(0, 12)
+
+
+@pytest.fixture(params=["full", "split"])
+def make(request: pytest.FixtureRequest, benchmark: Benchmark) -> Any:
+    """Makes the environment with the settings of its yaml, in each information mode."""
+    file = CONF / f"{benchmark.name}.yaml"
+    settings = yaml.safe_load(file.read_text())
+    for node in (settings, settings["budget"], settings["reward"]):
+        node.pop("_target_")
+    own = {"information": request.param, "instructions": "full", "tasks": 12}
+    return lambda **more: envs.make(**settings | own | more)
+
+
+def test_its_settings_keep_the_contract_in_both_information_modes(make: Any) -> None:
+    check_env(make, episodes=2)
+
+
+def test_it_is_named_like_its_yaml_and_who_is_to_answer_does(make: Any, benchmark: Any) -> None:
+    env = make()
+    assert env.benchmark is benchmark
+    joint = any(task.drafts for task in env.tasks.values())
+    answering = benchmark.roles if joint else benchmark.roles[:1]
+    assert tuple(role_of(agent) for agent in env.answering) == answering
+    assert {role_of(agent) for agent in env.possible_agents} <= set(benchmark.roles)
+
+
+def test_every_task_is_solved_by_what_its_source_answers_and_by_nothing_less(
+    benchmark: Benchmark, tasks: tuple[Task, ...]
+) -> None:
+    agents = [f"{role}_0" for role in benchmark.roles]
+    for task in tasks[:4]:
+        # A joint work is judged whole: there may be no words in it that commit to an answer.
+        assert task.drafts or benchmark.committed(task.commitment)
+        answerers = agents if task.drafts else agents[:1]
+        assert benchmark.score(task, {agent: answer_of(task, agent) for agent in answerers}).solved
+        worthless = [dict.fromkeys(answerers, text) for text in ("", "#### ?", "\ud800\x00")]
+        for empty in ({}, *worthless):
+            found = benchmark.score(task, empty)
+            assert (found.value, found.solved) == (0.0, False), empty
+        assert benchmark.committed("") is benchmark.committed("#### ?") is None
+
+
+def test_a_team_that_says_what_matters_solves_the_task(make: Any) -> None:
+    env = make()
+    for key, task in list(env.tasks.items())[:3]:
+        observations, _ = env.reset(seed=0, options={"task": key})
+        flags = task.relevant or (True,) * len(task.statements)
+        while env.agents:
+            said = {
+                agent: words_that_matter(env, task, agent, flags)
+                for agent in env.agents
+                if observations[agent]["tokens_left"][0]
+            }
+            observations, *_, infos = env.step(said)
+            assert not any(info["cut"] for info in infos.values()), said
+        assert all(info["solved"] and info["score"] > 0 for info in infos.values()), task
+
+
+def words_that_matter(env: Any, task: Task, agent: str, flags: Any) -> str:
+    """An answer, or what matters of a share, for once."""
+    if agent in env.answering:
+        return answer_of(task, agent)
+    return env.benchmark.separator.join(task.statements[i] for i in env.shares[agent] if flags[i])
+
+
+def answer_of(task: Task, agent: str) -> str:
+    """The reference answer, or the best draft of the agent's part in a joint work."""
+    return task.drafts[role_of(agent)][0] if task.drafts else task.commitment
+
+
+def test_tasks_have_what_agents_read(tasks: tuple[Task, ...]) -> None:
+    for task in tasks:
+        assert task.question.strip() and task.answer and task.text.strip()
+        # Who all write one piece of work may all read the whole task.
+        assert task.statements or task.drafts
+        assert all(text.strip() for text in task.statements)
+        assert task.relevant is None or any(task.relevant)
+    # Something can be left out, else silence would be no skill; all write where the work is joint.
+    assert any(task.drafts or task.relevant is None or not all(task.relevant) for task in tasks)
+
+
+def test_the_same_seed_gives_the_same_tasks_and_fewer_are_the_first(
+    benchmark: Benchmark, tasks: tuple[Task, ...]
+) -> None:
+    before, array_before = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index]
+    assert benchmark.generate(0, 12) == tasks
+    assert benchmark.generate(0, 5) == tasks[:5]
+    assert benchmark.generate(1, 12) != tasks
+    assert benchmark.generate(0, 0) == ()
+    assert random.getstate() == before
+    assert np.random.get_state()[1].tolist() == array_before  # type: ignore[index]
+
+
+def test_parts_share_no_task_over_several_seeds(benchmark: Benchmark) -> None:
+    parts = {
+        part: {task.text for seed in seeds for task in benchmark.generate(seed, 20, part=part)}
+        for part, seeds in (("train", (0, 1, 2)), ("evaluation", (0, 1, 3)))
+    }
+    assert not parts["train"] & parts["evaluation"]
+    assert len(parts["train"]) > 40
+
+
+def test_an_unknown_setting_of_the_generator_is_refused(benchmark: Benchmark) -> None:
+    with pytest.raises(UnknownNameError, match="setting of generator 'sead'"):
+        benchmark.generate(0, 1, sead=1)
+
+
+@pytest.mark.parametrize("part", ["train", "evaluation"])
+def test_a_bad_source_is_refused_by_its_name(
+    benchmark: Benchmark, tmp_path: Path, part: Any
+) -> None:
+    for source in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(SourceError, match=str(source)):
+            benchmark.load(source, part)
+    (tmp_path / "test.jsonl").write_text('{"no field": "of anybody"}\n')
+    with pytest.raises(SourceError, match=r"test\.jsonl:1: "):
+        benchmark.load(tmp_path / "test.jsonl", part)
+    (tmp_path / "test.jsonl").write_text("")
+    with pytest.raises(SourceError, match="the source is empty"):
+        benchmark.load(tmp_path / "test.jsonl", part)
+
+
+def test_every_role_reads_what_it_is_to_do(benchmark: Benchmark) -> None:
+    assert len(benchmark.roles) == len(set(benchmark.roles)) >= 2
+    said = {benchmark.instructions(role) for role in (*benchmark.roles, "somebody")}
+    assert len(said) == len(benchmark.roles) + 1
+    assert all(text.strip() for text in said)

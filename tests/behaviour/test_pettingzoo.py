@@ -1,0 +1,76 @@
+"""PettingZoo's own tests, and ours, on every environment."""
+
+from __future__ import annotations
+
+import pytest
+from pettingzoo.test import (
+    api_test,
+    parallel_api_test,
+    parallel_seed_test,
+    render_test,
+    seed_test,
+)
+from pettingzoo.utils import parallel_to_aec
+
+from laconic import envs
+from laconic.envs.contract import check_env
+
+# The test of the turn-based interface expects arrays; text is none. Any other warning is an error.
+pytestmark = [
+    pytest.mark.filterwarnings("error"),
+    pytest.mark.filterwarnings("ignore:Observation is not a NumPy array"),
+    pytest.mark.filterwarnings("ignore:(Observation|Action) space for each agent probably should"),
+]
+
+SETTINGS = {
+    "full": {"information": "full"},
+    "split": {"information": "split"},
+    "turns": {"information": "split", "schedule": ["helper", "solver"], "topology": "star"},
+    "vote": {"information": "split", "answer": "majority", "rounds": 3, "topology": "ring"},
+    "caps": {"budget": {"message": 8, "agent": 12, "round": 20, "episode": 30}, "rounds": 4},
+    "alone": {"team": {"solver": 1}, "rounds": 1, "reward": {"price": 0.5, "charge": "team"}},
+}
+
+
+# What is the same dialogue whatever the benchmark is tried on one of them.
+OF_ANY = ("full", "split")
+CASES = [
+    (name, kind) for name in envs.names() for kind in SETTINGS if name == "gsm8k" or kind in OF_ANY
+]
+
+
+@pytest.fixture(params=CASES, ids="-".join)
+def make(request):
+    """Makes every environment there is, under some kinds of settings."""
+    name, kind = request.param
+
+    def build(**settings):
+        return envs.make(name, tasks=20, **SETTINGS[kind], **settings)
+
+    return build
+
+
+def test_the_parallel_interface_passes(make):
+    parallel_api_test(make(), num_cycles=1000)
+
+
+def test_the_parallel_interface_follows_its_seed(make):
+    parallel_seed_test(make)
+
+
+def test_the_turn_based_view_passes(make, capsys):
+    api_test(parallel_to_aec(make()))
+    assert "Passed API test" in capsys.readouterr().out
+
+
+def test_the_turn_based_view_follows_its_seed(make):
+    seed_test(lambda: parallel_to_aec(make()))
+
+
+def test_every_render_mode_works(make, capsys):
+    render_test(lambda render_mode=None: parallel_to_aec(make(render_mode=render_mode)))
+    assert "solver_0" in capsys.readouterr().out
+
+
+def test_our_own_contract_holds(make):
+    check_env(make)

@@ -1,0 +1,195 @@
+"""Trainings by several real processes (gloo): one run folder, one set of rows, one checkpoint.
+
+They are started with what `accelerate launch` puts into the environment, and but once by it: it
+imports everything again for each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from places import ROOT
+from safetensors.torch import load_file
+
+pytestmark = pytest.mark.slow
+Start = Callable[..., list[Any]]
+
+FSDP = {
+    "ACCELERATE_USE_FSDP": "true",
+    "FSDP_VERSION": "2",
+    "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+    "FSDP_RESHARD_AFTER_FORWARD": "true",
+    "FSDP_CPU_RAM_EFFICIENT_LOADING": "false",
+}
+
+
+@pytest.fixture
+def wanted(small: list[str]) -> list[str]:
+    """Three tasks a step, so that up to three processes have one each, and not as many."""
+    changed = [one for one in small if not one.startswith(("train.tasks_per_step", "train.steps"))]
+    return [*changed, "train.tasks_per_step=3", "train.steps=2", "learner.microbatch_tokens=400"]
+
+
+@pytest.fixture
+def start(processes) -> Start:
+    """Starts the processes of one training, the second with wishes; gives them by rank."""
+
+    def call(
+        count: int,
+        *arguments: str,
+        folders: Sequence[Path],
+        second: Mapping[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        common = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        common |= environment or {}
+        return [
+            processes.start(
+                "train",
+                *arguments,
+                f"hydra.run.dir={folders[rank]}",
+                environment={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                **(second or {} if rank == 1 else {}),
+            )
+            for rank in range(count)
+        ]
+
+    return call
+
+
+def ends(started: Sequence[Any]) -> list[Any]:
+    return [one.wait() for one in started]
+
+
+def finished(started: Sequence[Any]) -> None:
+    outcomes = ends(started)
+    assert [one.code for one in outcomes] == [0] * len(outcomes), [one.err for one in outcomes]
+    # The main process alone speaks.
+    assert outcomes[0].out.splitlines()[-1].startswith("report: ")
+    assert all(one.out == "" for one in outcomes[1:])
+
+
+def weights(folder: Path) -> Any:
+    return load_file(folder / "model.safetensors")
+
+
+def test_two_processes_leave_one_run_that_any_number_goes_on_with(
+    start, processes, wanted, tmp_path, rows, timeless
+):
+    # As when the clock strikes between their starts: each has a folder of its own name.
+    folder, stray = tmp_path / "run", tmp_path / "stray"
+    finished(start(2, *wanted, folders=(folder, stray)))
+    assert not stray.exists()
+    metrics = rows(folder / "metrics.jsonl")
+    assert [row["step"] for row in metrics] == [0, 1, 2]
+    # 3 tasks x 2 episodes x 4 agents, whoever played them.
+    assert [row["learner/sequences"] for row in metrics[1:]] == [24.0, 24.0]
+    assert [row["episodes"] for row in rows(folder / "evaluations.jsonl")] == [4, 4]
+    transcripts = [row["task"] for row in rows(folder / "transcripts.jsonl")]
+    assert len(transcripts) == 4 and transcripts[:2] == transcripts[2:]
+    assert sorted(one.name for one in (folder / "checkpoints").iterdir()) == ["step_00000002"]
+    assert len(list(folder.glob("events.*"))) == 1
+    alone = tmp_path / "alone"
+    assert processes.run("train", *wanted, f"hydra.run.dir={alone}").code == 0
+    # The evaluation before training plays the same tasks greedily with the same weights.
+    assert timeless(folder / "metrics.jsonl")[0] == timeless(alone / "metrics.jsonl")[0]
+    more = [*wanted, "train.steps=4", "resume=true"]
+    outcome = processes.run("train", *more, f"hydra.run.dir={folder}")
+    assert outcome.code == 0, outcome.err
+    finished(start(3, *wanted, "train.steps=6", "resume=true", folders=(folder,) * 3))
+    assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1, 2, 3, 4, 5, 6]
+    # And the other way round: what one has begun, two go on with.
+    finished(start(2, *more, folders=(alone,) * 2))
+    assert [row["step"] for row in rows(alone / "metrics.jsonl")] == [0, 1, 2, 3, 4]
+
+
+def test_weights_in_parts_learn_what_whole_ones_do_and_are_saved_whole(
+    start, processes, wanted, tmp_path, timeless
+):
+    wanted = [*wanted, "learner.objective.kl=0.1", "agent.sharing=separate", "optimizer.lr=1e-4"]
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    finished(start(2, *wanted, folders=(whole,) * 2))
+    finished(start(2, *wanted, folders=(parts,) * 2, environment=FSDP))
+    pairs = zip(timeless(whole / "metrics.jsonl"), timeless(parts / "metrics.jsonl"), strict=True)
+    for one, other in pairs:
+        assert other == pytest.approx(one, rel=1e-3, abs=1e-5)
+    for agent in ("helper_0", "solver_0"):
+        left, right = (weights(folder / "policy" / agent) for folder in (whole, parts))
+        assert left.keys() == right.keys()
+        assert max(float((left[name] - right[name]).abs().max()) for name in left) < 1e-5
+    # One process goes on with what the parts have left, and the parts with what it leaves.
+    more = [*wanted, "train.steps=3", "resume=true"]
+    outcome = processes.run("train", *more, f"hydra.run.dir={parts}")
+    assert outcome.code == 0, outcome.err
+    longer = [*wanted, "train.steps=4", "resume=true"]
+    finished(start(2, *longer, folders=(parts,) * 2, environment=FSDP))
+
+
+def test_a_process_that_is_killed_takes_the_others_with_it_and_the_run_goes_on(
+    start, wanted, tmp_path, rows
+):
+    folder = tmp_path / "run"
+    each = [*wanted, "train.checkpoint_every=1"]
+    wish = {"die": ("laconic.experiments.train.update", 2, "before")}
+    killed = start(2, *each, folders=(folder,) * 2, second=wish)
+    assert killed[1].wait().code == -9
+    begun = time.monotonic()
+    assert killed[0].wait().code == 1
+    assert time.monotonic() - begun < 60
+    assert json.loads((folder / "status.json").read_text())["state"] == "failed"
+    assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1]
+    finished(start(2, *each, "resume=true", folders=(folder,) * 2))
+    assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1, 2]
+
+
+def test_a_process_that_is_asked_to_stop_lets_all_end_the_step_and_save(
+    start, wanted, tmp_path, rows
+):
+    folder = tmp_path / "run"
+    wish = {"die": ("laconic.experiments.train.update", 1, "before"), "number": signal.SIGTERM}
+    first, second = ends(start(2, *wanted, folders=(folder,) * 2, second=wish))
+    assert (first.code, second.code) == (128 + signal.SIGINT, 128 + signal.SIGTERM)
+    status = json.loads((folder / "status.json").read_text())
+    assert (status["state"], status["processes"]) == ("interrupted", 2)
+    assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1]
+    assert (folder / "checkpoints" / "step_00000001").exists()
+    assert "go on with" in first.out and second.out == ""
+
+
+def test_what_the_main_process_refuses_ends_all_and_is_said_once(start, wanted, tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "metrics.jsonl").touch()
+    first, second = ends(start(2, *wanted, folders=(folder,) * 2))
+    assert first.code == second.code == 1
+    assert "already holds a run" in first.err
+    assert second.err == ""
+
+
+def test_accelerate_launch_starts_two_where_its_own_settings_are_those_of_the_clone(
+    wanted, tmp_path, rows
+):
+    settings, folder = tmp_path / "home" / "accelerate", tmp_path / "run"
+    settings.mkdir(parents=True)
+    shutil.copy(ROOT / "experiments" / "launch" / "cpu.yaml", settings / "default_config.yaml")
+    launch = [Path(sys.executable).with_name("accelerate"), "launch", "--num_processes", "2"]
+    train = ["-m", "laconic.experiments.train", *wanted, "train.steps=1", f"hydra.run.dir={folder}"]
+    environment = os.environ | {"HF_HOME": str(settings.parent), "OMP_NUM_THREADS": "1"}
+    subprocess.run([*launch, *train], cwd=ROOT, env=environment, check=True, timeout=300)
+    status = json.loads((folder / "status.json").read_text())
+    assert (status["state"], status["processes"]) == ("finished", 2)
+    assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1]

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+def test_a_sweep_runs_every_combination_and_the_report_draws_them_together(
+    processes, small, tmp_path, rows, timeless, trained
+):
+    folder = tmp_path / "sweep"
+    swept = [*small, "train.steps=2", "seed=0,1", "env.reward.price=0,0.5", "logger=none"]
+    outcome = processes.run("train", "-m", *swept, f"hydra.sweep.dir={folder}")
+    assert outcome.code == 0, outcome.err
+    prices = [
+        [row.get("train/price") for row in rows(folder / job / "metrics.jsonl")] for job in "0123"
+    ]
+    assert prices == [[None, 0.0, 0.0], [None, 0.5, 0.5], [None, 0.0, 0.0], [None, 0.5, 0.5]]
+    # Seed 0 at 0.5 is the training that other tests compare with, though a job came before it.
+    assert timeless(folder / "1" / "metrics.jsonl") == timeless(trained[0] / "metrics.jsonl")[:3]
+    report = processes.run("report", str(folder))
+    assert report.code == 0, report.err
+    assert "env.reward.price=0.5" in (folder / "report.html").read_text()
+    assert (folder / "report" / "accuracy_tokens.png").exists()
+
+
+def test_one_failing_job_does_not_stop_the_others(processes, small, tmp_path, rows):
+    folder = tmp_path / "sweep"
+    swept = [*small, "train.steps=1", "env.budget.message=48,0,24", "logger=none"]
+    outcome = processes.run("train", "-m", *swept, f"hydra.sweep.dir={folder}")
+    assert outcome.code == 1
+    assert "error: 1 of the jobs failed (error.txt tells more):\n  1: " in outcome.message
+    said = (folder / "1" / "error.txt").read_text()
+    assert said.startswith("budget.message must be null or a whole number of at least 1 token;")
+    assert said in outcome.err
+    assert [len(rows(folder / job / "metrics.jsonl")) for job in "02"] == [2, 2]
+    assert not (folder / "1" / "metrics.jsonl").exists()
+
+
+@pytest.mark.slow
+def test_a_sweep_is_resumed_job_by_job(processes, small, tmp_path, timeless):
+    folder = tmp_path / "sweep"
+    swept = [*small, "train.steps=2", "seed=0,1", "logger=none"]
+    command = ["train", "-m", *swept, f"hydra.sweep.dir={folder}"]
+    # The fourth evaluation is the last one of the second job.
+    moment = ("laconic.experiments.running.run_folder.RunFolder.append_evaluation", 4, "before")
+    assert processes.run(*command, die=moment).code == -9
+    before = (folder / "0" / "metrics.jsonl").read_bytes()
+    assert processes.run(*command, "resume=true").code == 0
+    assert (folder / "0" / "metrics.jsonl").read_bytes() == before
+    assert [len(timeless(Path(folder, job, "metrics.jsonl"))) for job in "01"] == [3, 3]

@@ -1,0 +1,101 @@
+"""docs/metrics.md explains every figure that a run writes, and none that no run does."""
+
+from __future__ import annotations
+
+import ast
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+from laconic.experiments.command_line.cli import CONF
+from laconic.learners.metrics import GLOSSARY, SPENDING
+
+PAGE = ROOT / "docs" / "metrics.md"
+LEARNERS = sorted(path.stem for path in (CONF / "learner").glob("*.yaml"))
+SETTINGS = {
+    "silence": ["learner.credit=silence"],
+    "shapley": ["learner.credit=shapley"],
+    "kl": ["learner.objective.kl=0.1"],
+    "target": ["learner/price=target_tokens"],
+    "separate": ["agent.sharing=separate"],
+}
+"""What brings figures that the methods do not have by themselves."""
+
+
+def explained() -> set[str]:
+    """The patterns of the page: `<...>` is any text; tables from code are read there."""
+    text = PAGE.read_text("utf-8")
+    found = set(re.findall(r"^\| `([\w/<>@.+-]+)`", text, re.M))
+    for variable, names in (("GLOSSARY", GLOSSARY), ("SPENDING", SPENDING)):
+        assert f"<!-- words: learners/metrics.py {variable} -->" in text
+        found |= {f"eval/{name}" for name in names} | {f"train/{name}" for name in names}
+    return {re.sub(r"<[^>]*>", "*", one) for one in found}
+
+
+def unexplained(names: set[str]) -> set[str]:
+    patterns = explained()
+    return {one for one in names if not any(fnmatchcase(one, each) for each in patterns)}
+
+
+def written(folder: Path, rows) -> set[str]:
+    return {name for row in rows(folder / "metrics.jsonl") for name in row}
+
+
+def test_what_a_run_writes_is_explained(trained, rows):
+    assert unexplained(written(trained[0], rows)) == set()
+
+
+def test_what_the_code_names_in_full_is_explained():
+    """Names with a prefix that stand in the code as they are."""
+    found = set()
+    for path in (*(ROOT / "learners").rglob("*.py"), *(ROOT / "experiments").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                if re.fullmatch(r"(train|eval|learner|time)/[\w/]+", node.value):
+                    found.add(node.value)
+    assert {"time/rollout", "train/price"} <= found
+    assert unexplained(found - {"learner/price"}) == set()
+
+
+@pytest.mark.slow
+def test_every_learner_and_setting_is_explained_and_nothing_else(
+    run, small, rows, tmp_path, fault_server
+):
+    names = set()
+    wanted = [*small, "train.steps=2", "train.evaluate_every=null", "logger=none"]
+    cases = {one: [f"learner={one}"] for one in LEARNERS} | SETTINGS
+    cases["sapo"].append(f"learner.collect.folder={tmp_path}/swarm")
+    for name, more in cases.items():
+        folder = tmp_path / name
+        outcome = run("train", *wanted, *more, f"hydra.run.dir={folder}")
+        assert outcome.code == 0, f"{name}: {outcome.err}"
+        names |= written(folder, rows)
+    sampled = ["evaluation.greedy=false", "evaluation.samples=2", "evaluation.pass_at=[1,2]"]
+    api = ["agent=api", "agent.model=m", f"agent.base_url={fault_server.base_url}"]
+    for name, more in {"sampled": [small[0], *sampled], "api": api}.items():
+        few = ["evaluation.tasks=2", f"hydra.run.dir={tmp_path}/{name}"]
+        assert run("evaluate", *more, *few).code == 0
+        names |= written(tmp_path / name, rows)
+    assert unexplained(names) == set()
+    # The other way round; no server was asked in these trainings, and no critic broke.
+    ghosts = {each for each in explained() if not any(fnmatchcase(one, each) for one in names)}
+    assert ghosts == {f"train/{name}" for name in SPENDING} | {"learner/skipped_value_steps"}
+
+
+@pytest.mark.parametrize("path", sorted((CONF / "learner").glob("*.yaml")), ids=lambda p: p.stem)
+def test_every_learner_has_a_section(path):
+    text = (ROOT / "docs" / "learners.md").read_text("utf-8")
+    assert f"\n## {path.stem}\n" in text and f"<!-- settings: learner/{path.stem} -->" in text
+
+
+def test_every_yaml_is_on_a_page():
+    pages = "".join(path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md"))
+    shown = set(re.findall(r"<!-- settings: (\S+) -->", pages))
+    named = {path.relative_to(CONF).with_suffix("").as_posix() for path in CONF.rglob("*.yaml")}
+    elsewhere = ("entry/", "experiment/", "hydra/")
+    bare = {"logger/none", "learner/price/fixed"}
+    assert {one for one in named - shown if not one.startswith(elsewhere)} == bare
+    assert shown <= named

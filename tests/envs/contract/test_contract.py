@@ -1,0 +1,372 @@
+"""`check_env` passes sound environments and names the rule that a broken one breaks."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete, Text
+from pettingzoo import ParallelEnv
+
+from laconic.envs.contract import RULES, check_env
+from laconic.envs.contract.text import TEXT_RULES
+from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.dialogue.budget import Budget
+from laconic.envs.dialogue.reward import Reward
+from laconic.envs.errors import ContractError
+
+
+class Count(ParallelEnv):
+    """A sound environment of other people: two agents push a number for three steps."""
+
+    metadata = {"name": "count_v0"}
+
+    def __init__(self):
+        self.possible_agents = ["left_0", "right_0"]
+        self.agents = []
+        self._seen = {agent: Box(-9, 9, (1,), np.float32) for agent in self.possible_agents}
+        self._done = {agent: Discrete(3) for agent in self.possible_agents}
+
+    def observation_space(self, agent):
+        return self._seen[agent]
+
+    def action_space(self, agent):
+        return self._done[agent]
+
+    def reset(self, seed=None, options=None):
+        self.agents = list(self.possible_agents)
+        self.number, self.time = np.random.default_rng(seed).integers(3), 0
+        return self._all(self._look()), self._all({})
+
+    def step(self, actions):
+        alive, self.time = self.agents, self.time + 1
+        self.number += actions["right_0"] - actions["left_0"]
+        over = self.time == 3
+        if over:
+            self.agents = []
+        returned = (self._look(), 1.0, over, False, {})
+        return tuple(dict.fromkeys(alive, value) for value in returned)
+
+    def _look(self):
+        return np.array([self.number], np.float32)
+
+    def _all(self, value):
+        return dict.fromkeys(self.agents, value)
+
+
+SETTINGS = [
+    {},
+    {"information": "split", "answer": "majority", "rounds": 4},
+    {"schedule": ["helper", "solver"], "topology": "star", "instructions": "brief"},
+    {"budget": Budget(message=4, agent=5, round=7, episode=12), "rounds": 4},
+    {"budget": Budget(episode=1), "reward": Reward(price=1.0, charge="team")},
+    {"team": {"solver": 1}, "rounds": 1},
+    {"reward": Reward(price=1.0, when="solved"), "topology": "none"},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_a_dialogue_keeps_the_contract_under_all_kinds_of_settings(make_env, settings):
+    check_env(lambda: make_env(**settings))
+
+
+def test_an_environment_of_other_people_without_text_keeps_it_too():
+    check_env(Count)
+
+
+def test_a_text_environment_that_counts_no_tokens_keeps_it_too():
+    class Shout(Count):
+        def __init__(self):
+            super().__init__()
+            self._seen = self._done = {agent: Anything(5) for agent in self.possible_agents}
+
+        def _look(self):
+            return str(super()._look())
+
+        def step(self, actions):
+            return super().step({agent: len(text) % 3 for agent, text in actions.items()})
+
+    check_env(Shout)
+
+
+def test_no_episodes_check_only_what_needs_none():
+    check_env(Count, episodes=0)
+
+
+class Anything(Text):
+    """All strings."""
+
+    def contains(self, x):
+        return isinstance(x, str)
+
+
+# One broken environment for each rule that every ParallelEnv must keep.
+
+
+class Nameless(Count):
+    def __init__(self):
+        super().__init__()
+        self.possible_agents = ["left", "right"]
+        self._seen["left"], self._done["left"] = self._seen["left_0"], self._done["left_0"]
+        self._seen["right"], self._done["right"] = self._seen["right_0"], self._done["right_0"]
+
+    def step(self, actions):
+        return super().step({f"{agent}_0": action for agent, action in actions.items()})
+
+
+class NewSpaces(Count):
+    def observation_space(self, agent):
+        return Box(-9, 9, (1,), np.float32)
+
+
+class MuteReset(Count):
+    def reset(self, seed=None, options=None):
+        observations, infos = super().reset(seed, options)
+        del infos["right_0"]
+        return observations, infos
+
+
+class MissingReward(Count):
+    def step(self, actions):
+        returned = super().step(actions)
+        if not self.agents:
+            del returned[1]["right_0"]
+        return returned
+
+
+class Revenant(Count):
+    """left_0 ends after one step, and is back after the next."""
+
+    def step(self, actions):
+        observations, rewards, terminated, truncated, infos = super().step(
+            {"left_0": 0, "right_0": 0, **actions}
+        )
+        if self.time == 1:
+            terminated["left_0"] = True
+            self.agents = ["right_0"]
+        if self.time == 2:
+            self.agents = ["left_0", "right_0"]
+        return observations, rewards, terminated, truncated, infos
+
+
+class Endless(Count):
+    def step(self, actions):
+        returned = super().step(actions)
+        self.agents, self.time = list(self.possible_agents), 0
+        return *returned[:2], *[dict.fromkeys(self.agents, False)] * 2, returned[4]
+
+
+class Overlong(Count):
+    rounds = 2
+
+
+class LastOneOut(Count):
+    def _look(self):
+        return super()._look() + (10 if self.time == 3 else 0)
+
+
+class NotANumber(Count):
+    def step(self, actions):
+        observations, rewards, *others = super().step(actions)
+        return observations, dict.fromkeys(rewards, float("nan")), *others
+
+
+class LateChance(Count):
+    """The last observation does not follow from the seed."""
+
+    def __init__(self):
+        super().__init__()
+        self._chance = np.random.default_rng()
+
+    def _look(self):
+        return super()._look() + (self._chance.random(dtype=np.float32) if self.time == 3 else 0)
+
+
+class Worn(Count):
+    """Each episode is one step shorter than the one before."""
+
+    worn = 0
+
+    def reset(self, seed=None, options=None):
+        returned = super().reset(seed, options)
+        self.time, self.worn = self.worn, min(2, self.worn + 1)
+        return returned
+
+
+class Careless(Count):
+    def step(self, actions):
+        np.random.random()
+        return super().step(actions)
+
+
+class Reseeding(Count):
+    def reset(self, seed=None, options=None):
+        random.seed(seed)
+        return super().reset(seed, options)
+
+
+class Picky(Count):
+    def reset(self, seed=None, options=None):
+        observations, infos = super().reset(seed, options)
+        return {a: seen + bool(options) for a, seen in observations.items()}, infos
+
+
+@pytest.mark.parametrize(
+    ("broken", "sentence"),
+    [
+        (Nameless, "Agents are called `<role>_<number>`. Agent 'left': got left"),
+        (NewSpaces, "The spaces of an agent are the same objects.*'left_0': got a new object"),
+        (MuteReset, r"A reset takes .* two dicts of agents, observations and.*\['left_0'\]"),
+        (MissingReward, r"A step returns observations, rewards.* of who acted.*\['left_0'\]"),
+        (Revenant, "An agent leaves when it is terminated or truncated.*Agent 'left_0'"),
+        (Endless, "Every episode ends.*got an episode of 1000 steps"),
+        (Overlong, "Every episode ends.*got an episode of 3 steps"),
+        (LastOneOut, "Every observation lies in its space.*Agent 'left_0': got array"),
+        (NotANumber, "Rewards are finite numbers.*'left_0': got nan"),
+        (LateChance, "Equally seeded and acted episodes agree.*different after 3 steps"),
+        (Worn, "Equally seeded and acted episodes agree"),
+        (Careless, "leave the process-wide generators.*got a change of numpy.random"),
+        (Reseeding, "leave the process-wide generators.*got a change of random"),
+        (Picky, "Unknown options of a reset are ignored.*got another start"),
+    ],
+)
+def test_a_broken_rule_is_named_with_the_agent_and_what_came(broken, sentence):
+    with pytest.raises(ContractError, match=sentence):
+        check_env(broken)
+
+
+# The same for the rules about text, tokens and tasks.
+
+
+class Alphanumeric(DialogueEnv):
+    def action_space(self, agent):
+        return self._actions.setdefault(agent + "!", Text(64, min_length=0))
+
+
+class Fragile(DialogueEnv):
+    def step(self, actions):
+        for text in actions.values():
+            text.encode()
+        return super().step(actions)
+
+
+class Gullible(DialogueEnv):
+    """Lets words through as they were said."""
+
+    def step(self, actions):
+        observations, *others = super().step(actions)
+        for seen in observations.values():
+            seen["text"] = seen["text"].replace("\n  ", "\n")
+        return observations, *others
+
+
+class Deaf(DialogueEnv):
+    def reset(self, seed=None, options=None):
+        return super().reset(seed)
+
+
+class CostlySilence(DialogueEnv):
+    def step(self, actions):
+        observations, rewards, *others = super().step(actions)
+        return observations, {a: r - 0.01 for a, r in rewards.items()}, *others
+
+
+class CountedSilence(DialogueEnv):
+    def reset(self, seed=None, options=None):
+        observations, infos = super().reset(seed, options)
+        self.ledger.said["helper_0"] = 1
+        return observations, infos
+
+
+class Spendthrift(DialogueEnv):
+    """Announces budgets that it does not keep."""
+
+    announced = Budget()
+
+    def reset(self, seed=None, options=None):
+        self.budget = Budget()
+        returned = super().reset(seed, options)
+        self.budget = self.announced
+        return returned
+
+
+class WrongLeft(DialogueEnv):
+    def _lie(self, observations):
+        for seen in observations.values():
+            seen["tokens_left"] = np.minimum(seen["tokens_left"], 2)
+        return observations
+
+    def reset(self, seed=None, options=None):
+        observations, infos = super().reset(seed, options)
+        return self._lie(observations), infos
+
+    def step(self, actions):
+        observations, *others = super().step(actions)
+        return self._lie(observations), *others
+
+
+class Undercount(DialogueEnv):
+    def step(self, actions):
+        *others, infos = super().step(actions)
+        return *others, {a: {**i, "tokens_said": i["tokens_said"] // 2} for a, i in infos.items()}
+
+
+@pytest.mark.parametrize(
+    ("broken", "sentence"),
+    [
+        (Alphanumeric, "Every string is a legal action.*got an action space without white space"),
+        (Fragile, "Every string is a legal action.*UnicodeEncodeError on a lone surrogate"),
+        (Gullible, "No message can pose as another agent's.*got solver_0: well"),
+        (Deaf, r"`reset\(options={\"task\": key}\)` starts the task.*for key"),
+        (CostlySilence, "Silence is free.*got reward -0.01"),
+        (CountedSilence, "Silence is free.*'helper_0': got 1 tokens said"),
+        (WrongLeft, "No budget is exceeded.*with 2 left"),
+        (Undercount, "The tokens said are those of the published messages.*said.*published"),
+    ],
+)
+def test_a_broken_rule_about_text_is_named_too(make_env, broken, sentence):
+    with pytest.raises(ContractError, match=sentence):
+        check_env(lambda: make_env(kind=broken))
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        (Budget(message=9), r"'solver_0': got \d+ tokens, message=9"),
+        (Budget(agent=9), r"'solver_0': got \d+ tokens, agent=9"),
+        (Budget(round=9), r"got \d+ tokens, round=9"),
+        (Budget(episode=9), r"got \d+ tokens, episode=9"),
+    ],
+)
+def test_each_exceeded_cap_is_named(make_env, budget, words):
+    class Announcing(Spendthrift):
+        announced = budget
+
+    with pytest.raises(ContractError, match="No budget is exceeded.*" + words):
+        check_env(lambda: make_env(kind=Announcing))
+
+
+def test_every_rule_opens_with_a_sentence_and_is_listed_once():
+    sentences = [rule.__doc__ for rule in RULES]
+    assert all(sentence.split("\n")[0].endswith(".") for sentence in sentences)
+    assert len(set(sentences)) == len(RULES) == 19
+    assert RULES[-len(TEXT_RULES) :] == TEXT_RULES
+
+
+def test_a_contract_error_shows_what_came_shortened():
+    message = str(ContractError("Rule.", "x" * 1000, "solver_0"))
+    assert message == "Rule. Agent 'solver_0': got " + "x" * 500
+    assert str(ContractError("Rule.", {"a": 1})) == "Rule. got {'a': 1}"
+
+
+def test_the_check_follows_its_seed(make_env):
+    seeds = []
+
+    class Watching(DialogueEnv):
+        def reset(self, seed=None, options=None):
+            seeds.append(seed)
+            return super().reset(seed, options)
+
+    check_env(lambda: make_env(kind=Watching), episodes=2, seed=40)
+    assert set(seeds) == {40, 41}

@@ -1,0 +1,91 @@
+"""The price of tokens, with the team solver_0, helper_0."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from laconic.envs.dialogue.reward import Account, Reward
+from laconic.envs.errors import SettingError
+from laconic.envs.task import Score
+
+SOLVED = Score(1.0, True, "7")
+FAILED = Score(0.0, False, "8")
+TOKENS = {"solver_0": 2, "helper_0": 4}
+
+
+@pytest.mark.parametrize("price", [-0.1, math.nan, math.inf, "1", True, None])
+def test_a_price_below_zero_or_no_number_is_refused(price):
+    with pytest.raises(SettingError, match=r"reward\.price must be a number of at least 0"):
+        Reward(price=price)
+
+
+@pytest.mark.parametrize("normalizer", [0, -1, math.nan, math.inf, "100", False])
+def test_a_normalizer_that_cannot_divide_is_refused(normalizer):
+    with pytest.raises(SettingError, match=r"reward\.normalizer must be a number of tokens above"):
+        Reward(normalizer=normalizer)
+
+
+def test_a_price_for_a_token_that_overflows_is_refused():
+    with pytest.raises(SettingError, match="finite"):
+        Reward(price=1e308, normalizer=1e-3)
+
+
+def test_unknown_words_are_refused_with_the_known_ones():
+    with pytest.raises(SettingError, match="own, team; got 'all'"):
+        Reward(charge="all")
+    with pytest.raises(SettingError, match="always, solved; got 'never'"):
+        Reward(when="never")
+    with pytest.raises(SettingError, match="end, round; got 'turn'"):
+        Reward(paid="turn")
+    with pytest.raises(SettingError, match="true or false; got 1"):
+        Reward(exempt_answer=1)
+
+
+def test_own_charges_each_speaker_and_team_charges_everybody_in_full():
+    # A token costs 0.5 / 10 = 0.05.
+    own = Reward(price=0.5, normalizer=10, charge="own").costs(TOKENS)
+    assert own == pytest.approx({"solver_0": 0.1, "helper_0": 0.2}, rel=1e-12)
+    team = Reward(price=0.5, normalizer=10, charge="team").costs(TOKENS)
+    assert team == pytest.approx({"solver_0": 0.3, "helper_0": 0.3}, rel=1e-12)
+
+
+def test_silence_and_a_price_of_zero_give_a_plain_positive_zero():
+    for reward in (Reward(price=0.0), Reward(price=0), Reward(price=1.0, when="solved")):
+        for tokens in ({"solver_0": 0}, {"solver_0": 5}):
+            paid = Account(reward, ["solver_0"]).pay(tokens, None)["solver_0"]
+            assert (paid, math.copysign(1, paid)) == (0.0, 1.0)
+    silent = Account(Reward(price=1.0), ["solver_0"]).pay({"solver_0": 0}, None)["solver_0"]
+    assert (silent, math.copysign(1, silent)) == (0.0, 1.0)
+
+
+def test_always_charges_in_the_round_of_the_message_and_adds_the_task_reward_at_the_end():
+    account = Account(Reward(price=0.5, normalizer=10), TOKENS)
+    assert account.pay(TOKENS, None) == pytest.approx({"solver_0": -0.1, "helper_0": -0.2})
+    last = account.pay({"solver_0": 2, "helper_0": 0}, SOLVED)
+    assert last == pytest.approx({"solver_0": 0.9, "helper_0": 1.0}, rel=1e-12)
+
+
+def test_always_charges_failed_episodes_too():
+    last = Account(Reward(price=0.5, normalizer=10), TOKENS).pay(TOKENS, FAILED)
+    assert last == pytest.approx({"solver_0": -0.1, "helper_0": -0.2}, rel=1e-12)
+
+
+def test_solved_charges_the_whole_episode_at_the_end_of_a_solved_one():
+    account = Account(Reward(price=0.5, normalizer=10, when="solved"), TOKENS)
+    assert account.pay(TOKENS, None) == {"solver_0": 0.0, "helper_0": 0.0}
+    # solver_0 owes 0.1 + 0.1, helper_0 owes 0.2 + 0.
+    last = account.pay({"solver_0": 2, "helper_0": 0}, SOLVED)
+    assert last == pytest.approx({"solver_0": 0.8, "helper_0": 0.8}, rel=1e-12)
+
+
+def test_solved_charges_nothing_for_a_failed_episode():
+    account = Account(Reward(price=0.5, normalizer=10, when="solved"), TOKENS)
+    account.pay(TOKENS, None)
+    assert account.pay(TOKENS, FAILED) == {"solver_0": 0.0, "helper_0": 0.0}
+
+
+def test_partial_credit_is_paid_in_part():
+    paid = Account(Reward(price=0.5, normalizer=10), TOKENS).pay(TOKENS, Score(0.25, False, "x"))
+    assert paid == pytest.approx({"solver_0": 0.15, "helper_0": 0.05}, rel=1e-12)

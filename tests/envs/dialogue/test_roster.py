@@ -1,0 +1,53 @@
+"""Who answers, who holds statements, and whose turn it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic.envs.dialogue.roster import Roster
+from laconic.envs.errors import SettingError, UnknownNameError
+
+TEAM = {"solver": 2, "helper": 1}
+AGENTS = ("solver_0", "solver_1", "helper_0")
+
+
+def roster(answer="solver", schedule="all", rounds=2):
+    return Roster.of(TEAM, "star", schedule, answer, rounds)
+
+
+def test_the_agents_of_the_answering_role_answer():
+    assert roster().agents == AGENTS
+    assert roster("solver").answering == ("solver_0", "solver_1")
+    assert roster("majority").answering == roster("joint").answering == AGENTS
+
+
+def test_an_unknown_role_names_the_nearest():
+    with pytest.raises(UnknownNameError, match="'solvr'. Did you mean 'solver'.*joint.*majority"):
+        roster("solvr")
+
+
+def test_a_role_or_all_agents_answer():
+    found = [(one.by_role, one.joint) for one in map(roster, ("solver", "majority", "joint"))]
+    assert found == [(True, False), (False, False), (False, True)]
+
+
+def test_statements_go_to_those_who_do_not_answer_if_there_are_any():
+    assert roster("solver").holders == ("helper_0",)
+    assert roster("joint").holders == AGENTS
+
+
+def test_turns_follow_the_schedule_over_and_over():
+    one = roster(schedule=["helper", "solver"])
+    assert [one.in_turn("helper_0", index) for index in range(4)] == [True, False, True, False]
+    assert [one.in_turn("solver_1", index) for index in range(4)] == [False, True, False, True]
+
+
+def test_a_schedule_in_which_nobody_can_answer_is_refused():
+    with pytest.raises(SettingError, match="solver_0 or solver_1 a turn to answer within"):
+        roster(schedule=["helper", "solver"], rounds=1)
+    assert roster("helper", ["helper", "solver"], 1).answering == ("helper_0",)
+
+
+def test_it_is_a_key_so_that_what_is_told_of_it_is_written_once():
+    assert hash(roster()) == hash(roster())
+    assert roster() == roster() != roster("joint")

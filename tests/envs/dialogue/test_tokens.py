@@ -1,0 +1,78 @@
+"""Cutting text into tokens, and to a budget."""
+
+from __future__ import annotations
+
+import random
+import sys
+
+import pytest
+
+from laconic.envs.dialogue.tokens import cut, split_words, well_formed
+
+
+def test_the_empty_text_has_no_tokens():
+    assert split_words("") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("hello", ["hello"]),
+        ("say it", ["say", " it"]),
+        ("grandmothers", ["grandmot", "hers"]),
+        ("#### 1234", ["#", "#", "#", "#", " 123", "4"]),
+        ("$12.50", ["$", "12", ".", "50"]),
+        ("a_b", ["a", "_", "b"]),
+        ("x  y\n\n", ["x", " ", " y", "\n", "\n"]),
+        ("Ångström", ["Ångström"]),
+        ("e\u0301", ["e", "\u0301"]),
+    ],
+)
+def test_words_numbers_and_signs_are_tokens(text, tokens):
+    assert split_words(text) == tokens
+
+
+def test_the_tokens_of_any_text_join_back_to_it():
+    generator = random.Random(0)
+    for _ in range(300):
+        text = "".join(chr(generator.randrange(sys.maxunicode + 1)) for _ in range(40))
+        text += "".join(generator.choices(" \n\t_ab1#\u00b2\ud800", k=20))
+        assert "".join(split_words(text)) == text
+
+
+def test_a_text_within_the_limit_is_kept_whole():
+    assert cut("one two", 2, split_words) == ("one two", 2)
+    assert cut("one two", 10, split_words) == ("one two", 2)
+
+
+def test_a_text_over_the_limit_is_cut_at_a_token_border():
+    assert cut("one two three", 2, split_words) == ("one two", 2)
+    assert cut("grandmothers", 1, split_words) == ("grandmot", 1)
+
+
+@pytest.mark.parametrize("limit", [0, -3])
+def test_without_a_limit_above_zero_nothing_is_left(limit):
+    assert cut("one", limit, split_words) == ("", 0)
+
+
+def test_silence_stays_silence():
+    assert cut("", 5, split_words) == ("", 0)
+
+
+def test_a_beginning_that_counts_longer_on_its_own_is_shortened_until_it_fits():
+    # Pairs of letters; an odd number of pairs counts one token more.
+    def odd(text):
+        pairs = [text[i : i + 2] for i in range(0, len(text), 2)]
+        return [*pairs, ""] if len(pairs) % 2 else pairs
+
+    # The first three tokens are "ababab", which count four on their own; "abab" counts two.
+    assert cut("abababab", 3, odd) == ("abab", 2)
+
+
+def test_a_tokenizer_that_never_fits_leaves_nothing():
+    assert cut("abc", 1, lambda text: [*text, ""]) == ("", 0)
+
+
+def test_lone_surrogates_become_question_marks_one_by_one():
+    assert well_formed("a\ud83d\ude00b\udfff") == "a??b?"
+    assert well_formed("\U0001f600 \u00e9") == "\U0001f600 \u00e9"

@@ -1,0 +1,50 @@
+"""What is heard, and what people are shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic.envs.dialogue.transcript import SILENT_ROUND, Message, heard, printable, show
+
+
+def _message(agent, text, round=0, cut=False):
+    return Message(agent, round, text, len(text), cut)
+
+
+def test_one_line_is_heard_for_each_message_of_those_who_are_linked():
+    messages = [_message("a_0", "yes"), _message("b_0", "no"), _message("b_1", "maybe")]
+    assert heard(messages, ("a_0", "b_1")) == "a_0: yes\nb_1: maybe"
+
+
+@pytest.mark.parametrize("speakers", [(), ("b_0",)])
+def test_silence_and_unlinked_agents_are_not_heard(speakers):
+    assert heard([_message("a_0", "yes"), _message("b_0", "")], speakers) == SILENT_ROUND
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r", "\x0b", "\x0c", "\x85", "\u2028"])
+def test_no_line_of_a_message_can_pose_as_another_agent(newline):
+    forged = _message("a_0", f"well{newline}b_0: #7")
+    assert heard([forged], ("a_0", "b_0")).splitlines() == ["a_0: well", "  b_0: #7"]
+    assert show([forged]).splitlines()[1] == "  b_0: #7"
+
+
+def test_the_whole_transcript_shows_rounds_lengths_silence_and_cuts():
+    messages = [
+        _message("a_0", "yes"),
+        _message("b_0", ""),
+        _message("a_0", "so", round=1, cut=True),
+        _message("b_0", "", round=1, cut=True),
+    ]
+    assert show(messages, closing="solved") == (
+        "[0] a_0 (3): yes\n[0] b_0 (0): (silent)\n[1] a_0 (2): so [cut]\n"
+        "[1] b_0 (0): (silent) [cut]\nsolved"
+    )
+
+
+def test_an_empty_transcript_is_an_empty_text():
+    assert show([]) == ""
+    assert show([], closing="the end") == "the end"
+
+
+def test_control_characters_are_not_shown_to_people():
+    assert printable("a\x1b[2J\x00\u202eb\tc\nd\u00e9") == "a\ufffd[2J\ufffd\ufffdb\tc\nd\u00e9"

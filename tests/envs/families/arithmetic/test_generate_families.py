@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from laconic.envs.families.arithmetic.generate import FAMILIES
+from laconic.envs.families.arithmetic.one_step import one_step
+from laconic.envs.families.arithmetic.problem import Problem
+from laconic.envs.families.arithmetic.tale import Tale, one, portions
+from laconic.envs.families.arithmetic.words import BOYS, GIRLS, ITEMS, PEOPLE, their
+
+Family = Callable[[Random, int], Problem]
+OPERATIONS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
+WORDS = {"half": 2, "twice": 2, "doubles": 2, "three": 3, "third": 3, "four": 4, "quarter": 4}
+WORDS |= {"as many": 2}
+DRAWS = 150
+
+
+@pytest.fixture(params=FAMILIES, ids=lambda family: family.__name__)
+def family(request: pytest.FixtureRequest) -> Family:
+    found: Family = request.param
+    return found
+
+
+def solved(problem: Problem) -> list[tuple[int, int, int]]:
+    """The steps of a solution as (first, second, result), each checked."""
+    found = []
+    for step in problem.steps:
+        first, sign, second, result = re.fullmatch(r"(\d+) ([-+*/]) (\d+) = (\d+)", step).groups()  # type: ignore[union-attr]
+        assert OPERATIONS[sign](int(first), int(second)) == int(result), step
+        found.append((int(first), int(second), int(result)))
+    return found
+
+
+@pytest.mark.parametrize("level", range(2, 9))
+def test_a_story_has_as_many_right_steps_as_its_level(family: Family, level: int) -> None:
+    for seed in range(DRAWS):
+        steps = solved(family(Random(seed), level))
+        assert len(steps) == level
+        assert all(result > 0 for *_, result in steps)
+
+
+@pytest.mark.parametrize("level", range(2, 9))
+def test_every_fact_is_used_and_no_number_is_made_up(family: Family, level: int) -> None:
+    for seed in range(DRAWS):
+        problem = family(Random(seed), level)
+        steps = solved(problem)
+        operands = {number for first, second, _ in steps for number in (first, second)}
+        told: set[int] = set()
+        for fact in problem.facts:
+            numbers = {int(number) for number in re.findall(r"\d+", fact)}
+            assert numbers <= operands, (fact, problem.steps)
+            words = {value for word, value in WORDS.items() if word in fact}
+            assert numbers or words & operands, (fact, problem.steps)
+            told |= numbers | words
+        results = {result for *_, result in steps}
+        assert operands <= told | results, problem
+
+
+@pytest.mark.parametrize("level", range(2, 9))
+def test_every_result_is_needed_for_the_answer(family: Family, level: int) -> None:
+    for seed in range(DRAWS):
+        steps = solved(family(Random(seed), level))
+        for index, (*_, result) in enumerate(steps[:-1]):
+            later = {
+                number for first, second, _ in steps[index + 1 :] for number in (first, second)
+            }
+            assert result in later
+
+
+@pytest.mark.parametrize("level", range(2, 9))
+def test_every_sentence_stands_alone(family: Family, level: int) -> None:
+    for seed in range(DRAWS):
+        problem = family(Random(seed), level)
+        decoy, _ = problem.decoy(Random(seed))
+        for sentence in (*problem.facts, problem.question, decoy):
+            assert any(re.search(rf"\b{name}\b", sentence) for name in PEOPLE), sentence
+            assert sentence[0].isupper() or sentence[0].isdigit()
+            assert sentence[-1] in ".?"
+            assert not re.search(r"\b(she|he|then)\b", sentence, re.IGNORECASE)
+        assert len(set(problem.facts)) == len(problem.facts)
+        assert decoy not in problem.facts
+
+
+def test_a_family_tells_its_story_in_many_ways(family: Family) -> None:
+    def shape(problem: Problem) -> str:
+        names = rf"\b({'|'.join((*PEOPLE, *ITEMS, *(item[:-1] for item in ITEMS)))})\b"
+        return re.sub(r"\d+", "0", re.sub(names, "_", problem.content))
+
+    shapes = {shape(family(Random(seed), 8)) for seed in range(DRAWS)}
+    # The least varied family tells level 8 in tens of ways apart from names, things and numbers.
+    assert len(shapes) > DRAWS / 10
+
+
+def test_content_is_the_same_in_any_order() -> None:
+    problem = one_step(Random(0))
+    turned = Problem(problem.facts[::-1], problem.question, problem.steps, problem.decoy)
+    assert turned.content == problem.content
+
+
+def test_a_tale_keeps_the_quantity_it_has_reached() -> None:
+    tale = Tale(Random(0))
+    tale.start(4, "Ann has 4 pens.")
+    assert tale.step("*", 3) == 12
+    assert tale.step("-", 2) == 10
+    assert tale.step("/", 5, 20) == 4
+    problem = tale.ask("How many?", lambda random: ("", ""))
+    assert problem.steps == ("4 * 3 = 12", "12 - 2 = 10", "20 / 5 = 4")
+    assert problem.answer == "4"
+    assert problem.solution == "4 * 3 = 12, 12 - 2 = 10, 20 / 5 = 4"
+    assert problem.facts == ("Ann has 4 pens.",)
+
+
+def test_a_divisor_divides_or_is_none() -> None:
+    tale = Tale(Random(0))
+    tale.start(35)
+    assert tale.divisor((2, 3, 4, 5)) == 5
+    assert tale.divisor((2, 3, 4)) is None
+
+
+@pytest.mark.parametrize("total", range(9))
+def test_portions_add_up_and_keep_to_the_most(total: int) -> None:
+    for seed in range(20):
+        cut = portions(Random(seed), total, 5)
+        assert sum(cut) == total
+        assert len(cut) <= 5
+        assert set(cut) <= {1, 2}
+
+
+def test_words_are_regular() -> None:
+    assert len(PEOPLE) >= 40 and len(set(PEOPLE)) == len(PEOPLE)
+    assert len(ITEMS) >= 40 and len(set(ITEMS)) == len(ITEMS)
+    assert all(re.fullmatch("[A-Z][a-z]+", name) for name in PEOPLE)
+    assert all(re.fullmatch("[a-z]+s", item) for item in ITEMS)
+    assert not {"boxes", "bags"} & set(ITEMS)
+    assert not set(GIRLS) & set(BOYS)
+    assert (their("Ann"), their("Ben")) == ("her", "his")
+    assert (one("pens"), one("apples")) == ("a pen", "an apple")

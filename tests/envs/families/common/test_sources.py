@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from laconic.envs.errors import SourceError
+from laconic.envs.families.common.sources import field, rows, title
+
+ROW = {"question": "How many?", "answer": "#### 1"}
+
+
+def test_a_file_gives_its_rows_with_their_lines(tmp_path: Path) -> None:
+    file = tmp_path / "some.jsonl"
+    file.write_text('{"a": 1}\n\n{"a": 2}\n')
+    assert list(rows(file)) == [(f"{file}:1", {"a": 1}), (f"{file}:3", {"a": 2})]
+
+
+def test_a_packed_file_gives_its_rows(tmp_path: Path) -> None:
+    file = tmp_path / "some.jsonl.gz"
+    file.write_bytes(gzip.compress(json.dumps(ROW).encode()))
+    assert list(rows(file)) == [(f"{file}:1", ROW)]
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    file = tmp_path / "some.jsonl"
+    file.write_bytes(b'\xef\xbb\xbf{"a": "\xc3\xa9"}')
+    assert list(rows(file)) == [(f"{file}:1", {"a": "é"})]
+
+
+def test_a_folder_gives_the_file_of_the_part(tmp_path: Path) -> None:
+    (tmp_path / "train.jsonl.gz").write_bytes(gzip.compress(b'{"a": "train"}'))
+    (tmp_path / "test.jsonl").write_text('{"a": "test"}')
+    assert [row["a"] for _, row in rows(tmp_path, "train")] == ["train"]
+    assert [row["a"] for _, row in rows(tmp_path, "evaluation")] == ["test"]
+    assert title(tmp_path, "train") == "train"
+    assert title(tmp_path, "evaluation") == "test"
+
+
+def test_a_benchmark_may_name_its_files(tmp_path: Path) -> None:
+    (tmp_path / "validation.jsonl").write_text('{"a": 1}')
+    assert len(list(rows(tmp_path, "train", {"train": "validation"}))) == 1
+    with pytest.raises(SourceError, match="no part 'evaluation'"):
+        list(rows(tmp_path, "evaluation", {"train": "validation"}))
+
+
+def refusal(source: str | Path, part: Any = "evaluation") -> str:
+    with pytest.raises(SourceError) as caught:
+        list(rows(source, part))
+    return str(caught.value)
+
+
+def test_a_missing_source_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
+    (tmp_path / "test.jsonl").write_text("{}")
+    message = refusal(tmp_path / "tset.jsonl")
+    assert "tset.jsonl: no such file or folder" in message
+    assert "Did you mean 'test.jsonl'?" in message
+
+
+def test_a_folder_without_the_part_is_refused_with_what_was_expected(tmp_path: Path) -> None:
+    (tmp_path / "tests.jsonl").write_text("{}")
+    message = refusal(tmp_path)
+    assert "expected test.jsonl or test.jsonl.gz" in message
+    assert "holds tests.jsonl" in message
+    assert "Did you mean 'tests.jsonl'?" in message
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    assert "the folder holds nothing" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n"])
+def test_an_empty_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "some.jsonl"
+    file.write_bytes(content)
+    assert f"{file}: expected at least one row" in refusal(file)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"{'a': 1}", "expected one JSON object a line"),
+        (b"question,answer", "expected one JSON object a line"),
+        (b"[" * 100_000, "expected one JSON object a line"),
+        (b"[1, 2]", "expected a JSON object; got list"),
+        (b'"text"', "expected a JSON object; got str"),
+        (b'{"a": "\xff"}', "expected UTF-8; byte 0xff at column 8"),
+    ],
+    ids=["quotes", "table", "depth", "list", "string", "bytes"],
+)
+def test_a_line_that_is_no_row_is_refused_with_its_number(
+    tmp_path: Path, line: bytes, said: str
+) -> None:
+    file = tmp_path / "some.jsonl"
+    file.write_bytes(b'{"a": 1}\n' + line + b"\n")
+    message = refusal(file)
+    assert f"{file}:2: " in message
+    assert said in message
+    assert len(message) < 600
+
+
+def test_a_packed_file_without_the_ending_is_recognised(tmp_path: Path) -> None:
+    file = tmp_path / "some.jsonl"
+    file.write_bytes(gzip.compress(b"{}"))
+    assert "name the file .gz" in refusal(file)
+
+
+def test_a_broken_archive_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "some.jsonl.gz"
+    file.write_bytes(b"{}")
+    assert f"{file}:1: expected gzip data" in refusal(file)
+    lines = "".join(json.dumps(ROW | {"id": index}) + "\n" for index in range(9999))
+    packed = gzip.compress(lines.encode())
+    file.write_bytes(packed[:-20])
+    assert "expected gzip data" in refusal(file)
+    file.write_bytes(packed[:200] + b"\x00" * 200 + packed[400:])
+    assert "expected gzip data" in refusal(file)
+
+
+def test_an_unknown_part_is_refused(tmp_path: Path) -> None:
+    assert "no part 'dev'" in refusal(tmp_path, "dev")
+
+
+def test_a_field_has_its_type() -> None:
+    assert field(ROW, "question", "f:1") == "How many?"
+    assert field({"a": [1]}, "a", "f:1", list) == [1]
+
+
+def test_a_missing_field_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(SourceError, match=r"f:1: expected the field 'question'.*'Question'\?"):
+        field({"Question": "x"}, "question", "f:1")
+    with pytest.raises(SourceError, match="the row has none"):
+        field({}, "question", "f:1")
+
+
+@pytest.mark.parametrize("value", [None, 3, ["x"]])
+def test_a_field_of_another_type_is_refused(value: object) -> None:
+    with pytest.raises(SourceError, match="f:1: expected field 'question' to be a str; got"):
+        field({"question": value}, "question", "f:1")
+
+
+def test_a_truth_value_is_no_number() -> None:
+    with pytest.raises(SourceError, match="got bool True"):
+        field({"level": True}, "level", "f:1", int)
+
+
+def test_the_hub_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    assert "laconic[hub]" in refusal("hub:openai/gsm8k#main")
+
+
+def test_the_hub_is_read_by_id_configuration_and_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def load_dataset(name: str, config: str | None, *, split: str) -> list[dict[str, Any]]:
+        asked.append((name, config, split))
+        return [ROW]
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    assert list(rows("hub:openai/gsm8k#main")) == [("hub:openai/gsm8k#main:1", ROW)]
+    assert list(rows("hub:other", "train")) == [("hub:other:1", ROW)]
+    assert asked == [("openai/gsm8k", "main", "test"), ("other", None, "train")]
+    assert title("hub:openai/gsm8k#main", "evaluation") == "test"
+
+
+def test_what_the_hub_refuses_is_a_source_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load_dataset(*_: Any, **__: Any) -> None:
+        raise FileNotFoundError("no data set 'other'")
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    assert "FileNotFoundError: no data set 'other'" in refusal("hub:other")
+    assert "expected a data set's id" in refusal("hub:")

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from laconic.envs.families.mathematics.grading import pool as pools
+from laconic.envs.families.mathematics.grading.pool import GraderError, Pool
+
+ENDLESS = ("x+1", "9^{9^{9^9}}")
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    made = Pool(processes=2, seconds=0.5)
+    yield made
+    made.close()
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    # An orphan stays on the list until somebody asks how it ended.
+    return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def gone(pid: int, seconds: float = 20.0) -> bool:
+    until = time.monotonic() + seconds
+    while alive(pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not alive(pid)
+
+
+def test_processes_are_started_on_need_and_kept(pool: Pool) -> None:
+    assert pool.pids == ()
+    assert pool.verdict(r"2\sqrt{3}", r"\sqrt{12}") == "yes"
+    first = pool.pids
+    assert len(first) == 1
+    assert pool.verdict("x+1", "x+2") == "no"
+    assert pool.pids == first
+
+
+def test_an_answer_that_takes_too_long_is_ended_and_its_process_replaced(pool: Pool) -> None:
+    assert pool.verdict("x+1", "1+x") == "yes"
+    (pid,) = pool.pids
+    started = time.process_time(), time.monotonic()
+    assert pool.verdict(*ENDLESS) == "time-out"
+    assert time.monotonic() - started[1] < pools.WALL_SECONDS
+    assert gone(pid)
+    assert pool.pids == ()
+    assert pool.verdict("x+1", "1+x") == "yes"
+
+
+def test_an_answer_is_ended_by_wall_time_too() -> None:
+    pool = Pool(processes=1, seconds=60, wall_seconds=0.3)
+    # The first answer waits for its process to start, which does not count.
+    assert pool.verdict(*ENDLESS) == "time-out"
+    assert pool.pids == ()
+
+
+def test_a_process_killed_from_outside_is_replaced_without_changing_the_verdict(pool: Pool) -> None:
+    assert pool.verdict("x+1", "1+x") == "yes"
+    (pid,) = pool.pids
+    os.kill(pid, signal.SIGKILL)
+    assert pool.verdict("x+1", "1+x") == "yes"
+    assert pool.pids != (pid,)
+
+
+def test_many_threads_share_few_processes(pool: Pool) -> None:
+    with ThreadPoolExecutor(16) as threads:
+        asked = [(f"x+{i}", f"{i + i % 2}+x") for i in range(60)]
+        verdicts = list(threads.map(lambda pair: pool.verdict(*pair), asked))
+    assert verdicts == ["no" if i % 2 else "yes" for i in range(60)]
+    assert len(pool.pids) <= 2
+
+
+def test_processes_end_with_the_pool(pool: Pool) -> None:
+    pool.verdict("x+1", "1+x")
+    (pid,) = pool.pids
+    pool.close()
+    assert gone(pid)
+    # And the pool is as good as new.
+    assert pool.verdict("x+1", "1+x") == "yes"
+
+
+@pytest.mark.parametrize("ending", ["pass", "import os; os._exit(0)"])
+def test_processes_end_with_the_program_however_it_ends(ending: str) -> None:
+    program = (
+        "from laconic.envs.families.mathematics.grading.pool import POOL\n"
+        "assert POOL.verdict('x+1', '1+x') == 'yes'\n"
+        f"print(POOL.pids[0], flush=True)\n{ending}"
+    )
+    root = Path(__file__).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert gone(int(done.stdout))
+
+
+def test_a_program_that_cannot_grade_says_how_to_find_out_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "broken.py"
+    program.write_text("raise SystemExit(1)")
+    monkeypatch.setattr(pools, "_PROGRAM", program)
+    with pytest.raises(GraderError, match="Run `.*broken.py .*` to see why"):
+        Pool(processes=1).verdict("x+1", "1+x")

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from laconic import envs
+from laconic.envs.benchmarks import arxiv, tldr
+from laconic.envs.dialogue.feedback import REVISE
+from laconic.envs.families.writing import grading
+from laconic.envs.families.writing.levels import Levels
+from laconic.envs.task import Task
+
+TASK = Task("post", "Summarise.", (), "")
+SHORT = "My aunt has sold my old boat and refuses to pay."
+LONG = (
+    "First my aunt borrowed my boat for a weekend at the lake in June, but then she sold it there."
+    " I feel sad because grandfather built it with love."
+)
+
+
+def told(levels: Levels, *texts: str) -> tuple[str, str]:
+    agents = [f"{role}_0" for role in levels.roles]
+    found = grading.score(levels, dict(zip(agents, texts, strict=True)))
+    said = grading.findings(levels, found.detail, agents)
+    return said[agents[0]], said[agents[1]]
+
+
+def test_texts_of_one_role_are_joined_by_line_breaks_in_the_order_of_agents() -> None:
+    answers = {"concise_0": "one", "detailed_0": "two", "concise_1": "three", "judge_0": "four"}
+    assert grading.texts_of(answers, ("concise", "detailed")) == ("one\nthree", "two")
+    assert grading.texts_of({}, ("concise", "detailed")) == ("", "")
+
+
+def test_agents_of_one_role_are_graded_as_one() -> None:
+    whole = {"concise_0": SHORT, "detailed_0": LONG.replace(". I", ".\nI")}
+    shared = dict(zip(("detailed_0", "detailed_1"), LONG.split(". I"), strict=True))
+    parts = {"concise_0": SHORT, "detailed_0": shared["detailed_0"] + "."}
+    parts["detailed_1"] = "I" + shared["detailed_1"]
+    assert grading.score(tldr.LEVELS, parts) == grading.score(tldr.LEVELS, whole)
+
+
+def test_a_missing_agent_counts_as_the_empty_text() -> None:
+    for answers in ({}, {"detailed_0": LONG}, {"concise_0": SHORT}, {"solver_0": LONG}):
+        found = tldr.BENCHMARK.score(TASK, answers)
+        assert (found.value, found.solved) == (0.0, False)
+        assert found.detail["stopped"] == "length"
+
+
+def test_a_score_says_what_each_level_earned() -> None:
+    found = tldr.BENCHMARK.score(TASK, {"concise_0": SHORT, "detailed_0": LONG})
+    # Four kinds of connectives: order, contrast, time (then), cause; 0.4 * 0.55 + 0.6.
+    assert found.detail["points"] == {
+        "length": 0.5,
+        "length_ratio": 1.0,
+        "word_ratio": 0.5,
+        "style": pytest.approx(0.82),
+    }
+    assert found.value == pytest.approx(2.82) and found.solved
+    assert found.answer == f"{SHORT}\n\n{LONG}"
+    # aunt sold old boat refuses pay; first aunt borrowed boat weekend lake june sold feel sad
+    # grandfather built love: 6 and 13 words, 3 of them in both.
+    measured = found.detail["found"]
+    assert measured["words"] == (11, 29)
+    assert measured["length_ratio"] == len(LONG) / len(SHORT)
+    assert measured["word_ratio"] == 13 / 6
+    assert measured["connectives"] == ("contrast", "cause", "order", "time")
+    assert measured["overlap"] == 3 / 16
+
+
+def test_whoever_writes_too_little_is_told_so() -> None:
+    concise, detailed = told(tldr.LEVELS, "My boat.", LONG)
+    assert concise.splitlines() == [
+        "Length, 0.00 of 0.5 points: your text has 2 words and that of detailed 29; 8 to 256 are"
+        " wanted of each, so write more.",
+        "The grading stopped here.",
+    ]
+    assert "your text has 29 words and that of concise 2; 8 to 256 are wanted of each." in detailed
+    assert "so write less" in told(tldr.LEVELS, "boat " * 300, LONG)[0]
+
+
+def test_each_author_hears_what_it_can_do_about_a_ratio() -> None:
+    concise, detailed = told(tldr.LEVELS, SHORT, SHORT)
+    assert "Ratio of lengths, 0.00 of 1 points: the text of detailed has 1.00 times" in concise
+    assert concise.splitlines()[1].endswith("1.6 to 3.2 times are wanted, so use fewer than now.")
+    assert detailed.splitlines()[1].endswith("1.6 to 3.2 times are wanted, so use more than now.")
+    concise, detailed = told(tldr.LEVELS, SHORT, f"{LONG} {LONG} {LONG}")
+    assert concise.splitlines()[1].endswith("so use more than now.")
+    assert detailed.splitlines()[1].endswith("so use fewer than now.")
+
+
+def test_a_poor_vocabulary_is_named() -> None:
+    concise, detailed = told(tldr.LEVELS, SHORT, f"{SHORT} {SHORT}")
+    assert "Ratio of vocabularies, 0.00 of 0.5 points: the text of detailed has 1.00" in detailed
+    assert "at least 2 times are wanted, so use more than now" in detailed
+    assert concise.endswith("The grading stopped here.")
+    assert "no words but stop-words" in told(tldr.LEVELS, "it is " * 10, "is it " * 20)[0]
+
+
+def test_style_is_told_in_kinds_of_connectives_and_shared_words() -> None:
+    concise, detailed = told(tldr.LEVELS, SHORT, LONG)
+    assert detailed.splitlines()[-1] == (
+        "Style, 0.82 of 1 points: the text of detailed has connectives of 4 kinds out of 12"
+        " (contrast, cause, order, time), more kinds earn more; 0.19 of all different words stand"
+        " in both texts, 0.03 was wanted."
+    )
+    assert "more kinds earn more" not in concise
+    (task,) = arxiv.BENCHMARK.generate(0, 1)
+    for said in told(arxiv.LEVELS, task.drafts["background"][1], task.drafts["method"][1]):
+        assert "both texts have connectives of" in said and "more kinds earn more" in said
+
+
+def test_findings_of_agents_that_do_not_write_are_left_out() -> None:
+    found = grading.score(tldr.LEVELS, {})
+    agents = ["concise_0", "concise_1", "judge_0"]
+    assert list(grading.findings(tldr.LEVELS, found.detail, agents)) == agents[:2]
+
+
+def test_level_feedback_reaches_the_agents_between_rounds() -> None:
+    env = envs.make("tldr", team={"concise": 1, "detailed": 1}, answer="joint", feedback="level")
+    env.reset(seed=0)
+    observations, *_ = env.step({"concise_0": SHORT, "detailed_0": SHORT})
+    text = observations["detailed_0"]["text"]
+    assert "1.6 to 3.2 times are wanted, so use more than now." in text and text.endswith(REVISE)
+
+
+HOSTILE = {
+    "empty": "",
+    "white space": " \n\t" * 1000,
+    "stop-words": "the of and " * 80,
+    "one long word": "a" * 1_000_000,
+    "a million characters in short words": "a " * 500_000,
+    "a million characters in few pieces": " ".join(["a-" * 4_000] * 125),
+    "connectives without end": " ".join(["as-soon-" * 1_000] * 125),
+    "apostrophes": " ".join(["'a'" * 2_000] * 125),
+    "another script": "это совсем другое письмо " * 40,
+    "no spaces between words": "这是一个没有空格的文本" * 100,
+    "marks that combine": "e\u0301\u0300" * 50_000,
+    "nul bytes": "\x00 " * 200 + "\x00",
+    "lone surrogates": "\ud800 \udfff " * 100,
+    "direction marks": "\u202e abc \u202c" * 100,
+    "capital of another length": "İSTANBUL ẞ " * 64,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("levels", [tldr.LEVELS, arxiv.LEVELS], ids=["tldr", "arxiv"])
+def test_odd_replies_get_a_score_in_no_time(levels: Levels, text: str) -> None:
+    agents = [f"{role}_0" for role in levels.roles]
+    started = time.process_time()
+    for texts in ((text, text), (text, LONG), (SHORT, text), (text, text + text[: len(text) // 2])):
+        found = grading.score(levels, dict(zip(agents, texts, strict=True)))
+        assert 0.0 <= found.value <= 2.98
+        assert len(grading.findings(levels, found.detail, agents)) == 2
+    # Four pairs of texts.
+    assert time.process_time() - started < 4.0

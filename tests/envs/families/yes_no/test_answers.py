@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from laconic.envs.families.yes_no.answers import WINDOW, answer_in, commitment, vote
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            " ",
+            "####",
+            "#### ?",
+            "\\boxed{}",
+            "the answer is",
+            "I know nothing",
+            "nope",
+            "yesterday",
+        ),
+        *("no one knows", "no-one can", "there is no evidence", "say no more", "Chanel No. 5"),
+        *(
+            "yes or no",
+            "Yes/No",
+            "no and yes",
+            "neither yes nor no",
+            "#### yes or no",
+            "yes or not",
+        ),
+        *("The answer is yes or no", "**yes** or **no**", "It could be yes or could be no."),
+        *("yes?", "Is the answer no?", "If the answer is yes, we win.", "whether the answer is no"),
+        *("The answer is no longer clear", "#### no evidence", "\\boxed{yes or no}", "yes-men"),
+        *("yeſ", "nо", "ｙｅｓ", "да", "はい", "не"),
+    ],
+)
+def test_a_text_that_commits_to_neither_has_no_answer(text: str) -> None:
+    assert answer_in(text) is None
+    assert commitment(text) is None
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("{}", "{}.", "{}!", "{}, because it is.", "\n{}\n", "So it is {}", "Is it so? {}."),
+        *("#### {}", "####{}", "#### **{}**", '#### "{}"', "####\n{}", "#### {}."),
+        *("\\boxed{{{}}}", "\\boxed{{\\text{{{}}}}}", "$\\boxed{{\\textbf{{ {}. }}}}$"),
+        *("So the answer is {}.", "Answer: {}", "**Answer:** {}", "Answer:\n\n{}", "answer = {}"),
+        *("The answer is **{}**.", 'The answer is "{}".', "Final answer (yes or no): {}"),
+        *("The answer is therefore most likely {}", "The answer to this question is {}, I think"),
+        *(
+            "\\boxed{{The answer is {}}}",
+            "My verdict: {}",
+            "**{}**",
+            "**{}.** That is all.",
+            "({})",
+        ),
+    ],
+)
+@pytest.mark.parametrize("word", ["yes", "no"])
+@pytest.mark.parametrize("case", [str.lower, str.capitalize, str.upper])
+def test_the_accepted_forms_are_read(form: str, word: str, case: object) -> None:
+    written = case(word)  # type: ignore[operator]
+    assert answer_in(form.format(written)) == word
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("First yes, then no.", "no"),
+        ("No. Well, yes.", "yes"),
+        ("#### yes and later no", "yes"),
+        ("#### yes, wait: #### no", "no"),
+        ("\\boxed{no} wait, the answer is yes", "yes"),
+        ("**No**, even though some say yes", "no"),
+        ("the answer is yes #### maybe", "yes"),
+        ("Is it yes or no? No.", "no"),
+        ("Yes? No!", "no"),
+        ("There is no doubt: yes", "yes"),
+        ("Yes, there is no doubt", "yes"),
+        ("No, no one can", "no"),
+        ("No. 5 is less than 7", "no"),
+        ("The answer is no. 3 is less than 5", "no"),
+    ],
+)
+def test_the_last_commitment_counts(text: str, answer: str) -> None:
+    assert answer_in(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("The answer is not yes.", "no"),
+        ("The answer isn't yes", "no"),
+        ("the answer is not no", "yes"),
+        ("the answer cannot be no", "yes"),
+        ("#### not yes", "no"),
+        ("\\boxed{not yes}", "no"),
+        ("It is not a yes", "no"),
+        ("I don't think the answer is yes", "no"),
+        ("The wrong answer is yes", "no"),
+        ("Yes is not the answer.", "no"),
+        ("Not only that: yes", "yes"),
+    ],
+)
+def test_a_negated_word_turns_around(text: str, answer: str) -> None:
+    assert answer_in(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("It is plausible.", "yes"),
+        ("It is not plausible", "no"),
+        ("not at all plausible", "no"),
+        ("implausible", "no"),
+        ("not implausible", "yes"),
+        ("#### plausible", "yes"),
+        ("The answer is implausible.", "no"),
+        ("\\boxed{\\text{implausible}}", "no"),
+        ("It looks implausible, but yes", "yes"),
+        ('Is the following sentence plausible? "A."', None),
+        ("whether it is plausible", None),
+        ("Is it plausible that he did", None),
+        ("plausible or implausible", None),
+        ("plausible or not", None),
+    ],
+)
+def test_plausible_is_understood_where_it_is_asked_for(text: str, answer: str | None) -> None:
+    assert answer_in(text, plausible=True) == answer
+    if "yes" not in text:
+        assert answer_in(text) is None
+
+
+def test_a_commitment_is_given_letter_for_letter() -> None:
+    assert commitment("so #### yes, it is") == "#### yes"
+    assert commitment("thus The answer is: No.") == "answer is: No"
+    assert commitment("so \\boxed{\\text{No}} it is") == "\\boxed{\\text{No}}"
+    assert commitment("#### plausible") is None
+    assert commitment("#### plausible", plausible=True) == "#### plausible"
+    assert commitment("yes") is None
+    assert commitment("It is plausible", plausible=True) is None
+
+
+def test_votes_are_counted_and_ties_go_to_the_earliest() -> None:
+    assert vote([]) is None
+    assert vote(["", "hm", "yes or no"]) is None
+    assert vote(["no", "yes", "#### yes"]) == "yes"
+    assert vote(["no", "yes"]) == "no"
+    assert vote(["hm", "yes", "no"]) == "yes"
+
+
+def test_a_word_cut_by_the_window_is_not_read_in_part() -> None:
+    # The window begins between the letters k and n of `know`, then before a whole `no`.
+    assert answer_in("kno" + "." * (WINDOW - 2)) is None
+    assert answer_in(" no" + "." * (WINDOW - 2)) == "no"
+    assert answer_in("#### no" + "." * WINDOW) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("yes or no " * 10**5, "#### " * 200_000, "answer is " * 10**5, "\\boxed{" * 150_000),
+        *("answer " + "is " * 400_000, "no " * 400_000, "**" * 500_000, "yes" * 400_000),
+        *(" " * 10**6, "#### yes or no " * 70_000, "if the answer is yes " * 50_000),
+        *("not " * 250_000, "\ud800\x00" * 10**5, "answer:" + " " * 10**6, "**no one**" * 100_000),
+    ],
+    ids=lambda text: repr(text[:12]),
+)
+def test_hostile_text_costs_little(text: str) -> None:
+    started = time.process_time()
+    answer_in(text, plausible=True)
+    # It takes some ten milliseconds; the bound leaves room for a slow machine.
+    assert time.process_time() - started < 0.5

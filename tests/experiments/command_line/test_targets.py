@@ -1,0 +1,177 @@
+"""A class of a user's own by its `_target_`: ours leaves nothing behind that it does not take."""
+
+from __future__ import annotations
+
+import pytest
+from omegaconf import OmegaConf
+from pettingzoo import AECEnv, ParallelEnv
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.targets import (
+    check_environments,
+    check_learner,
+    names_taken,
+    settle,
+    typed_keys,
+)
+from laconic.learners.prices.schedule import Fixed
+
+YAML = """
+env:
+  _target_: laconic.envs.make
+  name: gsm8k
+  rounds: 2
+  reward: {price: 0.5}
+  first: ${.name}
+steps: 3
+learner: {_target_: mine.Learner, _partial_: true, rate: "${steps}"}
+"""
+
+
+class Base:
+    def __init__(self, rounds=1, *, first=""):
+        self.rounds = rounds
+
+
+class Mixed:
+    """Without a constructor of its own."""
+
+
+class Own(Mixed, Base):
+    def __init__(self, price=0.0, **passed_on):
+        super().__init__(**passed_on)
+
+
+def function(name, **others):
+    return name
+
+
+OWN = f"{__name__}.Own"
+
+
+@pytest.fixture
+def cfg():
+    made = OmegaConf.create(YAML)
+    OmegaConf.set_struct(made, True)
+    return made
+
+
+def settled(cfg, *overrides):
+    """The keys of `env` and the notes, once the overrides are in place."""
+    cfg.env._target_ = OWN
+    notes = settle(cfg, list(overrides))
+    return [key for key in cfg.env if key != "_target_"], notes
+
+
+def test_a_class_is_asked_for_its_names_and_those_that_it_passes_on():
+    assert names_taken(OWN) == {"price", "rounds", "first"}
+    assert names_taken(f"{__name__}.function") is None
+    assert names_taken("no_such.Thing") is None
+
+
+def test_settings_of_the_class_before_are_left_out_and_said_once(cfg):
+    kept, notes = settled(cfg, f"env._target_={OWN}", "steps=3")
+    assert kept == ["rounds", "first"]
+    assert notes == [
+        f"note: {OWN} does not take env.name, env.reward, left out;"
+        " kept as in the yaml files: env.rounds, env.first"
+    ]
+    # It referred to the name, which is gone.
+    assert cfg.env.first == "gsm8k"
+
+
+@pytest.mark.parametrize("form", ["env._target_", "+env._target_", "++env._target_"])
+def test_what_was_typed_stays_whether_the_class_takes_it_or_not(cfg, form):
+    kept, _ = settled(cfg, f"{form}={OWN}", "env.reward.price=1", "+env.rounds=3")
+    assert kept == ["rounds", "reward", "first"]
+
+
+def test_an_override_may_be_a_mapping(cfg):
+    kept, _ = settled(cfg, "~env", f"+env={{_target_: {OWN}, reward: {{price: 1}}}}")
+    assert kept == ["rounds", "reward", "first"]
+    assert typed_keys(["+a={b: {c: 1}}", "~d", "e/f=g"]) == {"a", "a.b", "a.b.c", "e", "e.f"}
+
+
+def test_nothing_is_left_out_of_a_class_that_no_override_names(cfg):
+    kept, notes = settled(cfg, "env.rounds=3")
+    assert kept == ["name", "rounds", "reward", "first"] and notes == []
+    assert settle(cfg, ["learner._target_=mine.Learner"]) == [] and "rate" in cfg.learner
+
+
+@pytest.mark.parametrize("given", [None, {"price": 1}])
+def test_a_group_that_was_deleted_needs_a_class(cfg, given):
+    OmegaConf.set_struct(cfg, False)
+    del cfg.env
+    if given:
+        cfg.env = given
+    with pytest.raises(SettingError, match=r"^~env leaves no class; add \+env\._target_="):
+        settle(cfg, ["~env"])
+
+
+class World(ParallelEnv):
+    possible_agents = ["a"]
+
+
+class Turns(AECEnv):
+    possible_agents = ["a"]
+
+
+def test_environments_are_parallel_and_each_is_a_new_one():
+    check_environments([World(), World()], "mine.World")
+    check_environments([], "mine.World")
+    with pytest.raises(SettingError, match="mine.Learner made a Learner: it has no possible_agent"):
+        check_environments([Learner()], "mine.Learner")
+    with pytest.raises(SettingError, match="made a Turns: put it through .*aec_to_parallel"):
+        check_environments([Turns()], "mine.Turns")
+    with pytest.raises(SettingError, match="mine.world made the same one again"):
+        check_environments([World()] * 2, "mine.world")
+
+
+class Learner:
+    def update(self, groups):
+        return {}
+
+
+def test_a_learner_has_an_update_and_a_price_that_is_a_schedule():
+    learner = Learner()
+    check_learner(learner, "mine.Learner")
+    learner.price = Fixed()
+    check_learner(learner, "mine.Learner")
+    learner.price = 0.1
+    with pytest.raises(SettingError, match="mine.Learner is a float. Give it another name"):
+        check_learner(learner, "mine.Learner")
+    with pytest.raises(SettingError, match=r"update\(groups\).*; mine.Env made an Own without"):
+        check_learner(Own(), "mine.Env")
+
+
+def test_a_users_classes_train_by_their_targets_alone(run, small, my_package, rows, tmp_path):
+    folder = tmp_path / "run"
+    sizes = [one for one in small if not one.startswith(("env.", "learner."))]
+    chosen = ["env._target_=my_package.Password", "learner._target_=my_package.BestOfGroup"]
+    # Its learner's yaml sets a budget and a reward, which the environment does not take.
+    method = ["learner=agent_gspo", "train.steps=1", "train.evaluate_every=null"]
+    outcome = run("train", *chosen, *method, *sizes, f"hydra.run.dir={folder}")
+    assert outcome.code == 0, outcome.err
+    assert outcome.err.count("note: my_package.Password does not take env.name") == 1
+    assert outcome.err.count("note: my_package.BestOfGroup does not take learner.") == 1
+    assert "learner/imitated" in rows(folder / "metrics.jsonl")[-1]
+    settings = OmegaConf.load(folder / "config.yaml")
+    assert dict(settings.env) == {"_target_": "my_package.Password", "rounds": 2}
+
+
+def test_a_typed_setting_that_the_class_does_not_take_is_the_users_mistake(
+    run, my_package, tmp_path
+):
+    chosen = ["env._target_=my_package.Password", "+env.prise=1", "agent=scripted"]
+    outcome = run("evaluate", *chosen, f"hydra.run.dir={tmp_path}")
+    assert outcome.code == 1
+    assert "unknown config key 'env.prise'. Did you mean 'env.price'? Known: " in outcome.message
+    assert "No override sets" not in outcome.err
+
+
+def test_what_is_no_learner_is_refused_by_the_program(run, small, my_package, tmp_path):
+    chosen = ["~learner", "+learner._target_=my_package.Password"]
+    sizes = [one for one in small if not one.startswith("learner.")]
+    outcome = run("train", *chosen, *sizes, f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code == 1
+    assert "my_package.Password made a Password without `update`" in outcome.message

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import pytest
+
+from laconic import envs
+from laconic.experiments.running.evaluation import evaluate, evaluation_starts, record, transcript
+from laconic.experiments.running.run_folder import RunFolder
+from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.episode import Episode, Turn
+from laconic.learners.rollout.play import Start
+
+
+@pytest.fixture
+def environments():
+    return [
+        envs.make("gsm8k", tasks=5, part="evaluation", information="split", generator={"level": 1})
+        for _ in range(2)
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return RunFolder(tmp_path / "run")
+
+
+def test_every_task_is_started_once_with_the_same_seed_at_every_evaluation(environments):
+    starts = evaluation_starts(environments)
+    assert [start.task for start in starts] == list(environments[0].tasks)
+    assert [start.seed for start in starts] == [0, 1, 2, 3, 4]
+    assert starts == evaluation_starts(environments[1:])
+    assert evaluation_starts(environments, most=2) == starts[:2]
+
+
+def test_an_environment_without_named_tasks_draws_as_many_as_it_is_told():
+    assert evaluation_starts([object()], most=3) == [Start(0), Start(1), Start(2)]
+    assert len(evaluation_starts([object()])) == 256
+
+
+def test_an_evaluation_is_recorded_and_its_metrics_returned(environments, folder, rows):
+    policies = ScriptedTeam("oracle").policies(environments[0])
+    starts = evaluation_starts(environments)
+    metrics = evaluate(environments, policies, starts, folder, step=7, transcripts=2)
+    assert metrics["eval/accuracy"] == 1.0
+    (row,) = rows(folder.evaluations)
+    assert row["step"] == 7 and row["episodes"] == 5
+    # 5 of 5 solved: the Wilson interval ends at 1 and begins at 5 / (5 + 1.96^2) = 0.5655.
+    assert row["intervals"]["accuracy"] == {
+        "mean": 1.0,
+        "low": pytest.approx(0.565518, abs=1e-6),
+        "high": 1.0,
+        "count": 5,
+    }
+    assert {f"eval/{name}" for name in row["intervals"]} == set(metrics)
+    transcripts = rows(folder.transcripts)
+    assert [one["task"] for one in transcripts] == list(environments[0].tasks)[:2]
+    assert all(one["solved"] and one["answer"] == one["reference"] for one in transcripts)
+
+
+def test_no_transcripts_are_kept_where_none_are_wanted(environments, folder, rows):
+    policies = ScriptedTeam("silent").policies(environments[0])
+    evaluate(environments, policies, evaluation_starts(environments), folder, step=0, transcripts=0)
+    assert rows(folder.transcripts) == []
+
+
+def test_no_episode_at_all_is_recorded_as_such(environments, folder, rows):
+    record(environments, [], folder, step=0, transcripts=3)
+    assert rows(folder.evaluations) == [{"step": 0, "episodes": 0, "intervals": {}}]
+
+
+def test_a_transcript_says_who_said_what_and_what_came_of_it(environments):
+    task = next(iter(environments[0].tasks.values()))
+    episode = Episode(
+        task=task.key,
+        turns=(
+            Turn("helper_0", 0, "two", tokens_said=1, informed=True),
+            Turn("solver_0", 1, "#### 2", tokens_said=3, cut=True),
+        ),
+        rewards={"helper_0": (0.0, 1.0), "solver_0": (0.0, 1.0)},
+        score=1.0,
+        solved=True,
+        answer="2",
+        tokens_said={"helper_0": 1, "solver_0": 3},
+    )
+    turn = {"agent": "helper_0", "round": 0, "text": "two", "tokens": 1}
+    assert transcript(episode, task, step=4) == {
+        "step": 4,
+        "task": task.key,
+        "question": task.question,
+        "statements": list(task.statements),
+        "reference": task.answer,
+        "messages": [
+            {**turn, "cut": False, "informed": True},
+            {
+                "agent": "solver_0",
+                "round": 1,
+                "text": "#### 2",
+                "tokens": 3,
+                "cut": True,
+                "informed": None,
+            },
+        ],
+        "solved": True,
+        "score": 1.0,
+        "answer": "2",
+        "tokens_said": 4,
+    }
+
+
+def test_a_transcript_without_a_task_leaves_its_words_empty():
+    row = transcript(Episode("5", (), {}), None, step=0)
+    assert (row["task"], row["question"], row["statements"], row["reference"]) == ("5", "", [], "")

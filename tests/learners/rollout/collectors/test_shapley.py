@@ -1,0 +1,90 @@
+"""Shares of the value of a round, worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from laconic.envs.errors import SettingError
+from laconic.learners.rollout.collectors.shapley import shapley, shares
+from laconic.learners.rollout.play import Start
+
+
+def shared(
+    values: Mapping[str, float], speakers: Sequence[str], samples: int = 4, seed: int = 0
+) -> dict[str, float]:
+    """Worths from values named by the initials of who speaks ("" for nobody)."""
+    weights = shares(speakers, np.random.default_rng(seed), samples=samples)
+    return {
+        agent: sum(weight * values["".join(sorted(said))] for said, weight in each.items())
+        for agent, each in weights.items()
+    }
+
+
+def test_nobody_spoke_is_no_question():
+    assert shared({}, []) == {}
+
+
+def test_a_lone_speaker_is_worth_its_difference_to_silence():
+    assert shared({"": 2.0, "a": 5.0}, ["a"]) == {"a": 3.0}
+
+
+def test_two_that_say_the_same_share_its_worth():
+    assert shared({"": 0.0, "a": 4.0, "b": 4.0, "ab": 4.0}, ["a", "b"]) == {"a": 2.0, "b": 2.0}
+
+
+def test_a_glove_game_of_three():
+    # a has a left glove, b and c a right one each, a pair is worth 6. Of the six orders a completes
+    # a pair in four, b in one (a b c), c in one (a c b).
+    values = {"": 0, "a": 0, "b": 0, "c": 0, "ab": 6, "ac": 6, "bc": 0, "abc": 6}
+    assert shared(values, ["a", "b", "c"]) == pytest.approx({"a": 4.0, "b": 1.0, "c": 1.0})
+
+
+def test_the_worths_of_a_round_add_up_to_what_it_made_of_silence(relay, relayers):
+    # Nobody speaks: 0. x or y alone: -1 and z repeats it for 1: -2. z alone: -1. x and y: 14.
+    # z with one of them: -3. All: 13. So z is worth -1, and x and y half of 13 + 1 each.
+    policies = dict.fromkeys(relay.possible_agents, relayers())
+    collector = shapley()
+    (group,) = collector([relay, type(relay)()], policies, [Start(0)], 2, seed=0)
+    worths = {(turn.agent, turn.round): turn.worth for turn in group.episodes[0].turns}
+    assert [worths[agent, 0] for agent in relay.possible_agents] == pytest.approx([7.0, 7.0, -1.0])
+    assert sum(worths[agent, 0] for agent in relay.possible_agents) == pytest.approx(13.0)
+    assert worths["z_0", 1] == 16.0  # alone in its round: 13 - (-3)
+    # The eight sets of round 0, and silence in round 1; the end as it was is recorded.
+    assert collector.metrics == {"replays": 9.0}
+
+
+def test_sampled_worths_add_up_too_and_are_right_on_average():
+    # Of four speakers d adds 8 to everything, and a and b make 12 together.
+    speakers = ["a", "b", "c", "d"]
+    sets = ["".join(s for i, s in enumerate(speakers) if mask >> i & 1) for mask in range(16)]
+    values = {said: 12.0 * ({"a", "b"} <= set(said)) + 8.0 * ("d" in said) for said in sets}
+    drawn = [shared(values, speakers, samples=2, seed=seed) for seed in range(200)]
+    assert all(sum(each.values()) == pytest.approx(20.0) for each in drawn)
+    assert all(each["c"] == 0.0 and each["d"] == pytest.approx(8.0) for each in drawn)
+    # The mean of 400 orders, each 0 or 12: standard error 0.3.
+    assert np.mean([each["a"] for each in drawn]) == pytest.approx(6.0, abs=1.0)
+    assert len({each["a"] for each in drawn}) > 1
+    assert shared(values, speakers, samples=100) == pytest.approx({"a": 6, "b": 6, "c": 0, "d": 8})
+
+
+def test_an_order_asks_for_no_more_than_its_sets():
+    weights = shares(list("abcdefgh"), np.random.default_rng(0), samples=3)
+    asked = {said for each in weights.values() for said in each}
+    assert len(asked) <= 2 + 3 * 7
+
+
+def test_equal_seeds_draw_equal_orders():
+    def drawn(seed: int):
+        return shares(list("abcdef"), np.random.default_rng(seed), samples=1)
+
+    assert drawn(3) == drawn(3)
+    assert drawn(3) != drawn(4)
+
+
+@pytest.mark.parametrize("samples", [0, True, 1.5])
+def test_orders_are_counted_from_one(samples):
+    with pytest.raises(SettingError, match="samples must be a whole number of at least 1"):
+        shapley(samples=samples)

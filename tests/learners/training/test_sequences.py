@@ -1,0 +1,238 @@
+"""From turns to sequences and padded tensors, token by token."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from laconic.envs.errors import SettingError
+from laconic.learners.advantages.credit import own, team, worth
+from laconic.learners.advantages.group import Advantages
+from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.training.sequences import (
+    Batch,
+    TokenSequence,
+    check_unit,
+    collate,
+    sequences_of,
+)
+
+CENTRED = Advantages(scale="none")
+SILENCE, END = 8, 9
+
+
+def turn(agent: str, round: int, prompt: tuple[int, ...], reply: tuple[int, ...]) -> Turn:
+    """A turn whose log-probabilities are minus a tenth of the token ids."""
+    return Turn(
+        agent=agent,
+        round=round,
+        message="",
+        prompt_ids=prompt,
+        reply_ids=reply,
+        behaviour_logprobs=tuple(-token / 10 for token in reply),
+    )
+
+
+def episode(pay: float) -> Episode:
+    """Two rounds of a helper that speaks and then keeps silent, and a solver that answers."""
+    return Episode(
+        task="t",
+        turns=(
+            turn("helper_0", 0, (1, 2), (3, END)),
+            turn("solver_0", 0, (1,), (4,)),
+            turn("helper_0", 1, (5,), (SILENCE, END)),
+            turn("solver_0", 1, (6, 7), (2, END)),
+        ),
+        rewards={"helper_0": (-0.5, 0.25), "solver_0": (0.0, pay)},
+    )
+
+
+@pytest.fixture
+def group() -> Group:
+    return Group(task="t", episodes=(episode(0.0), episode(1.0)))
+
+
+def test_an_agents_episode_is_its_conversation_with_all_replies_generated(group: Group) -> None:
+    helper = sequences_of(group, credit=own, advantages=CENTRED)[0]
+    assert (helper.task, helper.agent, helper.episode, helper.round) == ("t", "helper_0", 0, None)
+    assert helper.token_ids == (1, 2, 3, END, 5, SILENCE, END)
+    assert helper.generated == (False, False, True, True, False, True, True)
+    assert helper.behaviour_logprobs == (0.0, 0.0, -0.3, -0.9, 0.0, -0.8, -0.9)
+    assert helper.pay == -0.25  # -0.5 + 0.25
+
+
+def test_sequences_come_by_episode_then_agent_and_carry_their_advantage(group: Group) -> None:
+    made = sequences_of(group, credit=own, advantages=CENTRED)
+    assert [(one.episode, one.agent) for one in made] == [
+        (0, "helper_0"),
+        (0, "solver_0"),
+        (1, "helper_0"),
+        (1, "solver_0"),
+    ]
+    # Helpers are paid alike; solvers 0 and 1 around their mean 0.5.
+    assert [one.advantage for one in made] == [0.0, -0.5, 0.0, 0.5]
+
+
+def test_team_credit_reaches_every_agent(group: Group) -> None:
+    made = sequences_of(group, credit=team, advantages=CENTRED)
+    # Team pay: (-0.25 + 0) / 2 and (-0.25 + 1) / 2, around their mean.
+    assert [one.advantage for one in made] == [-0.25, -0.25, 0.25, 0.25]
+
+
+def test_a_reply_is_trained_alone_with_what_came_before_as_context(group: Group) -> None:
+    made = sequences_of(group, credit=own, advantages=CENTRED, unit="reply")
+    first, second = made[:2]
+    assert (first.agent, first.round, second.agent, second.round) == ("helper_0", 0, "helper_0", 1)
+    assert first.token_ids == (1, 2, 3, END)
+    assert first.generated == (False, False, True, True)
+    assert second.token_ids == (1, 2, 3, END, 5, SILENCE, END)
+    assert second.generated == (False, False, False, False, False, True, True)
+    assert second.behaviour_logprobs == (0.0, 0.0, 0.0, 0.0, 0.0, -0.8, -0.9)
+
+
+def test_a_reply_is_paid_from_its_round_on(group: Group) -> None:
+    made = sequences_of(group, credit=own, advantages=CENTRED, unit="reply")
+    # Helper: -0.5 + 0.25 from round 0, 0.25 from round 1; solver: all of it comes in round 1.
+    assert [one.pay for one in made[:4]] == [-0.25, 0.25, 0.0, 0.0]
+    assert [one.pay for one in made[6:]] == [1.0, 1.0]
+
+
+def test_replies_can_be_compared_round_by_round(group: Group) -> None:
+    by_round = Advantages(group_by=("task", "agent", "round"), scale="none")
+    made = sequences_of(group, credit=own, advantages=by_round, unit="reply")
+    assert [one.advantage for one in made] == [0.0, 0.0, -0.5, -0.5, 0.0, 0.0, 0.5, 0.5]
+
+
+def test_agents_without_reply_tokens_make_no_sequence() -> None:
+    scripted = Turn(agent="oracle_0", round=0, message="the answer is 4")
+    played = Episode(task="t", turns=(scripted,), rewards={"oracle_0": (1.0,)})
+    group = Group(task="t", episodes=(played, played))
+    assert sequences_of(group, credit=own, advantages=CENTRED) == ()
+    assert sequences_of(group, credit=own, advantages=CENTRED, unit="reply") == ()
+
+
+def test_agents_that_are_not_trained_make_no_sequence_and_enter_no_comparison(group: Group) -> None:
+    by_task = Advantages(group_by=("task",), scale="none")
+    made = sequences_of(group, credit=own, advantages=by_task, agents=["solver_0"])
+    assert [(one.agent, one.advantage) for one in made] == [("solver_0", -0.5), ("solver_0", 0.5)]
+
+
+def test_the_pivot_is_compared_but_not_learned_from() -> None:
+    group = Group(task="t", episodes=tuple(episode(pay) for pay in (0.0, 1.0, 5.0)))
+    median = Advantages(centre="median", scale="none", leave_out_pivot=True)
+    made = sequences_of(group, credit=own, advantages=median, agents=["solver_0"])
+    assert [(one.episode, one.advantage) for one in made] == [(0, -1.0), (2, 4.0)]
+
+
+@pytest.mark.parametrize("unit", ["episode", "reply"])
+def test_an_empty_reply_adds_context_but_nothing_to_learn(unit: str) -> None:
+    turns = (turn("a", 0, (1,), ()), turn("a", 1, (2,), (3,)), turn("a", 2, (4,), ()))
+    played = Episode(task="t", turns=turns, rewards={"a": (0.0, 1.0, 2.0)})
+    group = Group(task="t", episodes=(played, played))
+    made = sequences_of(group, credit=own, advantages=CENTRED, unit=unit)
+    assert [one.token_ids for one in made] == [(1, 2, 3)] * 2
+    assert [one.generated for one in made] == [(False, False, True)] * 2
+    assert [one.pay for one in made] == [3.0, 3.0]
+
+
+def test_an_agent_without_rewards_is_named() -> None:
+    played = Episode(task="t", turns=(turn("a", 0, (1,), (2,)),), rewards={"b": (1.0,)})
+    with pytest.raises(SettingError, match="'a' spoke in task 't' but has no rewards"):
+        sequences_of(Group(task="t", episodes=(played, played)), credit=own, advantages=CENTRED)
+
+
+def test_whole_episodes_have_no_rounds_to_compare() -> None:
+    with pytest.raises(SettingError, match="set unit to 'reply'"):
+        check_unit("episode", Advantages(group_by=("task", "agent", "round")))
+
+
+def test_an_unknown_unit_is_refused() -> None:
+    with pytest.raises(SettingError, match="unit must be one of episode, reply; got 'turn'"):
+        check_unit("turn", CENTRED)
+
+
+def sequence(tokens: int, generated: int, advantage: float = 0.0) -> TokenSequence:
+    """Token ids 1, 2, ...; the last ones generated with log-probability -1."""
+    context = tokens - generated
+    return TokenSequence(
+        task="t",
+        agent="a",
+        episode=0,
+        round=None,
+        token_ids=tuple(range(1, tokens + 1)),
+        generated=(False,) * context + (True,) * generated,
+        behaviour_logprobs=(0.0,) * context + (-1.0,) * generated,
+        pay=0.0,
+        advantage=advantage,
+    )
+
+
+def test_the_first_token_cannot_be_generated() -> None:
+    with pytest.raises(SettingError, match="'a' in task 't' starts with a generated token"):
+        sequence(2, 2)
+
+
+def test_lengths_must_agree() -> None:
+    with pytest.raises(SettingError, match=r"must have one length; got \(2, 1, 1\)"):
+        TokenSequence("t", "a", 0, None, (1, 2), (False,), (0.0,), 0.0)
+
+
+def test_a_batch_needs_a_sequence() -> None:
+    with pytest.raises(SettingError, match="at least one sequence"):
+        collate([], pad_id=0)
+
+
+@pytest.fixture
+def batch() -> Batch:
+    return collate([sequence(2, 1, -0.5), sequence(4, 2, 1.5)], pad_id=77)
+
+
+def test_a_batch_is_padded_on_the_right(batch: Batch) -> None:
+    assert batch.token_ids.tolist() == [[1, 2, 77, 77], [1, 2, 3, 4]]
+    assert batch.attention_mask.tolist() == [[True, True, False, False], [True] * 4]
+    assert batch.generated_mask.tolist() == [
+        [False, True, False, False],
+        [False, False, True, True],
+    ]
+    assert batch.behaviour_logprobs.tolist() == [[0.0, -1.0, 0.0, 0.0], [0.0, 0.0, -1.0, -1.0]]
+    assert batch.advantages.tolist() == [-0.5, 1.5]
+
+
+def test_a_batch_has_the_types_a_model_and_a_loss_expect(batch: Batch) -> None:
+    assert batch.token_ids.dtype == torch.int64
+    assert batch.attention_mask.dtype == batch.generated_mask.dtype == torch.bool
+    assert batch.behaviour_logprobs.dtype == batch.advantages.dtype == torch.float32
+
+
+def test_a_batch_moves_between_devices_with_all_its_tensors(batch: Batch) -> None:
+    moved = batch.to("meta")
+    assert {getattr(moved, name).device.type for name in Batch.__slots__} == {"meta"}
+
+
+def test_nothing_is_generated_on_padding(batch: Batch) -> None:
+    assert not (batch.generated_mask & ~batch.attention_mask).any()
+
+
+@pytest.mark.parametrize("unit", ["episode", "reply"])
+def test_a_turn_that_is_not_trained_is_context_alone(unit: str) -> None:
+    played = episode(1.0)
+    turns = tuple(replace(t, trained=(t.agent, t.round) == ("helper_0", 1)) for t in played.turns)
+    group = Group("t", (replace(played, turns=turns), played))
+    made = sequences_of(group, credit=own, advantages=CENTRED, unit=unit, agents={"helper_0"})
+    # The helper's first reply is read and not learned; the solver has nothing to learn at all.
+    assert made[0].token_ids == (1, 2, 3, END, 5, SILENCE, END)
+    assert made[0].generated == (False,) * 5 + (True, True)
+    assert made[0].behaviour_logprobs == (0.0,) * 5 + (-0.8, -0.9)
+
+
+@pytest.mark.parametrize(("credit", "pays"), [(own, [-0.25, 0.25]), (worth, [3.0, 5.0])])
+def test_a_reply_under_a_credit_of_worth_is_paid_its_own_round_alone(credit, pays) -> None:
+    played = episode(1.0)
+    turns = tuple(replace(t, worth=3.0 + 2.0 * t.round) for t in played.turns)
+    group = Group("t", (replace(played, turns=turns),) * 2)
+    made = sequences_of(group, credit=credit, advantages=CENTRED, unit="reply")
+    assert [one.pay for one in made if (one.agent, one.episode) == ("helper_0", 0)] == pays
+    (whole, *_) = sequences_of(group, credit=worth, advantages=CENTRED)
+    assert whole.pay == 8.0

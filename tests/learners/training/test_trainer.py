@@ -1,0 +1,292 @@
+"""Who gets gradient, and from which tokens; what a trainer keeps, and with which settings."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from functools import partial
+
+import pytest
+import torch
+
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.base import Request
+from laconic.learners.agents.hf import HFPolicy, HFTeam
+from laconic.learners.agents.lora import Lora
+from laconic.learners.agents.scripted import ScriptedPolicy
+from laconic.learners.algorithms.group import GroupLearner
+from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.rollout.play import Start, collect
+from laconic.learners.training.objective import Objective
+from laconic.learners.training.trainer import trainers_of
+
+SGD = partial(torch.optim.SGD, lr=1.0)
+ADAMW = partial(torch.optim.AdamW, lr=1e-2, weight_decay=0.0)
+
+
+def weights(policy: HFPolicy) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in policy.model.state_dict().items()}
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(tensor, other[name]) for name, tensor in one.items())
+
+
+def played(policies, make_env, pays=(1.0, 0.0, 0.5)) -> Group:
+    """Episodes of one task, everybody paid the same number for each."""
+    environments = [make_env(rounds=2) for _ in pays]
+    (group,) = collect(environments, policies, [Start(0, "fruit")], len(pays), seed=0)
+    episodes = [
+        replace(one, rewards={agent: (pay,) * 2 for agent in policies})
+        for one, pay in zip(group.episodes, pays, strict=True)
+    ]
+    return Group(group.task, tuple(episodes))
+
+
+def update(policies, groups, optimizer=SGD, **settings) -> GroupLearner:
+    learner = GroupLearner(
+        policies, optimizer, **{"minibatches": 1, "max_grad_norm": 1e9, **settings}
+    )
+    learner.update(groups)
+    return learner
+
+
+@pytest.fixture
+def team(make_policy, make_env):
+    """A solver and a helper with weights of their own, and two helpers who follow a script."""
+    policies = {
+        "solver_0": make_policy(max_reply_tokens=6, model={"seed": 1}),
+        "helper_0": make_policy(max_reply_tokens=6, model={"seed": 2}),
+    }
+    script = ScriptedPolicy(lambda task, request, generator: "There are 3", make_env().tasks)
+    return {**policies, "helper_1": script, "helper_2": script}
+
+
+# Gradient
+
+
+def test_an_agent_learns_from_its_own_tokens_alone(team, make_env):
+    """One step of plain descent against the sum written out over that agent's reply tokens.
+
+    On policy every ratio is 1, and its gradient that of the mean log-probability of a sequence:
+    the step is the mean over sequences of advantage times that.
+    """
+    group = played(team, make_env)
+    solver = team["solver_0"]
+    reference = copy.deepcopy(solver.model)
+    learner = GroupLearner(team, SGD, minibatches=1, max_grad_norm=1e9)
+    sequences = learner.sequences(group, ("solver_0",))
+    total = torch.zeros(())
+    for sequence, episode in zip(sequences, group.episodes, strict=True):
+        conversation: list[int] = []
+        own: list[torch.Tensor] = []
+        for turn in episode.turns:
+            if turn.agent != "solver_0":
+                continue
+            conversation += turn.prompt_ids
+            start = len(conversation)
+            conversation += turn.reply_ids
+            logits = reference(input_ids=torch.tensor([conversation])).logits[0]
+            logprobs = torch.log_softmax(logits, -1)[start - 1 : -1]
+            own.append(logprobs.gather(-1, torch.tensor(turn.reply_ids)[:, None]).squeeze(-1))
+        total = total + sequence.advantage * torch.cat(own).mean() / len(sequences)
+    total.backward()
+    before = dict(solver.model.named_parameters())
+    before = {name: tensor.detach().clone() for name, tensor in before.items()}
+    learner.update([group])
+    for name, parameter in reference.named_parameters():
+        moved = dict(solver.model.named_parameters())[name].detach() - before[name]
+        torch.testing.assert_close(moved, parameter.grad, rtol=1e-3, atol=1e-5)
+
+
+def test_a_silent_turn_trains_its_silence_token(make_policy):
+    policy = make_policy(max_reply_tokens=6)
+    prompt = policy.read(Request("solver_0", "Hello"))
+    silence = policy.write("")
+    assert len(silence) == 1
+
+    def logprob() -> torch.Tensor:
+        with torch.no_grad():
+            logits = policy.model(input_ids=torch.tensor([prompt])).logits[0, -1]
+        return torch.log_softmax(logits, -1)[silence[0]]
+
+    def episode(reply: tuple[int, ...], message: str, pay: float) -> Episode:
+        ids = torch.tensor([[*prompt, *reply]])
+        with torch.no_grad():
+            found = torch.log_softmax(policy.model(input_ids=ids).logits[0], -1)
+        place = len(prompt) - 1
+        said = found[place:-1].gather(-1, torch.tensor(reply)[:, None]).squeeze(-1)
+        turn = Turn("solver_0", 0, message, prompt, reply, tuple(said.tolist()))
+        return Episode("t", (turn,), {"solver_0": (pay,)})
+
+    for pay, sign in ((1.0, 1), (0.0, -1)):
+        before = logprob()
+        spoke = episode(policy.write("Hi"), "Hi", 1.0 - pay)
+        group = Group("t", (episode(silence, "", pay), spoke))
+        update({"solver_0": policy}, [group], partial(torch.optim.SGD, lr=1e-2))
+        assert (logprob() - before) * sign > 0
+
+
+def test_a_frozen_agent_gets_no_gradient_and_stays(team, make_env):
+    frozen = team["helper_0"]
+    frozen.model.requires_grad_(False)
+    before = {agent: weights(team[agent]) for agent in ("solver_0", "helper_0")}
+    group = played(team, make_env)
+    learner = update(team, [group], ADAMW)
+    assert all(parameter.grad is None for parameter in frozen.model.parameters())
+    assert same(before["helper_0"], weights(frozen))
+    assert not same(before["solver_0"], weights(team["solver_0"]))
+    assert len(learner.state_dict()["trainers"]) == 1
+
+
+def test_only_those_who_can_learn_have_a_trainer(team):
+    assert [one.agents for one in trainers_of(team, SGD, False)] == [("solver_0",), ("helper_0",)]
+    assert trainers_of({}, SGD, False) == []
+    for policy in list(team.values())[:2]:
+        policy.model.requires_grad_(False)
+    with pytest.raises(
+        SettingError, match="solver_0: frozen.*helper_1: ScriptedPolicy.*frozen=false"
+    ):
+        trainers_of(team, SGD, False)
+
+
+# Settings of one's own
+
+
+def test_everybody_learns_at_its_own_rate(team, make_env):
+    group = played(team, make_env)
+    start = {agent: weights(team[agent]) for agent in ("solver_0", "helper_0")}
+    moved = {}
+    for rate in (1.0, 0.25, 0.0):
+        for agent, state in start.items():
+            team[agent].model.load_state_dict(state)
+        team["helper_0"].optimizer = {"lr": rate}
+        update(team, [group])
+        moved[rate] = [
+            weights(team[agent])["model.norm.weight"] - start[agent]["model.norm.weight"]
+            for agent in start
+        ]
+    for rate, (solver, helper) in moved.items():
+        assert torch.equal(solver, moved[1.0][0]) and solver.abs().sum() > 0
+        torch.testing.assert_close(helper, rate * moved[1.0][1], rtol=1e-3, atol=1e-6)
+
+
+def test_own_rates_fall_with_the_others_and_come_back(team, make_env):
+    team["helper_0"].optimizer = {"lr": 0.5, "momentum": 0.9}
+    trainers = trainers_of(team, SGD, False)
+    for one in trainers:
+        one.scale_learning_rate(0.5)
+    assert [one.optimizer.param_groups[0]["lr"] for one in trainers] == [0.5, 0.25]
+    assert [one.optimizer.param_groups[0]["momentum"] for one in trainers] == [0, 0.9]
+
+
+@pytest.mark.parametrize("settings", [{"lrr": 1.0}, {"lr": -1.0}])
+def test_settings_that_the_optimiser_refuses_are_said_of_their_agent(team, settings):
+    team["helper_0"].optimizer = settings
+    with pytest.raises(SettingError, match=r"agent\.optimizer has .* for helper_0"):
+        trainers_of(team, SGD, False)
+
+
+# Adapters
+
+
+@pytest.fixture
+def adapted(saved, make_env):
+    pytest.importorskip("peft")
+    return lambda model=None: HFTeam(model or str(saved), "lora", lora=Lora(rank=2)).policies(
+        make_env()
+    )
+
+
+def test_an_update_moves_adapters_alone_each_for_its_agent(adapted, make_env):
+    policies = adapted()
+    group = played(policies, make_env)
+    quiet = tuple(
+        replace(one, turns=tuple(turn for turn in one.turns if turn.agent != "helper_1"))
+        for one in group.episodes
+    )
+    before = {agent: weights(policy) for agent, policy in policies.items()}
+    learner = update(policies, [replace(group, episodes=quiet)], ADAMW)
+    for agent, policy in policies.items():
+        moved = {
+            n for n, tensor in weights(policy).items() if not torch.equal(tensor, before[agent][n])
+        }
+        assert all("lora_" in name for name in moved)
+        assert bool(moved) == (agent != "helper_1")
+    for state in learner.state_dict()["trainers"]:
+        assert all("lora_" in name for name in state["model"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kl", [0.0, 0.1])
+def test_a_loaded_state_of_adapters_goes_on_bit_for_bit(adapted, make_env, kl):
+    def built(policies):
+        objective = Objective(kl=kl, clip_low=1.0, clip_high=10.0)
+        return GroupLearner(policies, ADAMW, minibatches=2, objective=objective)
+
+    policies = adapted()
+    trained, group = built(policies), played(policies, make_env)
+    trained.update([group])
+    state = copy.deepcopy(trained.state_dict())
+    expected = trained.update([group])
+    fresh = adapted()
+    loaded = built(fresh)
+    loaded.load_state_dict(state)
+    assert loaded.update([group]) == expected
+    for agent, policy in policies.items():
+        assert same(weights(policy), weights(fresh[agent]))
+
+
+@pytest.mark.slow
+def test_the_reference_is_the_adapter_at_the_start_and_shares_the_base(adapted, make_env, tmp_path):
+    policies = adapted()
+    for agent, policy in policies.items():
+        for parameter in policy.model.parameters():
+            if parameter.requires_grad:
+                parameter.data.normal_(std=0.2)
+        policy.save(tmp_path / "adapters" / agent)
+    policies = adapted(str(tmp_path / "adapters"))
+    learner = GroupLearner(
+        policies, ADAMW, minibatches=1, objective=Objective(kl=0.1, clip_low=1.0, clip_high=10.0)
+    )
+    group = played(policies, make_env)
+    first = learner.update([group])["reference_kl"]
+    assert first == pytest.approx(0.0, abs=1e-9)
+    assert learner.update([group])["reference_kl"] > first
+    (trainer, *_) = learner._trainers
+    base = trainer.policy.model.get_input_embeddings().weight
+    assert trainer._reference.get_input_embeddings().weight is base
+
+
+# Log-probabilities computed again
+
+
+def test_behaviour_computed_again_is_that_of_a_training_pass(make_policy, make_env):
+    policy = make_policy(max_reply_tokens=6)
+    policies = dict.fromkeys(make_env().possible_agents, policy)
+    group = played(policies, make_env)
+    learner = GroupLearner(policies, SGD, minibatches=1)
+    (trainer,) = learner._trainers
+    sequences = learner.sequences(group)
+    assert trainer.prepare(sequences, 16384) is sequences
+    policy.recompute_logprobs = True
+    wrong = [
+        replace(one, behaviour_logprobs=tuple(9.0 * g for g in one.generated)) for one in sequences
+    ]
+    for most in (16384, 1):
+        again = trainer.prepare(wrong, most)
+        assert len(again) == len(sequences)
+        for one, other in zip(again, sequences, strict=True):
+            assert replace(one, behaviour_logprobs=other.behaviour_logprobs) == other
+            assert one.behaviour_logprobs == pytest.approx(other.behaviour_logprobs, abs=1e-5)
+
+
+def test_in_bfloat16_the_first_ratio_is_one_once_behaviour_is_computed_again(saved, make_env):
+    ranges = []
+    for again in (False, True):
+        team = HFTeam(str(saved), dtype="bfloat16", recompute_logprobs=again)
+        policies = team.policies(make_env())
+        group = played(policies, make_env)
+        metrics = GroupLearner(policies, SGD, minibatches=1).update([group])
+        ranges.append(max(metrics["ratio_max"] - 1, 1 - metrics["ratio_min"]))
+    assert ranges[1] < 1e-6 < 1e-5 < ranges[0]

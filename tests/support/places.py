@@ -1,0 +1,12 @@
+"""Where things lie for tests: the repository, its choices, and the data that lies beside it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+"""The root of the repository."""
+CONF = ROOT / "conf"
+DATA = Path(os.environ.get("LACONIC_DATA", ROOT.parent / "shared" / "data"))
+"""Real benchmark rows and recorded episodes; tests that read them skip where it is absent."""

@@ -1,0 +1,243 @@
+"""A very small policy, small sizes, and two ways to run a program: here, or in its own process."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from places import ROOT
+
+from laconic import envs
+from laconic.learners.agents.hf import HFPolicy, Speech
+from laconic.learners.agents.tiny.build import Shape, build_model, build_tokenizer
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a program left."""
+
+    code: int | None
+    out: str
+    err: str
+
+    @property
+    def message(self) -> str:
+        """What went wrong, after checking that it was said without a traceback."""
+        assert "Traceback" not in self.err + self.out, self.err
+        return self.err
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _short_errors() -> Iterator[None]:
+    """Messages instead of tracebacks, whatever the shell of the tester asks for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("HYDRA_FULL_ERROR", raising=False)
+        patch.delenv("LACONIC_TRACEBACK", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session")
+def policy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random policy of the tiny kind, far smaller than the shipped one."""
+    folder = tmp_path_factory.mktemp("policy")
+    tasks = envs.make("gsm8k", tasks=50, generator={"level": 1, "distractors": 1}).tasks
+    tokenizer = build_tokenizer([task.text for task in tasks.values()], 400)
+    shape = Shape(vocabulary=400, hidden=16, layers=1, heads=2, intermediate=16)
+    model = build_model(tokenizer, shape, seed=0)
+    # With their random rows a greedy reply would repeat the control token it follows.
+    model.get_input_embeddings().weight.data[:5] = 0.0
+    HFPolicy(model, tokenizer, Speech()).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def small(policy_folder: Path) -> list[str]:
+    """Overrides with which a training takes about a second."""
+    return [
+        f"agent.model={policy_folder}",
+        "agent.speech.max_reply_tokens=12",
+        "env.tasks=20",
+        "train.tasks_per_step=2",
+        "train.group_size=2",
+        "train.steps=4",
+        "train.checkpoint_every=2",
+        "train.evaluate_every=2",
+        "evaluation.tasks=4",
+        "evaluation.batch=4",
+        "evaluation.transcripts=2",
+        "learner.minibatches=2",
+        # A rate that falls with the length of the run would tell a longer run from a resumed one.
+        "learner.decay_updates=null",
+        "threads=1",
+    ]
+
+
+@pytest.fixture(scope="session")
+def run() -> Callable[..., Outcome]:
+    """Run `laconic.experiments.<name>` with some arguments in this process."""
+
+    def call(name: str, *arguments: str) -> Outcome:
+        out, err = io.StringIO(), io.StringIO()
+        code = 0
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", [f"{name}.py", *arguments])
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                try:
+                    import_module(f"laconic.experiments.{name}").main()
+                except SystemExit as end:
+                    code = end.code if isinstance(end.code, int) else 1
+        return Outcome(code, out.getvalue(), err.getvalue())
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def trained(
+    run: Callable[..., Outcome], small: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Outcome]:
+    """The folder and the outcome of a training of four steps that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    outcome = run("train", *small, f"hydra.run.dir={folder}")
+    assert outcome.code == 0, outcome.err
+    return folder, outcome
+
+
+@pytest.fixture(scope="session")
+def outside() -> Iterator[Path]:
+    """What a user of the installed package keeps: a module on the path, and a folder of choices."""
+    folder = Path(__file__).with_name("outside")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def my_package(
+    code_blocks: Callable[[Path], list[Any]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """The folder that holds the package of docs/bring_your_own.md, on the path."""
+    folder = tmp_path_factory.mktemp("outside")
+    for block in code_blocks(ROOT / "docs" / "bring_your_own.md"):
+        if block.file:
+            (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / block.file).write_text(block.code)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        yield folder
+
+
+class Processes:
+    """Starts programs beside this process; see `process_server.py`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._count = 0
+        self._server = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("process_server.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT / "src"),
+                "OMP_NUM_THREADS": "1",
+                "OMP_WAIT_POLICY": "PASSIVE",
+            },
+        )
+
+    def start(
+        self,
+        name: str,
+        *arguments: str,
+        report: bool = False,
+        path: Sequence[str] = (),
+        **wishes: Any,
+    ) -> Process:
+        """Start a program; `wishes`: `die`, `number`, `limit` and `environment`."""
+        self._count += 1
+        request = {
+            "program": f"laconic.experiments.{name}",
+            "arguments": arguments,
+            "out": str(self._folder / f"{self._count}.out"),
+            "err": str(self._folder / f"{self._count}.err"),
+            "folder": str(self._folder),
+            "path": list(path),
+            "report": report,
+            **wishes,
+        }
+        return Process(self, self.ask(request), Path(request["out"]), Path(request["err"]))
+
+    def run(self, name: str, *arguments: str, **wishes: Any) -> Outcome:
+        """Start and wait for the end."""
+        return self.start(name, *arguments, **wishes).wait()
+
+    def ask(self, request: dict[str, Any]) -> Any:
+        """Send a request and read the answer."""
+        assert self._server.stdin and self._server.stdout
+        print(json.dumps(request), file=self._server.stdin, flush=True)
+        return json.loads(self._server.stdout.readline())
+
+    def close(self) -> None:
+        """End the server."""
+        assert self._server.stdin
+        self._server.stdin.close()
+        self._server.wait(timeout=60)
+
+
+@dataclass(frozen=True)
+class Process:
+    """One program that runs."""
+
+    processes: Processes
+    pid: int
+    out: Path
+    err: Path
+
+    def wait(self, seconds: float = 300.0) -> Outcome:
+        """The end; code None where it did not come in time."""
+        code = self.processes.ask({"wait": self.pid, "seconds": seconds})
+        return Outcome(code, self.out.read_text(), self.err.read_text())
+
+
+@pytest.fixture(scope="session")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    """Programs in processes of their own, which can be killed."""
+    if not hasattr(os, "fork"):
+        pytest.skip("needs a system with fork")
+    found = Processes(tmp_path_factory.mktemp("processes"))
+    yield found
+    found.close()
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Rows of a JSON Lines file."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+@pytest.fixture(scope="session")
+def rows() -> Callable[[Path], list[dict[str, Any]]]:
+    """Reads a JSON Lines file."""
+    return read
+
+
+@pytest.fixture(scope="session")
+def timeless() -> Callable[[Path], list[dict[str, Any]]]:
+    """Reads a JSON Lines file without the figures that hold seconds."""
+
+    def call(path: Path) -> list[dict[str, Any]]:
+        return [
+            {name: value for name, value in row.items() if not name.startswith("time/")}
+            for row in read(path)
+        ]
+
+    return call
