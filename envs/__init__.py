@@ -25,7 +25,7 @@ from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.task import Benchmark, Part, Score, Task
+from laconic.envs.task import Benchmark, Score, Split, Task
 
 __all__ = [
     "Benchmark",
@@ -64,7 +64,7 @@ def make(
     name: str,
     *,
     source: str = GENERATED,
-    part: Part = "train",
+    split: Split = "train",
     tasks: int | None = None,
     generator: Mapping[str, Any] | None = None,
     **settings: Any,
@@ -74,7 +74,7 @@ def make(
     Args:
         name: one of `names()`.
         source: `generated`, a file or folder with the original data, or `hub:<id>`.
-        part: `train` or `evaluation`; the two never share a generated task.
+        split: `train` or `evaluation`; the two never share a generated task.
         tasks: how many tasks to take. None takes the whole source, or 4,096 generated ones.
         generator: settings of the benchmark's `generate`, `seed` among them (default 0).
         **settings: settings of `DialogueEnv`; `budget` and `reward` may be mappings.
@@ -87,7 +87,7 @@ def make(
     found = benchmark(name)
     if tasks is not None and (isinstance(tasks, bool) or not isinstance(tasks, int) or tasks < 1):
         raise SettingError(f"env.tasks must be null or a whole number of at least 1; got {tasks!r}")
-    choice("part", part, ("train", "evaluation"))
+    choice("split", split, ("train", "evaluation"))
     known = {*signature(make).parameters, *signature(DialogueEnv).parameters}
     _check_names("setting of an environment", settings, known - {"settings", "benchmark"})
     for key, record in (("budget", Budget), ("reward", Reward)):
@@ -95,9 +95,9 @@ def make(
             _check_names(f"setting of env.{key}", settings[key], signature(record).parameters)
             settings[key] = record(**settings[key])
     if source == GENERATED:
-        chosen = _generated(name, part, tasks or _GENERATED_TASKS, _frozen(generator or {}))
+        chosen = _generated(name, split, tasks or _GENERATED_TASKS, _frozen(generator or {}))
     else:
-        chosen = _loaded(name, source, part, _stamp(source))[:tasks]
+        chosen = _loaded(name, source, split, _stamp(source))[:tasks]
     return DialogueEnv(found, chosen, **settings)
 
 
@@ -109,17 +109,17 @@ def _check_names(kind: str, given: Iterable[str], known: Collection[str]) -> Non
 
 @lru_cache(maxsize=32)
 def _generated(
-    name: str, part: Part, count: int, settings: tuple[tuple[str, Any], ...]
+    name: str, split: Split, count: int, settings: tuple[tuple[str, Any], ...]
 ) -> tuple[Task, ...]:
     """Generated tasks, kept so that many copies of one environment cost one generation."""
     chosen = dict(settings)
-    return benchmark(name).generate(chosen.pop("seed", 0), count, part=part, **chosen)
+    return benchmark(name).generate(chosen.pop("seed", 0), count, split=split, **chosen)
 
 
 @lru_cache(maxsize=8)
-def _loaded(name: str, source: str, part: Part, stamp: object) -> tuple[Task, ...]:
+def _loaded(name: str, source: str, split: Split, stamp: object) -> tuple[Task, ...]:
     """Tasks of a file, kept until the file changes."""
-    return benchmark(name).load(source, part)
+    return benchmark(name).load(source, split)
 
 
 def _stamp(source: str) -> object:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from laconic.envs.errors import SettingError
 
-Part = Literal["train", "evaluation"]
+Split = Literal["train", "evaluation"]
 Style = Literal["full", "brief"]
 
 
@@ -101,12 +101,12 @@ class Benchmark(ABC):
         return {}
 
     @abstractmethod
-    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         """Read real data in its original format.
 
         Args:
             path: a file, a folder that holds the original files, or `hub:<id>`.
-            part: which file of a folder (or split of a hub data set) to read.
+            split: which file of a folder (or split of a hub data set) to read.
 
         Raises:
             SourceError: the source is missing, empty, or has a row that cannot be read.
@@ -114,7 +114,7 @@ class Benchmark(ABC):
 
     @abstractmethod
     def generate(
-        self, seed: int, count: int, *, part: Part = "train", **settings: Any
+        self, seed: int, count: int, *, split: Split = "train", **settings: Any
     ) -> tuple[Task, ...]:
         """Make tasks from a seed; train and evaluation never share one, whatever the seeds."""
 

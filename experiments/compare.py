@@ -28,7 +28,7 @@ from laconic.experiments.comparing.playing import play_entry
 from laconic.experiments.comparing.rows import Row, read_row
 from laconic.experiments.comparing.runs import entries_of_runs
 from laconic.experiments.comparing.shapes import Unfit
-from laconic.experiments.evaluate import PARTS
+from laconic.experiments.evaluate import SPLITS
 from laconic.experiments.running.run_folder import RunFolder, write_atomically
 from laconic.experiments.running.setup import (
     check_counts,
@@ -85,7 +85,7 @@ def main(cfg: DictConfig) -> None:
     check_reference(cfg, entries)
     builder = make_team(cfg)
     tasks = {} if cfg.evaluation.tasks is None else {"tasks": cfg.evaluation.tasks}
-    tell_conditions(make_environments(cfg, 1, cfg.evaluation.part, builder, **tasks)[0])
+    tell_conditions(make_environments(cfg, 1, cfg.evaluation.split, builder, **tasks)[0])
     write_atomically(folder.path / "config.yaml", OmegaConf.to_yaml(cfg))
     comparison = Comparison(cfg, folder, entries, builder.tokenize, {})
     try:
@@ -112,8 +112,8 @@ def check(cfg: DictConfig) -> None:
         "compare.most_votes": 1,
     }
     check_counts(cfg, least, optional=("threads", "evaluation.tasks", "compare.budget"))
-    if cfg.evaluation.part not in PARTS:
-        raise UnknownNameError("evaluation.part", cfg.evaluation.part, PARTS)
+    if cfg.evaluation.split not in SPLITS:
+        raise UnknownNameError("evaluation.split", cfg.evaluation.split, SPLITS)
     for key in ("evaluation.greedy", "compare.equal"):
         if not isinstance(OmegaConf.select(cfg, key), bool):
             raise SettingError(f"{key} must be true or false; got {OmegaConf.select(cfg, key)!r}")
@@ -183,7 +183,7 @@ def write(comparison: Comparison) -> None:
     """Write the table as far as it is."""
     facts = {
         "environment": comparison.cfg.env.get("name", comparison.cfg.env.get("_target_")),
-        "part": comparison.cfg.evaluation.part,
+        "split": comparison.cfg.evaluation.split,
         "equal": comparison.cfg.compare.equal,
         "budget": budget_of(comparison.cfg),
         "reference": comparison.cfg.compare.reference,

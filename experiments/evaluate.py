@@ -39,7 +39,7 @@ from laconic.learners.errors import ServerError
 from laconic.learners.metrics import Interval, intervals, prefixed, summarise
 from laconic.learners.rollout.play import play
 
-PARTS = ("evaluation", "train")
+SPLITS = ("evaluation", "train")
 """Parts of a task source."""
 MAY_DIFFER = (
     "resume",
@@ -66,7 +66,7 @@ def main(cfg: DictConfig) -> float:
     # Figures are written at the end, of all episodes; those of an earlier end make way.
     folder.rewind(-1)
     team = make_team(cfg)
-    environments = make_evaluation(cfg, cfg.evaluation.part, team)
+    environments = make_evaluation(cfg, cfg.evaluation.split, team)
     tell_conditions(environments[0])
     once = evaluation_starts(environments, cfg.evaluation.tasks)
     starts = [start for start in once for _ in range(cfg.evaluation.samples)]
@@ -175,8 +175,8 @@ def check(cfg: DictConfig) -> None:
         "evaluation.transcripts": 0,
     }
     check_counts(cfg, least, optional=("threads", "evaluation.tasks"))
-    if cfg.evaluation.part not in PARTS:
-        raise UnknownNameError("evaluation.part", cfg.evaluation.part, PARTS)
+    if cfg.evaluation.split not in SPLITS:
+        raise UnknownNameError("evaluation.split", cfg.evaluation.split, SPLITS)
     for name in ("evaluation.greedy", "resume"):
         value = OmegaConf.select(cfg, name)
         if not isinstance(value, bool):

@@ -30,7 +30,7 @@ from laconic.experiments.running.evaluation import evaluation_starts
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.setup import check_counts, set_up_process
 from laconic.learners.agents.base import Policy
-from laconic.learners.agents.hf import HFPolicy, Speech
+from laconic.learners.agents.hf import HFPolicy, SamplingSettings
 from laconic.learners.agents.pieces import tokenize_with
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.agents.tiny.build import SILENCE, build_model, build_tokenizer
@@ -49,7 +49,7 @@ def main(cfg: DictConfig) -> float:
     folder = _make_folder(cfg.output)
     teacher = instantiate(cfg.teacher)
     environments = [
-        instantiate(cfg.env, part="train", _convert_="all") for _ in range(cfg.episodes_per_step)
+        instantiate(cfg.env, split="train", _convert_="all") for _ in range(cfg.episodes_per_step)
     ]
     tokenizer = build_tokenizer(_texts(environments, teacher, cfg), cfg.shape.vocabulary)
     model = build_model(tokenizer, instantiate(cfg.shape), cfg.seed)
@@ -178,7 +178,7 @@ def _schedule(step: int, steps: int, warmup: int) -> float:
 def _environments(policy: HFPolicy, cfg: DictConfig, tasks: int) -> list[DialogueEnv]:
     tokenize = tokenize_with(policy.tokenizer)
     return [
-        instantiate(cfg.env, part="evaluation", tasks=tasks, tokenize=tokenize, _convert_="all")
+        instantiate(cfg.env, split="evaluation", tasks=tasks, tokenize=tokenize, _convert_="all")
         for _ in range(min(cfg.evaluation.batch, tasks))
     ]
 
@@ -212,8 +212,10 @@ def _evaluate(policy: HFPolicy, cfg: DictConfig) -> dict[str, float]:
     }
 
 
-def _speech(cfg: DictConfig) -> Speech:
-    return Speech(silence=SILENCE, explain_silence=False, max_reply_tokens=cfg.max_reply_tokens)
+def _speech(cfg: DictConfig) -> SamplingSettings:
+    return SamplingSettings(
+        silence=SILENCE, explain_silence=False, max_reply_tokens=cfg.max_reply_tokens
+    )
 
 
 def _write(

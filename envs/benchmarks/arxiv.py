@@ -27,7 +27,7 @@ from laconic.envs.families.common.sources import FILES, Row, field, rows, title
 from laconic.envs.families.writing import grading
 from laconic.envs.families.writing.abstracts import generate
 from laconic.envs.families.writing.levels import Levels, Plateau
-from laconic.envs.task import Benchmark, Part, Score, Task
+from laconic.envs.task import Benchmark, Score, Split, Task
 
 LEVELS = Levels(
     roles=("background", "method"),
@@ -40,7 +40,7 @@ LEVELS = Levels(
 """The thresholds of this benchmark."""
 THE_PAPERS = "hub:OpenMLRL/arXiv_abstract"
 """The data set of the paper."""
-ITS_SPLITS: Mapping[Part, str] = {"train": "train", "evaluation": "val"}
+ITS_SPLITS: Mapping[Split, str] = {"train": "train", "evaluation": "val"}
 """What that data set calls its parts."""
 _MARK = re.compile(r"</?S>")
 """Sentences of the original arXiv set stand between such marks."""
@@ -67,33 +67,33 @@ class Arxiv(Benchmark):
         f" follows; a third to a half longer than the background. {answer_form}",
     }
 
-    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         """Read abstracts; a task's key is `<file or split>/<row>`, rows from 1.
 
         Args:
             path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` or `test.jsonl`, or
                 `hub:<id>`.
-            part: `train` or `evaluation`.
+            split: `train` or `evaluation`.
 
         Raises:
             SourceError: the source is missing or empty, or a row cannot be read.
         """
         files = ITS_SPLITS if str(path).partition("#")[0] == THE_PAPERS else FILES
-        name = title(path, part, files)
+        name = title(path, split, files)
         return tuple(
             _read(row, where, f"{name}/{index}")
-            for index, (where, row) in enumerate(rows(path, part, files), start=1)
+            for index, (where, row) in enumerate(rows(path, split, files), start=1)
         )
 
     def generate(
-        self, seed: int, count: int, *, part: Part = "train", **unknown: Any
+        self, seed: int, count: int, *, split: Split = "train", **unknown: Any
     ) -> tuple[Task, ...]:
         """Make abstracts with drafts of both paragraphs; see `envs.families.writing.abstracts`.
 
         Args:
             seed: any whole number.
             count: how many tasks; no two are equal.
-            part: `train` or `evaluation`; they share no abstract, whatever the seeds.
+            split: `train` or `evaluation`; they share no abstract, whatever the seeds.
             **unknown: refused; there are no settings beside the seed.
 
         Raises:
@@ -101,7 +101,7 @@ class Arxiv(Benchmark):
             UnknownNameError: there is no such setting.
         """
         refuse(unknown)
-        return generate(seed, count, part)
+        return generate(seed, count, split)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Grade what each role wrote, from 0 to 2.98; from 2.5 on the task counts as solved.

@@ -17,9 +17,9 @@ from laconic.envs.families.chess.move_texts import commitment
 from laconic.envs.families.common.documents import open_source
 from laconic.envs.families.common.generation import refuse
 from laconic.envs.families.common.sources import Row, field
-from laconic.envs.task import Benchmark, Part, Score, Task
+from laconic.envs.task import Benchmark, Score, Split, Task
 
-_DOCUMENTS: Mapping[Part, tuple[str, ...]] = {"evaluation": ("task.json",)}
+_DOCUMENTS: Mapping[Split, tuple[str, ...]] = {"evaluation": ("task.json",)}
 
 
 class Checkmate(Benchmark):
@@ -43,19 +43,19 @@ class Checkmate(Benchmark):
         " leave out the rest.",
     }
 
-    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         """Replay the original games; a task's key is `<file or split>/<row>`, rows from 1.
 
         Args:
             path: a `.jsonl` or `.jsonl.gz` file, BIG-bench's `task.json`, a folder with
                 `train.jsonl`, `test.jsonl` (or their `.gz`) or `task.json`, or `hub:<id>`.
-            part: `train` or `evaluation` (the test file, or `task.json`).
+            split: `train` or `evaluation` (the test file, or `task.json`).
 
         Raises:
             SourceError: the source is missing or empty, or a row cannot be read or replayed.
             ImportError: python-chess is not installed.
         """
-        name, rows = open_source(path, part, _DOCUMENTS)
+        name, rows = open_source(path, split, _DOCUMENTS)
         return tuple(
             _read(row, where, f"{name}/{index}") for index, (where, row) in enumerate(rows, start=1)
         )
@@ -65,7 +65,7 @@ class Checkmate(Benchmark):
         seed: int,
         count: int,
         *,
-        part: Part = "train",
+        split: Split = "train",
         level: int | tuple[int, int] = (1, 3),
         **unknown: Any,
     ) -> tuple[Task, ...]:
@@ -74,7 +74,7 @@ class Checkmate(Benchmark):
         Args:
             seed: any whole number.
             count: how many tasks; no two are equal.
-            part: `train` or `evaluation`; they share no position, whatever the seeds.
+            split: `train` or `evaluation`; they share no position, whatever the seeds.
             level: 1 (a queen or two rooks, and little else) to 5 (games with more than 20 pieces);
                 a pair draws from the lowest to the highest.
             **unknown: refused.
@@ -87,7 +87,7 @@ class Checkmate(Benchmark):
         refuse(unknown, "level")
         from laconic.envs.families.chess.generate import generate
 
-        return generate(seed, count, part, level)
+        return generate(seed, count, split, level)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Make the move most agents answer with; it is worth 1 when it is legal and mates.

@@ -16,7 +16,7 @@ from laconic.envs.families.coding.generate import Item
 from laconic.envs.families.common.sources import field, rows, title
 from laconic.envs.families.cooperation.base import SECONDS, CooperativeCoding, timed
 from laconic.envs.families.cooperation.testing import split
-from laconic.envs.task import Part, Task
+from laconic.envs.task import Split, Task
 
 _SOLUTION = "canonical_solution"
 
@@ -26,20 +26,20 @@ class CoopHumanEval(CooperativeCoding):
 
     name = "coop_humaneval"
 
-    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         """Read original rows; a task's key is `<file or split>/<row>`, rows from 1.
 
         Args:
             path: a `.jsonl` or `.jsonl.gz` file, a folder with `test.jsonl` (or its `.gz`), or
                 `hub:openai/openai_humaneval`. There are no original rows for training.
-            part: `train` or `evaluation` (the test file).
+            split: `train` or `evaluation` (the test file).
 
         Raises:
             SourceError: the source is missing or empty, or a row cannot be read.
         """
-        name = title(path, part)
+        name = title(path, split)
         found = []
-        for index, (where, row) in enumerate(rows(path, part), start=1):
+        for index, (where, row) in enumerate(rows(path, split), start=1):
             solution = field(row, _SOLUTION, where) if _SOLUTION in row else ""
             read = humaneval.read(row, where, f"{name}/{index}", solution)
             found.append(timed(_by_assert(read), SECONDS))

@@ -12,7 +12,7 @@ from pathlib import Path
 from laconic.envs.benchmarks import mbpp
 from laconic.envs.families.coding.generate import Item
 from laconic.envs.families.cooperation.base import SECONDS, CooperativeCoding, timed
-from laconic.envs.task import Part, Task
+from laconic.envs.task import Split, Task
 
 
 class CoopMBPP(CooperativeCoding):
@@ -20,18 +20,18 @@ class CoopMBPP(CooperativeCoding):
 
     name = "coop_mbpp"
 
-    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         """Read the original rows, as `envs.benchmarks.mbpp` does.
 
         Args:
             path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` and `test.jsonl` (or
                 their `.gz`), or `hub:google-research-datasets/mbpp#full` (or `#sanitized`).
-            part: `train` or `evaluation` (the test file).
+            split: `train` or `evaluation` (the test file).
 
         Raises:
             SourceError: the source is missing or empty, or a row cannot be read.
         """
-        return tuple(timed(task, SECONDS) for task in mbpp.BENCHMARK.load(path, part))
+        return tuple(timed(task, SECONDS) for task in mbpp.BENCHMARK.load(path, split))
 
     def pose(self, item: Item) -> Task:
         """A text of steps, two asserts to show and other asserts to test with."""

@@ -18,7 +18,7 @@ from laconic.envs.families.arithmetic.numbers import answer_in, commitment, plai
 from laconic.envs.families.common.generation import refuse
 from laconic.envs.families.common.sentences import split_question
 from laconic.envs.families.common.sources import Row, field, rows, title
-from laconic.envs.task import Benchmark, Part, Score, Task
+from laconic.envs.task import Benchmark, Score, Split, Task
 
 _CALCULATION = re.compile(r"<<[^<>]*>>")
 """A calculator mark in a worked solution, as in `48/2=<<48/2=24>>24`."""
@@ -42,21 +42,21 @@ class GSM8K(Benchmark):
         " question depends on, in few words, and leave out those that do not matter.",
     }
 
-    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
 
         Args:
             path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` and `test.jsonl` (or
                 their `.gz`), or `hub:openai/gsm8k#main`.
-            part: `train` or `evaluation` (the test file).
+            split: `train` or `evaluation` (the test file).
 
         Raises:
             SourceError: the source is missing or empty, or a row cannot be read.
         """
-        name = title(path, part)
+        name = title(path, split)
         return tuple(
             _read(row, where, f"{name}/{index}")
-            for index, (where, row) in enumerate(rows(path, part), start=1)
+            for index, (where, row) in enumerate(rows(path, split), start=1)
         )
 
     def generate(
@@ -64,7 +64,7 @@ class GSM8K(Benchmark):
         seed: int,
         count: int,
         *,
-        part: Part = "train",
+        split: Split = "train",
         level: int | tuple[int, int] = (1, 8),
         distractors: int | tuple[int, int] = (1, 2),
         **unknown: Any,
@@ -74,7 +74,7 @@ class GSM8K(Benchmark):
         Args:
             seed: any whole number.
             count: how many tasks; no two are equal.
-            part: `train` or `evaluation`; they share no problem, whatever the seeds.
+            split: `train` or `evaluation`; they share no problem, whatever the seeds.
             level: arithmetic steps, 1 to 8; a pair draws from fewest to most.
             distractors: statements that do not matter; a pair draws from fewest to most.
             **unknown: refused.
@@ -84,7 +84,7 @@ class GSM8K(Benchmark):
             UnknownNameError: there is no such setting.
         """
         refuse(unknown, "level", "distractors")
-        return generate(seed, count, part, level, distractors)
+        return generate(seed, count, split, level, distractors)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Compare the number most agents answer with to the reference, exactly.

@@ -20,7 +20,7 @@ from laconic.envs.families.coding.extract import fenced
 from laconic.envs.families.coding.generate import Item, pose
 from laconic.envs.families.coding.syntax import before, defined, function, parse
 from laconic.envs.families.common.sources import Row, field, rows, title
-from laconic.envs.task import Part, Task
+from laconic.envs.task import Split, Task
 
 _CHECK = "check"
 
@@ -34,21 +34,21 @@ class HumanEval(CodingBenchmark):
         " team, and some of it may be about another function."
     )
 
-    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
 
         Args:
             path: a `.jsonl` or `.jsonl.gz` file, a folder with `test.jsonl` (or its `.gz`), or
                 `hub:openai/openai_humaneval`. There are no original rows for training.
-            part: `train` or `evaluation` (the test file).
+            split: `train` or `evaluation` (the test file).
 
         Raises:
             SourceError: the source is missing or empty, or a row cannot be read.
         """
-        name = title(path, part)
+        name = title(path, split)
         return tuple(
             read(row, where, f"{name}/{index}", field(row, "canonical_solution", where))
-            for index, (where, row) in enumerate(rows(path, part), start=1)
+            for index, (where, row) in enumerate(rows(path, split), start=1)
         )
 
     def pose(self, item: Item) -> Task:

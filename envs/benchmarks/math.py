@@ -19,7 +19,7 @@ from laconic.envs.families.mathematics.grading.grade import grade, plain
 from laconic.envs.families.mathematics.grading.latex import squeezed, tidy
 from laconic.envs.families.mathematics.problems.generate import FAMILIES, generate
 from laconic.envs.families.mathematics.problems.original import read
-from laconic.envs.task import Benchmark, Part, Score, Task
+from laconic.envs.task import Benchmark, Score, Split, Task
 
 _SHORTEST_ECHO = 5
 
@@ -44,7 +44,7 @@ class MATH(Benchmark):
     }
     slow = True
 
-    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
 
         Rows of the answers-only form whose answer is empty are left out.
@@ -53,19 +53,19 @@ class MATH(Benchmark):
             path: a `.jsonl` or `.jsonl.gz` file of MATH, of MATH-500 or of the answers-only form;
                 a folder with `train.jsonl` (or `train_answers.jsonl`) and `test.jsonl`, or with
                 the folders `train` and `test` of the original distribution; or `hub:<id>`.
-            part: `train` or `evaluation` (the test file).
+            split: `train` or `evaluation` (the test file).
 
         Raises:
             SourceError: the source is missing or empty, or a row cannot be read.
         """
-        return read(path, part)
+        return read(path, split)
 
     def generate(
         self,
         seed: int,
         count: int,
         *,
-        part: Part = "train",
+        split: Split = "train",
         level: int | tuple[int, int] = (1, 5),
         subjects: str | Sequence[str] = tuple(FAMILIES),
         distractors: int | tuple[int, int] = 1,
@@ -76,7 +76,7 @@ class MATH(Benchmark):
         Args:
             seed: any whole number.
             count: how many tasks; no two are equal.
-            part: `train` or `evaluation`; they share no problem, whatever the seeds.
+            split: `train` or `evaluation`; they share no problem, whatever the seeds.
             level: 1 to 5; a pair draws from easiest to hardest.
             subjects: algebra, number_theory, counting, geometry, precalculus: one or several.
             distractors: statements that do not matter, 0 to 4; a pair draws from fewest to most.
@@ -87,7 +87,7 @@ class MATH(Benchmark):
             UnknownNameError: there is no such setting or subject.
         """
         refuse(unknown, "level", "subjects", "distractors")
-        return generate(seed, count, part, level, subjects, distractors)
+        return generate(seed, count, split, level, subjects, distractors)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Compare the answer that most agents give to the reference.

@@ -23,7 +23,7 @@ from laconic.envs.families.coding.generate import Item, pose
 from laconic.envs.families.coding.move import NAMES
 from laconic.envs.families.coding.syntax import defined, parse
 from laconic.envs.families.common.sources import Row, field, rows, title
-from laconic.envs.task import Part, Task
+from laconic.envs.task import Split, Task
 
 _TESTED = "Your code should pass these tests:"
 _SANITIZED = "prompt"
@@ -40,22 +40,22 @@ class MBPP(CodingBenchmark):
         " may be spread over the team, and some of it may be about another function."
     )
 
-    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
 
         Args:
             path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` and `test.jsonl` (or
                 their `.gz`), or `hub:google-research-datasets/mbpp#full` (or `#sanitized`). Other
                 files of a folder, such as `validation.jsonl`, are read by their own path.
-            part: `train` or `evaluation` (the test file).
+            split: `train` or `evaluation` (the test file).
 
         Raises:
             SourceError: the source is missing or empty, or a row cannot be read.
         """
-        name = title(path, part)
+        name = title(path, split)
         return tuple(
             _read(row, where, f"{name}/{index}")
-            for index, (where, row) in enumerate(rows(path, part), start=1)
+            for index, (where, row) in enumerate(rows(path, split), start=1)
         )
 
     def pose(self, item: Item) -> Task:

@@ -19,10 +19,10 @@ from random import Random
 from typing import Any
 
 from laconic.envs.errors import SettingError, SourceError
-from laconic.envs.families.common.generation import check_request, part_of, ran_out, refuse, span
+from laconic.envs.families.common.generation import check_request, ran_out, refuse, span, split_of
 from laconic.envs.families.common.sources import Row, field, rows, title
 from laconic.envs.families.yes_no.inference import Span
-from laconic.envs.task import Benchmark, Part, Score, Task
+from laconic.envs.task import Benchmark, Score, Split, Task
 
 COLOURS = ("red", "blue", "green", "white", "black", "yellow", "pink", "brown")
 """The colours there are, which are the answers; a generator takes the first of them."""
@@ -58,21 +58,21 @@ class Signal(Benchmark):
         " thing that is asked for, and say nothing of any other.",
     }
 
-    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         """Read rows of one's own; a task's key is `<file or split>/<row>`, rows from 1.
 
         Args:
             path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` or `test.jsonl`, or
                 `hub:<id>`.
-            part: `train` or `evaluation` (the test file).
+            split: `train` or `evaluation` (the test file).
 
         Raises:
             SourceError: the source is missing or empty, or a row cannot be read.
         """
-        name = title(path, part)
+        name = title(path, split)
         return tuple(
             _read(row, where, f"{name}/{index}")
-            for index, (where, row) in enumerate(rows(path, part), start=1)
+            for index, (where, row) in enumerate(rows(path, split), start=1)
         )
 
     def generate(
@@ -80,7 +80,7 @@ class Signal(Benchmark):
         seed: int,
         count: int,
         *,
-        part: Part = "train",
+        split: Split = "train",
         things: int = 10,
         colours: int = 4,
         distractors: Span = 2,
@@ -94,7 +94,7 @@ class Signal(Benchmark):
         Args:
             seed: any whole number.
             count: how many tasks; no two are equal, whatever the order of their statements.
-            part: `train` or `evaluation`; they share no table with its question.
+            split: `train` or `evaluation`; they share no table with its question.
             things: how many things there are to ask for, 2 to 16.
             colours: how many colours they can have, 2 to 8.
             distractors: other things in a table; a pair draws from fewest to most.
@@ -105,11 +105,13 @@ class Signal(Benchmark):
             UnknownNameError: there is no such setting.
         """
         refuse(unknown, "things", "colours", "distractors")
-        check_request(seed, count, part)
+        check_request(seed, count, split)
         kinds = THINGS[: _whole("things", things, len(THINGS))]
         hues = COLOURS[: _whole("colours", colours, len(COLOURS))]
         extras = span("distractors", distractors, (0, len(kinds) - 1))
-        return _draw(Random(f"{part}/{seed}"), f"{part}-{seed}", count, part, (kinds, hues, extras))
+        return _draw(
+            Random(f"{split}/{seed}"), f"{split}-{seed}", count, split, (kinds, hues, extras)
+        )
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Compare the colour most agents answer with to the reference.
@@ -138,17 +140,17 @@ def _whole(name: str, value: object, most: int) -> int:
     return value
 
 
-def _draw(random: Random, name: str, count: int, part: Part, kinds: _Kinds) -> tuple[Task, ...]:
+def _draw(random: Random, name: str, count: int, split: Split, kinds: _Kinds) -> tuple[Task, ...]:
     tasks: list[Task] = []
     seen: set[str] = set()
     misses = 0
     while len(tasks) < count:
         task = _table(random, f"{name}/{len(tasks)}", kinds)
         content = "\n".join((*sorted(task.statements), task.question))
-        if content in seen or part_of(content) != part:
+        if content in seen or split_of(content) != split:
             misses += 1
             if misses > _PATIENCE:
-                raise ran_out(f"{part} tables", count, len(tasks))
+                raise ran_out(f"{split} tables", count, len(tasks))
             continue
         seen.add(content)
         misses = 0

@@ -22,9 +22,9 @@ from laconic.envs.families.common.sources import Row, field
 from laconic.envs.families.yes_no.answers import commitment, vote
 from laconic.envs.families.yes_no.inference import Span
 from laconic.envs.families.yes_no.sports.generate import DISTRACTORS, LEVELS, generate
-from laconic.envs.task import Benchmark, Part, Score, Task
+from laconic.envs.task import Benchmark, Score, Split, Task
 
-DOCUMENTS: Mapping[Part, tuple[str, ...]] = {"evaluation": ("sports_understanding.json",)}
+DOCUMENTS: Mapping[Split, tuple[str, ...]] = {"evaluation": ("sports_understanding.json",)}
 """Name of the JSON document in a folder of BIG-bench Hard."""
 
 
@@ -48,18 +48,18 @@ class Sports(Benchmark):
         f" nothing when all is right. {answer_form}",
     }
 
-    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
 
         Args:
             path: a `.jsonl`, `.jsonl.gz` or `.json` file, a folder with `test.jsonl` or
                 `sports_understanding.json`, or `hub:<id>`.
-            part: `train` or `evaluation`; there are no original training rows.
+            split: `train` or `evaluation`; there are no original training rows.
 
         Raises:
             SourceError: the source is missing or empty, or a row cannot be read.
         """
-        name, rows = open_source(path, part, DOCUMENTS)
+        name, rows = open_source(path, split, DOCUMENTS)
         return tuple(
             _read(row, where, f"{name}/{index}") for index, (where, row) in enumerate(rows, start=1)
         )
@@ -69,7 +69,7 @@ class Sports(Benchmark):
         seed: int,
         count: int,
         *,
-        part: Part = "train",
+        split: Split = "train",
         level: Span = LEVELS,
         distractors: Span = DISTRACTORS,
         **unknown: Any,
@@ -79,7 +79,7 @@ class Sports(Benchmark):
         Args:
             seed: any whole number.
             count: how many tasks; no two are equal.
-            part: `train` or `evaluation`; they share no problem, whatever the seeds.
+            split: `train` or `evaluation`; they share no problem, whatever the seeds.
             level: joins of facts, 1 to 3; a pair draws from fewest to most.
             distractors: statements that do not matter; a pair draws from fewest to most.
             **unknown: refused.
@@ -89,7 +89,7 @@ class Sports(Benchmark):
             UnknownNameError: there is no such setting.
         """
         refuse(unknown, "level", "distractors")
-        return generate(seed, count, part, level, distractors)
+        return generate(seed, count, split, level, distractors)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Compare what most agents answer with to the reference; `implausible` means no.

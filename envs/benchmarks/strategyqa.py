@@ -25,9 +25,9 @@ from laconic.envs.families.common.sources import Row, field
 from laconic.envs.families.yes_no.answers import commitment, vote
 from laconic.envs.families.yes_no.inference import Span
 from laconic.envs.families.yes_no.knowledge.generate import DISTRACTORS, LEVELS, generate
-from laconic.envs.task import Benchmark, Part, Score, Task
+from laconic.envs.task import Benchmark, Score, Split, Task
 
-DOCUMENTS: Mapping[Part, tuple[str, ...]] = {
+DOCUMENTS: Mapping[Split, tuple[str, ...]] = {
     "train": ("strategyqa_train.json",),
     "evaluation": ("task.json", "strategyqa_test.json"),
 }
@@ -53,19 +53,19 @@ class StrategyQA(Benchmark):
         f" in few words, and say nothing when all is right. {answer_form}",
     }
 
-    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
 
         Args:
             path: a file of BIG-bench or of the original release, `.jsonl`, `.jsonl.gz` or `.json`;
                 a folder with `train.jsonl` and `test.jsonl` or with the documents under their own
                 names; or `hub:<id>`.
-            part: `train` or `evaluation` (the test file, or all of BIG-bench).
+            split: `train` or `evaluation` (the test file, or all of BIG-bench).
 
         Raises:
             SourceError: the source is missing or empty, or a row cannot be read.
         """
-        name, rows = open_source(path, part, DOCUMENTS)
+        name, rows = open_source(path, split, DOCUMENTS)
         return tuple(
             (_big_bench if "input" in row else _original)(row, where, f"{name}/{index}")
             for index, (where, row) in enumerate(rows, start=1)
@@ -76,7 +76,7 @@ class StrategyQA(Benchmark):
         seed: int,
         count: int,
         *,
-        part: Part = "train",
+        split: Split = "train",
         level: Span = LEVELS,
         distractors: Span = DISTRACTORS,
         **unknown: Any,
@@ -86,7 +86,7 @@ class StrategyQA(Benchmark):
         Args:
             seed: any whole number.
             count: how many tasks; no two are equal.
-            part: `train` or `evaluation`; they share no problem, whatever the seeds.
+            split: `train` or `evaluation`; they share no problem, whatever the seeds.
             level: joins of two facts, 1 to 5; a pair draws from fewest to most.
             distractors: statements that do not matter; a pair draws from fewest to most.
             **unknown: refused.
@@ -96,7 +96,7 @@ class StrategyQA(Benchmark):
             UnknownNameError: there is no such setting.
         """
         refuse(unknown, "level", "distractors")
-        return generate(seed, count, part, level, distractors)
+        return generate(seed, count, split, level, distractors)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Compare what most agents answer with to the reference.

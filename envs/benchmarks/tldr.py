@@ -28,7 +28,7 @@ from laconic.envs.families.writing.levels import Levels, Plateau
 from laconic.envs.families.writing.posts import LEVELS as POST_LEVELS
 from laconic.envs.families.writing.posts import generate
 from laconic.envs.families.yes_no.inference import Span
-from laconic.envs.task import Benchmark, Part, Score, Task
+from laconic.envs.task import Benchmark, Score, Split, Task
 
 LEVELS = Levels(
     roles=("concise", "detailed"),
@@ -57,21 +57,21 @@ class Tldr(Benchmark):
         f" connectives such as `first`, `because`, `however` or `in short`. {answer_form}",
     }
 
-    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         """Read posts; a task's key is `<file or split>/<row>`, rows from 1.
 
         Args:
             path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` or `test.jsonl`, or
                 `hub:<id>`, e.g. `hub:trl-lib/tldr`.
-            part: `train` or `evaluation`.
+            split: `train` or `evaluation`.
 
         Raises:
             SourceError: the source is missing or empty, or a row cannot be read.
         """
-        name = title(path, part)
+        name = title(path, split)
         return tuple(
             _read(row, where, f"{name}/{index}")
-            for index, (where, row) in enumerate(rows(path, part), start=1)
+            for index, (where, row) in enumerate(rows(path, split), start=1)
         )
 
     def generate(
@@ -79,7 +79,7 @@ class Tldr(Benchmark):
         seed: int,
         count: int,
         *,
-        part: Part = "train",
+        split: Split = "train",
         level: Span = POST_LEVELS,
         **unknown: Any,
     ) -> tuple[Task, ...]:
@@ -88,7 +88,7 @@ class Tldr(Benchmark):
         Args:
             seed: any whole number.
             count: how many tasks; no two are equal.
-            part: `train` or `evaluation`; they share no story, whatever the seeds.
+            split: `train` or `evaluation`; they share no story, whatever the seeds.
             level: 1 (about 35 words) to 3 (about 150); a pair draws from lowest to highest.
             **unknown: refused.
 
@@ -97,7 +97,7 @@ class Tldr(Benchmark):
             UnknownNameError: there is no such setting.
         """
         refuse(unknown, "level")
-        return generate(seed, count, part, level)
+        return generate(seed, count, split, level)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Grade what each role wrote, from 0 to 2.98; from 2.5 on the task counts as solved.

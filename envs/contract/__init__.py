@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from gymnasium.utils.env_checker import data_equivalence
 
-from laconic.envs.contract.episodes import MOST_STEPS, Env, babble, difference, play, require
+from laconic.envs.contract.episodes import MAX_STEPS, Env, babble, difference, play, require
 from laconic.envs.contract.shape import SHAPE_RULES, misfit
 from laconic.envs.contract.text import TEXT_RULES
 
@@ -68,7 +68,7 @@ def _endings(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     for seed in seeds:
         env = make()
         steps = play(env, seed, babble).steps
-        most = getattr(env, "rounds", MOST_STEPS)
+        most = getattr(env, "rounds", MAX_STEPS)
         ended = bool(steps) and not steps[-1].left
         require(ended and len(steps) <= most, _endings, f"an episode of {len(steps)} steps so far")
 

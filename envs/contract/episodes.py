@@ -17,7 +17,7 @@ Env: TypeAlias = ParallelEnv[str, Any, Any]
 Speaker = Callable[[Env, str, np.random.Generator], Any]
 """What an agent does next, given the environment, its name and a generator."""
 
-MOST_STEPS = 1000
+MAX_STEPS = 1000
 """Steps after which an episode is taken to be endless."""
 
 
@@ -52,7 +52,7 @@ class Played:
     start: Step
     """The reset."""
     steps: tuple[Step, ...]
-    """The steps; `MOST_STEPS` of them when the episode did not end."""
+    """The steps; `MAX_STEPS` of them when the episode did not end."""
 
     def __iter__(self) -> Iterator[Step]:
         """The reset, then the steps."""
@@ -71,7 +71,7 @@ def play(env: Env, seed: int, speak: Speaker) -> Played:
     generator = np.random.default_rng(seed)
     start = Step((), env.reset(seed=seed), tuple(env.agents))
     steps: list[Step] = []
-    while env.agents and len(steps) < MOST_STEPS:
+    while env.agents and len(steps) < MAX_STEPS:
         alive = tuple(env.agents)
         returned = env.step({agent: speak(env, agent, generator) for agent in alive})
         steps.append(Step(alive, returned, tuple(env.agents)))

@@ -8,24 +8,24 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count
 
-MOST_ENTRIES = 500
+MAX_ENTRIES = 500
 """Files and folders that a program may have at a time."""
 
 
-def crowded(folder: str, most_bytes: float) -> bool:
+def crowded(folder: str, max_bytes: float) -> bool:
     """Whether a running program has put more into its folder than it may."""
     entries, size, waiting = 0, 0, [folder]
     while waiting:
         with suppress(OSError), os.scandir(waiting.pop()) as found:
             for entry in found:
                 entries += 1
-                if entries > MOST_ENTRIES or size > most_bytes:
+                if entries > MAX_ENTRIES or size > max_bytes:
                     return True
                 with suppress(OSError):
                     size += entry.stat(follow_symlinks=False).st_blocks * 512
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-    return size > most_bytes
+    return size > max_bytes
 
 
 def remove(folder: str) -> None:

@@ -31,15 +31,15 @@ class Link:
         called_back: whether functions of the tests were handed to the program.
     """
 
-    def __init__(self, requests: int, replies: int, most_bytes: int) -> None:
+    def __init__(self, requests: int, replies: int, max_bytes: int) -> None:
         """Take the two pipes.
 
         Args:
             requests: file descriptor to write requests to.
             replies: file descriptor to read replies from.
-            most_bytes: largest reply that is accepted.
+            max_bytes: largest reply that is accepted.
         """
-        self._requests, self._replies, self._most_bytes = requests, replies, most_bytes
+        self._requests, self._replies, self._max_bytes = requests, replies, max_bytes
         self._functions: list[Callable[..., Any]] = []
         self.objects = False
         self.called_back = False
@@ -152,7 +152,7 @@ class Link:
 
     def _receive(self) -> list[Any]:
         size = int.from_bytes(self._exactly(4), "big")
-        if size > self._most_bytes:
+        if size > self._max_bytes:
             raise self.fail("the program sent more than its limit", gone=True)
         try:
             reply = json.loads(self._exactly(size))

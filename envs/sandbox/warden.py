@@ -85,7 +85,7 @@ def watch(events: int, folder: str, finding: Finding) -> None:
             *lines, data = (data + part).split(b"\n")
             for line in lines:
                 finding.note(json.loads(line))
-        elif folder and crowded(folder, finding.most_bytes):
+        elif folder and crowded(folder, finding.max_bytes):
             finding.stop("error", "the program wrote more than its limit")
             return
     finding.stop("timeout", f"no end within {finding.seconds:g} seconds")
@@ -108,7 +108,7 @@ class Finding:
         self._begun = time.monotonic()
         self._cpu_seconds = limits["cpu_seconds"]
         self.seconds = limits["seconds"]
-        self.most_bytes = limits["file_kb"] * 1024
+        self.max_bytes = limits["file_kb"] * 1024
 
     def seconds_left(self) -> float:
         """Wall time left."""

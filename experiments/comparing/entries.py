@@ -17,7 +17,7 @@ from laconic.experiments.comparing.shapes import SHAPES
 from laconic.learners.agents.scripted import SCRIPTS
 
 MATCHED = "matched"
-ASKED = ("_target_", "name", "source", "part", "tasks", "generator")
+ASKED = ("_target_", "name", "source", "split", "tasks", "generator")
 """Settings of the environment that are the same for all entries."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 

@@ -71,7 +71,7 @@ def play_entry(
         Unfit: its script cannot play this environment.
     """
     builder = make_team(cfg)
-    environments = make_evaluation(cfg, cfg.evaluation.part, builder, tokenize=counter)
+    environments = make_evaluation(cfg, cfg.evaluation.split, builder, tokenize=counter)
     notes = _adapt(environments, entry, team)
     try:
         policies = builder.policies(environments[0])

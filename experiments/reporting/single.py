@@ -19,7 +19,7 @@ from laconic.experiments.reporting.words import NOTHING, change, label, level, o
 
 COLUMNS = ("metric", "before training", "after", "change")
 _TILES = ("tokens_said", "silent_if_uninformed", "spoke_if_informed")
-_MOST_PAIRS = 12
+_MAX_PAIRS = 12
 
 
 def rows(run: Run) -> list[tuple[str, str, str, str]]:
@@ -115,12 +115,12 @@ def _transcripts(run: Run) -> str:
     parts = ["<h2>The same tasks, before and after</h2>"]
     if not shown:
         parts.append("<p>No transcripts of the same tasks were recorded.</p>")
-    if len(shown) > _MOST_PAIRS:
+    if len(shown) > _MAX_PAIRS:
         parts.append(
-            f'<p class="note">The first {_MOST_PAIRS} of {len(shown)}; all are in'
+            f'<p class="note">The first {_MAX_PAIRS} of {len(shown)}; all are in'
             " <code>transcripts.jsonl</code>.</p>"
         )
-    parts += [_pair(before, after) for before, after in shown[:_MOST_PAIRS]]
+    parts += [_pair(before, after) for before, after in shown[:_MAX_PAIRS]]
     return "\n".join(parts)
 
 

@@ -83,7 +83,7 @@ def refuse_scripts(team: Any) -> None:
 
 
 def make_environments(
-    cfg: DictConfig, count: int, part: str, team: Any, **settings: Any
+    cfg: DictConfig, count: int, split: str, team: Any, **settings: Any
 ) -> Environments:
     """Equal environments of one part of the task source.
 
@@ -93,7 +93,7 @@ def make_environments(
     Args:
         cfg: the composed configuration.
         count: how many.
-        part: `train` or `evaluation`.
+        split: `train` or `evaluation`.
         team: whose tokens budgets are counted in.
         **settings: settings that replace those of the configuration.
 
@@ -101,7 +101,7 @@ def make_environments(
         SourceError: the task source cannot be read.
         SettingError: `env._target_` makes no environments, or the same one several times.
     """
-    wanted = {"part": part, "tokenize": team.tokenize, **settings}
+    wanted = {"split": split, "tokenize": team.tokenize, **settings}
     accepted = _accepted(cfg.env, wanted)
     try:
         made = [instantiate(cfg.env, _convert_="all", **accepted) for _ in range(count)]
@@ -113,15 +113,15 @@ def make_environments(
     return made
 
 
-def make_evaluation(cfg: DictConfig, part: str, team: Any, **settings: Any) -> Environments:
+def make_evaluation(cfg: DictConfig, split: str, team: Any, **settings: Any) -> Environments:
     """Environments for one evaluation: no more than it has tasks, and at most a batch of them."""
     tasks = cfg.evaluation.tasks
     settings |= {} if tasks is None else {"tasks": tasks}
-    first = make_environments(cfg, 1, part, team, **settings)
+    first = make_environments(cfg, 1, split, team, **settings)
     # Not every environment can be told how many tasks to have.
     needed = len(task_keys(first[0])[:tasks]) or tasks or cfg.evaluation.batch
     return first + make_environments(
-        cfg, min(cfg.evaluation.batch, needed) - 1, part, team, **settings
+        cfg, min(cfg.evaluation.batch, needed) - 1, split, team, **settings
     )
 
 
@@ -248,7 +248,7 @@ def refuse_shared_tasks(train: Environments, evaluation: Environments) -> None:
     Raises:
         SettingError: the two parts have tasks of equal text.
     """
-    texts = [{task.text for task in tasks_of(part[0]).values()} for part in (train, evaluation)]
+    texts = [{task.text for task in tasks_of(split[0]).values()} for split in (train, evaluation)]
     shared = texts[0] & texts[1]
     if shared:
         raise SettingError(

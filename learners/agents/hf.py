@@ -38,9 +38,9 @@ from laconic.learners.agents.lora import (
 from laconic.learners.agents.pieces import tokenize_with
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.agents.roles import by_agent
-from laconic.learners.agents.speech import Speech
+from laconic.learners.agents.sampling import SamplingSettings
 
-__all__ = ["HFPolicy", "HFTeam", "Sharing", "Speech", "give_optimizers"]
+__all__ = ["HFPolicy", "HFTeam", "Sharing", "SamplingSettings", "give_optimizers"]
 
 Sharing = Literal["shared", "separate", "lora"]
 
@@ -56,7 +56,7 @@ class HFTeam:
     sharing: Sharing = "shared"
     """`shared`: one policy for all agents. `separate`: each agent has its own, alike at first.
     `lora`: each agent has its own adapter, alike at first, on a common frozen base."""
-    speech: Speech = field(default_factory=Speech)
+    speech: SamplingSettings = field(default_factory=SamplingSettings)
     """How the policies speak."""
     lora: Lora = field(default_factory=Lora)
     """The form of the adapters; only `sharing=lora` has any."""

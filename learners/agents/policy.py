@@ -19,7 +19,7 @@ from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.chat import Chat
 from laconic.learners.agents.generate import Sampled, Sampling, generate
 from laconic.learners.agents.lora import Adapter
-from laconic.learners.agents.speech import Speech, first_text, said
+from laconic.learners.agents.sampling import SamplingSettings, first_text, said
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class HFPolicy:
         self,
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
-        speech: Speech,
+        speech: SamplingSettings,
         *,
         adapter: Adapter | None = None,
         recompute_logprobs: bool = False,

@@ -120,9 +120,9 @@ class ActorCriticLearner(PolicyLearner):
     ) -> dict[str, float]:
         """Values first, as they are of the policies that sampled; then all steps."""
         critic, replies = self._critic, [one for path in trajectories for one in path.sequences]
-        most_tokens = self._steps.microbatch_tokens
+        max_tokens = self._steps.microbatch_tokens
         states = self._processes.spread(
-            episodes, lambda own: read_states(own, critic.policies, most_tokens)
+            episodes, lambda own: read_states(own, critic.policies, max_tokens)
         )
         views = [critic.view(one.agent, _round(one), states[one.episode]) for one in replies]
         values = critic.values(views).double()

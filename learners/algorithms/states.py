@@ -23,14 +23,14 @@ States = dict[tuple[str, int], Tensor]
 
 
 def read_states(
-    episodes: Sequence[Episode], policies: Mapping[str, HFPolicy], most_tokens: int
+    episodes: Sequence[Episode], policies: Mapping[str, HFPolicy], max_tokens: int
 ) -> list[States]:
     """Read every conversation once.
 
     Args:
         episodes: sampled by the policies as they are now.
         policies: by agent, of those whose conversations are read.
-        most_tokens: most tokens, padding included, of one forward pass.
+        max_tokens: most tokens, padding included, of one forward pass.
 
     Returns:
         The states of each episode, on the devices of the policies; none of agents without tokens.
@@ -48,7 +48,7 @@ def read_states(
                     read = _conversation(episode, index, turns)
                     places[id(read)] = ends
                     conversations.append(read)
-        for part in microbatches(conversations, most_tokens):
+        for part in microbatches(conversations, max_tokens):
             for one, states in zip(part, _hidden_states(policy, part), strict=True):
                 for number, end in places[id(one)].items():
                     # A copy of its own, so that the states of all other tokens are let go.

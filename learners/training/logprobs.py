@@ -53,7 +53,7 @@ def recomputed(
     sequences: Sequence[TokenSequence],
     pad_id: int,
     temperature: float,
-    most_tokens: int,
+    max_tokens: int,
 ) -> list[TokenSequence]:
     """The sequences, in order, with the log-probabilities of a forward pass as behaviour.
 
@@ -62,10 +62,10 @@ def recomputed(
         sequences: as sampled.
         pad_id: token id of padding.
         temperature: the logits are divided by it, as they were in sampling.
-        most_tokens: most tokens, padding included, of one forward pass.
+        max_tokens: most tokens, padding included, of one forward pass.
     """
     found: dict[int, TokenSequence] = {}
-    for part in microbatches(sequences, most_tokens):
+    for part in microbatches(sequences, max_tokens):
         batch = collate(part, pad_id).to(model.device)
         rows = current_logprobs(model, batch, temperature).tolist()
         for one, row in zip(part, rows, strict=True):

@@ -18,17 +18,17 @@ _LIKE_LENGTH = 1.5
 """Sequences go through one forward pass while the longest is at most so many times the shortest."""
 
 
-def microbatches(sequences: Sequence[TokenSequence], most_tokens: int) -> list[list[TokenSequence]]:
+def microbatches(sequences: Sequence[TokenSequence], max_tokens: int) -> list[list[TokenSequence]]:
     """Cut a minibatch into forward passes of sequences of like length, which need little padding.
 
     Args:
         sequences: of one minibatch.
-        most_tokens: most tokens, padding included, of a part; a longer sequence is one by itself.
+        max_tokens: most tokens, padding included, of a part; a longer sequence is one by itself.
     """
     parts: list[list[TokenSequence]] = []
     for sequence in sorted(sequences, key=lambda one: len(one.token_ids)):
         length = len(sequence.token_ids)
-        fits = parts and length * (len(parts[-1]) + 1) <= most_tokens
+        fits = parts and length * (len(parts[-1]) + 1) <= max_tokens
         if fits and length <= _LIKE_LENGTH * len(parts[-1][0].token_ids):
             parts[-1].append(sequence)
         else:
@@ -37,7 +37,7 @@ def microbatches(sequences: Sequence[TokenSequence], most_tokens: int) -> list[l
 
 
 def passes(
-    sequences: Sequence[TokenSequence], most_tokens: int, processes: Processes
+    sequences: Sequence[TokenSequence], max_tokens: int, processes: Processes
 ) -> list[tuple[list[TokenSequence], float]]:
     """The forward passes that this process makes for a minibatch of all processes.
 
@@ -46,7 +46,7 @@ def passes(
 
     Args:
         sequences: of one minibatch, the same on all processes.
-        most_tokens: see `microbatches`.
+        max_tokens: see `microbatches`.
         processes: those that share it; one alone sees to all.
 
     Returns:
@@ -55,13 +55,13 @@ def passes(
         gradients is made out of their mean.
     """
     if processes.count == 1:
-        return [(part, 1.0) for part in microbatches(sequences, most_tokens)]
+        return [(part, 1.0) for part in microbatches(sequences, max_tokens)]
     equal: dict[tuple[int, ...], list[TokenSequence]] = {}
     for one in sorted(sequences, key=lambda one: len(one.token_ids)):
         equal.setdefault(one.token_ids, []).append(one)
     kinds = list(equal.values())
     shares = [
-        microbatches([one for kind in kinds[rank :: processes.count] for one in kind], most_tokens)
+        microbatches([one for kind in kinds[rank :: processes.count] for one in kind], max_tokens)
         for rank in range(processes.count)
     ]
     own = shares[processes.rank]

@@ -70,13 +70,13 @@ class Trainer:
             group["lr"] = rate * factor
 
     def prepare(
-        self, sequences: Sequence[TokenSequence], most_tokens: int
+        self, sequences: Sequence[TokenSequence], max_tokens: int
     ) -> Sequence[TokenSequence]:
         """The sequences of an update with the behaviour log-probabilities this policy wants.
 
         Args:
             sequences: sampled by this policy as it is now, on any process.
-            most_tokens: most tokens, padding included, of one forward pass.
+            max_tokens: most tokens, padding included, of one forward pass.
         """
         if not self.policy.recompute_logprobs:
             return sequences
@@ -86,7 +86,7 @@ class Trainer:
             self.policy.speech.temperature,
         )
         return self._processes.spread(
-            sequences, lambda own: recomputed(model, own, pad_id, temperature, most_tokens)
+            sequences, lambda own: recomputed(model, own, pad_id, temperature, max_tokens)
         )
 
     def inputs(self, batch: Batch, divisor: float) -> LossInputs:

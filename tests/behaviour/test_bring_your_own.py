@@ -71,7 +71,7 @@ def test_the_environment_is_won_by_who_says_the_password(my_package):
     from my_package import Password
 
     env = Password(price=0.25)
-    assert not set(env.tasks) & set(Password(part="evaluation").tasks)
+    assert not set(env.tasks) & set(Password(split="evaluation").tasks)
     texts, infos = env.reset(seed=0, options={"task": "17"})
     assert texts["teller_0"] == "The password is 17." and infos["guesser_0"]["task"] == "17"
     texts, rewards, *_ = env.step({"teller_0": "it is 17"})

@@ -66,7 +66,7 @@ DELIBERATE = {
         "instructions": "what its members understand",
         "learning_rate": "suits its members",
     },
-    "laconic.learners.agents.hf.Speech": {
+    "laconic.learners.agents.hf.SamplingSettings": {
         "explain_silence": "the shipped weights know the silence word",
         "max_reply_tokens": "replies of the shipped weights are short",
         "template": "thinking aloud would cost more than any message",
@@ -155,7 +155,7 @@ def build(cfg: Any, folder: Path) -> dict[str, Any]:
     """Build whatever a configuration has, as the programs do."""
     weights = [torch.zeros(1, requires_grad=True)]
     given: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
-        "env": ((), {"part": "train", "tasks": 4}),
+        "env": ((), {"split": "train", "tasks": 4}),
         "optimizer": ((weights,), {"_partial_": False}),
         "learner": (({}, torch.optim.SGD), {"_partial_": False}),
     }

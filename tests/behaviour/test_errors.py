@@ -187,7 +187,7 @@ def test_a_run_folder_that_cannot_be_made_names_the_key_to_change(run, tmp_path,
     [
         (["evaluation.batch=0"], ["evaluation.batch", "at least 1; got 0"]),
         (["evaluation.tasks=-1"], ["evaluation.tasks", "null or", "got -1"]),
-        (["evaluation.part=test"], ["evaluation.part 'test'", "Known: evaluation, train"]),
+        (["evaluation.split=test"], ["evaluation.split 'test'", "Known: evaluation, train"]),
         (["evaluation.greedy=maybe"], ["evaluation.greedy", "true or false; got 'maybe'"]),
         (["agent=scripted", "agent.script=oracel"], ["'oracel'. Did you mean 'oracle'?"]),
         (["env.source=/nowhere"], ["env.source: /nowhere: no such file or folder"]),

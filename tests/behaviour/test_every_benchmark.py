@@ -128,8 +128,8 @@ def test_the_same_seed_gives_the_same_tasks_and_fewer_are_the_first(
 
 def test_parts_share_no_task_over_several_seeds(benchmark: Benchmark) -> None:
     parts = {
-        part: {task.text for seed in seeds for task in benchmark.generate(seed, 20, part=part)}
-        for part, seeds in (("train", (0, 1, 2)), ("evaluation", (0, 1, 3)))
+        split: {task.text for seed in seeds for task in benchmark.generate(seed, 20, split=split)}
+        for split, seeds in (("train", (0, 1, 2)), ("evaluation", (0, 1, 3)))
     }
     assert not parts["train"] & parts["evaluation"]
     assert len(parts["train"]) > 40
@@ -140,19 +140,19 @@ def test_an_unknown_setting_of_the_generator_is_refused(benchmark: Benchmark) ->
         benchmark.generate(0, 1, sead=1)
 
 
-@pytest.mark.parametrize("part", ["train", "evaluation"])
+@pytest.mark.parametrize("split", ["train", "evaluation"])
 def test_a_bad_source_is_refused_by_its_name(
-    benchmark: Benchmark, tmp_path: Path, part: Any
+    benchmark: Benchmark, tmp_path: Path, split: Any
 ) -> None:
     for source in (tmp_path / "nowhere", tmp_path):
         with pytest.raises(SourceError, match=str(source)):
-            benchmark.load(source, part)
+            benchmark.load(source, split)
     (tmp_path / "test.jsonl").write_text('{"no field": "of anybody"}\n')
     with pytest.raises(SourceError, match=r"test\.jsonl:1: "):
-        benchmark.load(tmp_path / "test.jsonl", part)
+        benchmark.load(tmp_path / "test.jsonl", split)
     (tmp_path / "test.jsonl").write_text("")
     with pytest.raises(SourceError, match="the source is empty"):
-        benchmark.load(tmp_path / "test.jsonl", part)
+        benchmark.load(tmp_path / "test.jsonl", split)
 
 
 def test_every_role_reads_what_it_is_to_do(benchmark: Benchmark) -> None:

@@ -14,7 +14,7 @@ import urllib.request
 import pytest
 
 from laconic import envs
-from laconic.learners.agents.hf import HFTeam, Speech
+from laconic.learners.agents.hf import HFTeam, SamplingSettings
 from laconic.learners.agents.tiny import PATH
 from laconic.learners.metrics import SPENDING
 from laconic.learners.rollout.play import Start, play
@@ -121,7 +121,7 @@ def test_served_weights_say_word_for_word_what_local_ones_say(
 
 
 def play_here():
-    speech = Speech(explain_silence=False, max_reply_tokens=49)
+    speech = SamplingSettings(explain_silence=False, max_reply_tokens=49)
     team = HFTeam(str(PATH), speech=speech, instructions="brief", device="cpu")
     from hydra import compose, initialize_config_dir
     from hydra.utils import instantiate
@@ -131,7 +131,7 @@ def play_here():
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("evaluate", ["agent=tiny", *COMMON])
     made = instantiate(
-        cfg.env, _convert_="all", part="evaluation", tasks=TASKS, tokenize=team.tokenize
+        cfg.env, _convert_="all", split="evaluation", tasks=TASKS, tokenize=team.tokenize
     )
     assert isinstance(made, envs.DialogueEnv)
     starts = [Start(seed, key) for seed, key in enumerate(made.tasks)]

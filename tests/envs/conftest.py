@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from laconic.envs.dialogue import DialogueEnv
-from laconic.envs.task import Benchmark, Part, Score, Style, Task
+from laconic.envs.task import Benchmark, Score, Split, Style, Task
 
 TASKS = (
     Task(
@@ -40,11 +40,11 @@ class Sums(Benchmark):
     name = "sums"
     roles = ("solver", "helper")
 
-    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         return TASKS
 
     def generate(
-        self, seed: int, count: int, *, part: Part = "train", **settings: Any
+        self, seed: int, count: int, *, split: Split = "train", **settings: Any
     ) -> tuple[Task, ...]:
         return TASKS[:count]
 

@@ -30,7 +30,7 @@ def test_an_environment_is_made_by_its_name_alone(name):
 def test_equal_settings_give_equal_tasks_and_parts_share_none(name):
     train = envs.make(name, tasks=50, generator={"seed": 1}).tasks
     assert train == envs.make(name, tasks=50, generator={"seed": 1}).tasks
-    evaluation = envs.make(name, tasks=50, part="evaluation", generator={"seed": 1}).tasks
+    evaluation = envs.make(name, tasks=50, split="evaluation", generator={"seed": 1}).tasks
     texts = [{task.text for task in tasks.values()} for tasks in (train, evaluation)]
     assert not texts[0] & texts[1]
 
@@ -46,7 +46,7 @@ def test_an_unknown_environment_names_the_nearest():
     [
         ({"rouds": 3}, "setting of an environment 'rouds'. Did you mean 'rounds'"),
         ({"sorce": "x"}, "setting of an environment 'sorce'. Did you mean 'source'"),
-        ({"part": "eval"}, "part 'eval'. Did you mean 'evaluation'"),
+        ({"split": "eval"}, "split 'eval'. Did you mean 'evaluation'"),
         ({"budget": {"mesage": 3}}, r"env\.budget 'mesage'. Did you mean 'message'"),
         ({"reward": {"prize": 3}}, r"env\.reward 'prize'. Did you mean 'price'"),
         ({"topology": "rings"}, "topology 'rings'. Did you mean 'ring'"),

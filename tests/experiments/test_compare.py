@@ -170,7 +170,7 @@ def test_runs_of_a_list_are_called_after_their_folders(tmp_path):
         ("+entries.mine.shape=circle", "unknown shape in entries.mine.shape 'circle'"),
         ("+entries.mine.topology=star", "unknown setting in entries.mine 'topology'"),
         ("+entries.mine.env.source=elsewhere", "all entries are asked the same"),
-        ("evaluation.part=test", "unknown evaluation.part 'test'"),
+        ("evaluation.split=test", "unknown evaluation.split 'test'"),
     ],
 )
 def test_a_wrong_setting_is_refused_before_anything_is_played(run, tmp_path, wrong, words):

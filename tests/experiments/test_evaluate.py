@@ -188,7 +188,7 @@ def test_scripts_show_the_four_corners_of_the_game(run, tmp_path, rows):
 
 
 def test_the_training_part_of_a_source_can_be_evaluated_on(run, gsm8k_folder, tmp_path, rows):
-    more = [f"env.source={gsm8k_folder}", "evaluation.part=train", "env.information=full"]
+    more = [f"env.source={gsm8k_folder}", "evaluation.split=train", "env.information=full"]
     evaluate_script(run, "oracle", tmp_path / "run", *more)
     tasks = [one["task"] for one in rows(tmp_path / "run" / "transcripts.jsonl")]
     assert tasks == ["train/1", "train/2"]

@@ -154,9 +154,9 @@ def make_signal() -> Callable[..., DiscreteMessages]:
     train = envs.make("signal", tasks=TRAIN, reward=REWARD, **SIGNAL)
     menu, words = Menu.of(train), vocabulary(train.tasks.values())
 
-    def make(part: str = "train", **settings: Any) -> DiscreteMessages:
-        count = TRAIN if part == "train" else HELD_OUT
-        env = envs.make("signal", part=part, tasks=count, reward=REWARD, **SIGNAL)
+    def make(split: str = "train", **settings: Any) -> DiscreteMessages:
+        count = TRAIN if split == "train" else HELD_OUT
+        env = envs.make("signal", split=split, tasks=count, reward=REWARD, **SIGNAL)
         return DiscreteMessages(env, menu=menu, words=words, **settings)
 
     return make

@@ -27,8 +27,8 @@ from transformers import (
 )
 
 from laconic.envs.dialogue import DialogueEnv
-from laconic.envs.task import Benchmark, Part, Score, Style, Task
-from laconic.learners.agents.hf import HFPolicy, Speech
+from laconic.envs.task import Benchmark, Score, Split, Style, Task
+from laconic.learners.agents.hf import HFPolicy, SamplingSettings
 from laconic.learners.agents.tiny.build import build_tokenizer
 
 SENTENCES = (
@@ -109,11 +109,11 @@ class Sums(Benchmark):
     name = "sums"
     roles = ("solver", "helper")
 
-    def load(self, path: str | Path, part: Part = "evaluation") -> tuple[Task, ...]:
+    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         return TASKS
 
     def generate(
-        self, seed: int, count: int, *, part: Part = "train", **settings: Any
+        self, seed: int, count: int, *, split: Split = "train", **settings: Any
     ) -> tuple[Task, ...]:
         return TASKS[:count]
 
@@ -243,7 +243,7 @@ def make_policy(
     ) -> HFPolicy:
         tokenizer = tokenizer or tiny_tokenizer
         made = make_model(architecture, len(tokenizer), **(model or {}))
-        return HFPolicy(made, tokenizer, Speech(**{"explain_silence": False, **speech}))
+        return HFPolicy(made, tokenizer, SamplingSettings(**{"explain_silence": False, **speech}))
 
     return make
 

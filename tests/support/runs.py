@@ -18,7 +18,7 @@ import pytest
 from places import ROOT
 
 from laconic import envs
-from laconic.learners.agents.hf import HFPolicy, Speech
+from laconic.learners.agents.hf import HFPolicy, SamplingSettings
 from laconic.learners.agents.tiny.build import Shape, build_model, build_tokenizer
 
 
@@ -56,7 +56,7 @@ def policy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = build_model(tokenizer, shape, seed=0)
     # With their random rows a greedy reply would repeat the control token it follows.
     model.get_input_embeddings().weight.data[:5] = 0.0
-    HFPolicy(model, tokenizer, Speech()).save(folder)
+    HFPolicy(model, tokenizer, SamplingSettings()).save(folder)
     return folder
 
 

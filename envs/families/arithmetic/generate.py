@@ -14,14 +14,14 @@ from laconic.envs.families.arithmetic.one_step import one_step
 from laconic.envs.families.arithmetic.problem import Problem
 from laconic.envs.families.arithmetic.shopping import shopping
 from laconic.envs.families.arithmetic.wages import wages
-from laconic.envs.families.common.generation import check_request, part_of, ran_out, span
-from laconic.envs.task import Part, Task
+from laconic.envs.families.common.generation import check_request, ran_out, span, split_of
+from laconic.envs.task import Split, Task
 
 LEVELS = (1, 8)
 """Fewest and most arithmetic steps."""
 DISTRACTORS = (1, 2)
 """Fewest and most distractors of a task, by default."""
-_MOST_DISTRACTORS = 12
+_MAX_DISTRACTORS = 12
 _PATIENCE = 2_000
 """Problems in a row that were there already before the space counts as used up."""
 
@@ -40,7 +40,7 @@ FAMILIES: tuple[Callable[[Random, int], Problem], ...] = (
 def generate(
     seed: int,
     count: int,
-    part: Part,
+    split: Split,
     level: int | tuple[int, int] = LEVELS,
     distractors: int | tuple[int, int] = DISTRACTORS,
 ) -> tuple[Task, ...]:
@@ -49,32 +49,32 @@ def generate(
     Args:
         seed: any whole number.
         count: how many tasks.
-        part: train or evaluation; they share no problem.
+        split: train or evaluation; they share no problem.
         level: arithmetic steps of a task, 1 to 8; a pair draws from fewest to most.
         distractors: statements that do not matter; a pair draws from fewest to most.
 
     Raises:
         SettingError: a setting is out of its range, or there are not so many different problems.
     """
-    check_request(seed, count, part)
+    check_request(seed, count, split)
     levels = span("level", level, LEVELS)
-    extras = span("distractors", distractors, (0, _MOST_DISTRACTORS))
-    random, misses = Random(f"{part}/{seed}"), 0
+    extras = span("distractors", distractors, (0, _MAX_DISTRACTORS))
+    random, misses = Random(f"{split}/{seed}"), 0
     tasks: list[Task] = []
     seen: set[str] = set()
     while len(tasks) < count:
         problem = _draw(random, levels)
         content = problem.content
-        if part_of(content) != part:
+        if split_of(content) != split:
             continue
         if content in seen:
             misses += 1
             if misses >= _PATIENCE:
-                raise ran_out(f"{part} problems of level {level!r}", count, len(tasks))
+                raise ran_out(f"{split} problems of level {level!r}", count, len(tasks))
             continue
         seen.add(content)
         misses = 0
-        tasks.append(_task(f"{part}-{seed}/{len(tasks)}", problem, random, extras))
+        tasks.append(_task(f"{split}-{seed}/{len(tasks)}", problem, random, extras))
     return tuple(tasks)
 
 

@@ -10,13 +10,13 @@ from laconic.envs.families.arithmetic.words import PEOPLE, another
 
 _CONSUMPTION = (10, 12, 15, 20, 25, 30)
 _CASH = (100, 200, 300, 500, 800, 1000, 2000, 5000)
-_MOST_LEGS = 5
+_MAX_LEGS = 5
 
 
 def journey(random: Random, level: int) -> Problem:
     """Miles on each day, added up; then what the journey costs."""
     person, tale = random.choice(PEOPLE), Tale(random)
-    tail = random.randint(max(0, level - _MOST_LEGS), min(4, level - 1))
+    tail = random.randint(max(0, level - _MAX_LEGS), min(4, level - 1))
     miles_a_gallon = random.choice(_CONSUMPTION) if tail else 1
     _first_leg(tale, person, hours=(level - tail) > 1 and random.random() < 0.5)
     costs = portions(random, level - tail - len(tale.steps), len(DAYS) - 1)

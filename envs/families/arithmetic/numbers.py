@@ -14,8 +14,8 @@ import re
 
 WINDOW = 20_000
 """Characters at the end of a text that are read."""
-_MOST_DIGITS = 40
-_MOST_BOXES = 20
+_MAX_DIGITS = 40
+_MAX_BOXES = 20
 _BOX_LENGTH = 200
 
 _SIGN = r"[-\u2212]"
@@ -61,7 +61,7 @@ def commitment(text: str) -> tuple[str, str] | None:
         value = _value(found)
         if value is not None:
             best = (found.start(), found.group(), value)
-    boxes = [found.span() for found in _BOXED.finditer(text, start)][-_MOST_BOXES:]
+    boxes = [found.span() for found in _BOXED.finditer(text, start)][-_MAX_BOXES:]
     for begin, inside in reversed(boxes):
         end = _closing_brace(text, inside)
         value = _boxed_number(text[inside:end]) if end is not None else None
@@ -74,7 +74,7 @@ def commitment(text: str) -> tuple[str, str] | None:
 
 def _value(found: re.Match[str]) -> str | None:
     digits = found["digits"].replace(",", "")
-    if len(digits) > _MOST_DIGITS:
+    if len(digits) > _MAX_DIGITS:
         return None
     whole, _, decimals = digits.partition(".")
     value = whole.lstrip("0") or "0"

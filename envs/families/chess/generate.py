@@ -8,30 +8,30 @@ from laconic.envs.families.chess.library import chess
 from laconic.envs.families.chess.placements import side_to_move, tell
 from laconic.envs.families.chess.play import SIZES, content, positions
 from laconic.envs.families.common.generation import check_request, span
-from laconic.envs.task import Part, Task
+from laconic.envs.task import Split, Task
 
 LEVELS = (min(SIZES), max(SIZES))
 """From a queen or two rooks and next to nothing else, to games with most pieces on the board."""
 
 
 def generate(
-    seed: int, count: int, part: Part, level: int | tuple[int, int] = (1, 3)
+    seed: int, count: int, split: Split, level: int | tuple[int, int] = (1, 3)
 ) -> tuple[Task, ...]:
     """Find different positions from a seed; fewer of the same seed are the first of these.
 
     Args:
         seed: any whole number.
         count: how many tasks.
-        part: train or evaluation; they share no placement of kings and pawns.
+        split: train or evaluation; they share no placement of kings and pawns.
         level: 1 to 5, see `SIZES`; a pair draws from the lowest to the highest.
 
     Raises:
         SettingError: a setting is out of its range.
     """
-    check_request(seed, count, part)
+    check_request(seed, count, split)
     low, high = span("level", level, LEVELS)
-    random = Random(f"{part}/{seed}")
-    sources = {one: positions(random, one, part) for one in range(low, high + 1)}
+    random = Random(f"{split}/{seed}")
+    sources = {one: positions(random, one, split) for one in range(low, high + 1)}
     tasks: list[Task] = []
     seen: set[str] = set()
     while len(tasks) < count:
@@ -40,7 +40,7 @@ def generate(
         same = content(board)
         if same not in seen:
             seen.add(same)
-            tasks.append(task_of(f"{part}-{seed}/{len(tasks)}", board, mate))
+            tasks.append(task_of(f"{split}-{seed}/{len(tasks)}", board, mate))
     return tuple(tasks)
 
 

@@ -8,14 +8,14 @@ from itertools import islice
 from laconic.envs.families.chess.library import chess
 from laconic.envs.families.chess.move_texts import moves_in
 
-_MOST_TRIED = 64
+_MAX_TRIED = 64
 """Moves of one text that are looked up on the board."""
 _MOVE_NUMBER = re.compile(r"[0-9]+\.+")
 
 
 def move_in(board: chess.Board, text: str) -> chess.Move | None:
     """The legal move a text answers with (see `moves_in`); None without one."""
-    for written in islice(moves_in(text), _MOST_TRIED):
+    for written in islice(moves_in(text), _MAX_TRIED):
         move = parse(board, written)
         if move is not None:
             return move

@@ -14,7 +14,7 @@ from random import Random
 
 from laconic.envs.families.chess.library import chess
 from laconic.envs.families.chess.search import mating_moves
-from laconic.envs.task import Part
+from laconic.envs.task import Split
 
 SIZES = {1: (4, 5), 2: (6, 8), 3: (9, 13), 4: (9, 20), 5: (21, 32)}
 """Fewest and most pieces of each level, kings among them."""
@@ -44,20 +44,20 @@ _RIM = tuple(chess.SquareSet(chess.BB_RANK_1 | chess.BB_RANK_8 | chess.BB_FILE_A
 _PAWN_SQUARES = tuple(chess.SquareSet(~(chess.BB_RANK_1 | chess.BB_RANK_8) & chess.BB_ALL))
 
 
-def positions(random: Random, level: int, part: Part) -> Iterator[tuple[chess.Board, chess.Move]]:
+def positions(random: Random, level: int, split: Split) -> Iterator[tuple[chess.Board, chess.Move]]:
     """Endless positions of a level and a part, each with its only mating move.
 
     Args:
         random: drawn from.
         level: a key of `SIZES`.
-        part: train or evaluation.
+        split: train or evaluation.
     """
     find = _set_up if level <= _SAMPLED else _play
     while True:
-        yield from find(random, level, part)
+        yield from find(random, level, split)
 
 
-def part_of(board: chess.Board) -> Part:
+def split_of(board: chess.Board) -> Split:
     """The part a position belongs to, by a digest of where its kings and pawns stand.
 
     Swapped colours and a mirrored board make no other frame.
@@ -80,10 +80,10 @@ def content(board: chess.Board) -> str:
     return min("/".join(rows), "/".join(row[::-1] for row in rows))
 
 
-def _set_up(random: Random, level: int, part: Part) -> Iterator[tuple[chess.Board, chess.Move]]:
+def _set_up(random: Random, level: int, split: Split) -> Iterator[tuple[chess.Board, chess.Move]]:
     """One try: pieces at random; a position comes out when exactly one move mates."""
     board = _placed(random, level)
-    if part_of(board) != part or board.was_into_check():
+    if split_of(board) != split or board.was_into_check():
         return
     found = mating_moves(board, 2)
     if len(found) == 1 and board.is_valid():
@@ -109,7 +109,7 @@ def _placed(random: Random, level: int) -> chess.Board:
     return board
 
 
-def _play(random: Random, level: int, part: Part) -> Iterator[tuple[chess.Board, chess.Move]]:
+def _play(random: Random, level: int, split: Split) -> Iterator[tuple[chess.Board, chess.Move]]:
     """One game of random moves, in which nobody mates; its positions with exactly one mate."""
     board, (fewest, most) = chess.Board(), SIZES[level]
     taken: set[chess.Move] = set()
@@ -117,7 +117,7 @@ def _play(random: Random, level: int, part: Part) -> Iterator[tuple[chess.Board,
         pieces = board.occupied.bit_count()
         if pieces < fewest or len(taken) == _PER_GAME:
             return
-        if pieces <= most and part_of(board) == part:
+        if pieces <= most and split_of(board) == split:
             found = mating_moves(board, 2)
             if len(found) == 1 and found[0] not in taken:
                 taken.add(found[0])

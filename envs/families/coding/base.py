@@ -16,7 +16,7 @@ from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import commitment
 from laconic.envs.families.coding.generate import DISTRACTORS, LEVELS, Item, items
 from laconic.envs.families.common.generation import refuse
-from laconic.envs.task import Benchmark, Part, Score, Task
+from laconic.envs.task import Benchmark, Score, Split, Task
 
 NO_PROGRAM = "no program"
 """The outcome of a reply in which no program was found."""
@@ -49,7 +49,7 @@ class CodingBenchmark(Benchmark):
         seed: int,
         count: int,
         *,
-        part: Part = "train",
+        split: Split = "train",
         level: int | tuple[int, int] = LEVELS,
         distractors: int | tuple[int, int] = DISTRACTORS,
         **unknown: Any,
@@ -59,7 +59,7 @@ class CodingBenchmark(Benchmark):
         Args:
             seed: any whole number.
             count: how many tasks; no two are equal.
-            part: `train` or `evaluation`; they share no function, whatever the seeds.
+            split: `train` or `evaluation`; they share no function, whatever the seeds.
             level: steps of the function, 1 to 4; a pair draws from fewest to most.
             distractors: statements about other functions; a pair draws from fewest to most.
             **unknown: refused.
@@ -69,7 +69,7 @@ class CodingBenchmark(Benchmark):
             UnknownNameError: there is no such setting.
         """
         refuse(unknown, "level", "distractors")
-        return tuple(self.pose(item) for item in items(seed, count, part, level, distractors))
+        return tuple(self.pose(item) for item in items(seed, count, split, level, distractors))
 
     @abstractmethod
     def pose(self, item: Item) -> Task:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from textwrap import dedent, indent
 
 from laconic.envs.families.coding.syntax import (
-    MOST_CODE,
+    MAX_CODE,
     defined,
     defines_function,
     function,
@@ -40,7 +40,7 @@ _CODE_LINE = re.compile(
     r"[ \t]*(?:(?:async[ ]+)?def |class |import |from [\w.]+ import |@\w|[A-Za-z_]\w{0,60} *=[^=])"
 )
 _TAB = "    "
-_MOST_FENCES = 32
+_MAX_FENCES = 32
 """Fences of a reply that are looked at, from its end."""
 _STARTS = 3
 """Places in a reply at which code without a fence is looked for."""
@@ -75,7 +75,7 @@ def program(reply: str, name: str, *, prompt: str = "", preamble: str = "") -> s
         The module's source, or None where the reply holds no such program.
     """
     text = _unified(reply)
-    blocks = [dedent(block.code) for block in fences(text)[-_MOST_FENCES:]]
+    blocks = [dedent(block.code) for block in fences(text)[-_MAX_FENCES:]]
     code = _from_fences(blocks, name) if blocks else None
     if code is None and name in text:
         code = _definition(text, name)
@@ -113,7 +113,7 @@ def commitment(message: str) -> str | None:
     That is the last fence with a function or a body in it, or else the first code without a fence
     that defines a function.
     """
-    for block in reversed(fences(message)[-_MOST_FENCES:]):
+    for block in reversed(fences(message)[-_MAX_FENCES:]):
         if _is_program(_unified(block.code)):
             return message[block.start : block.end]
     for block in _bare(message):
@@ -140,7 +140,7 @@ def _unified(text: str) -> str:
 
 
 def _is_program(code: str) -> bool:
-    module = parse(dedent(code)) if len(code) <= MOST_CODE else None
+    module = parse(dedent(code)) if len(code) <= MAX_CODE else None
     return module is not None and (defines_function(module) or strays(module))
 
 
@@ -186,7 +186,7 @@ def _definition(text: str, name: str) -> str | None:
 
 def _bare(text: str) -> Iterator[Block]:
     """Pieces of code without a fence, where a line begins like code."""
-    if len(text) > MOST_CODE or ("def" not in text and _LAMBDA not in text and "=" not in text):
+    if len(text) > MAX_CODE or ("def" not in text and _LAMBDA not in text and "=" not in text):
         return
     lines = text.split("\n")
     line = tries = 0
@@ -219,7 +219,7 @@ def _parsing(lines: Sequence[str], prefix: str = "") -> int:
 
 def _completed(prompt: str, body: str, name: str) -> str | None:
     """The prompt with a body under it; the body ends where it stops being Python."""
-    if len(body) > MOST_CODE or ("return" not in body and "yield" not in body):
+    if len(body) > MAX_CODE or ("return" not in body and "yield" not in body):
         return None
     head = prompt if prompt.endswith("\n") else prompt + "\n"
     for lines in _layouts(body):

@@ -14,14 +14,14 @@ from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import fenced
 from laconic.envs.families.coding.function import body, draw, signature
 from laconic.envs.families.coding.puzzle import Puzzle, behaviour, puzzle
-from laconic.envs.families.common.generation import check_request, part_of, ran_out, span
-from laconic.envs.task import Part, Task
+from laconic.envs.families.common.generation import check_request, ran_out, span, split_of
+from laconic.envs.task import Split, Task
 
 LEVELS = (1, 4)
 """Fewest and most steps of a function."""
 DISTRACTORS = (1, 2)
 """Fewest and most distractors of a task, by default."""
-_MOST_DISTRACTORS = 8
+_MAX_DISTRACTORS = 8
 _PATIENCE = 2_000
 """Draws in a row that gave nothing new before the space counts as used up."""
 NAMES = tuple(
@@ -59,7 +59,7 @@ class Item:
 def items(
     seed: int,
     count: int,
-    part: Part,
+    split: Split,
     level: int | tuple[int, int] = LEVELS,
     distractors: int | tuple[int, int] = DISTRACTORS,
 ) -> tuple[Item, ...]:
@@ -68,33 +68,33 @@ def items(
     Args:
         seed: any whole number.
         count: how many.
-        part: train or evaluation; they share no function.
+        split: train or evaluation; they share no function.
         level: steps of a function, 1 to 4; a pair draws from fewest to most.
         distractors: statements about other functions; a pair draws from fewest to most.
 
     Raises:
         SettingError: a setting is out of its range, or there are not so many different functions.
     """
-    check_request(seed, count, part)
+    check_request(seed, count, split)
     levels = span("level", level, LEVELS)
-    extras = span("distractors", distractors, (0, _MOST_DISTRACTORS))
-    random, misses = Random(f"{part}/{seed}"), 0
+    extras = span("distractors", distractors, (0, _MAX_DISTRACTORS))
+    random, misses = Random(f"{split}/{seed}"), 0
     found: list[Item] = []
     seen: set[tuple[str, str]] = set()
     while len(found) < count:
         chain, name = draw(random, random.randint(*levels)), random.choice(NAMES)
         content = name, behaviour(chain)
-        if part_of(behaviour(chain)) != part:
+        if split_of(behaviour(chain)) != split:
             continue
         drawn = None if content in seen else puzzle(name, chain, random)
         if drawn is None:
             misses += 1
             if misses >= _PATIENCE:
-                raise ran_out(f"{part} functions of level {level!r}", count, len(found))
+                raise ran_out(f"{split} functions of level {level!r}", count, len(found))
             continue
         seen.add(content)
         misses = 0
-        found.append(_item(f"{part}-{seed}/{len(found)}", drawn, random, extras))
+        found.append(_item(f"{split}-{seed}/{len(found)}", drawn, random, extras))
     return tuple(found)
 
 
@@ -117,7 +117,7 @@ def _item(key: str, found: Puzzle, random: Random, extras: tuple[int, int]) -> I
     flagged = [
         (_told(index, found.name, step.words), True) for index, step in enumerate(found.chain)
     ]
-    names = random.sample([name for name in NAMES if name != found.name], _MOST_DISTRACTORS)
+    names = random.sample([name for name in NAMES if name != found.name], _MAX_DISTRACTORS)
     for name in names[: random.randint(*extras)]:
         index, step = random.randint(0, len(found.chain) - 1), draw(random, 1)[0]
         flagged.insert(random.randint(0, len(flagged)), (_told(index, name, step.words), False))

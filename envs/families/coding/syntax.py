@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from threading import Lock
 
-MOST_CODE = 20_000
+MAX_CODE = 20_000
 """Characters from which on a text is no program: none of the real solutions has a tenth of it."""
 _BUILTINS = frozenset(dir(builtins))
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -34,7 +34,7 @@ def parse_or_fault(code: str) -> ast.Module | int:
 
     The line is 0 where the text as a whole cannot be read.
     """
-    if len(code) > MOST_CODE:
+    if len(code) > MAX_CODE:
         return 0
     try:
         with _QUIET, warnings.catch_warnings():

@@ -14,31 +14,31 @@ from pathlib import Path
 from laconic.envs.errors import SourceError
 from laconic.envs.families.common import sources
 from laconic.envs.families.common.sources import Row
-from laconic.envs.task import Part
+from laconic.envs.task import Split
 
-Documents = Mapping[Part, Sequence[str]]
+Documents = Mapping[Split, Sequence[str]]
 """The usual names of each part's document in a folder."""
 _DECODER = json.JSONDecoder()
 _SPACE = " \t\r\n"
 
 
 def open_source(
-    source: str | Path, part: Part, documents: Documents
+    source: str | Path, split: Split, documents: Documents
 ) -> tuple[str, Iterator[tuple[str, Row]]]:
     """The title of a source, for task keys, and its rows with their places.
 
     Args:
         source: a `.json` file, or whatever `envs.families.common.sources.rows` reads.
-        part: which file of a folder, or split of a hub data set, to read.
+        split: which file of a folder, or split of a hub data set, to read.
         documents: names that a part's document may have in a folder; they are looked for where
             the folder has no JSON Lines of that part.
 
     Raises:
         SourceError: the source is missing, unreadable or empty, or a row is no JSON object.
     """
-    path = _document(source, part, documents)
+    path = _document(source, split, documents)
     if path is None:
-        return sources.title(source, part), sources.rows(source, part)
+        return sources.title(source, split), sources.rows(source, split)
     return path.stem, document_rows(path)
 
 
@@ -69,15 +69,15 @@ def document_rows(path: Path) -> Iterator[tuple[str, Row]]:
         raise SourceError(f"{path}: expected at least one row; the source is empty")
 
 
-def _document(source: str | Path, part: Part, documents: Documents) -> Path | None:
+def _document(source: str | Path, split: Split, documents: Documents) -> Path | None:
     if str(source).startswith(sources.HUB):
         return None
     path = Path(source)
     if path.is_dir():
-        lines = (path / f"{sources.FILES.get(part)}{end}" for end in (".jsonl", ".jsonl.gz"))
+        lines = (path / f"{sources.FILES.get(split)}{end}" for end in (".jsonl", ".jsonl.gz"))
         if any(file.is_file() for file in lines):
             return None
-        found = (path / name for name in documents.get(part, ()))
+        found = (path / name for name in documents.get(split, ()))
         return next((file for file in found if file.is_file()), None)
     return path if path.suffix == ".json" and path.exists() else None
 

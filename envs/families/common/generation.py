@@ -12,25 +12,25 @@ from hashlib import blake2b
 
 from laconic.envs.checks import choice
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.task import Part
+from laconic.envs.task import Split
 
 _EVALUATION_SHARE = 4
 """One problem in so many is an evaluation problem."""
 
 
-def part_of(content: str) -> Part:
+def split_of(content: str) -> Split:
     """The part a problem belongs to, by a digest of its content."""
     digest = int.from_bytes(blake2b(content.encode(), digest_size=4).digest())
     return "train" if digest % _EVALUATION_SHARE else "evaluation"
 
 
-def check_request(seed: object, count: object, part: str) -> None:
+def check_request(seed: object, count: object, split: str) -> None:
     """Refuse what no generator can do.
 
     Args:
         seed: any whole number.
         count: how many tasks, at least 0.
-        part: `train` or `evaluation`.
+        split: `train` or `evaluation`.
 
     Raises:
         SettingError: seed or count is no whole number, or count is negative.
@@ -39,7 +39,7 @@ def check_request(seed: object, count: object, part: str) -> None:
     _check_whole("seed", seed)
     if _check_whole("count", count) < 0:
         raise SettingError(f"count must be at least 0; got {count!r}")
-    choice("part", part, ("train", "evaluation"))
+    choice("split", split, ("train", "evaluation"))
 
 
 def span(name: str, value: object, limits: tuple[int, int]) -> tuple[int, int]:

@@ -17,11 +17,11 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar, cast, overload
 
 from laconic.envs.errors import SourceError
-from laconic.envs.task import Part
+from laconic.envs.task import Split
 
 HUB = "hub:"
 """What the name of a hub data set begins with."""
-FILES: Mapping[Part, str] = MappingProxyType({"train": "train", "evaluation": "test"})
+FILES: Mapping[Split, str] = MappingProxyType({"train": "train", "evaluation": "test"})
 """The usual file (without ending) or hub split of each part."""
 
 Row = dict[str, Any]
@@ -29,13 +29,13 @@ Value = TypeVar("Value")
 
 
 def rows(
-    source: str | Path, part: Part = "evaluation", files: Mapping[Part, str] = FILES
+    source: str | Path, split: Split = "evaluation", files: Mapping[Split, str] = FILES
 ) -> Iterator[tuple[str, Row]]:
     """Read a source row by row; blank lines are skipped.
 
     Args:
         source: a file, a folder, or `hub:<id>` or `hub:<id>#<configuration>`.
-        part: which file of a folder, or split of a hub data set, to read. A file is read whatever
+        split: which file of a folder, or split of a hub data set, to read. A file is read whatever
             the part is.
         files: name of each part's file without ending, which is also its hub split.
 
@@ -46,9 +46,9 @@ def rows(
         SourceError: the source is missing, unreadable or empty, or a row is no JSON object.
     """
     if str(source).startswith(HUB):
-        found = _hub_rows(str(source), part, files)
+        found = _hub_rows(str(source), split, files)
     else:
-        found = _file_rows(locate(source, part, files))
+        found = _file_rows(locate(source, split, files))
     empty = True
     for place, row in found:
         empty = False
@@ -57,7 +57,7 @@ def rows(
         raise SourceError(f"{source}: expected at least one row; the source is empty")
 
 
-def locate(source: str | Path, part: Part, files: Mapping[Part, str] = FILES) -> Path:
+def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES) -> Path:
     """The file that holds a part of a source: the source itself, or a file of that folder.
 
     Raises:
@@ -72,27 +72,27 @@ def locate(source: str | Path, part: Part, files: Mapping[Part, str] = FILES) ->
         )
     if not path.is_dir():
         return path
-    stem = _stem(path, part, files)
+    stem = _stem(path, split, files)
     wanted = (f"{stem}.jsonl", f"{stem}.jsonl.gz")
     for name in wanted:
         if (path / name).is_file():
             return path / name
     names = _names_in(path)
     raise SourceError(
-        f"{path}: expected {wanted[0]} or {wanted[1]} for part {part!r};"
+        f"{path}: expected {wanted[0]} or {wanted[1]} for split {split!r};"
         f" the folder holds {', '.join(names[:10]) or 'nothing'}.{_near(wanted[0], names)}"
     )
 
 
-def title(source: str | Path, part: Part, files: Mapping[Part, str] = FILES) -> str:
+def title(source: str | Path, split: Split, files: Mapping[Split, str] = FILES) -> str:
     """Short name of what is read, for task keys: a file's name without endings, or the hub split.
 
     Raises:
         SourceError: there is no such file or part.
     """
     if str(source).startswith(HUB):
-        return _stem(source, part, files)
-    return locate(source, part, files).name.removesuffix(".gz").removesuffix(".jsonl")
+        return _stem(source, split, files)
+    return locate(source, split, files).name.removesuffix(".gz").removesuffix(".jsonl")
 
 
 @overload
@@ -169,7 +169,7 @@ def _parsed(text: str, where: str) -> Row:
     return row
 
 
-def _hub_rows(source: str, part: Part, files: Mapping[Part, str]) -> Iterator[tuple[str, Row]]:
+def _hub_rows(source: str, split: Split, files: Mapping[Split, str]) -> Iterator[tuple[str, Row]]:
     name, _, config = source.removeprefix(HUB).partition("#")
     if not name:
         raise SourceError(f"{source!r}: expected a data set's id, such as hub:openai/gsm8k#main")
@@ -180,23 +180,23 @@ def _hub_rows(source: str, part: Part, files: Mapping[Part, str]) -> Iterator[tu
             f"{source}: reading from the hub needs the extra 'hub':"
             " pip install 'laconic[hub]'. A local file or folder needs nothing"
         ) from error
-    split = _stem(source, part, files)
+    stem = _stem(source, split, files)
     try:
-        data: Iterable[Row] = load_dataset(name, config or None, split=split)
+        data: Iterable[Row] = load_dataset(name, config or None, split=stem)
     except Exception as error:
         # The library raises dozens of kinds; for the caller each means that the source is bad.
         raise SourceError(
-            f"{source}: split {split!r} could not be loaded: {type(error).__name__}: {error}"
+            f"{source}: split {stem!r} could not be loaded: {type(error).__name__}: {error}"
         ) from error
     for index, row in enumerate(data, start=1):
         yield f"{source}:{index}", dict(row)
 
 
-def _stem(source: str | Path, part: Part, files: Mapping[Part, str]) -> str:
-    if part not in files:
+def _stem(source: str | Path, split: Split, files: Mapping[Split, str]) -> str:
+    if split not in files:
         known = ", ".join(map(repr, files))
-        raise SourceError(f"{source}: there is no part {part!r} here; expected one of {known}")
-    return files[part]
+        raise SourceError(f"{source}: there is no split {split!r} here; expected one of {known}")
+    return files[split]
 
 
 def _names_in(folder: Path) -> list[str]:

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 
 from laconic.envs.families.coding import extract
-from laconic.envs.families.coding.syntax import MOST_CODE, function, parse, returns, under
+from laconic.envs.families.coding.syntax import MAX_CODE, function, parse, returns, under
 
 AUXILIARY = "aux"
 """Name of the auxiliary function."""
@@ -98,4 +98,4 @@ def _lines(reply: str, name: str) -> str | None:
     while end < len(lines) and (lines[end][:1] in (" ", "\t") or not lines[end].strip()):
         end += 1
     code = "\n".join(lines[start:end]).rstrip()
-    return code if len(code) <= MOST_CODE else None
+    return code if len(code) <= MAX_CODE else None

@@ -23,7 +23,7 @@ from laconic.envs.families.cooperation.drafts import drafts
 from laconic.envs.families.cooperation.findings import told
 from laconic.envs.families.cooperation.reward import Grade, grade
 from laconic.envs.families.cooperation.schemes import schemes
-from laconic.envs.task import Benchmark, Part, Score, Task
+from laconic.envs.task import Benchmark, Score, Split, Task
 
 LEVELS = (2, 4)
 """Fewest and most steps of a function: it takes two to share the work."""
@@ -60,7 +60,7 @@ class CooperativeCoding(Benchmark):
         seed: int,
         count: int,
         *,
-        part: Part = "train",
+        split: Split = "train",
         level: int | tuple[int, int] = LEVELS,
         distractors: int | tuple[int, int] = 0,
         seconds: float = SECONDS,
@@ -71,7 +71,7 @@ class CooperativeCoding(Benchmark):
         Args:
             seed: any whole number.
             count: how many tasks; no two are equal.
-            part: `train` or `evaluation`; they share no function, whatever the seeds.
+            split: `train` or `evaluation`; they share no function, whatever the seeds.
             level: steps of the function, 2 to 4; a pair draws from fewest to most.
             distractors: statements about other functions; a pair draws from fewest to most.
             seconds: processor time that one test may take.
@@ -83,7 +83,7 @@ class CooperativeCoding(Benchmark):
         """
         refuse(unknown, "level", "distractors", "seconds")
         sandbox.Limits(seconds=seconds, cpu_seconds=seconds)
-        drawn = items(seed, count, part, span("level", level, LEVELS), distractors)
+        drawn = items(seed, count, split, span("level", level, LEVELS), distractors)
         return tuple(
             replace(timed(self.pose(item), seconds), drafts=drafts(item)) for item in drawn
         )

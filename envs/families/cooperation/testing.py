@@ -18,7 +18,7 @@ from laconic.envs import sandbox
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.syntax import function, parse
 
-MOST_TIMEOUTS = 3
+MAX_TIMEOUTS = 3
 """Tests that may run out of time before the rest counts as failed."""
 _CHECK = "check"
 
@@ -41,7 +41,7 @@ def run(exam: Exam, code: str) -> sandbox.Verdict:
     results, timeouts = list(together.results), 0
     failure: sandbox.Verdict | None = None
     for index, test in enumerate(sheet.tests):
-        if results[index] or timeouts == MOST_TIMEOUTS:
+        if results[index] or timeouts == MAX_TIMEOUTS:
             continue
         alone = sandbox.run(replace(sheet, tests=(test,)), exam.limits)
         results[index] = alone.passed

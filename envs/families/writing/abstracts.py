@@ -15,7 +15,7 @@ from typing import TypedDict
 
 from laconic.envs.families.writing import study as tables
 from laconic.envs.families.writing.generate import Piece, draw
-from laconic.envs.task import Part, Task
+from laconic.envs.task import Split, Task
 
 _CHOICE = re.compile(r"\[(.*?)\|(.*?)\]")
 
@@ -43,18 +43,18 @@ class Study(TypedDict):
     hours: int
 
 
-def generate(seed: int, count: int, part: Part) -> tuple[Task, ...]:
+def generate(seed: int, count: int, split: Split) -> tuple[Task, ...]:
     """Make different tasks from a seed; fewer of the same seed are the first of these.
 
     Args:
         seed: any whole number.
         count: how many tasks.
-        part: train or evaluation; they share no abstract.
+        split: train or evaluation; they share no abstract.
 
     Raises:
         SettingError: a setting is out of its range, or there are not so many abstracts.
     """
-    return draw(_piece, "abstracts", seed, count, part)
+    return draw(_piece, "abstracts", seed, count, split)
 
 
 def invent(random: Random) -> Study:

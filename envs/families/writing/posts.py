@@ -26,7 +26,7 @@ from laconic.envs.families.writing.story import (
     TIMES,
 )
 from laconic.envs.families.yes_no.inference import Span
-from laconic.envs.task import Part, Task
+from laconic.envs.task import Split, Task
 
 LEVELS = (1, 3)
 """Lowest and highest level of a post."""
@@ -50,20 +50,20 @@ class Story(NamedTuple):
     plan: str
 
 
-def generate(seed: int, count: int, part: Part, level: Span = LEVELS) -> tuple[Task, ...]:
+def generate(seed: int, count: int, split: Split, level: Span = LEVELS) -> tuple[Task, ...]:
     """Make different tasks from a seed; fewer of the same seed are the first of these.
 
     Args:
         seed: any whole number.
         count: how many tasks.
-        part: train or evaluation; they share no story, whatever is said beside it.
+        split: train or evaluation; they share no story, whatever is said beside it.
         level: 1 (about 35 words) to 3 (about 160); a pair draws from lowest to highest.
 
     Raises:
         SettingError: a setting is out of its range, or there are not so many different posts.
     """
     levels = span("level", level, LEVELS)
-    return draw(lambda random: _piece(random, random.randint(*levels)), "posts", seed, count, part)
+    return draw(lambda random: _piece(random, random.randint(*levels)), "posts", seed, count, split)
 
 
 def tell(random: Random) -> Story:

@@ -22,7 +22,7 @@ Verdict = Literal["yes", "no"]
 
 WINDOW = 20_000
 """Characters at the end of a text that are read."""
-_MOST_MENTIONS = 200
+_MAX_MENTIONS = 200
 _REACH = 100
 """Characters beside a word that may change its meaning."""
 
@@ -157,7 +157,7 @@ def _last(text: str, patterns: tuple[re.Pattern[str], ...]) -> _Found | None:
     """The last match that commits to something."""
     start = max(0, len(text) - WINDOW)
     matches = chain.from_iterable(
-        list(pattern.finditer(text, start))[-_MOST_MENTIONS:] for pattern in patterns
+        list(pattern.finditer(text, start))[-_MAX_MENTIONS:] for pattern in patterns
     )
     # Of marks that end in the same word the longest is read, for it tells most.
     latest = sorted(matches, key=lambda match: (_place(match), -match.start()), reverse=True)

@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from laconic.envs.families.common.generation import check_request, part_of, ran_out
-from laconic.envs.task import Part, Task
+from laconic.envs.families.common.generation import check_request, ran_out, split_of
+from laconic.envs.task import Split, Task
 
 Decoy = Callable[[Random], tuple[object, str]]
 """Draws what a statement that does not matter is about, and the statement."""
 Span = int | tuple[int, int]
 """A whole number, or a pair of them from fewest to most."""
 
-MOST_DISTRACTORS = 12
+MAX_DISTRACTORS = 12
 _PATIENCE = 2_000
 """Problems in a row that were there already before the space counts as used up."""
 
@@ -52,7 +52,7 @@ def draw(
     makes: Mapping[int, Sequence[Make]],
     seed: int,
     count: int,
-    part: Part,
+    split: Split,
     levels: tuple[int, int],
     extras: tuple[int, int],
 ) -> tuple[Task, ...]:
@@ -62,7 +62,7 @@ def draw(
         makes: for each level what makes its problems.
         seed: any whole number.
         count: how many tasks; of an even number half are answered with yes.
-        part: train or evaluation; they share no problem.
+        split: train or evaluation; they share no problem.
         levels: lowest and highest level.
         extras: fewest and most statements that do not matter.
 
@@ -70,8 +70,8 @@ def draw(
         SettingError: seed or count is no whole number, or there are not so many problems.
         UnknownNameError: there is no such part.
     """
-    check_request(seed, count, part)
-    random, misses = Random(f"{part}/{seed}"), 0
+    check_request(seed, count, split)
+    random, misses = Random(f"{split}/{seed}"), 0
     tasks: list[Task] = []
     seen: set[str] = set()
     holds = False
@@ -83,14 +83,14 @@ def draw(
             holds = random.random() < 0.5 if len(tasks) % 2 == 0 else not holds
         problem = make(random, holds)
         content = problem.content
-        if content in seen or part_of(content) != part:
+        if content in seen or split_of(content) != split:
             misses += 1
             if misses > _PATIENCE:
-                raise ran_out(f"{part} problems of level {levels!r}", count, len(tasks))
+                raise ran_out(f"{split} problems of level {levels!r}", count, len(tasks))
             continue
         seen.add(content)
         misses = 0
-        tasks.append(_task(f"{part}-{seed}/{len(tasks)}", problem, random, extras))
+        tasks.append(_task(f"{split}-{seed}/{len(tasks)}", problem, random, extras))
     return tuple(tasks)
 
 

@@ -17,7 +17,7 @@ from laconic.learners.agents.api.answers import Answer
 from laconic.learners.agents.api.client import Client
 from laconic.learners.agents.api.settings import ApiSpeech, Prices
 from laconic.learners.agents.base import Reply, Request
-from laconic.learners.agents.speech import first_text, said
+from laconic.learners.agents.sampling import first_text, said
 from laconic.learners.errors import ServerError
 
 log = logging.getLogger(__name__)

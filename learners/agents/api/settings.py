@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.learners.agents.base import Usage
-from laconic.learners.agents.speech import check_count, check_word
+from laconic.learners.agents.sampling import check_count, check_word
 
 LimitField = Literal["max_tokens", "max_completion_tokens"]
 OWN_FIELDS = frozenset(
@@ -205,18 +205,18 @@ class ApiSpeech:
                 " say that"
             )
 
-    def fields(self, most_tokens: int | None, seed: int, greedy: bool) -> dict[str, Any]:
+    def fields(self, max_tokens: int | None, seed: int, greedy: bool) -> dict[str, Any]:
         """The fields of a request that say how its answer is made.
 
         Args:
-            most_tokens: tokens that the environment accepts. None: any number.
+            max_tokens: tokens that the environment accepts. None: any number.
             seed: of the sampling.
             greedy: take the likeliest token at each step.
         """
         most = self.max_reply_tokens
-        if most_tokens is not None:
+        if max_tokens is not None:
             # The token that ends a reply counts, too.
-            most = min(most, most_tokens + 1)
+            most = min(most, max_tokens + 1)
         found: dict[str, Any] = {self.limit_field: most + self.thinking_tokens}
         if self.temperature is not None:
             found["temperature"] = 0.0 if greedy else self.temperature

@@ -36,7 +36,7 @@ def retell(
     policies: Mapping[str, Policy],
     groups: Sequence[Shared],
     *,
-    most_tokens: int,
+    max_tokens: int,
     correct: bool = False,
 ) -> list[Group | None]:
     """Play shared groups, and measure how likely their messages are here.
@@ -45,7 +45,7 @@ def retell(
         environments: equal environments that can be reset to a `Task`.
         policies: who speaks for each agent.
         groups: as they were shared.
-        most_tokens: most tokens, padding included, of one forward pass.
+        max_tokens: most tokens, padding included, of one forward pass.
         correct: count log-probabilities from those of the author, the probability ratio of a
             message truncated at 1 (V-trace, arXiv 1802.01561) and spread evenly over its tokens.
 
@@ -74,7 +74,7 @@ def retell(
         if all(_fits(episode, one, fitting[index].key, correct) for episode, one in pairs)
     }
     flat = [pair for pairs in whole.values() for pair in pairs]
-    measured = iter(_measured(flat, policies, most_tokens, correct))
+    measured = iter(_measured(flat, policies, max_tokens, correct))
     found = {i: tuple(islice(measured, len(pairs))) for i, pairs in whole.items()}
     return [
         Group(fitting[index].key, found[index], own=False) if index in found else None
@@ -133,7 +133,7 @@ def _is_told(turn: Turn, told: Told | None, correct: bool) -> bool:
 def _measured(
     told: Sequence[tuple[Episode, Sequence[Told]]],
     policies: Mapping[str, Policy],
-    most_tokens: int,
+    max_tokens: int,
     correct: bool,
 ) -> list[Episode]:
     """The episodes, in order, with the log-probabilities of a forward pass as behaviour."""
@@ -145,7 +145,7 @@ def _measured(
             for one in episode_sequences(episode, index, own, "episode", agents)
         ]
         temperature = policy.speech.temperature
-        for one in recomputed(policy.model, sequences, policy.pad_id, temperature, most_tokens):
+        for one in recomputed(policy.model, sequences, policy.pad_id, temperature, max_tokens):
             generated = zip(one.behaviour_logprobs, one.generated, strict=True)
             found[one.episode, one.agent] = iter([each for each, mine in generated if mine])
     episodes = []

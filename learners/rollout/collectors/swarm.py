@@ -163,7 +163,7 @@ class Swarm:
                 environments,
                 policies,
                 read,
-                most_tokens=self.microbatch_tokens,
+                max_tokens=self.microbatch_tokens,
                 correct=self.correct,
             )
             found = [group for group in told if group is not None]

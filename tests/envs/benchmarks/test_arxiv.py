@@ -91,7 +91,7 @@ def test_the_data_set_of_the_paper_has_its_own_name_for_a_split(
 
 @needs_scitldr
 @pytest.mark.parametrize(
-    ("file", "part", "count"),
+    ("file", "split", "count"),
     [("", "train", 1992), ("dev.jsonl.gz", "evaluation", 619), ("", "evaluation", 309)],
 )
 def test_all_real_abstracts_load_and_lose_no_word(file: str, part: Any, count: int) -> None:

@@ -76,7 +76,7 @@ def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said:
 
 
 @needs_data
-@pytest.mark.parametrize(("part", "count"), [("train", 7473), ("evaluation", 660)])
+@pytest.mark.parametrize(("split", "count"), [("train", 7473), ("evaluation", 660)])
 def test_all_real_rows_load_and_lose_no_word(part: Any, count: int) -> None:
     tasks = BENCHMARK.load(DATA, part)
     assert len(tasks) == len({task.key for task in tasks}) == count
@@ -90,7 +90,7 @@ def test_all_real_rows_load_and_lose_no_word(part: Any, count: int) -> None:
 
 
 @needs_data
-@pytest.mark.parametrize("part", ["train", "evaluation"])
+@pytest.mark.parametrize("split", ["train", "evaluation"])
 def test_real_answers_are_right_and_corrupted_ones_wrong(part: Any) -> None:
     for task, (_, row) in zip(BENCHMARK.load(DATA, part), rows(DATA, part), strict=True):
         working, gold = row["answer"].rsplit("#### ", 1)

@@ -141,7 +141,7 @@ def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said:
 
 
 @needs_data
-@pytest.mark.parametrize(("folder", "part", "count", "_"), SOURCES)
+@pytest.mark.parametrize(("folder", "split", "count", "_"), SOURCES)
 def test_all_real_rows_load_and_lose_no_word(folder: str, part: Any, count: int, _: int) -> None:
     tasks = BENCHMARK.load(DATA / folder, part)
     assert len(tasks) == len({read.key for read in tasks}) == count
@@ -162,7 +162,7 @@ def test_the_last_box_is_the_given_answer_on_all_of_math_500() -> None:
 
 
 @needs_data
-@pytest.mark.parametrize(("folder", "part", "count", "step"), SOURCES)
+@pytest.mark.parametrize(("folder", "split", "count", "step"), SOURCES)
 def test_real_answers_are_right_however_written_and_corrupted_ones_wrong(
     folder: str, part: Any, count: int, step: int
 ) -> None:
@@ -171,7 +171,7 @@ def test_real_answers_are_right_however_written_and_corrupted_ones_wrong(
 
 @needs_data
 @pytest.mark.slow
-@pytest.mark.parametrize(("folder", "part", "count", "_"), SOURCES)
+@pytest.mark.parametrize(("folder", "split", "count", "_"), SOURCES)
 def test_this_holds_on_every_real_row(folder: str, part: Any, count: int, _: int) -> None:
     assert misjudged(BENCHMARK.load(DATA / folder, part), 1) == ([], [])
 

@@ -124,5 +124,5 @@ def test_dealt_out_one_helper_holds_what_matters() -> None:
 
 
 def test_both_parts_have_as_many_tasks_as_are_taken_by_default() -> None:
-    for part in ("train", "evaluation"):
-        assert len(envs.make("signal", part=part).tasks) == 4096
+    for split in ("train", "evaluation"):
+        assert len(envs.make("signal", split=split).tasks) == 4096

@@ -92,7 +92,7 @@ def test_all_real_rows_load_and_lose_no_word() -> None:
 @needs_data
 def test_everybody_reads_the_whole_of_a_real_post() -> None:
     team = {"concise": 1, "detailed": 1}
-    env = envs.make("tldr", source=str(DATA), part="evaluation", team=team, answer="joint")
+    env = envs.make("tldr", source=str(DATA), split="evaluation", team=team, answer="joint")
     observations, infos = env.reset(seed=0)
     for agent in env.possible_agents:
         assert env.task.question in observations[agent]["text"]

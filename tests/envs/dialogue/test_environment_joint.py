@@ -25,10 +25,10 @@ class Letters(Benchmark):
     duties = {}
     answer_form = "Any letters."
 
-    def load(self, path, part="evaluation"):
+    def load(self, path, split="evaluation"):
         return (TASK,)
 
-    def generate(self, seed, count, *, part="train", **settings):
+    def generate(self, seed, count, *, split="train", **settings):
         return (TASK,)
 
     def score(self, task, answers):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from laconic.envs.sandbox.leftovers import MOST_ENTRIES, crowded, remove
+from laconic.envs.sandbox.leftovers import MAX_ENTRIES, crowded, remove
 
 
 def test_an_empty_folder_is_not_crowded_and_goes(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_size_and_number_of_files_make_a_folder_crowded(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "file").write_bytes(bytes(5000))
     assert crowded(str(tmp_path), 4000) and not crowded(str(tmp_path), 100_000)
-    for number in range(MOST_ENTRIES):
+    for number in range(MAX_ENTRIES):
         (tmp_path / str(number)).touch()
     assert crowded(str(tmp_path), 1e9)
 

@@ -26,7 +26,7 @@ def holder(env: Any, statement: str) -> str:
     return next(a for a in env.possible_agents if env.entries(a)[STATEMENT] == statement)
 
 
-def part(env: Any, array: Any, name: str) -> Any:
+def split(env: Any, array: Any, name: str) -> Any:
     """Some entries of an observation, as a list of numbers."""
     return np.asarray(array, np.float64)[env.layout.parts[name]].round(4).tolist()
 
@@ -38,14 +38,14 @@ def test_an_observation_says_who_it_is_what_it_knows_and_what_is_left(make: Any)
     number = env.possible_agents.index(agent)
     seen = observations[agent]
     assert seen.dtype == np.float32 and seen.shape == (env.layout.size,)
-    assert part(env, seen, "role") == [0.0, 1.0]
-    assert part(env, seen, "agent") == [float(place == number) for place in range(4)]
-    assert part(env, seen, "time") == [0.0, 1.0]
+    assert split(env, seen, "role") == [0.0, 1.0]
+    assert split(env, seen, "agent") == [float(place == number) for place in range(4)]
+    assert split(env, seen, "time") == [0.0, 1.0]
     # 64 tokens are shown as 64 / (64 + 64), 192 as 192 / (192 + 64), no cap as nearly 1.
-    assert part(env, seen, "left") == [0.5, 1.0, 1.0, 0.75]
-    assert part(env, seen, "question") == [1.0, 0.0, 0.0, 1.0]
-    assert part(env, seen, "known") == [1.0, 1.0, 0.0, 0.0]
-    assert not any(part(env, seen, "heard"))
+    assert split(env, seen, "left") == [0.5, 1.0, 1.0, 0.75]
+    assert split(env, seen, "question") == [1.0, 0.0, 0.0, 1.0]
+    assert split(env, seen, "known") == [1.0, 1.0, 0.0, 0.0]
+    assert not any(split(env, seen, "heard"))
 
 
 def test_the_menu_says_what_can_be_said_how_long_it_is_and_how_near_the_question(
@@ -55,7 +55,7 @@ def test_the_menu_says_what_can_be_said_how_long_it_is_and_how_near_the_question
     observations, infos = env.reset(seed=0)
     asked, other = holder(env, "The cup is red."), holder(env, "The key is green.")
     rows = {
-        agent: np.reshape(part(env, seen, "menu"), (4, 4)).tolist()
+        agent: np.reshape(split(env, seen, "menu"), (4, 4)).tolist()
         for agent, seen in observations.items()
     }
     # Five tokens are shown as 5 / (5 + 16). Of the four words of the statement `the`, `cup` and
@@ -81,14 +81,14 @@ def test_a_number_says_its_message_and_who_hears_it_sees_its_words(make: Any) ->
         (asked, "The cup is red.")
     ]
     assert (infos[asked]["tokens_said"], infos[other]["tokens_said"]) == (5, 0)
-    ears = np.reshape(part(env, observations["solver_0"], "heard"), (3, 6)).tolist()
+    ears = np.reshape(split(env, observations["solver_0"], "heard"), (3, 6)).tolist()
     helpers = [agent for agent in env.possible_agents if agent != "solver_0"]
     for agent, ear in zip(helpers, ears, strict=True):
         # Words cup and red; three of its four words are in the question; it spoke.
         assert ear == ([1.0, 1.0, 0.0, 0.0, 0.75, 1.0] if agent == asked else [0.0] * 6)
     # In a star helpers do not hear each other, and one sees that it has said its message.
-    assert not any(part(env, observations[other], "heard"))
-    assert np.reshape(part(env, observations[asked], "menu"), (4, 4))[STATEMENT][3] == 1.0
+    assert not any(split(env, observations[other], "heard"))
+    assert np.reshape(split(env, observations[asked], "menu"), (4, 4))[STATEMENT][3] == 1.0
 
 
 def test_the_answer_ends_the_episode_and_infos_have_its_score(make: Any) -> None:
@@ -123,7 +123,7 @@ def test_what_is_heard_adds_up_over_rounds(make: Any) -> None:
     observations, _ = env.reset(seed=0)
     env.step({"helper_0": 1})
     observations, *_ = env.step({"helper_0": 2})
-    ear = np.reshape(part(env, observations["solver_0"], "heard"), (3, 6))[0].tolist()
+    ear = np.reshape(split(env, observations["solver_0"], "heard"), (3, 6))[0].tolist()
     # `The ball is blue.` and `The cup is red.`: of the, ball, is, blue, cup, red three are asked.
     assert ear == [1.0, 1.0, 1.0, 0.0, 0.5, 1.0]
 
@@ -140,8 +140,8 @@ def test_the_mask_is_in_the_observation_on_demand(make: Any) -> None:
 
 def test_another_part_has_the_same_shapes_and_numbers_with_the_menu_of_the_first() -> None:
     train, evaluation = (
-        envs.make("gsm8k", information="split", part=part, tasks=60)
-        for part in ("train", "evaluation")
+        envs.make("gsm8k", information="split", split=split, tasks=60)
+        for split in ("train", "evaluation")
     )
     words = vocabulary(train.tasks.values())
     one = DiscreteMessages(train, words=words)

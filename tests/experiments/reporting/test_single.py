@@ -93,8 +93,8 @@ def test_control_characters_are_shown_and_endless_texts_shortened() -> None:
 def test_warnings_configuration_and_glossary_are_on_the_page(run: Path, report: Any) -> None:
     (run / "status.json").write_text(json.dumps({"state": "finished", "warnings": ["collapse!"]}))
     text = report(run).text
-    for part in ("collapse!", "price: 0.5", "Share of episodes whose task was solved."):
-        assert part in text
+    for split in ("collapse!", "price: 0.5", "Share of episodes whose task was solved."):
+        assert split in text
 
 
 def test_an_empty_run_gets_a_report_that_says_what_is_missing(tmp_path: Path, report: Any) -> None:

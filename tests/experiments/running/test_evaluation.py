@@ -13,7 +13,7 @@ from laconic.learners.rollout.play import Start
 @pytest.fixture
 def environments():
     return [
-        envs.make("gsm8k", tasks=5, part="evaluation", information="split", generator={"level": 1})
+        envs.make("gsm8k", tasks=5, split="evaluation", information="split", generator={"level": 1})
         for _ in range(2)
     ]
 

@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerFast
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Policy, Reply, Request
-from laconic.learners.agents.hf import HFPolicy, Speech
+from laconic.learners.agents.hf import HFPolicy, SamplingSettings
 from laconic.learners.agents.pieces import tokenize_with
 from laconic.learners.rollout.play import Start, play
 
@@ -84,8 +84,8 @@ def test_settings_that_a_hub_model_brings_do_not_bend_what_is_sampled(make_model
     configuration.top_k, configuration.top_p, configuration.min_p = 2, 0.3, 0.4
     configuration.repetition_penalty, configuration.no_repeat_ngram_size = 1.8, 1
     configuration.max_length, configuration.eos_token_id = 7, [11, 12]
-    brought = HFPolicy(model, tiny_tokenizer, Speech(explain_silence=False))
-    plain = HFPolicy(make_model(), tiny_tokenizer, Speech(explain_silence=False))
+    brought = HFPolicy(model, tiny_tokenizer, SamplingSettings(explain_silence=False))
+    plain = HFPolicy(make_model(), tiny_tokenizer, SamplingSettings(explain_silence=False))
     asked = [request("Hello", max_tokens=20)] * 8
     ends = {1, 4}  # <end> and <silence>
     differ = 0
@@ -111,7 +111,7 @@ def test_end_tokens_come_from_template_tokenizer_and_model(make_model, qwen_toke
     )
     model = make_model(vocabulary=len(base))
     model.generation_config.eos_token_id = 9
-    policy = HFPolicy(model, base, Speech())
+    policy = HFPolicy(model, base, SamplingSettings())
     ends = model.generation_config.eos_token_id
     assert ends == [base.convert_tokens_to_ids("<|im_end|>"), base.eos_token_id, 9]
     assert policy.write("Hi")[-1] == ends[0]
@@ -284,7 +284,7 @@ def test_a_model_of_learned_positions_speaks_and_goes_on(make_policy):
 
 def test_the_model_is_in_evaluation_mode(make_model, tiny_tokenizer):
     model = make_model("gpt2").train()
-    policy = HFPolicy(model, tiny_tokenizer, Speech())
+    policy = HFPolicy(model, tiny_tokenizer, SamplingSettings())
     assert not policy.model.training
 
 
@@ -306,4 +306,4 @@ def test_the_model_is_in_evaluation_mode(make_model, tiny_tokenizer):
 )
 def test_speech_out_of_range_is_refused(settings):
     with pytest.raises(SettingError, match=f"agent.{next(iter(settings))}"):
-        Speech(**settings)
+        SamplingSettings(**settings)

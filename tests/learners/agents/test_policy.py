@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, MambaConfig, OPTConfig
 from laconic.envs.errors import SettingError
 from laconic.learners.agents import policy as module
 from laconic.learners.agents.base import Request
-from laconic.learners.agents.hf import Speech
+from laconic.learners.agents.hf import SamplingSettings
 from laconic.learners.agents.load import recompute_activations
 from laconic.learners.training.logprobs import current_logprobs
 from laconic.learners.training.sequences import Batch
@@ -90,7 +90,7 @@ def test_calls_that_are_large_enough_draw_the_same(make_policy):
 @pytest.mark.parametrize("most", [0, True, 1.5])
 def test_a_size_out_of_range_is_refused(most):
     with pytest.raises(SettingError, match=r"agent\.generate_batch"):
-        Speech(generate_batch=most)
+        SamplingSettings(generate_batch=most)
 
 
 # Activations

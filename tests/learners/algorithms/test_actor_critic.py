@@ -15,7 +15,7 @@ from laconic.learners import checkpoint
 from laconic.learners.advantages.credit import own, team
 from laconic.learners.advantages.group import Advantages
 from laconic.learners.agents.base import Reply, Request
-from laconic.learners.agents.hf import HFPolicy, HFTeam, Speech
+from laconic.learners.agents.hf import HFPolicy, HFTeam, SamplingSettings
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.algorithms.actor_critic import PPO, ActorCriticLearner, trajectories_of
 from laconic.learners.algorithms.base import Resumable
@@ -287,7 +287,7 @@ def test_adapters_learn_and_their_base_stays(saved: Path, sees):
     class Agents:
         possible_agents = ("solver_0", "helper_0")
 
-    speech = Speech(explain_silence=False, max_reply_tokens=8)
+    speech = SamplingSettings(explain_silence=False, max_reply_tokens=8)
     made = HFTeam(str(saved), sharing="lora", speech=speech).policies(Agents())
     before = {
         agent: {name: one.clone() for name, one in policy.model.named_parameters()}

@@ -59,11 +59,11 @@ def test_an_agent_out_of_turn_is_where_its_last_reply_ended(make_policy):
         torch.testing.assert_close(states[key], state, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("most_tokens", [1, 12, 10_000])
-def test_the_size_of_forward_passes_changes_nothing(make_policy, most_tokens):
+@pytest.mark.parametrize("max_tokens", [1, 12, 10_000])
+def test_the_size_of_forward_passes_changes_nothing(make_policy, max_tokens):
     one, other = make_policy(), make_policy(model={"seed": 1})
     played = [episode(turn("a", 0, n, 2), turn("b", 0, 9 - n, 1, 30)) for n in range(1, 8)]
-    found = read_states(played, {"a": one, "b": other}, most_tokens)
+    found = read_states(played, {"a": one, "b": other}, max_tokens)
     for n, states in enumerate(found, start=1):
         wanted = plain(one, list(range(10, 12 + n)))[n - 1]
         torch.testing.assert_close(states["a", 0], wanted, rtol=1e-5, atol=1e-5)

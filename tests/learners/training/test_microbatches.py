@@ -19,7 +19,7 @@ def sequence_of(length: int) -> TokenSequence:
 def test_forward_passes_hold_what_fits_and_is_of_like_length():
     parts = microbatches([sequence_of(n) for n in (9, 2, 3, 20, 8, 2, 8, 40)], 24)
     # 3 is 1.5 times 2; 8, 8 and 9 make 27 tokens and so two passes; 40 is more than fits
-    assert [[len(one.token_ids) for one in part] for part in parts] == [
+    assert [[len(one.token_ids) for one in split] for split in parts] == [
         [2, 2, 3],
         [8, 8],
         [9],
@@ -46,7 +46,7 @@ def test_rows_of_steps_add_up_to_one():
     assert over_steps([]) == {"steps": 0.0, "skipped_steps": 0.0}
 
 
-def part_of(rows: int, tokens: int, reference: bool) -> LossInputs:
+def split_of(rows: int, tokens: int, reference: bool) -> LossInputs:
     """Random log-probabilities of rows of one to all generated tokens."""
     generator = torch.Generator().manual_seed(rows)
     logprobs = -torch.rand(3, rows, tokens, generator=generator)
@@ -64,7 +64,7 @@ def part_of(rows: int, tokens: int, reference: bool) -> LossInputs:
 @pytest.mark.parametrize("reference", [False, True])
 @pytest.mark.parametrize("average", ["sequence", "token"])
 def test_the_losses_of_parts_add_up_to_that_of_the_whole(reference, average):
-    parts = [part_of(rows, tokens, reference) for rows, tokens in ((1, 2), (5, 9), (2, 4))]
+    parts = [split_of(rows, tokens, reference) for rows, tokens in ((1, 2), (5, 9), (2, 4))]
     objective = Objective(average=average, kl=0.1 if reference else 0.0)
     whole = joined(parts)
     assert whole.generated_mask.shape == (8, 9)
@@ -75,5 +75,5 @@ def test_the_losses_of_parts_add_up_to_that_of_the_whole(reference, average):
 
 
 def test_one_part_is_the_whole():
-    part = part_of(3, 4, reference=False)
-    assert Objective()(joined([part])).metrics == Objective()(part).metrics
+    split = split_of(3, 4, reference=False)
+    assert Objective()(joined([split])).metrics == Objective()(split).metrics

@@ -26,7 +26,7 @@ from laconic.envs.families.mathematics.grading.shape import Shape, shape_of
 Decide = Callable[[str, str], bool]
 """Whether two expressions without structure, the reference first, are equal."""
 
-_MOST_PARTS = 40
+_MAX_PARTS = 40
 _SYMBOL = re.compile(
     r"(?:[A-Za-z]|\\[a-z]+|[A-Z]{2,3}|\\angle[A-Z]{1,3}|\([A-Za-z](?:,[A-Za-z])+\)|[A-Za-z]{3,12})"
     r"(?:_\{?\w+\}?)?'{0,2}(?:\([a-z](?:,[a-z])?\))?(?:\^\{?-1\}?\([a-z]\))?"
@@ -48,7 +48,7 @@ def same(gold: str, given: str, decide: Decide) -> bool:
     if first is not None and second is not None:
         return first == second
     wanted, got = _shape(gold), _shape(given)
-    if max(len(wanted.parts), len(got.parts)) > _MOST_PARTS:
+    if max(len(wanted.parts), len(got.parts)) > _MAX_PARTS:
         return False
     if "equation" in (wanted.kind, got.kind):
         return _same_equation(gold, given, wanted, got, decide)

@@ -10,9 +10,9 @@ import re
 
 WORD, DROW = "\ue001", "\ue002"
 """What stands around words in a tidied answer."""
-MOST_CHARACTERS = 1000
+MAX_CHARACTERS = 1000
 """Longer answers are not read."""
-_MOST_DEPTH = 40
+_MAX_DEPTH = 40
 
 _LETTERS = str.maketrans(
     {
@@ -88,7 +88,7 @@ def tidy(answer: str) -> str | None:
     Layout, sizes of brackets and ways of writing one thing are gone: `\left( \dfrac12,\,3
     \right)` becomes `( \frac{1}{2}, 3 )`. Spaces between words and numbers stay.
     """
-    if len(answer) > MOST_CHARACTERS or _depth(answer) > _MOST_DEPTH:
+    if len(answer) > MAX_CHARACTERS or _depth(answer) > _MAX_DEPTH:
         return None
     text = "".join(
         letter for letter in answer.translate(_LETTERS) if letter.isprintable() or letter.isspace()

@@ -28,7 +28,7 @@ SECONDS = 2.0
 WALL_SECONDS = 60.0
 """Wall time of one answer, on a machine that is busy with other things."""
 _START_SECONDS = 300.0
-_MOST_PROCESSES = 8
+_MAX_PROCESSES = 8
 _PROFILE = int(signal.SIGPROF)
 """What ends a process that has used its processor time."""
 _PROGRAM = Path(__file__).with_name("worker.py")
@@ -139,7 +139,7 @@ class Pool:
             seconds: processor time of one answer.
             wall_seconds: wall time of one answer, waiting for a free process not counted.
         """
-        self._processes = processes or min(_cores(), _MOST_PROCESSES)
+        self._processes = processes or min(_cores(), _MAX_PROCESSES)
         self._limits = seconds, wall_seconds
         self._idle: list[Grader] = []
         self._forget()

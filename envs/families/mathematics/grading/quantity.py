@@ -13,8 +13,8 @@ from fractions import Fraction
 
 from laconic.envs.families.mathematics.grading.latex import DROW, WORD, squeezed
 
-_MOST_DIGITS = 60
-_MOST_POWER = 60
+_MAX_DIGITS = 60
+_MAX_POWER = 60
 _INTEGER = r"[0-9]{1,60}"
 _GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _DECIMAL = re.compile(rf"(?:{_INTEGER}\.?[0-9]{{0,60}}|\.[0-9]{{1,60}})")
@@ -137,7 +137,7 @@ def in_base(digits: str, base: int) -> int | None:
 def _unsigned(text: str) -> Fraction | None:
     if _GROUPED.fullmatch(text):
         text = text.replace(",", "")
-    if _DECIMAL.fullmatch(text) and len(text) <= _MOST_DIGITS:
+    if _DECIMAL.fullmatch(text) and len(text) <= _MAX_DIGITS:
         return Fraction(text.rstrip(".") if text.endswith(".") else text)
     found = _FRACTION.fullmatch(text)
     if found:
@@ -146,7 +146,7 @@ def _unsigned(text: str) -> Fraction | None:
     if found and int(found["below"]):
         return Fraction(int(found["above"]), int(found["below"]))
     found = _SCIENCE.fullmatch(text)
-    if found and abs(int(found["power"])) <= _MOST_POWER and "\\times" not in found["number"]:
+    if found and abs(int(found["power"])) <= _MAX_POWER and "\\times" not in found["number"]:
         number = rational(found["number"]) if "cdot" not in found["number"] else None
         return None if number is None else number * Fraction(10) ** int(found["power"])
     return None

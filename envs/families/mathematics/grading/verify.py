@@ -17,7 +17,7 @@ logging.getLogger("math_verify").setLevel(logging.CRITICAL)
 
 _READER = (LatexExtractionConfig(boxed_match_priority=0),)
 _DECIMAL = re.compile(r"(?<![\d.])(\d{0,30})\.(\d{1,30})(?![\d.])")
-_MOST_CHARACTERS = 300
+_MAX_CHARACTERS = 300
 _DIGITS = 30
 _TOLERANCE = Rational(1, 10**12)
 
@@ -27,7 +27,7 @@ def expressions_equal(gold: str, given: str) -> bool:
 
     Decimals are handed over as the fractions they spell, because math-verify rounds them.
     """
-    if max(len(gold), len(given)) > _MOST_CHARACTERS:
+    if max(len(gold), len(given)) > _MAX_CHARACTERS:
         return False
     try:
         wanted, got = _parsed(gold), _parsed(given)

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 
-MOST_BYTES = 2 * 2**30
+MAX_BYTES = 2 * 2**30
 """Memory a grader process may map."""
 
 
@@ -27,7 +27,7 @@ def main() -> None:
     # Whatever a library prints must not look like a verdict.
     os.dup2(silence, 1)
     sys.path.insert(0, sys.argv[1])
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()

@@ -13,7 +13,7 @@ from random import Random
 from types import MappingProxyType
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.families.common.generation import check_request, part_of, ran_out, span
+from laconic.envs.families.common.generation import check_request, ran_out, span, split_of
 from laconic.envs.families.mathematics.problems import (
     algebra,
     counting,
@@ -23,7 +23,7 @@ from laconic.envs.families.mathematics.problems import (
     precalculus,
 )
 from laconic.envs.families.mathematics.problems.problem import Family, Problem
-from laconic.envs.task import Part, Task
+from laconic.envs.task import Split, Task
 
 LEVELS = (1, 5)
 """Easiest and hardest level."""
@@ -45,7 +45,7 @@ _PATIENCE = 2_000
 def generate(
     seed: int,
     count: int,
-    part: Part,
+    split: Split,
     level: int | tuple[int, int] = LEVELS,
     subjects: str | Sequence[str] = tuple(FAMILIES),
     distractors: int | tuple[int, int] = 1,
@@ -55,7 +55,7 @@ def generate(
     Args:
         seed: any whole number.
         count: how many tasks.
-        part: train or evaluation; they share no problem.
+        split: train or evaluation; they share no problem.
         level: 1 to 5; a pair draws from easiest to hardest.
         subjects: one of `FAMILIES` or several of them.
         distractors: statements that do not matter; a pair draws from fewest to most.
@@ -64,26 +64,26 @@ def generate(
         SettingError: a setting is out of its range, or there are not so many different problems.
         UnknownNameError: there is no such subject.
     """
-    check_request(seed, count, part)
+    check_request(seed, count, split)
     levels, extras = span("level", level, LEVELS), span("distractors", distractors, DISTRACTORS)
     chosen = _subjects(subjects)
-    random, misses = Random(f"{part}/{seed}"), 0
+    random, misses = Random(f"{split}/{seed}"), 0
     tasks: list[Task] = []
     seen: set[str] = set()
     while len(tasks) < count:
         subject, drawn = random.choice(chosen), random.randint(*levels)
         problem = _draw(random, subject, drawn)
-        if part_of(problem.content) != part:
+        if split_of(problem.content) != split:
             continue
         if problem.content in seen:
             misses += 1
             if misses >= _PATIENCE:
-                kind = f"{part} problems of level {level!r} and subjects {chosen!r}"
+                kind = f"{split} problems of level {level!r} and subjects {chosen!r}"
                 raise ran_out(kind, count, len(tasks))
             continue
         seen.add(problem.content)
         misses = 0
-        key = f"{part}-{seed}/{len(tasks)}"
+        key = f"{split}-{seed}/{len(tasks)}"
         tasks.append(_task(key, problem, random, random.randint(*extras), subject, drawn))
     return tuple(tasks)
 

@@ -20,38 +20,38 @@ from laconic.envs.errors import SourceError
 from laconic.envs.families.common.sources import FILES, HUB, Row, field, rows, title
 from laconic.envs.families.mathematics.grading.boxed import commitment
 from laconic.envs.families.mathematics.problems.statements import cut
-from laconic.envs.task import Part, Task
+from laconic.envs.task import Split, Task
 
-ANSWERS_ONLY: Mapping[Part, str] = MappingProxyType({**FILES, "train": "train_answers"})
+ANSWERS_ONLY: Mapping[Split, str] = MappingProxyType({**FILES, "train": "train_answers"})
 """File names of a folder that has the training problems without their solutions."""
 _LEVEL = re.compile(r"(?:Level |MATH-Level)?(?P<level>[1-5])")
 
 
-def read(source: str | Path, part: Part) -> tuple[Task, ...]:
+def read(source: str | Path, split: Split) -> tuple[Task, ...]:
     """All problems of a part.
 
     Args:
         source: a file, a folder or `hub:<id>`; a folder holds `train.jsonl` (or
             `train_answers.jsonl`) and `test.jsonl`, any of them with `.gz`, or the folders
             `train` and `test` with a folder per subject.
-        part: which file of a folder, or split of a hub data set, to read.
+        split: which file of a folder, or split of a hub data set, to read.
 
     Raises:
         SourceError: the source is missing or empty, or a row cannot be read.
     """
-    folder = _part_folder(source, part)
-    found = _objects(folder) if folder else _numbered(source, part)
+    folder = _part_folder(source, split)
+    found = _objects(folder) if folder else _numbered(source, split)
     tasks = tuple(task for key, where, row in found if (task := _task(row, where, key)))
     if not tasks:
         raise SourceError(f"{source}: expected at least one problem with an answer; found none")
     return tasks
 
 
-def _part_folder(source: str | Path, part: Part) -> Path | None:
+def _part_folder(source: str | Path, split: Split) -> Path | None:
     """The folder of a part in the original distribution's layout; None for any other source."""
-    if str(source).startswith(HUB) or part not in FILES:
+    if str(source).startswith(HUB) or split not in FILES:
         return None
-    for folder in (Path(source) / FILES[part], Path(source)):
+    for folder in (Path(source) / FILES[split], Path(source)):
         if folder.is_dir() and next(folder.glob("*/*.json"), None):
             # A folder over both parts is not read as one of them.
             return None if {*FILES.values()} & {one.name for one in folder.iterdir()} else folder
@@ -75,14 +75,14 @@ def _order(stem: str) -> tuple[int, str]:
     return (int(stem), "") if stem.isdecimal() else (0, stem)
 
 
-def _numbered(source: str | Path, part: Part) -> Iterator[tuple[str, str, Row]]:
+def _numbered(source: str | Path, split: Split) -> Iterator[tuple[str, str, Row]]:
     files = FILES
-    if part == "train" and Path(source).is_dir():
+    if split == "train" and Path(source).is_dir():
         usual = any((Path(source) / f"train.jsonl{end}").exists() for end in ("", ".gz"))
         others = any((Path(source) / f"train_answers.jsonl{end}").exists() for end in ("", ".gz"))
         files = ANSWERS_ONLY if others and not usual else FILES
-    name = title(source, part, files)
-    for index, (where, row) in enumerate(rows(source, part, files), start=1):
+    name = title(source, split, files)
+    for index, (where, row) in enumerate(rows(source, split, files), start=1):
         yield f"{name}/{index}", where, row
 
 

@@ -13,10 +13,10 @@ from random import Random
 
 from laconic.envs.families.arithmetic.words import another
 from laconic.envs.families.common.generation import span
-from laconic.envs.families.yes_no.inference import MOST_DISTRACTORS, Inference, Span, draw
+from laconic.envs.families.yes_no.inference import MAX_DISTRACTORS, Inference, Span, draw
 from laconic.envs.families.yes_no.knowledge.families import EASY, FAMILIES, Family
 from laconic.envs.families.yes_no.knowledge.words import PEOPLE, RELATIONS
-from laconic.envs.task import Part, Task
+from laconic.envs.task import Split, Task
 
 LEVELS = (1, 5)
 """Fewest and most joins of two facts."""
@@ -29,7 +29,7 @@ _Fact = tuple[tuple[str, ...], str]
 def generate(
     seed: int,
     count: int,
-    part: Part,
+    split: Split,
     level: Span = LEVELS,
     distractors: Span = DISTRACTORS,
 ) -> tuple[Task, ...]:
@@ -38,7 +38,7 @@ def generate(
     Args:
         seed: any whole number.
         count: how many tasks; of an even number half are answered with yes.
-        part: train or evaluation; they share no problem.
+        split: train or evaluation; they share no problem.
         level: joins of two facts that a task takes, 1 to 5; a pair draws from fewest to most.
         distractors: statements that do not matter; a pair draws from fewest to most.
 
@@ -46,8 +46,8 @@ def generate(
         SettingError: a setting is out of its range, or there are not so many different problems.
     """
     levels = span("level", level, LEVELS)
-    extras = span("distractors", distractors, (0, MOST_DISTRACTORS))
-    return draw(_QUESTIONS, seed, count, part, levels, extras)
+    extras = span("distractors", distractors, (0, MAX_DISTRACTORS))
+    return draw(_QUESTIONS, seed, count, split, levels, extras)
 
 
 def question(random: Random, holds: bool, level: int, family: Family) -> Inference:

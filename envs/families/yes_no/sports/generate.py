@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from laconic.envs.families.arithmetic.words import another
 from laconic.envs.families.common.generation import span
-from laconic.envs.families.yes_no.inference import MOST_DISTRACTORS, Inference, Span, draw
+from laconic.envs.families.yes_no.inference import MAX_DISTRACTORS, Inference, Span, draw
 from laconic.envs.families.yes_no.sports.table import (
     CLUBS,
     CUPS,
@@ -26,7 +26,7 @@ from laconic.envs.families.yes_no.sports.table import (
     SPORTS,
     VERBS,
 )
-from laconic.envs.task import Part, Task
+from laconic.envs.task import Split, Task
 
 LEVELS = (1, 3)
 """Fewest and most joins of facts."""
@@ -39,7 +39,7 @@ _Fact = tuple[str, str]
 def generate(
     seed: int,
     count: int,
-    part: Part,
+    split: Split,
     level: Span = LEVELS,
     distractors: Span = DISTRACTORS,
 ) -> tuple[Task, ...]:
@@ -48,7 +48,7 @@ def generate(
     Args:
         seed: any whole number.
         count: how many tasks; of an even number half are plausible.
-        part: train or evaluation; they share no problem.
+        split: train or evaluation; they share no problem.
         level: joins of facts that a task takes, 1 to 3; a pair draws from fewest to most.
         distractors: statements that do not matter; a pair draws from fewest to most.
 
@@ -56,8 +56,8 @@ def generate(
         SettingError: a setting is out of its range, or there are not so many different problems.
     """
     levels = span("level", level, LEVELS)
-    extras = span("distractors", distractors, (0, MOST_DISTRACTORS))
-    return draw(_SENTENCES, seed, count, part, levels, extras)
+    extras = span("distractors", distractors, (0, MAX_DISTRACTORS))
+    return draw(_SENTENCES, seed, count, split, levels, extras)
 
 
 def sentence(random: Random, holds: bool, level: int) -> Inference:

@@ -11,7 +11,7 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.families.arithmetic import generate as generator
 from laconic.envs.families.arithmetic import one_step
 from laconic.envs.families.arithmetic.generate import generate
-from laconic.envs.families.common.generation import part_of
+from laconic.envs.families.common.generation import split_of
 
 
 def test_no_tasks_are_no_work() -> None:
@@ -19,10 +19,10 @@ def test_no_tasks_are_no_work() -> None:
 
 
 @pytest.mark.parametrize("level", [(1, 8), 1, 8])
-@pytest.mark.parametrize("part", ["train", "evaluation"])
-def test_ten_thousand_tasks_differ_and_come_quickly(part: Any, level: Any) -> None:
+@pytest.mark.parametrize("split", ["train", "evaluation"])
+def test_ten_thousand_tasks_differ_and_come_quickly(split: Any, level: Any) -> None:
     started = time.perf_counter()
-    tasks = generate(0, 10_000, part, level)
+    tasks = generate(0, 10_000, split, level)
     # Measured at about one second; the bound leaves room for a busy machine.
     assert time.perf_counter() - started < 6
     assert len({task.text for task in tasks}) == 10_000
@@ -48,7 +48,7 @@ def test_train_and_evaluation_share_no_problem_whatever_the_seeds(level: Any) ->
         task for seed in (0, 2, 10**30) for task in generate(seed, 500, "evaluation", level)
     ]
     assert not trained & {contents(task) for task in evaluated}
-    assert all(part_of(contents(task)) == "evaluation" for task in evaluated)
+    assert all(split_of(contents(task)) == "evaluation" for task in evaluated)
 
 
 def test_the_same_arguments_give_the_same_tasks() -> None:

@@ -10,7 +10,7 @@ chess = pytest.importorskip("chess", reason="needs the extra 'chess'")
 
 from laconic.envs.errors import SettingError, UnknownNameError  # noqa: E402
 from laconic.envs.families.chess.generate import generate  # noqa: E402
-from laconic.envs.families.chess.play import SIZES, content, part_of  # noqa: E402
+from laconic.envs.families.chess.play import SIZES, content, split_of  # noqa: E402
 
 
 def board_of(task: Any) -> chess.Board:
@@ -22,14 +22,14 @@ def test_no_tasks_are_no_work() -> None:
 
 
 @pytest.mark.parametrize("level", sorted(SIZES))
-@pytest.mark.parametrize("part", ["train", "evaluation"])
-def test_every_position_is_legal_and_has_exactly_one_mating_move(part: Any, level: int) -> None:
+@pytest.mark.parametrize("split", ["train", "evaluation"])
+def test_every_position_is_legal_and_has_exactly_one_mating_move(split: Any, level: int) -> None:
     # A position of a played game costs ten times a set-up one.
-    tasks = generate(1, 12 if level <= 3 else 5, part, level)
+    tasks = generate(1, 12 if level <= 3 else 5, split, level)
     for task in tasks:
         board = board_of(task)
         assert board.is_valid()
-        assert part_of(board) == part
+        assert split_of(board) == split
         assert SIZES[level][0] <= len(board.piece_map()) <= SIZES[level][1]
         mating = []
         for move in list(board.legal_moves):
@@ -98,7 +98,7 @@ def test_swapped_colours_and_mirrored_boards_are_the_same_position() -> None:
         board = board_of(task)
         for same in (board.mirror(), board.transform(chess.flip_horizontal)):
             assert content(same) == content(board)
-            assert part_of(same) == part_of(board)
+            assert split_of(same) == split_of(board)
 
 
 def test_no_position_comes_twice() -> None:

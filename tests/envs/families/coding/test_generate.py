@@ -95,12 +95,12 @@ def test_too_many_functions_are_refused_with_the_number_found(monkeypatch):
         ({"distractors": -1}, "generator.distractors must be a whole number from 0 to 8"),
         ({"seed": 0.5}, "generator.seed must be a whole number"),
         ({"count": -1}, "count must be at least 0"),
-        ({"part": "test"}, "part"),
+        ({"split": "test"}, "split"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, said):
     with pytest.raises(ValueError, match=said):
-        items(**{"seed": 0, "count": 1, "part": "train", **settings})
+        items(**{"seed": 0, "count": 1, "split": "train", **settings})
 
 
 def test_names_say_nothing_and_are_no_words_of_python():

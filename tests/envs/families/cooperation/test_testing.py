@@ -7,7 +7,7 @@ import pytest
 
 from laconic.envs import sandbox
 from laconic.envs.families.coding.exam import Exam
-from laconic.envs.families.cooperation.testing import MOST_TIMEOUTS, run, split
+from laconic.envs.families.cooperation.testing import MAX_TIMEOUTS, run, split
 
 EXAM = Exam("f", tuple(f"assert f({n}) == {n}" for n in range(6)), ("f",), seconds=10.0)
 
@@ -61,7 +61,7 @@ def test_a_test_over_its_time_fails_and_the_others_count(clock):
 def test_after_three_time_outs_the_rest_has_failed(clock):
     verdict = run(EXAM, "{0: 11, 2: 11, 3: 11}")
     assert verdict.results == (False, True, False, False, False, False)
-    assert MOST_TIMEOUTS == 3 and len(clock) == 1 + 4
+    assert MAX_TIMEOUTS == 3 and len(clock) == 1 + 4
 
 
 def test_the_first_failure_is_told(clock):

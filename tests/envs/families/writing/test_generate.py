@@ -11,7 +11,7 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError
-from laconic.envs.families.common.generation import part_of
+from laconic.envs.families.common.generation import split_of
 from laconic.envs.families.writing import posts, story, study
 from laconic.envs.families.writing.generate import Piece, draw
 from laconic.envs.families.writing.measures import spaced_words, words
@@ -125,9 +125,9 @@ def test_no_two_tasks_are_equal_and_fewer_are_the_first_of_more(name: str) -> No
 
 
 def test_no_story_is_in_both_parts_whatever_is_said_beside_it() -> None:
-    def stories(part: Any, level: int) -> set[str]:
+    def stories(split: Any, level: int) -> set[str]:
         kept = set()
-        for task in posts.generate(3, 400, part, level):
+        for task in posts.generate(3, 400, split, level):
             text = task.question
             for aside in story.ASIDES:
                 text = text.replace(f"{aside} ", "").replace(f" {aside}", "")
@@ -135,8 +135,8 @@ def test_no_story_is_in_both_parts_whatever_is_said_beside_it() -> None:
         return kept
 
     for level in (1, 2, 3):
-        assert {part_of(text) for text in stories("train", level)} == {"train"}
-        assert {part_of(text) for text in stories("evaluation", level)} == {"evaluation"}
+        assert {split_of(text) for text in stories("train", level)} == {"train"}
+        assert {split_of(text) for text in stories("evaluation", level)} == {"evaluation"}
 
 
 def test_a_space_that_is_used_up_is_refused() -> None:

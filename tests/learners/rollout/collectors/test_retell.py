@@ -58,7 +58,7 @@ def both(policy):
 
 
 def told_again(environments, policies, shared, **settings):
-    return retell(environments, policies, [shared], most_tokens=4096, **settings)[0]
+    return retell(environments, policies, [shared], max_tokens=4096, **settings)[0]
 
 
 def messages(group):
@@ -135,7 +135,7 @@ def test_a_message_longer_than_a_reply_here_is_told_as_far_as_it_goes(
 def test_what_does_not_fit_is_none(make_envs, make_policy, word_tokenizer, shared, reader):
     environments, policies = make_envs(), both(reader)
     fine, unfit = (
-        retell(environments, policies, [shared, one], most_tokens=4096)
+        retell(environments, policies, [shared, one], max_tokens=4096)
         for one in (shared, replace(shared, agents=("solver_0",)))
     )
     assert None not in fine
@@ -207,4 +207,4 @@ def test_correcting_counts_from_the_author_and_truncates_at_one(make_envs, share
 
 
 def test_nothing_shared_gives_nothing(make_envs, reader):
-    assert retell(make_envs(), both(reader), [], most_tokens=4096) == []
+    assert retell(make_envs(), both(reader), [], max_tokens=4096) == []

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.families.common.generation import part_of
+from laconic.envs.families.common.generation import split_of
 from laconic.envs.families.mathematics.grading.boxed import commitment
 from laconic.envs.families.mathematics.problems.generate import FAMILIES, generate
 from laconic.envs.families.mathematics.problems.problem import root, surd, tex, times
@@ -50,7 +50,7 @@ def test_train_and_evaluation_share_no_problem_whatever_the_seeds(level: int) ->
         task for seed in (0, 2, 10**30) for task in generate(seed, 200, "evaluation", level)
     ]
     assert not trained & {contents(task) for task in evaluated}
-    assert all(part_of(contents(task)) == "evaluation" for task in evaluated)
+    assert all(split_of(contents(task)) == "evaluation" for task in evaluated)
 
 
 def test_the_same_arguments_give_the_same_tasks_and_fewer_are_the_first_of_more() -> None:
@@ -106,7 +106,7 @@ def test_levels_and_subjects_mix() -> None:
 )
 def test_settings_out_of_range_are_refused(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingError) as caught:
-        generate(**{"seed": 0, "count": 1, "part": "train", **settings})
+        generate(**{"seed": 0, "count": 1, "split": "train", **settings})
     assert said in str(caught.value)
 
 

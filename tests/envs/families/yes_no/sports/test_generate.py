@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.envs.families.common.generation import part_of
+from laconic.envs.families.common.generation import split_of
 from laconic.envs.families.yes_no.sports.generate import generate
 from laconic.envs.families.yes_no.sports.table import (
     CLUBS,
@@ -161,16 +161,16 @@ def test_an_easy_distractor_shares_neither_name_nor_action() -> None:
 
 
 def test_train_and_evaluation_share_no_problem_whatever_the_seeds() -> None:
-    def contents(part: Any, seeds: tuple[int, ...]) -> set[str]:
+    def contents(split: Any, seeds: tuple[int, ...]) -> set[str]:
         return {
             "\n".join((*sorted(needed(task)), task.question))
             for seed in seeds
-            for task in generate(seed, 800, part, (1, 2))
+            for task in generate(seed, 800, split, (1, 2))
         }
 
     trained, evaluated = contents("train", (0, 1, -5)), contents("evaluation", (0, 2, 10**30))
     assert not trained & evaluated
-    assert {part_of(content) for content in evaluated} == {"evaluation"}
+    assert {split_of(content) for content in evaluated} == {"evaluation"}
 
 
 def test_no_two_problems_are_equal_and_fewer_are_the_first_of_more() -> None:

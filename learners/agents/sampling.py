@@ -11,7 +11,7 @@ from laconic.envs.errors import SettingError
 
 
 @dataclass(frozen=True, slots=True)
-class Speech:
+class SamplingSettings:
     """How a policy speaks."""
 
     silence: str = "<silence>"

@@ -1,0 +1,73 @@
+"""The tree is the architecture: tests stand where the code stands, and roots show parts only."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+FLOORS = {"envs": 11, "learners": 12, "experiments": 16}
+"""Entries that the root of each floor may have."""
+LONGEST = 400
+"""Lines that a file of tests stays below."""
+TESTS = ROOT / "tests"
+
+PACKAGES = sorted(
+    path.parent.relative_to(ROOT).as_posix()
+    for floor in FLOORS
+    for path in (ROOT / floor).rglob("__init__.py")
+)
+
+
+def modules(package: str) -> list[str]:
+    """The modules that lie directly in a package; the package itself counts if it defines much."""
+    files = sorted((ROOT / package).glob("*.py"))
+    return [one.stem for one in files if one.stem != "__init__"]
+
+
+def imported(test: Path) -> Iterator[str]:
+    """Dotted names of all that a test imports."""
+    for node in ast.walk(ast.parse(test.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield str(node.module)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_the_root_of_a_floor_shows_its_parts_and_nothing_else(floor):
+    entries = {path.name for path in (ROOT / floor).iterdir() if path.name != "__pycache__"}
+    assert len(entries) <= FLOORS[floor], sorted(entries)
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_every_test_stands_where_a_module_stands(floor):
+    lost = []
+    for test in (TESTS / floor).rglob("test_*.py"):
+        package = ROOT / test.parent.relative_to(TESTS)
+        known = {path.stem for path in package.iterdir()} | {package.name}
+        # `test_<module>.py`, or `test_<module>_<aspect>.py` where one file would be too long.
+        name = test.stem.removeprefix("test_")
+        if not any(name == one or name.startswith(f"{one}_") for one in known):
+            lost.append(str(test.relative_to(ROOT)))
+    assert lost == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_module_is_imported_by_a_test_that_stands_where_it_stands(package):
+    tests = (TESTS / package).glob("test_*.py")
+    seen = {name for test in tests for name in imported(test)}
+    dotted = "laconic." + package.replace("/", ".")
+    assert [one for one in modules(package) if f"{dotted}.{one}" not in seen] == []
+
+
+def test_no_file_of_tests_is_too_long():
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines())
+        for path in TESTS.rglob("*.py")
+    }
+    assert {path: count for path, count in lengths.items() if count >= LONGEST} == {}
