@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras check format docs docs-serve parity judges benchmark warm-start clean
+.PHONY: help install train test test-slow test-extras lint check format docs docs-serve parity judges measure-speed warm-start clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,7 +21,7 @@ help:  ## list the targets
 install: .venv/installed  ## create .venv and install the project into it
 
 train: .venv/installed  ## train a small team on the CPU and write a report (2 to 4 minutes)
-	$(BIN)/python -m laconic.experiments.train
+	$(BIN)/laconic train
 
 test: .venv/installed  ## run the default tests (3 to 5 minutes on two cores)
 	$(BIN)/python -m pytest -q -n 2
@@ -34,11 +34,12 @@ test-extras: .venv/installed  ## install the plugins for sweeps and the trackers
 	$(BIN)/python -m pytest -q -m "not gpu and not parity and not judge" \
 	  tests/behaviour/test_sweep_plugins.py tests/behaviour/test_tracker_libraries.py
 
-check: .venv/installed  ## format check, lint, types, default tests
+lint: .venv/installed  ## format check, lint, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -n 2
+
+check: lint test  ## format check, lint, types, default tests
 
 format: .venv/installed  ## format and mend what ruff can mend
 	$(BIN)/ruff format .
@@ -50,7 +51,7 @@ docs: .venv/installed  ## build the documentation into site/, strictly
 
 docs-serve: .venv/installed  ## show the documentation in a browser while it is written
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --watch conf --watch envs --watch learners --watch experiments
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --watch README.md --watch conf --watch envs --watch learners --watch experiments
 
 parity: .venv-trl/installed .venv-verl/installed .venv-comlrl/installed  ## compare losses with TRL, verl and CoMLRL; write docs/parity.md
 	rm -rf outputs/parity
@@ -85,7 +86,7 @@ $(CLIENTS:%=judge-%): judge-%: .venv-judge-%/installed
 
 # A judge brings its own gymnasium; of our requirements it gets those of envs/ alone. BARE is what
 # asks for more than it needs.
-ENVS := gymnasium pettingzoo numpy math-verify rich chess markdown-it-py
+ENVS := gymnasium pettingzoo numpy math-verify pebble rich chess markdown-it-py
 .venv-judge-pettingzoo/installed: JUDGE := pettingzoo==1.27.0 gymnasium==1.4.0
 .venv-judge-gymnasium/installed: JUDGE := gymnasium==1.4.0
 .venv-judge-torchrl/installed: JUDGE := torch==2.13.0 torchrl==0.14.1 tensordict
@@ -107,11 +108,11 @@ ENVS := gymnasium pettingzoo numpy math-verify rich chess markdown-it-py
 	.venv-judge-$*/bin/python -m pip install --quiet --no-deps --editable . $(BARE)
 	@touch $@
 
-benchmark: .venv/installed  ## measure the cost of the environment and of a training step
-	$(BIN)/python -m laconic.experiments.benchmark
+measure-speed: .venv/installed  ## measure the cost of the environment and of a training step
+	$(BIN)/laconic measure-speed
 
 warm-start: .venv/installed  ## make the tiny policy again (about 10 minutes)
-	$(BIN)/python -m laconic.experiments.warm_start
+	$(BIN)/laconic warm-start
 
 clean:  ## remove virtual environments and caches; runs stay
 	rm -rf .venv .venv-trl .venv-verl .venv-comlrl .venv-judge-* .mypy_cache .pytest_cache .ruff_cache *.egg-info
