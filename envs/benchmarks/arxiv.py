@@ -23,7 +23,7 @@ from typing import Any
 
 from laconic.envs.errors import SourceError
 from laconic.envs.families.common.generation import refuse
-from laconic.envs.families.common.sources import FILES, Row, field, rows, title
+from laconic.envs.families.common.sources import FILES, Row, field, numbered, rows, title
 from laconic.envs.families.writing import grading
 from laconic.envs.families.writing.abstracts import generate
 from laconic.envs.families.writing.levels import Levels, Plateau
@@ -68,38 +68,14 @@ class Arxiv(Benchmark):
     }
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read abstracts; a task's key is `<file or split>/<row>`, rows from 1.
-
-        Args:
-            path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` or `test.jsonl`, or
-                `hub:<id>`.
-            split: `train` or `evaluation`.
-
-        Raises:
-            SourceError: the source is missing or empty, or a row cannot be read.
-        """
+        """Read `train.jsonl` or `test.jsonl`, their `.gz`, or `hub:<id>`."""
         files = ITS_SPLITS if str(path).partition("#")[0] == THE_PAPERS else FILES
-        name = title(path, split, files)
-        return tuple(
-            _read(row, where, f"{name}/{index}")
-            for index, (where, row) in enumerate(rows(path, split, files), start=1)
-        )
+        return numbered(title(path, split, files), rows(path, split, files), _read)
 
     def generate(
         self, seed: int, count: int, *, split: Split = "train", **unknown: Any
     ) -> tuple[Task, ...]:
-        """Make abstracts with drafts of both paragraphs; see `envs.families.writing.abstracts`.
-
-        Args:
-            seed: any whole number.
-            count: how many tasks; no two are equal.
-            split: `train` or `evaluation`; they share no abstract, whatever the seeds.
-            **unknown: refused; there are no settings beside the seed.
-
-        Raises:
-            SettingError: a setting is out of its range, or there are not so many abstracts.
-            UnknownNameError: there is no such setting.
-        """
+        """Make abstracts with drafts of both paragraphs; there are no settings beside the seed."""
         refuse(unknown)
         return generate(seed, count, split)
 

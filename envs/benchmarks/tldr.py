@@ -22,7 +22,7 @@ from typing import Any
 
 from laconic.envs.errors import SourceError
 from laconic.envs.families.common.generation import refuse
-from laconic.envs.families.common.sources import Row, field, rows, title
+from laconic.envs.families.common.sources import Row, field, numbered, rows, title
 from laconic.envs.families.writing import grading
 from laconic.envs.families.writing.levels import Levels, Plateau
 from laconic.envs.families.writing.posts import LEVELS as POST_LEVELS
@@ -58,21 +58,8 @@ class Tldr(Benchmark):
     }
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read posts; a task's key is `<file or split>/<row>`, rows from 1.
-
-        Args:
-            path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` or `test.jsonl`, or
-                `hub:<id>`, e.g. `hub:trl-lib/tldr`.
-            split: `train` or `evaluation`.
-
-        Raises:
-            SourceError: the source is missing or empty, or a row cannot be read.
-        """
-        name = title(path, split)
-        return tuple(
-            _read(row, where, f"{name}/{index}")
-            for index, (where, row) in enumerate(rows(path, split), start=1)
-        )
+        """Read `train.jsonl` or `test.jsonl`, their `.gz`, or `hub:<id>` (trl-lib/tldr)."""
+        return numbered(title(path, split), rows(path, split), _read)
 
     def generate(
         self,
@@ -83,18 +70,9 @@ class Tldr(Benchmark):
         level: Span = POST_LEVELS,
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make posts with drafts of both summaries from a seed; see `envs.families.writing.posts`.
+        """Make posts with drafts of both summaries; see `envs.families.writing.posts`.
 
-        Args:
-            seed: any whole number.
-            count: how many tasks; no two are equal.
-            split: `train` or `evaluation`; they share no story, whatever the seeds.
-            level: 1 (about 35 words) to 3 (about 150); a pair draws from lowest to highest.
-            **unknown: refused.
-
-        Raises:
-            SettingError: a setting is out of its range, or there are not so many posts.
-            UnknownNameError: there is no such setting.
+        `level` is from 1 (about 35 words) to 3 (about 150).
         """
         refuse(unknown, "level")
         return generate(seed, count, split, level)

@@ -30,13 +30,7 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import (
-    at_least_one,
-    by_key,
-    check_actions,
-    choice,
-    number_or_none,
-)
+from laconic.envs.checks import by_key, check_actions, choice, number, whole
 from laconic.envs.dialogue.briefing import Rules, first_texts
 from laconic.envs.dialogue.budget import Budget, Ledger
 from laconic.envs.dialogue.feedback import Expert, Feedback, Mode
@@ -118,18 +112,18 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         """Check the settings and build the spaces."""
         self.benchmark = benchmark
         self.tasks = by_key(tasks)
-        self.rounds = at_least_one("rounds", rounds)
+        self.rounds = whole("env.rounds", rounds, 1)
         team = {"solver": 1, "helper": 3} if team is None else team
         self._roster = Roster.of(team, topology, schedule, answer, self.rounds)
         self.possible_agents = list(self._roster.agents)
         self.answering = self._roster.answering
-        self.information: Information = choice("information", information, ("full", "split"))
-        self.instructions: Style = choice("instructions", instructions, ("full", "brief"))
-        self.render_mode = choice("render_mode", render_mode, (None, "ansi", "human"))
+        self.information: Information = choice("env.information", information, ("full", "split"))
+        self.instructions: Style = choice("env.instructions", instructions, ("full", "brief"))
+        self.render_mode = choice("env.render_mode", render_mode, (None, "ansi", "human"))
         self.budget = budget or Budget()
         self.reward = reward or Reward()
         self.tokenize = tokenize
-        self.stop_at = number_or_none("stop_at", stop_at)
+        self.stop_at = number("env.stop_at", stop_at, optional=True)
         self._feedback = Feedback(benchmark, feedback, expert)
         self._keys = tuple(self.tasks)
         self._spaces = {agent: observation_space() for agent in self.possible_agents}

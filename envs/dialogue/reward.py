@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from laconic.envs.checks import choice, flag, number
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Score
 
@@ -39,26 +40,20 @@ class Reward:
         """Check ranges.
 
         Raises:
-            SettingError: a number is out of its range or a word is not one of the known ones.
+            SettingError: a number is out of its range.
+            UnknownNameError: a word is not one of the known ones.
         """
-        if not _is_finite(self.price) or self.price < 0:
-            raise SettingError(f"reward.price must be a number of at least 0; got {self.price!r}")
-        if not _is_finite(self.normalizer) or self.normalizer <= 0:
-            raise SettingError(
-                f"reward.normalizer must be a number of tokens above 0; got {self.normalizer!r}"
-            )
+        number("reward.price", self.price, lowest=0)
+        number("reward.normalizer", self.normalizer, above=0)
         if not math.isfinite(self.price / self.normalizer):
             raise SettingError(
                 f"reward.price / reward.normalizer must be a finite number;"
                 f" got {self.price!r} / {self.normalizer!r}"
             )
-        _word("charge", self.charge, ("own", "team"))
-        _word("when", self.when, ("always", "solved"))
-        _word("paid", self.paid, ("end", "round"))
-        if not isinstance(self.exempt_answer, bool):
-            raise SettingError(
-                f"reward.exempt_answer must be true or false; got {self.exempt_answer!r}"
-            )
+        choice("reward.charge", self.charge, ("own", "team"))
+        choice("reward.when", self.when, ("always", "solved"))
+        choice("reward.paid", self.paid, ("end", "round"))
+        flag("reward.exempt_answer", self.exempt_answer)
 
     def costs(self, tokens: Mapping[str, int]) -> dict[str, float]:
         """What each agent pays for the tokens said.
@@ -107,12 +102,3 @@ class Account:
             self._owed[agent] += cost
         due = over and score is not None and score.solved
         return {agent: value - (self._owed[agent] if due else 0.0) for agent in costs}
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _word(name: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise SettingError(f"reward.{name} must be one of {', '.join(known)}; got {value!r}")

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from laconic.envs.checks import at_least_one
+from laconic.envs.checks import whole
 from laconic.envs.dialogue import DialogueEnv
-from laconic.envs.dialogue.team import role_of
+from laconic.envs.dialogue.roster import role_of
 from laconic.envs.task import Task
 
 ABSTAIN = "I do not know."
@@ -47,7 +47,7 @@ class Menu:
             answers: most answers; of a source with more the commonest are taken, and no other
                 answer can be given.
         """
-        most = at_least_one("answers", answers)
+        most = whole("answers", answers, 1)
         tasks = tuple(env.tasks.values())
         count = max(len(task.statements) for task in tasks)
         drafts = max(len(texts) for task in tasks for texts in (*task.drafts.values(), ()))

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from omegaconf import OmegaConf
 
@@ -95,11 +95,10 @@ def _environment(config: Mapping[str, Any], given: Sequence[str]) -> list[str]:
 
 def _with_base(path: Path) -> dict[str, Any]:
     """A yaml with what it inherits in its own place (`base/dialogue@_here_`)."""
-    said: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(path))
+    said = cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(path)))
     parents = [one.removesuffix("@_here_") for one in said.pop("defaults", ()) if one != "_self_"]
     inherited = [_with_base(path.parent / f"{parent}.yaml") for parent in parents]
-    merged: dict[str, Any] = OmegaConf.to_container(OmegaConf.merge(*inherited, said))
-    return merged
+    return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.merge(*inherited, said)))
 
 
 def _written(value: Any) -> str:

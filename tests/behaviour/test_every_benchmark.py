@@ -16,7 +16,7 @@ from omegaconf import OmegaConf
 
 from laconic import envs
 from laconic.envs.contract import check_env
-from laconic.envs.dialogue.team import role_of
+from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SourceError, UnknownNameError
 from laconic.envs.task import Benchmark, Task
 from laconic.experiments.command_line.cli import CONF

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any
 
-from laconic.envs.dialogue.team import role_of
+from laconic.envs.dialogue.roster import role_of
 from laconic.envs.families.writing.levels import SOLVED, WORTH, Levels, Plateau, grade
 from laconic.envs.families.writing.words import CONNECTIVES
 from laconic.envs.task import Score

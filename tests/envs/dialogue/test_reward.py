@@ -7,7 +7,7 @@ import math
 import pytest
 
 from laconic.envs.dialogue.reward import Account, Reward
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Score
 
 SOLVED = Score(1.0, True, "7")
@@ -17,13 +17,13 @@ TOKENS = {"solver_0": 2, "helper_0": 4}
 
 @pytest.mark.parametrize("price", [-0.1, math.nan, math.inf, "1", True, None])
 def test_a_price_below_zero_or_no_number_is_refused(price):
-    with pytest.raises(SettingError, match=r"reward\.price must be a number of at least 0"):
+    with pytest.raises(SettingError, match=r"reward\.price must be a finite number of at least 0"):
         Reward(price=price)
 
 
 @pytest.mark.parametrize("normalizer", [0, -1, math.nan, math.inf, "100", False])
 def test_a_normalizer_that_cannot_divide_is_refused(normalizer):
-    with pytest.raises(SettingError, match=r"reward\.normalizer must be a number of tokens above"):
+    with pytest.raises(SettingError, match=r"reward\.normalizer must be a finite number above"):
         Reward(normalizer=normalizer)
 
 
@@ -33,11 +33,11 @@ def test_a_price_for_a_token_that_overflows_is_refused():
 
 
 def test_unknown_words_are_refused_with_the_known_ones():
-    with pytest.raises(SettingError, match="own, team; got 'all'"):
+    with pytest.raises(UnknownNameError, match=r"reward\.charge 'all'.*Known: own, team"):
         Reward(charge="all")
-    with pytest.raises(SettingError, match="always, solved; got 'never'"):
+    with pytest.raises(UnknownNameError, match=r"reward\.when 'never'.*Known: always, solved"):
         Reward(when="never")
-    with pytest.raises(SettingError, match="end, round; got 'turn'"):
+    with pytest.raises(UnknownNameError, match=r"reward\.paid 'turn'.*Known: end, round"):
         Reward(paid="turn")
     with pytest.raises(SettingError, match="true or false; got 1"):
         Reward(exempt_answer=1)
