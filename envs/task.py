@@ -153,13 +153,13 @@ class Benchmark(ABC):
             answers: the graded message of each agent that answers and spoke, in their order.
         """
 
-    @abstractmethod
     def committed(self, message: str) -> str | None:
         """The part of a message that commits to an answer, letter for letter (`#### 12`), or None.
 
-        The last one counts. None at every message where nothing commits: what was written last is
-        graded, and no word of it is free of charge.
+        The last one counts. By default nothing commits: what was written last is graded, and no
+        word of it is free of charge.
         """
+        return None
 
     def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
         """What each agent is told of how its work was graded, level by level.

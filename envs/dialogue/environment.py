@@ -116,7 +116,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         team = {"solver": 1, "helper": 3} if team is None else team
         self._roster = Roster.of(team, topology, schedule, answer, self.rounds)
         self.possible_agents = list(self._roster.agents)
-        self.answering = self._roster.answering
+        self.answering, self.holders = self._roster.answering, self._roster.holders
         self.information: Information = choice("env.information", information, ("full", "split"))
         self.instructions: Style = choice("env.instructions", instructions, ("full", "brief"))
         self.render_mode = choice("env.render_mode", render_mode, (None, "ansi", "human"))
@@ -171,7 +171,8 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self.task = key if isinstance(key, Task) else self.tasks[key]
         self.agents = list(self.possible_agents)
         self._start_episode(self._generator)
-        texts = self._first_texts()
+        rules = Rules(self._roster, self.rounds, self.budget, priced=self.reward.price > 0)
+        texts = first_texts(self.task, self.shares, rules, self.benchmark, self.instructions)
         return self._observe(texts), {agent: self._info(agent) for agent in self.agents}
 
     def step(self, actions: Mapping[str, str]) -> StepResult:
@@ -201,12 +202,15 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         over = terminated or truncated
         if over and score is None:
             score = self._referee.score()
-        rewards = self._account.pay(self._charged(), score, over=over)
+        rewards = self._account.rewards(self._charged(), score, over=over)
         self._end_round(over)
         observations = self._observe(self._news(agents, score, over))
         infos = {agent: self._info(agent, score) for agent in agents}
         if self.render_mode == "human":
-            _print(tuple(self._latest.values()), score)
+            # Rich is imported only where somebody looks.
+            from laconic.envs.dialogue.console import print_round
+
+            print_round(tuple(self._latest.values()), score)
         return (
             observations,
             rewards,
@@ -228,24 +232,12 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self.messages = []
         self._latest: dict[str, Message] = {}
         self._referee = Referee(
-            self.benchmark,
-            self.task,
-            self._roster,
-            rounds=self.rounds,
-            stop_at=self.stop_at,
+            self.benchmark, self.task, self._roster, rounds=self.rounds, stop_at=self.stop_at
         )
         self._account = Account(self.reward, self.possible_agents)
         self.shares: Shares = deal(
-            self.task,
-            self.information,
-            self.possible_agents,
-            self._roster.holders,
-            generator,
+            self.task, self.information, self.possible_agents, self.holders, generator
         )
-
-    def _first_texts(self) -> dict[str, str]:
-        rules = Rules(self._roster, self.rounds, self.budget, priced=self.reward.price > 0)
-        return first_texts(self.task, self.shares, rules, self.benchmark, self.instructions)
 
     def _speak(self, actions: Mapping[str, str]) -> None:
         said = {}
@@ -329,10 +321,3 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
             return None
         spoken = self.ledger.said[agent] > 0
         return informed(self.task, self.information, self.shares[agent], spoken)
-
-
-def _print(messages: Sequence[Message], score: Score | None) -> None:
-    # Rich is imported only where somebody looks.
-    from laconic.envs.dialogue.console import print_round
-
-    print_round(messages, score)

@@ -20,7 +20,7 @@ from laconic.envs.task import Score
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """What a token costs, who pays, and when."""
+    """What a token costs, who is charged, and when."""
 
     price: float = 0.0
     """Reward units that `normalizer` tokens cost; 0 gives the plain task reward."""
@@ -56,7 +56,7 @@ class Reward:
         flag("reward.exempt_answer", self.exempt_answer)
 
     def costs(self, tokens: Mapping[str, int]) -> dict[str, float]:
-        """What each agent pays for the tokens said.
+        """The cost of the tokens said to each agent.
 
         Args:
             tokens: charged tokens of each agent.
@@ -71,19 +71,19 @@ class Reward:
 
 
 class Account:
-    """Pays the agents of one episode, round by round."""
+    """The rewards of one episode, round by round; charges that wait for its end are kept here."""
 
     def __init__(self, reward: Reward, agents: Iterable[str]) -> None:
-        """Nobody owes anything yet.
+        """Nothing is charged yet.
 
         Args:
-            reward: the price and who pays it when.
-            agents: who is paid.
+            reward: the price, who is charged, and when.
+            agents: who earns rewards.
         """
         self._reward = reward
         self._owed = dict.fromkeys(agents, 0.0)
 
-    def pay(
+    def rewards(
         self, tokens: Mapping[str, int], score: Score | None, *, over: bool = True
     ) -> dict[str, float]:
         """The reward of each agent for one round.

@@ -52,7 +52,7 @@ class Menu:
         count = max(len(task.statements) for task in tasks)
         drafts = max(len(texts) for task in tasks for texts in (*task.drafts.values(), ()))
         if env.information == "split":
-            count = -(-count // max(1, len(_holders(env))))
+            count = -(-count // len(env.holders))
         common = Counter(task.commitment for task in tasks if not task.drafts).most_common(most)
         return cls(count, drafts, tuple(sorted(text for text, _ in common)))
 
@@ -83,12 +83,6 @@ class Menu:
             *answers,
             ABSTAIN,
         )
-
-
-def _holders(env: DialogueEnv) -> list[str]:
-    """Among whom statements are dealt."""
-    others = [agent for agent in env.possible_agents if agent not in env.answering]
-    return others or list(env.possible_agents)
 
 
 def _filled(texts: Sequence[str], size: int) -> list[str]:

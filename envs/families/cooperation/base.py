@@ -96,10 +96,6 @@ class CooperativeCoding(Benchmark):
         solved = found.verdict is not None and found.verdict.passed
         return Score(found.total, solved, work.code, detail)
 
-    def committed(self, message: str) -> str | None:
-        """Nothing commits: what was written last is graded."""
-        return None
-
     def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
         """What each agent is told of the levels that its function reached."""
         name = task.details["exam"].name

@@ -8,7 +8,7 @@ from gymnasium.spaces import Text
 from pettingzoo import ParallelEnv
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.wrappers import BYTES, Codec, TokenArrays
+from laconic.envs.wrappers.token_arrays import BYTES, Codec, TokenArrays
 
 LETTERS = Codec(
     lambda text: [ord(letter) - 96 for letter in text if "a" <= letter <= "z"],
