@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 HIDDEN = ("_target_", "_partial_", "defaults", "hydra")
 """Keys that say what is made, not how."""
+Row = tuple[str, str, str]
+"""Key, value and comment of a setting."""
 _MARK = re.compile(r"^<!-- (settings|words|readme): (\S+)(?: (\w+))? -->$", re.M)
 
 
@@ -62,8 +64,10 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(_escaped(cell) for cell in line) + " |" for line in lines)
 
 
-def settings(name: str) -> Iterator[tuple[str, str, str]]:
+def settings(name: str) -> Iterator[Row]:
     """Key as an override names it, value as it is written, comment; of one yaml in `conf/`.
+
+    What the yaml inherits in its own place (`base/dialogue@_here_` in its defaults) is listed too.
 
     Args:
         name: path of the yaml in `conf/`, without its ending.
@@ -71,24 +75,58 @@ def settings(name: str) -> Iterator[tuple[str, str, str]]:
     Raises:
         FileNotFoundError: there is no such yaml.
     """
-    text = (ROOT / "conf" / f"{name}.yaml").read_text("utf-8")
-    package = re.match(r"# @package (\S+)", text)
+    yield from _inherited(name, _package(name)).values()
+
+
+def _package(name: str) -> str:
+    package = re.match(r"# @package (\S+)", _read(name))
     prefix = package[1] if package else ".".join(name.split("/")[:-1])
-    prefix = "" if prefix == "_global_" else prefix
-    yield from _rows(yaml.compose(text, yaml.SafeLoader), text, prefix)
+    return "" if prefix == "_global_" else prefix
 
 
-def _rows(node: yaml.Node | None, text: str, prefix: str) -> Iterator[tuple[str, str, str]]:
+def _read(name: str) -> str:
+    return (ROOT / "conf" / f"{name}.yaml").read_text("utf-8")
+
+
+def _inherited(name: str, prefix: str) -> dict[str, Row]:
+    """The rows of a yaml over those of the yamls it inherits, by key."""
+    text = _read(name)
+    rows: dict[str, Row] = {}
+    for parent in yaml.safe_load(text).get("defaults", ()):
+        if isinstance(parent, str) and parent.endswith("@_here_"):
+            folder = name.rpartition("/")[0]
+            rows |= _inherited(f"{folder}/{parent.removesuffix('@_here_')}", prefix)
+    for row in _rows(yaml.compose(text, yaml.SafeLoader), text, prefix, set(rows)):
+        rows = _put(rows, row)
+    return rows
+
+
+def _put(rows: dict[str, Row], row: Row) -> dict[str, Row]:
+    """A row in the place of that of its key, or else after the others of its group."""
+    key, value, comment = row
+    if key in rows:
+        return {**rows, key: (key, value, comment or rows[key][2])}
+    group = f"{key.rpartition('.')[0]}."
+    last = max((n for n, one in enumerate(rows, 1) if one.startswith(group)), default=len(rows))
+    items = list(rows.items())
+    return dict([*items[:last], (key, row), *items[last:]])
+
+
+def _rows(
+    node: yaml.Node | None, text: str, prefix: str, known: Collection[str] = ()
+) -> Iterator[Row]:
+    """The rows of a mapping; one in braces is a value, unless its keys are known one by one."""
     lines = text.splitlines()
     for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
         if key.value in HIDDEN:
             continue
         name = f"{prefix}.{key.value}" if prefix else key.value
         comment = _comment(lines, key.start_mark.line)
-        if isinstance(value, yaml.MappingNode) and not value.flow_style:
-            if comment:
+        group = any(one.startswith(f"{name}.") for one in known)
+        if isinstance(value, yaml.MappingNode) and (group or not value.flow_style):
+            if comment and not value.flow_style:
                 yield name, "", comment
-            yield from _rows(value, text, name)
+            yield from _rows(value, text, name, known)
         else:
             source = text[value.start_mark.index : value.end_mark.index]
             yield name, " ".join(source.split()), comment

@@ -12,7 +12,7 @@ if __name__ == "envs":
     raise ImportError("this folder is imported as laconic.envs: write `from laconic import envs`")
 
 import pkgutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import import_module
 from inspect import signature
@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from laconic.envs import benchmarks
-from laconic.envs.checks import choice
+from laconic.envs.checks import check_names, choice, whole
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.reward import Reward
-from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Benchmark, Score, Split, Task
 
 __all__ = [
@@ -54,8 +53,7 @@ def benchmark(name: str) -> Benchmark:
     Raises:
         UnknownNameError: there is no benchmark of that name.
     """
-    if name not in names():
-        raise UnknownNameError("environment", name, names())
+    choice("environment", name, names())
     found: Benchmark = import_module(f"laconic.envs.benchmarks.{name}").BENCHMARK
     return found
 
@@ -85,26 +83,19 @@ def make(
         SettingError: a setting is out of its range.
     """
     found = benchmark(name)
-    if tasks is not None and (isinstance(tasks, bool) or not isinstance(tasks, int) or tasks < 1):
-        raise SettingError(f"env.tasks must be null or a whole number of at least 1; got {tasks!r}")
-    choice("split", split, ("train", "evaluation"))
+    whole("env.tasks", tasks, 1, optional=True)
+    choice("env.split", split, ("train", "evaluation"))
     known = {*signature(make).parameters, *signature(DialogueEnv).parameters}
-    _check_names("setting of an environment", settings, known - {"settings", "benchmark"})
+    check_names("setting of an environment", settings, known - {"settings", "benchmark"})
     for key, record in (("budget", Budget), ("reward", Reward)):
         if isinstance(settings.get(key), Mapping):
-            _check_names(f"setting of env.{key}", settings[key], signature(record).parameters)
+            check_names(f"setting of env.{key}", settings[key], signature(record).parameters)
             settings[key] = record(**settings[key])
     if source == GENERATED:
         chosen = _generated(name, split, tasks or _GENERATED_TASKS, _frozen(generator or {}))
     else:
         chosen = _loaded(name, source, split, _stamp(source))[:tasks]
     return DialogueEnv(found, chosen, **settings)
-
-
-def _check_names(kind: str, given: Iterable[str], known: Collection[str]) -> None:
-    for name in given:
-        if name not in known:
-            raise UnknownNameError(kind, name, known)
 
 
 @lru_cache(maxsize=32)

@@ -1,49 +1,122 @@
-"""Checks of what a program hands to a dialogue: its settings and its actions."""
+"""Checks of what a program hands to environments: settings, names, tasks and actions.
+
+A message says the setting as the user types it, what it must be, and what was given.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, TypeGuard
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 
 
-def at_least_one(name: str, value: object) -> int:
-    """The value of setting `name`, when it is a whole number of at least 1.
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number; true and false are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def whole(
+    name: str,
+    value: Any,
+    lowest: int | None = None,
+    highest: float = math.inf,
+    *,
+    optional: bool = False,
+) -> Any:
+    """The value of a setting that is a whole number within bounds, or None where it may be.
+
+    Args:
+        name: as the user types it, e.g. `env.rounds`.
+        value: what was given.
+        lowest: least number allowed; None for any.
+        highest: greatest number allowed.
+        optional: whether None is fine too.
 
     Raises:
         SettingError: it is anything else.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise SettingError(f"env.{name} must be a whole number of at least 1; got {value!r}")
-    return value
-
-
-def number_or_none(name: str, value: object) -> float | None:
-    """The value of setting `name`, when it is a finite number or None.
-
-    Raises:
-        SettingError: it is anything else.
-    """
-    if value is None:
+    if optional and value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SettingError(f"env.{name} must be null or a finite number; got {value!r}")
+    if not is_whole(value) or not (-math.inf if lowest is None else lowest) <= value <= highest:
+        bounds = f" of at least {lowest}" if highest == math.inf else f" from {lowest} to {highest}"
+        expected = f"a whole number{'' if lowest is None else bounds}"
+        raise _wrong(name, expected, value, optional)
+    return int(value)
+
+
+def number(
+    name: str,
+    value: Any,
+    *,
+    lowest: float = -math.inf,
+    above: float = -math.inf,
+    below: float = math.inf,
+    optional: bool = False,
+) -> Any:
+    """The value of a setting that is a finite number within bounds, or None where it may be.
+
+    Args:
+        name: as the user types it, e.g. `reward.price`.
+        value: what was given.
+        lowest: least number allowed.
+        above: number that it must exceed.
+        below: number that it must stay under.
+        optional: whether None is fine too.
+
+    Raises:
+        SettingError: it is anything else.
+    """
+    if optional and value is None:
+        return None
+    finite = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not finite or value < lowest or not above < value < below:
+        limits = {"of at least": lowest, "above": above, "below": below}
+        bounds = " and ".join(
+            f"{word} {limit:g}" for word, limit in limits.items() if math.isfinite(limit)
+        )
+        raise _wrong(name, f"a finite number {bounds}".strip(), value, optional)
     return float(value)
 
 
-def choice(name: str, value: Any, known: tuple[Any, ...]) -> Any:
-    """The value of setting `name`, when it is one of those known.
+def flag(name: str, value: object) -> bool:
+    """The value of a setting that is true or false.
+
+    Raises:
+        SettingError: it is anything else.
+    """
+    if not isinstance(value, bool):
+        raise _wrong(name, "true or false", value)
+    return value
+
+
+def choice(name: str, value: Any, known: Collection[Any]) -> Any:
+    """The value of a setting that is one of several words.
 
     Raises:
         UnknownNameError: it is none of them.
     """
     if value not in known:
-        raise UnknownNameError(f"env.{name}", value, [str(word) for word in known])
+        raise UnknownNameError(name, value, map(str, known))
     return value
+
+
+def check_names(kind: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Refuse names that are not known.
+
+    Raises:
+        UnknownNameError: there is one.
+    """
+    for name in given:
+        choice(kind, name, known)
+
+
+def _wrong(name: str, expected: str, value: object, optional: bool = False) -> SettingError:
+    return SettingError(f"{name} must be {'null or ' * optional}{expected}; got {value!r}")
 
 
 def by_key(tasks: Sequence[Task]) -> dict[str, Task]:
@@ -72,7 +145,6 @@ def check_actions(actions: Mapping[str, object], agents: Collection[str]) -> Non
         SettingError: an action is not a string.
     """
     for agent, action in actions.items():
-        if agent not in agents:
-            raise UnknownNameError("agent", agent, agents)
+        choice("agent", agent, agents)
         if not isinstance(action, str):
             raise SettingError(f"the action of {agent!r} must be a string; got {action!r}")

@@ -7,15 +7,17 @@ an agent. It knows nothing of rounds, budgets or rewards.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from laconic.envs.errors import SettingError
 
 Split = Literal["train", "evaluation"]
 Style = Literal["full", "brief"]
+Vote = TypeVar("Vote", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a set of answers is worth."""
+    """How good a set of answers is."""
 
     value: float
     """Task reward, from 0 (nothing right) to the benchmark's maximum (1 for a right answer)."""
@@ -72,7 +74,14 @@ class Score:
     answer: str
     """The answer that was graded, in plain form; empty when none was found."""
     detail: Mapping[str, Any] = field(default_factory=dict)
-    """How the grade came about, e.g. the sandbox's verdict; reported in the last infos."""
+    """How the score came about, e.g. the sandbox's verdict; reported in the last infos."""
+
+
+def majority(answers: Iterable[Vote | None]) -> Vote | None:
+    """The commonest answer, the earliest of equally common ones; None where there is none."""
+    votes = Counter(answer for answer in answers if answer is not None)
+    # Equal counts keep the order of the first vote.
+    return votes.most_common(1)[0][0] if votes else None
 
 
 class Benchmark(ABC):
@@ -102,10 +111,11 @@ class Benchmark(ABC):
 
     @abstractmethod
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read real data in its original format.
+        """Read real data in its original format; a task's key is `<file or split>/<row>`, from 1.
 
         Args:
-            path: a file, a folder that holds the original files, or `hub:<id>`.
+            path: a file (`.jsonl` or `.jsonl.gz`, unless a benchmark reads others too), a folder
+                that holds the original files, or `hub:<id>` or `hub:<id>#<configuration>`.
             split: which file of a folder (or split of a hub data set) to read.
 
         Raises:
@@ -116,20 +126,40 @@ class Benchmark(ABC):
     def generate(
         self, seed: int, count: int, *, split: Split = "train", **settings: Any
     ) -> tuple[Task, ...]:
-        """Make tasks from a seed; train and evaluation never share one, whatever the seeds."""
+        """Make tasks from a seed; fewer of the same seed are the first of these.
+
+        Args:
+            seed: any whole number.
+            count: how many tasks; no two are equal.
+            split: `train` or `evaluation`; they share no problem, whatever the seeds.
+            **settings: of this benchmark; most are a whole number, or a pair from lowest to highest
+                to draw from.
+
+        Raises:
+            SettingError: a setting is out of its range, or there are not so many problems.
+            UnknownNameError: there is no such setting or split.
+        """
 
     @abstractmethod
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Grade what the answering agents said last.
 
-        Several answers are put to a majority vote, or are parts of one work (`env.answer=joint`).
+        Several answers are put to a vote, in which text without an answer has no voice and the
+        earliest of equally common answers counts (`majority`), or are parts of one work
+        (`env.answer=joint`). Never raises: text without an answer scores 0.
 
-        Never raises: text without an answer is worth nothing.
+        Args:
+            task: what was asked.
+            answers: the graded message of each agent that answers and spoke, in their order.
         """
 
-    @abstractmethod
     def committed(self, message: str) -> str | None:
-        """The part of a message that commits to an answer (`#### 12`), or None."""
+        """The part of a message that commits to an answer, letter for letter (`#### 12`), or None.
+
+        The last one counts. By default nothing commits: what was written last is graded, and no
+        word of it is free of charge.
+        """
+        return None
 
     def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
         """What each agent is told of how its work was graded, level by level.
@@ -138,7 +168,7 @@ class Benchmark(ABC):
 
         Args:
             task: what was worked at.
-            score: the grade, as `score` gave it.
+            score: what `score` returned.
             agents: who listens.
         """
         return {}

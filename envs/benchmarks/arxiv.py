@@ -17,17 +17,17 @@ silent; SciTLDR (arXiv 2004.15011); ScisummNet (arXiv 1909.01716).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from laconic.envs.errors import SourceError
 from laconic.envs.families.common.generation import refuse
-from laconic.envs.families.common.sources import FILES, Row, field, rows, title
-from laconic.envs.families.writing import grading
+from laconic.envs.families.common.sources import FILES, Row, field, numbered, rows, title
 from laconic.envs.families.writing.abstracts import generate
+from laconic.envs.families.writing.grading import WritingBenchmark
 from laconic.envs.families.writing.levels import Levels, Plateau
-from laconic.envs.task import Benchmark, Score, Split, Task
+from laconic.envs.task import Split, Task
 
 LEVELS = Levels(
     roles=("background", "method"),
@@ -46,10 +46,11 @@ _MARK = re.compile(r"</?S>")
 """Sentences of the original arXiv set stand between such marks."""
 
 
-class Arxiv(Benchmark):
+class Arxiv(WritingBenchmark):
     """Abstracts to expand into the two paragraphs of an introduction."""
 
     name = "arxiv"
+    levels = LEVELS
     roles = LEVELS.roles
     goal = (
         "Your team writes the introduction of a paper, whose abstract you read, in two paragraphs"
@@ -68,56 +69,16 @@ class Arxiv(Benchmark):
     }
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read abstracts; a task's key is `<file or split>/<row>`, rows from 1.
-
-        Args:
-            path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` or `test.jsonl`, or
-                `hub:<id>`.
-            split: `train` or `evaluation`.
-
-        Raises:
-            SourceError: the source is missing or empty, or a row cannot be read.
-        """
+        """Read `train.jsonl` or `test.jsonl`, their `.gz`, or `hub:<id>`."""
         files = ITS_SPLITS if str(path).partition("#")[0] == THE_PAPERS else FILES
-        name = title(path, split, files)
-        return tuple(
-            _read(row, where, f"{name}/{index}")
-            for index, (where, row) in enumerate(rows(path, split, files), start=1)
-        )
+        return numbered(title(path, split, files), rows(path, split, files), _read)
 
     def generate(
         self, seed: int, count: int, *, split: Split = "train", **unknown: Any
     ) -> tuple[Task, ...]:
-        """Make abstracts with drafts of both paragraphs; see `envs.families.writing.abstracts`.
-
-        Args:
-            seed: any whole number.
-            count: how many tasks; no two are equal.
-            split: `train` or `evaluation`; they share no abstract, whatever the seeds.
-            **unknown: refused; there are no settings beside the seed.
-
-        Raises:
-            SettingError: a setting is out of its range, or there are not so many abstracts.
-            UnknownNameError: there is no such setting.
-        """
+        """Make abstracts with drafts of both paragraphs; there are no settings beside the seed."""
         refuse(unknown)
         return generate(seed, count, split)
-
-    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Grade what each role wrote, from 0 to 2.98; from 2.5 on the task counts as solved.
-
-        Several agents of one role write one text together, in their order. The detail has the
-        points of every level that was looked at.
-        """
-        return grading.score(LEVELS, answers)
-
-    def committed(self, message: str) -> str | None:
-        """None: whatever was written last is graded, and no word of it is free."""
-        return None
-
-    def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
-        """Per level: the points, what was found and what is wanted."""
-        return grading.findings(LEVELS, score.detail, agents)
 
 
 def _read(row: Row, where: str, key: str) -> Task:

@@ -7,7 +7,6 @@ GPL-3.0-or-later), which is imported only where a board is needed.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ from laconic.envs.errors import SourceError
 from laconic.envs.families.chess.move_texts import commitment
 from laconic.envs.families.common.documents import open_source
 from laconic.envs.families.common.generation import refuse
-from laconic.envs.families.common.sources import Row, field
-from laconic.envs.task import Benchmark, Score, Split, Task
+from laconic.envs.families.common.sources import Row, field, numbered
+from laconic.envs.task import Benchmark, Score, Split, Task, majority
 
 _DOCUMENTS: Mapping[Split, tuple[str, ...]] = {"evaluation": ("task.json",)}
 
@@ -44,21 +43,11 @@ class Checkmate(Benchmark):
     }
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Replay the original games; a task's key is `<file or split>/<row>`, rows from 1.
+        """Replay the original games: JSON Lines, BIG-bench's `task.json`, or `hub:<id>`.
 
-        Args:
-            path: a `.jsonl` or `.jsonl.gz` file, BIG-bench's `task.json`, a folder with
-                `train.jsonl`, `test.jsonl` (or their `.gz`) or `task.json`, or `hub:<id>`.
-            split: `train` or `evaluation` (the test file, or `task.json`).
-
-        Raises:
-            SourceError: the source is missing or empty, or a row cannot be read or replayed.
-            ImportError: python-chess is not installed.
+        Needs python-chess, also to generate tasks; without it both raise ImportError.
         """
-        name, rows = open_source(path, split, _DOCUMENTS)
-        return tuple(
-            _read(row, where, f"{name}/{index}") for index, (where, row) in enumerate(rows, start=1)
-        )
+        return numbered(*open_source(path, split, _DOCUMENTS), _read)
 
     def generate(
         self,
@@ -69,20 +58,10 @@ class Checkmate(Benchmark):
         level: int | tuple[int, int] = (1, 3),
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Find mate-in-one positions from a seed; see `envs.families.chess.generate`.
+        """Find mate-in-one positions; see `envs.families.chess.generate`.
 
-        Args:
-            seed: any whole number.
-            count: how many tasks; no two are equal.
-            split: `train` or `evaluation`; they share no position, whatever the seeds.
-            level: 1 (a queen or two rooks, and little else) to 5 (games with more than 20 pieces);
-                a pair draws from the lowest to the highest.
-            **unknown: refused.
-
-        Raises:
-            SettingError: a setting is out of its range.
-            UnknownNameError: there is no such setting.
-            ImportError: python-chess is not installed.
+        `level` is from 1 (a queen or two rooks, and little else) to 5 (games with more than 20
+        pieces).
         """
         refuse(unknown, "level")
         from laconic.envs.families.chess.generate import generate
@@ -92,20 +71,16 @@ class Checkmate(Benchmark):
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Make the move most agents answer with; it is worth 1 when it is legal and mates.
 
-        Any mating move counts. Agents without a legal move have no vote, and no legal move at all
-        is worth nothing. Among equally common moves that of the earliest agent in the mapping
-        counts.
+        Any mating move counts. Agents without a legal move have no vote.
         """
         from laconic.envs.families.chess.library import chess
         from laconic.envs.families.chess.notation import move_in
         from laconic.envs.families.chess.search import mates
 
         board = chess.Board(task.details["fen"])
-        votes = Counter(move for text in answers.values() if (move := move_in(board, text)))
-        if not votes:
+        move = majority(move_in(board, text) for text in answers.values())
+        if move is None:
             return Score(0.0, False, "")
-        # Equal counts keep the order of the first vote.
-        move = votes.most_common(1)[0][0]
         solved = mates(board, move)
         return Score(float(solved), solved, board.san(move))
 

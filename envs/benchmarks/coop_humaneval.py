@@ -13,7 +13,7 @@ from pathlib import Path
 from laconic.envs.benchmarks import humaneval
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.generate import Item
-from laconic.envs.families.common.sources import field, rows, title
+from laconic.envs.families.common.sources import Row, field, numbered, rows, title
 from laconic.envs.families.cooperation.base import SECONDS, CooperativeCoding, timed
 from laconic.envs.families.cooperation.testing import split
 from laconic.envs.task import Split, Task
@@ -27,27 +27,17 @@ class CoopHumanEval(CooperativeCoding):
     name = "coop_humaneval"
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read original rows; a task's key is `<file or split>/<row>`, rows from 1.
-
-        Args:
-            path: a `.jsonl` or `.jsonl.gz` file, a folder with `test.jsonl` (or its `.gz`), or
-                `hub:openai/openai_humaneval`. There are no original rows for training.
-            split: `train` or `evaluation` (the test file).
-
-        Raises:
-            SourceError: the source is missing or empty, or a row cannot be read.
-        """
-        name = title(path, split)
-        found = []
-        for index, (where, row) in enumerate(rows(path, split), start=1):
-            solution = field(row, _SOLUTION, where) if _SOLUTION in row else ""
-            read = humaneval.read(row, where, f"{name}/{index}", solution)
-            found.append(timed(_by_assert(read), SECONDS))
-        return tuple(found)
+        """Read `test.jsonl`, its `.gz`, or `hub:openai/openai_humaneval`; none are for training."""
+        return numbered(title(path, split), rows(path, split), _read)
 
     def pose(self, item: Item) -> Task:
         """A prompt with a docstring of steps and examples, and asserts on other inputs."""
         return _by_assert(humaneval.BENCHMARK.pose(item))
+
+
+def _read(row: Row, where: str, key: str) -> Task:
+    solution = field(row, _SOLUTION, where) if _SOLUTION in row else ""
+    return timed(_by_assert(humaneval.read(row, where, key, solution)), SECONDS)
 
 
 def _by_assert(task: Task) -> Task:

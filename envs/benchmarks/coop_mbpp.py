@@ -21,16 +21,7 @@ class CoopMBPP(CooperativeCoding):
     name = "coop_mbpp"
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read the original rows, as `envs.benchmarks.mbpp` does.
-
-        Args:
-            path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` and `test.jsonl` (or
-                their `.gz`), or `hub:google-research-datasets/mbpp#full` (or `#sanitized`).
-            split: `train` or `evaluation` (the test file).
-
-        Raises:
-            SourceError: the source is missing or empty, or a row cannot be read.
-        """
+        """Read the original rows, as `envs.benchmarks.mbpp` does."""
         return tuple(timed(task, SECONDS) for task in mbpp.BENCHMARK.load(path, split))
 
     def pose(self, item: Item) -> Task:

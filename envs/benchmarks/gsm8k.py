@@ -7,7 +7,6 @@ Source: Cobbe et al., "Training Verifiers to Solve Math Word Problems" (arXiv:21
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from laconic.envs.families.arithmetic.generate import generate
 from laconic.envs.families.arithmetic.numbers import answer_in, commitment, plain
 from laconic.envs.families.common.generation import refuse
 from laconic.envs.families.common.sentences import split_question
-from laconic.envs.families.common.sources import Row, field, rows, title
-from laconic.envs.task import Benchmark, Score, Split, Task
+from laconic.envs.families.common.sources import Row, field, numbered, rows, title
+from laconic.envs.task import Benchmark, Score, Split, Task, majority
 
 _CALCULATION = re.compile(r"<<[^<>]*>>")
 """A calculator mark in a worked solution, as in `48/2=<<48/2=24>>24`."""
@@ -43,21 +42,8 @@ class GSM8K(Benchmark):
     }
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
-
-        Args:
-            path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` and `test.jsonl` (or
-                their `.gz`), or `hub:openai/gsm8k#main`.
-            split: `train` or `evaluation` (the test file).
-
-        Raises:
-            SourceError: the source is missing or empty, or a row cannot be read.
-        """
-        name = title(path, split)
-        return tuple(
-            _read(row, where, f"{name}/{index}")
-            for index, (where, row) in enumerate(rows(path, split), start=1)
-        )
+        """Read `train.jsonl` and `test.jsonl`, their `.gz`, or `hub:openai/gsm8k#main`."""
+        return numbered(title(path, split), rows(path, split), _read)
 
     def generate(
         self,
@@ -69,36 +55,19 @@ class GSM8K(Benchmark):
         distractors: int | tuple[int, int] = (1, 2),
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make word problems from a seed; see `envs.families.arithmetic.generate`.
+        """Make word problems; see `envs.families.arithmetic.generate`.
 
-        Args:
-            seed: any whole number.
-            count: how many tasks; no two are equal.
-            split: `train` or `evaluation`; they share no problem, whatever the seeds.
-            level: arithmetic steps, 1 to 8; a pair draws from fewest to most.
-            distractors: statements that do not matter; a pair draws from fewest to most.
-            **unknown: refused.
-
-        Raises:
-            SettingError: a setting is out of its range, or there are not so many problems.
-            UnknownNameError: there is no such setting.
+        `level` is the number of arithmetic steps, 1 to 8; `distractors` the number of statements
+        that do not matter.
         """
         refuse(unknown, "level", "distractors")
         return generate(seed, count, split, level, distractors)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Compare the number most agents answer with to the reference, exactly.
-
-        Agents without a number have no vote. Among equally common numbers that of the earliest
-        agent in the mapping counts. No number at all is worth nothing.
-        """
-        votes = Counter(number for text in answers.values() if (number := answer_in(text)))
-        if not votes:
-            return Score(0.0, False, "")
-        # Equal counts keep the order of the first vote.
-        answer = votes.most_common(1)[0][0]
-        solved = answer == plain(task.answer)
-        return Score(float(solved), solved, answer)
+        """Compare the number most agents answer with to the reference, exactly."""
+        answer = majority(map(answer_in, answers.values()))
+        solved = answer is not None and answer == plain(task.answer)
+        return Score(float(solved), solved, answer or "")
 
     def committed(self, message: str) -> str | None:
         r"""The last `#### 12` or `\boxed{12}` of a message, letter for letter; None without one."""

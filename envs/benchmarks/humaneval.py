@@ -19,7 +19,7 @@ from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import fenced
 from laconic.envs.families.coding.generate import Item, pose
 from laconic.envs.families.coding.syntax import before, defined, function, parse
-from laconic.envs.families.common.sources import Row, field, rows, title
+from laconic.envs.families.common.sources import Row, field, numbered, rows, title
 from laconic.envs.task import Split, Task
 
 _CHECK = "check"
@@ -35,21 +35,8 @@ class HumanEval(CodingBenchmark):
     )
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
-
-        Args:
-            path: a `.jsonl` or `.jsonl.gz` file, a folder with `test.jsonl` (or its `.gz`), or
-                `hub:openai/openai_humaneval`. There are no original rows for training.
-            split: `train` or `evaluation` (the test file).
-
-        Raises:
-            SourceError: the source is missing or empty, or a row cannot be read.
-        """
-        name = title(path, split)
-        return tuple(
-            read(row, where, f"{name}/{index}", field(row, "canonical_solution", where))
-            for index, (where, row) in enumerate(rows(path, split), start=1)
-        )
+        """Read `test.jsonl`, its `.gz`, or `hub:openai/openai_humaneval`; none are for training."""
+        return numbered(title(path, split), rows(path, split), _read)
 
     def pose(self, item: Item) -> Task:
         """A prompt with a docstring of steps and examples, and a check on other inputs."""
@@ -64,6 +51,10 @@ class HumanEval(CodingBenchmark):
         test = "def check(candidate):\n" + "".join(asserts)
         exam = Exam(name, (_checked(test, name),), (name,), prompt)
         return pose(item, f"Complete the Python function `{item.head}`", prompt, exam)
+
+
+def _read(row: Row, where: str, key: str) -> Task:
+    return read(row, where, key, field(row, "canonical_solution", where))
 
 
 def read(row: Row, where: str, key: str, solution: str = "") -> Task:

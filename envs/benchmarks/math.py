@@ -8,7 +8,6 @@ by its letters, by exact numbers and structure, or by algebra (`envs.families.ma
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from laconic.envs.families.mathematics.grading.grade import grade, plain
 from laconic.envs.families.mathematics.grading.latex import squeezed, tidy
 from laconic.envs.families.mathematics.problems.generate import FAMILIES, generate
 from laconic.envs.families.mathematics.problems.original import read
-from laconic.envs.task import Benchmark, Score, Split, Task
+from laconic.envs.task import Benchmark, Score, Split, Task, majority
 
 _SHORTEST_ECHO = 5
 
@@ -45,18 +44,10 @@ class MATH(Benchmark):
     slow = True
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
+        """Read MATH, MATH-500 or rows with answers only, of which those without one are left out.
 
-        Rows of the answers-only form whose answer is empty are left out.
-
-        Args:
-            path: a `.jsonl` or `.jsonl.gz` file of MATH, of MATH-500 or of the answers-only form;
-                a folder with `train.jsonl` (or `train_answers.jsonl`) and `test.jsonl`, or with
-                the folders `train` and `test` of the original distribution; or `hub:<id>`.
-            split: `train` or `evaluation` (the test file).
-
-        Raises:
-            SourceError: the source is missing or empty, or a row cannot be read.
+        A folder has `train.jsonl` (or `train_answers.jsonl`) and `test.jsonl`, or the folders
+        `train` and `test` of the original distribution.
         """
         return read(path, split)
 
@@ -71,20 +62,11 @@ class MATH(Benchmark):
         distractors: int | tuple[int, int] = 1,
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make problems from a seed; see `envs.families.mathematics.problems.generate`.
+        """Make problems; see `envs.families.mathematics.problems.generate`.
 
-        Args:
-            seed: any whole number.
-            count: how many tasks; no two are equal.
-            split: `train` or `evaluation`; they share no problem, whatever the seeds.
-            level: 1 to 5; a pair draws from easiest to hardest.
-            subjects: algebra, number_theory, counting, geometry, precalculus: one or several.
-            distractors: statements that do not matter, 0 to 4; a pair draws from fewest to most.
-            **unknown: refused.
-
-        Raises:
-            SettingError: a setting is out of its range, or there are not so many problems.
-            UnknownNameError: there is no such setting or subject.
+        `level` is from 1 to 5; `subjects` are one or several of algebra, number_theory, counting,
+        geometry and precalculus; `distractors` is the number of statements that do not matter, 0 to
+        4.
         """
         refuse(unknown, "level", "subjects", "distractors")
         return generate(seed, count, split, level, subjects, distractors)
@@ -98,10 +80,10 @@ class MATH(Benchmark):
         itself: repeating what is to be worked out would equal it.
         """
         given = [found for text in answers.values() if (found := answer_in(text))]
-        if not given:
-            return Score(0.0, False, "", {"graded_by": "no answer"})
         votes = [plain(answer) for answer in given]
-        chosen = Counter(votes).most_common(1)[0][0]
+        chosen = majority(votes)
+        if chosen is None:
+            return Score(0.0, False, "", {"graded_by": "no answer"})
         answer = given[votes.index(chosen)]
         verdict = grade(task.answer, answer)
         right, how = verdict.right, str(verdict.how)

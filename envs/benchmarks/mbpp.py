@@ -22,7 +22,7 @@ from laconic.envs.families.coding.extract import fenced
 from laconic.envs.families.coding.generate import Item, pose
 from laconic.envs.families.coding.move import NAMES
 from laconic.envs.families.coding.syntax import defined, parse
-from laconic.envs.families.common.sources import Row, field, rows, title
+from laconic.envs.families.common.sources import Row, field, numbered, rows, title
 from laconic.envs.task import Split, Task
 
 _TESTED = "Your code should pass these tests:"
@@ -41,22 +41,12 @@ class MBPP(CodingBenchmark):
     )
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
+        """Read `train.jsonl` and `test.jsonl`, their `.gz`, or the hub's.
 
-        Args:
-            path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` and `test.jsonl` (or
-                their `.gz`), or `hub:google-research-datasets/mbpp#full` (or `#sanitized`). Other
-                files of a folder, such as `validation.jsonl`, are read by their own path.
-            split: `train` or `evaluation` (the test file).
-
-        Raises:
-            SourceError: the source is missing or empty, or a row cannot be read.
+        On the hub it is `hub:google-research-datasets/mbpp#full` (or `#sanitized`). Other files of
+        a folder, such as `validation.jsonl`, are read by their own path.
         """
-        name = title(path, split)
-        return tuple(
-            _read(row, where, f"{name}/{index}")
-            for index, (where, row) in enumerate(rows(path, split), start=1)
-        )
+        return numbered(title(path, split), rows(path, split), _read)
 
     def pose(self, item: Item) -> Task:
         """A text of steps, two asserts to show and other asserts to test with."""

@@ -12,17 +12,17 @@ the answer one of `COLOURS`; `relevant`, a list of true and false, may say which
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from laconic.envs.errors import SettingError, SourceError
+from laconic.envs.checks import whole
+from laconic.envs.errors import SourceError
 from laconic.envs.families.common.generation import check_request, ran_out, refuse, span, split_of
-from laconic.envs.families.common.sources import Row, field, rows, title
+from laconic.envs.families.common.sources import Row, field, numbered, rows, title
 from laconic.envs.families.yes_no.inference import Span
-from laconic.envs.task import Benchmark, Score, Split, Task
+from laconic.envs.task import Benchmark, Score, Split, Task, majority
 
 COLOURS = ("red", "blue", "green", "white", "black", "yellow", "pink", "brown")
 """The colours there are, which are the answers; a generator takes the first of them."""
@@ -59,21 +59,8 @@ class Signal(Benchmark):
     }
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read rows of one's own; a task's key is `<file or split>/<row>`, rows from 1.
-
-        Args:
-            path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` or `test.jsonl`, or
-                `hub:<id>`.
-            split: `train` or `evaluation` (the test file).
-
-        Raises:
-            SourceError: the source is missing or empty, or a row cannot be read.
-        """
-        name = title(path, split)
-        return tuple(
-            _read(row, where, f"{name}/{index}")
-            for index, (where, row) in enumerate(rows(path, split), start=1)
-        )
+        """Read rows of one's own: `train.jsonl` or `test.jsonl`, their `.gz`, or `hub:<id>`."""
+        return numbered(title(path, split), rows(path, split), _read)
 
     def generate(
         self,
@@ -86,28 +73,16 @@ class Signal(Benchmark):
         distractors: Span = 2,
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make tables and questions from a seed; fewer of the same seed are the first of these.
+        """Make tables and questions.
 
-        Parts differ in whole tables, for there are too few single facts to keep apart: that the
-        ball is red may be asked in both.
-
-        Args:
-            seed: any whole number.
-            count: how many tasks; no two are equal, whatever the order of their statements.
-            split: `train` or `evaluation`; they share no table with its question.
-            things: how many things there are to ask for, 2 to 16.
-            colours: how many colours they can have, 2 to 8.
-            distractors: other things in a table; a pair draws from fewest to most.
-            **unknown: refused.
-
-        Raises:
-            SettingError: a setting is out of its range, or there are not so many tables.
-            UnknownNameError: there is no such setting.
+        Splits differ in whole tables, for there are too few single facts to keep apart: that the
+        ball is red may be asked in both. `things` (2 to 16) is how many there are to ask for,
+        `colours` (2 to 8) how many they can have, `distractors` how many others a table has.
         """
         refuse(unknown, "things", "colours", "distractors")
         check_request(seed, count, split)
-        kinds = THINGS[: _whole("things", things, len(THINGS))]
-        hues = COLOURS[: _whole("colours", colours, len(COLOURS))]
+        kinds = THINGS[: whole("generator.things", things, 2, len(THINGS))]
+        hues = COLOURS[: whole("generator.colours", colours, 2, len(COLOURS))]
         extras = span("distractors", distractors, (0, len(kinds) - 1))
         return _draw(
             Random(f"{split}/{seed}"), f"{split}-{seed}", count, split, (kinds, hues, extras)
@@ -116,28 +91,15 @@ class Signal(Benchmark):
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Compare the colour most agents answer with to the reference.
 
-        A marked colour goes before a named one, and the last counts. Agents that name none have no
-        vote; when votes are equal, that of the earliest agent in the mapping counts. No vote at all
-        is worth nothing.
+        A marked colour goes before a named one, and the last counts.
         """
-        votes = Counter(colour for text in answers.values() if (colour := _answer_in(text)))
-        if not votes:
-            return Score(0.0, False, "")
-        answer = votes.most_common(1)[0][0]
-        return Score(float(answer == task.answer), answer == task.answer, answer)
+        answer = majority(map(_answer_in, answers.values()))
+        return Score(float(answer == task.answer), answer == task.answer, answer or "")
 
     def committed(self, message: str) -> str | None:
         """The last `#### red` of a message, letter for letter; None without one."""
         found = list(_MARKED.finditer(message, max(0, len(message) - _WINDOW)))
         return found[-1].group() if found else None
-
-
-def _whole(name: str, value: object, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 2 <= value <= most:
-        raise SettingError(
-            f"generator.{name} must be a whole number from 2 to {most}; got {value!r}"
-        )
-    return value
 
 
 def _draw(random: Random, name: str, count: int, split: Split, kinds: _Kinds) -> tuple[Task, ...]:

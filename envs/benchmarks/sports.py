@@ -18,7 +18,7 @@ from typing import Any
 from laconic.envs.errors import SourceError
 from laconic.envs.families.common.documents import open_source
 from laconic.envs.families.common.generation import refuse
-from laconic.envs.families.common.sources import Row, field
+from laconic.envs.families.common.sources import Row, field, numbered
 from laconic.envs.families.yes_no.answers import commitment, vote
 from laconic.envs.families.yes_no.inference import Span
 from laconic.envs.families.yes_no.sports.generate import DISTRACTORS, LEVELS, generate
@@ -49,20 +49,8 @@ class Sports(Benchmark):
     }
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
-
-        Args:
-            path: a `.jsonl`, `.jsonl.gz` or `.json` file, a folder with `test.jsonl` or
-                `sports_understanding.json`, or `hub:<id>`.
-            split: `train` or `evaluation`; there are no original training rows.
-
-        Raises:
-            SourceError: the source is missing or empty, or a row cannot be read.
-        """
-        name, rows = open_source(path, split, DOCUMENTS)
-        return tuple(
-            _read(row, where, f"{name}/{index}") for index, (where, row) in enumerate(rows, start=1)
-        )
+        """Read JSON Lines, `sports_understanding.json` or `hub:<id>`; none are for training."""
+        return numbered(*open_source(path, split, DOCUMENTS), _read)
 
     def generate(
         self,
@@ -74,29 +62,16 @@ class Sports(Benchmark):
         distractors: Span = DISTRACTORS,
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make sentences from a seed; see `envs.families.yes_no.sports.generate`.
+        """Make sentences; see `envs.families.yes_no.sports.generate`.
 
-        Args:
-            seed: any whole number.
-            count: how many tasks; no two are equal.
-            split: `train` or `evaluation`; they share no problem, whatever the seeds.
-            level: joins of facts, 1 to 3; a pair draws from fewest to most.
-            distractors: statements that do not matter; a pair draws from fewest to most.
-            **unknown: refused.
-
-        Raises:
-            SettingError: a setting is out of its range, or there are not so many problems.
-            UnknownNameError: there is no such setting.
+        `level` is the number of joins of facts, 1 to 3; `distractors` the number of statements that
+        do not matter.
         """
         refuse(unknown, "level", "distractors")
         return generate(seed, count, split, level, distractors)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Compare what most agents answer with to the reference; `implausible` means no.
-
-        Agents that commit to neither have no vote. When votes are equal, that of the earliest agent
-        in the mapping counts. No vote at all is worth nothing.
-        """
+        """Compare what most agents answer with to the reference; `implausible` means no."""
         answer = vote(answers.values(), plausible=True)
         solved = answer == task.answer
         return Score(float(solved), solved, answer or "")

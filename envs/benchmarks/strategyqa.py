@@ -21,7 +21,7 @@ from laconic.envs.errors import SourceError
 from laconic.envs.families.common.documents import open_source
 from laconic.envs.families.common.generation import refuse
 from laconic.envs.families.common.sentences import split_sentences
-from laconic.envs.families.common.sources import Row, field
+from laconic.envs.families.common.sources import Row, field, numbered
 from laconic.envs.families.yes_no.answers import commitment, vote
 from laconic.envs.families.yes_no.inference import Span
 from laconic.envs.families.yes_no.knowledge.generate import DISTRACTORS, LEVELS, generate
@@ -54,22 +54,8 @@ class StrategyQA(Benchmark):
     }
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read the original rows; a task's key is `<file or split>/<row>`, rows from 1.
-
-        Args:
-            path: a file of BIG-bench or of the original release, `.jsonl`, `.jsonl.gz` or `.json`;
-                a folder with `train.jsonl` and `test.jsonl` or with the documents under their own
-                names; or `hub:<id>`.
-            split: `train` or `evaluation` (the test file, or all of BIG-bench).
-
-        Raises:
-            SourceError: the source is missing or empty, or a row cannot be read.
-        """
-        name, rows = open_source(path, split, DOCUMENTS)
-        return tuple(
-            (_big_bench if "input" in row else _original)(row, where, f"{name}/{index}")
-            for index, (where, row) in enumerate(rows, start=1)
-        )
+        """Read BIG-bench's rows or those of the original release, as JSON Lines or documents."""
+        return numbered(*open_source(path, split, DOCUMENTS), _read)
 
     def generate(
         self,
@@ -81,29 +67,16 @@ class StrategyQA(Benchmark):
         distractors: Span = DISTRACTORS,
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make multi-hop questions from a seed; see `envs.families.yes_no.knowledge.generate`.
+        """Make multi-hop questions; see `envs.families.yes_no.knowledge.generate`.
 
-        Args:
-            seed: any whole number.
-            count: how many tasks; no two are equal.
-            split: `train` or `evaluation`; they share no problem, whatever the seeds.
-            level: joins of two facts, 1 to 5; a pair draws from fewest to most.
-            distractors: statements that do not matter; a pair draws from fewest to most.
-            **unknown: refused.
-
-        Raises:
-            SettingError: a setting is out of its range, or there are not so many problems.
-            UnknownNameError: there is no such setting.
+        `level` is the number of joins of two facts, 1 to 5; `distractors` the number of statements
+        that do not matter.
         """
         refuse(unknown, "level", "distractors")
         return generate(seed, count, split, level, distractors)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Compare what most agents answer with to the reference.
-
-        Agents that commit to neither have no vote. When votes are equal, that of the earliest agent
-        in the mapping counts. No vote at all is worth nothing.
-        """
+        """Compare what most agents answer with to the reference."""
         answer = vote(answers.values())
         solved = answer == task.answer
         return Score(float(solved), solved, answer or "")
@@ -111,6 +84,10 @@ class StrategyQA(Benchmark):
     def committed(self, message: str) -> str | None:
         """The last mark of a message, as in `#### yes` or `the answer is no`; None without one."""
         return commitment(message)
+
+
+def _read(row: Row, where: str, key: str) -> Task:
+    return (_big_bench if "input" in row else _original)(row, where, key)
 
 
 def _original(row: Row, where: str, key: str) -> Task:

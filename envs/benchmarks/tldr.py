@@ -16,19 +16,18 @@ Summarization" (2017), and Stiennon et al. (arXiv 2009.01325).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from laconic.envs.errors import SourceError
 from laconic.envs.families.common.generation import refuse
-from laconic.envs.families.common.sources import Row, field, rows, title
-from laconic.envs.families.writing import grading
+from laconic.envs.families.common.sources import Row, field, numbered, rows, title
+from laconic.envs.families.writing.grading import WritingBenchmark
 from laconic.envs.families.writing.levels import Levels, Plateau
 from laconic.envs.families.writing.posts import LEVELS as POST_LEVELS
 from laconic.envs.families.writing.posts import generate
 from laconic.envs.families.yes_no.inference import Span
-from laconic.envs.task import Benchmark, Score, Split, Task
+from laconic.envs.task import Split, Task
 
 LEVELS = Levels(
     roles=("concise", "detailed"),
@@ -41,10 +40,11 @@ LEVELS = Levels(
 """The thresholds of this benchmark."""
 
 
-class Tldr(Benchmark):
+class Tldr(WritingBenchmark):
     """Posts to summarise twice."""
 
     name = "tldr"
+    levels = LEVELS
     roles = LEVELS.roles
     goal = (
         "Your team writes two summaries of one post, side by side: a concise one, and a detailed"
@@ -58,21 +58,8 @@ class Tldr(Benchmark):
     }
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read posts; a task's key is `<file or split>/<row>`, rows from 1.
-
-        Args:
-            path: a `.jsonl` or `.jsonl.gz` file, a folder with `train.jsonl` or `test.jsonl`, or
-                `hub:<id>`, e.g. `hub:trl-lib/tldr`.
-            split: `train` or `evaluation`.
-
-        Raises:
-            SourceError: the source is missing or empty, or a row cannot be read.
-        """
-        name = title(path, split)
-        return tuple(
-            _read(row, where, f"{name}/{index}")
-            for index, (where, row) in enumerate(rows(path, split), start=1)
-        )
+        """Read `train.jsonl` or `test.jsonl`, their `.gz`, or `hub:<id>` (trl-lib/tldr)."""
+        return numbered(title(path, split), rows(path, split), _read)
 
     def generate(
         self,
@@ -83,37 +70,12 @@ class Tldr(Benchmark):
         level: Span = POST_LEVELS,
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make posts with drafts of both summaries from a seed; see `envs.families.writing.posts`.
+        """Make posts with drafts of both summaries; see `envs.families.writing.posts`.
 
-        Args:
-            seed: any whole number.
-            count: how many tasks; no two are equal.
-            split: `train` or `evaluation`; they share no story, whatever the seeds.
-            level: 1 (about 35 words) to 3 (about 150); a pair draws from lowest to highest.
-            **unknown: refused.
-
-        Raises:
-            SettingError: a setting is out of its range, or there are not so many posts.
-            UnknownNameError: there is no such setting.
+        `level` is from 1 (about 35 words) to 3 (about 150).
         """
         refuse(unknown, "level")
         return generate(seed, count, split, level)
-
-    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Grade what each role wrote, from 0 to 2.98; from 2.5 on the task counts as solved.
-
-        Several agents of one role write one text together, in their order. The detail has the
-        points of every level that was looked at.
-        """
-        return grading.score(LEVELS, answers)
-
-    def committed(self, message: str) -> str | None:
-        """None: whatever was written last is graded, and no word of it is free."""
-        return None
-
-    def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
-        """Per level: the points, what was found and what is wanted."""
-        return grading.findings(LEVELS, score.detail, agents)
 
 
 def _read(row: Row, where: str, key: str) -> Task:

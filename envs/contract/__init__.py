@@ -5,7 +5,7 @@
 
 Completes PettingZoo's own tests. A rule is a function that opens with its sentence; the first rule
 that is broken raises `ContractError` with that sentence, the agent and what came. Here are the
-rules of every `ParallelEnv`; `envs.contract.shape` has those about what it consists of and
+rules of every `ParallelEnv`; `envs.contract.interface` has those about what it consists of and
 returns, `envs.contract.text` those about text, tokens and tasks.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from gymnasium.utils.env_checker import data_equivalence
 
 from laconic.envs.contract.episodes import MAX_STEPS, Env, babble, difference, play, require
-from laconic.envs.contract.shape import SHAPE_RULES, misfit
+from laconic.envs.contract.interface import INTERFACE_RULES, misfit
 from laconic.envs.contract.text import TEXT_RULES
 
 
@@ -120,7 +120,7 @@ def _options(make: Callable[[], Env], seeds: Sequence[int]) -> None:
 
 
 RULES: tuple[Callable[[Callable[[], Env], Sequence[int]], None], ...] = (
-    *SHAPE_RULES,
+    *INTERFACE_RULES,
     _names,
     _spaces,
     _leaving,

@@ -22,7 +22,7 @@ MAX_STEPS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Transition:
     """One step of an episode, or its reset."""
 
     alive: tuple[str, ...]
@@ -49,12 +49,12 @@ class Step:
 class Played:
     """A played episode."""
 
-    start: Step
+    start: Transition
     """The reset."""
-    steps: tuple[Step, ...]
+    steps: tuple[Transition, ...]
     """The steps; `MAX_STEPS` of them when the episode did not end."""
 
-    def __iter__(self) -> Iterator[Step]:
+    def __iter__(self) -> Iterator[Transition]:
         """The reset, then the steps."""
         yield self.start
         yield from self.steps
@@ -69,12 +69,12 @@ def play(env: Env, seed: int, speak: Speaker) -> Played:
         speak: decides every action of every agent.
     """
     generator = np.random.default_rng(seed)
-    start = Step((), env.reset(seed=seed), tuple(env.agents))
-    steps: list[Step] = []
+    start = Transition((), env.reset(seed=seed), tuple(env.agents))
+    steps: list[Transition] = []
     while env.agents and len(steps) < MAX_STEPS:
         alive = tuple(env.agents)
         returned = env.step({agent: speak(env, agent, generator) for agent in alive})
-        steps.append(Step(alive, returned, tuple(env.agents)))
+        steps.append(Transition(alive, returned, tuple(env.agents)))
     return Played(start, tuple(steps))
 
 

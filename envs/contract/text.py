@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Text
 
-from laconic.envs.contract.episodes import Env, Played, Speaker, Step, babble, play, require, saying
+from laconic.envs.contract.episodes import (
+    Env,
+    Played,
+    Speaker,
+    Transition,
+    babble,
+    play,
+    require,
+    saying,
+)
 from laconic.envs.errors import ContractError
 
 _FLOOD = "many words " * 200
@@ -118,7 +127,7 @@ def _budgets(make: Callable[[], Env], seeds: Sequence[int]) -> None:
                 _check_round(before, after, getattr(env, "budget", None))
 
 
-def _check_round(before: Step, after: Step, budget: object) -> None:
+def _check_round(before: Transition, after: Transition, budget: object) -> None:
     totals = {agent: info["tokens_said"] for agent, info in after.infos.items()}
     said = {agent: total - before.infos[agent]["tokens_said"] for agent, total in totals.items()}
     for agent, tokens in said.items():

@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 
 from laconic.envs.dialogue.budget import Budget
-from laconic.envs.dialogue.roster import Roster
-from laconic.envs.dialogue.team import role_of
+from laconic.envs.dialogue.roster import Roster, role_of
 from laconic.envs.task import Benchmark, Style, Task
 
 

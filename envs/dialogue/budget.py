@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from laconic.envs.errors import SettingError
+from laconic.envs.checks import whole
 
 UNLIMITED = 2**31 - 1
 """Stands for "no cap" wherever a number of tokens is shown as int32."""
@@ -36,12 +36,7 @@ class Budget:
             SettingError: a cap is neither None nor an integer of at least 1.
         """
         for field in fields(self):
-            cap = getattr(self, field.name)
-            if cap is not None and (isinstance(cap, bool) or not isinstance(cap, int) or cap < 1):
-                raise SettingError(
-                    f"budget.{field.name} must be null or a whole number of at least 1 token;"
-                    f" got {cap!r}"
-                )
+            whole(f"budget.{field.name}", getattr(self, field.name), 1, optional=True)
 
 
 class Ledger:

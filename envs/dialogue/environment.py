@@ -30,13 +30,7 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import (
-    at_least_one,
-    by_key,
-    check_actions,
-    choice,
-    number_or_none,
-)
+from laconic.envs.checks import by_key, check_actions, choice, number, whole
 from laconic.envs.dialogue.briefing import Rules, first_texts
 from laconic.envs.dialogue.budget import Budget, Ledger
 from laconic.envs.dialogue.feedback import Expert, Feedback, Mode
@@ -118,18 +112,18 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         """Check the settings and build the spaces."""
         self.benchmark = benchmark
         self.tasks = by_key(tasks)
-        self.rounds = at_least_one("rounds", rounds)
+        self.rounds = whole("env.rounds", rounds, 1)
         team = {"solver": 1, "helper": 3} if team is None else team
         self._roster = Roster.of(team, topology, schedule, answer, self.rounds)
         self.possible_agents = list(self._roster.agents)
-        self.answering = self._roster.answering
-        self.information: Information = choice("information", information, ("full", "split"))
-        self.instructions: Style = choice("instructions", instructions, ("full", "brief"))
-        self.render_mode = choice("render_mode", render_mode, (None, "ansi", "human"))
+        self.answering, self.holders = self._roster.answering, self._roster.holders
+        self.information: Information = choice("env.information", information, ("full", "split"))
+        self.instructions: Style = choice("env.instructions", instructions, ("full", "brief"))
+        self.render_mode = choice("env.render_mode", render_mode, (None, "ansi", "human"))
         self.budget = budget or Budget()
         self.reward = reward or Reward()
         self.tokenize = tokenize
-        self.stop_at = number_or_none("stop_at", stop_at)
+        self.stop_at = number("env.stop_at", stop_at, optional=True)
         self._feedback = Feedback(benchmark, feedback, expert)
         self._keys = tuple(self.tasks)
         self._spaces = {agent: observation_space() for agent in self.possible_agents}
@@ -177,7 +171,8 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self.task = key if isinstance(key, Task) else self.tasks[key]
         self.agents = list(self.possible_agents)
         self._start_episode(self._generator)
-        texts = self._first_texts()
+        rules = Rules(self._roster, self.rounds, self.budget, priced=self.reward.price > 0)
+        texts = first_texts(self.task, self.shares, rules, self.benchmark, self.instructions)
         return self._observe(texts), {agent: self._info(agent) for agent in self.agents}
 
     def step(self, actions: Mapping[str, str]) -> StepResult:
@@ -207,12 +202,15 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         over = terminated or truncated
         if over and score is None:
             score = self._referee.score()
-        rewards = self._account.pay(self._charged(), score, over=over)
+        rewards = self._account.rewards(self._charged(), score, over=over)
         self._end_round(over)
         observations = self._observe(self._news(agents, score, over))
         infos = {agent: self._info(agent, score) for agent in agents}
         if self.render_mode == "human":
-            _print(tuple(self._latest.values()), score)
+            # Rich is imported only where somebody looks.
+            from laconic.envs.dialogue.console import print_round
+
+            print_round(tuple(self._latest.values()), score)
         return (
             observations,
             rewards,
@@ -234,24 +232,12 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self.messages = []
         self._latest: dict[str, Message] = {}
         self._referee = Referee(
-            self.benchmark,
-            self.task,
-            self._roster,
-            rounds=self.rounds,
-            stop_at=self.stop_at,
+            self.benchmark, self.task, self._roster, rounds=self.rounds, stop_at=self.stop_at
         )
         self._account = Account(self.reward, self.possible_agents)
         self.shares: Shares = deal(
-            self.task,
-            self.information,
-            self.possible_agents,
-            self._roster.holders,
-            generator,
+            self.task, self.information, self.possible_agents, self.holders, generator
         )
-
-    def _first_texts(self) -> dict[str, str]:
-        rules = Rules(self._roster, self.rounds, self.budget, priced=self.reward.price > 0)
-        return first_texts(self.task, self.shares, rules, self.benchmark, self.instructions)
 
     def _speak(self, actions: Mapping[str, str]) -> None:
         said = {}
@@ -335,10 +321,3 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
             return None
         spoken = self.ledger.said[agent] > 0
         return informed(self.task, self.information, self.shares[agent], spoken)
-
-
-def _print(messages: Sequence[Message], score: Score | None) -> None:
-    # Rich is imported only where somebody looks.
-    from laconic.envs.dialogue.console import print_round
-
-    print_round(messages, score)

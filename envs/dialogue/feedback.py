@@ -36,7 +36,7 @@ class Feedback:
             UnknownNameError: there is no such mode.
             SettingError: the mode needs an expert or findings, and there are none.
         """
-        self._mode: Mode = choice("feedback", mode, MODES)
+        self._mode: Mode = choice("env.feedback", mode, MODES)
         self._benchmark, self._expert = benchmark, expert
         if mode == "expert" and expert is None:
             raise SettingError("env.feedback=expert needs env.expert, which was not given")

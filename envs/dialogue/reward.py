@@ -13,13 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from laconic.envs.checks import choice, flag, number
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Score
 
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """What a token costs, who pays, and when."""
+    """What a token costs, who is charged, and when."""
 
     price: float = 0.0
     """Reward units that `normalizer` tokens cost; 0 gives the plain task reward."""
@@ -39,29 +40,23 @@ class Reward:
         """Check ranges.
 
         Raises:
-            SettingError: a number is out of its range or a word is not one of the known ones.
+            SettingError: a number is out of its range.
+            UnknownNameError: a word is not one of the known ones.
         """
-        if not _is_finite(self.price) or self.price < 0:
-            raise SettingError(f"reward.price must be a number of at least 0; got {self.price!r}")
-        if not _is_finite(self.normalizer) or self.normalizer <= 0:
-            raise SettingError(
-                f"reward.normalizer must be a number of tokens above 0; got {self.normalizer!r}"
-            )
+        number("reward.price", self.price, lowest=0)
+        number("reward.normalizer", self.normalizer, above=0)
         if not math.isfinite(self.price / self.normalizer):
             raise SettingError(
                 f"reward.price / reward.normalizer must be a finite number;"
                 f" got {self.price!r} / {self.normalizer!r}"
             )
-        _word("charge", self.charge, ("own", "team"))
-        _word("when", self.when, ("always", "solved"))
-        _word("paid", self.paid, ("end", "round"))
-        if not isinstance(self.exempt_answer, bool):
-            raise SettingError(
-                f"reward.exempt_answer must be true or false; got {self.exempt_answer!r}"
-            )
+        choice("reward.charge", self.charge, ("own", "team"))
+        choice("reward.when", self.when, ("always", "solved"))
+        choice("reward.paid", self.paid, ("end", "round"))
+        flag("reward.exempt_answer", self.exempt_answer)
 
     def costs(self, tokens: Mapping[str, int]) -> dict[str, float]:
-        """What each agent pays for the tokens said.
+        """The cost of the tokens said to each agent.
 
         Args:
             tokens: charged tokens of each agent.
@@ -76,19 +71,19 @@ class Reward:
 
 
 class Account:
-    """Pays the agents of one episode, round by round."""
+    """The rewards of one episode, round by round; charges that wait for its end are kept here."""
 
     def __init__(self, reward: Reward, agents: Iterable[str]) -> None:
-        """Nobody owes anything yet.
+        """Nothing is charged yet.
 
         Args:
-            reward: the price and who pays it when.
-            agents: who is paid.
+            reward: the price, who is charged, and when.
+            agents: who earns rewards.
         """
         self._reward = reward
         self._owed = dict.fromkeys(agents, 0.0)
 
-    def pay(
+    def rewards(
         self, tokens: Mapping[str, int], score: Score | None, *, over: bool = True
     ) -> dict[str, float]:
         """The reward of each agent for one round.
@@ -107,12 +102,3 @@ class Account:
             self._owed[agent] += cost
         due = over and score is not None and score.solved
         return {agent: value - (self._owed[agent] if due else 0.0) for agent in costs}
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _word(name: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise SettingError(f"reward.{name} must be one of {', '.join(known)}; got {value!r}")

@@ -1,18 +1,48 @@
-"""A team and its manners: who there is, who answers, who hears whom, and whose turn it is."""
+"""A team: who there is, who answers, who hears whom, and whose turn it is.
+
+Agents are called `<role>_<number>`, numbered from 0 in each role.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from laconic.envs.checks import choice, whole
 from laconic.envs.dialogue.schedule import Schedule, speakers
-from laconic.envs.dialogue.team import agent_names, role_of
 from laconic.envs.dialogue.topology import hears
-from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.errors import SettingError
 
 MAJORITY, JOINT = "majority", "joint"
 """Answer settings under which all agents answer: the commonest answer counts, or what they wrote
 is graded as one piece of work."""
+
+
+def role_of(agent: str) -> str:
+    """The role in an agent's name `<role>_<number>`."""
+    return agent.rsplit("_", 1)[0]
+
+
+def agent_names(team: Mapping[str, int]) -> list[str]:
+    """The agents of a team, role by role.
+
+    Args:
+        team: number of agents of each role.
+
+    Raises:
+        SettingError: the team is empty, a role is no plain word, or a number is not at least 1.
+    """
+    if not isinstance(team, Mapping) or not team:
+        raise SettingError(
+            f"env.team must give each role a number of agents, as in {{'solver': 1}}; got {team!r}"
+        )
+    for role, count in team.items():
+        if not isinstance(role, str) or not role.isidentifier():
+            raise SettingError(
+                f"a role in env.team must be letters, digits and '_', a letter first; got {role!r}"
+            )
+        whole(f"env.team.{role}", count, 1)
+    return [f"{role}_{number}" for role, count in team.items() for number in range(count)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +77,8 @@ class Roster:
         """
         agents = tuple(agent_names(team))
         answering = _answering(answer, agents)
-        cycle = speakers(schedule, agents)
+        roles = {role: [a for a in agents if role_of(a) == role] for role in team}
+        cycle = speakers(schedule, roles)
         if all(set(answering).isdisjoint(speaking) for speaking in cycle[:rounds]):
             raise SettingError(
                 f"env.schedule must give {' or '.join(answering)} a turn to answer within"
@@ -80,8 +111,5 @@ class Roster:
 def _answering(answer: str, agents: Sequence[str]) -> tuple[str, ...]:
     if answer in (MAJORITY, JOINT):
         return tuple(agents)
-    chosen = tuple(agent for agent in agents if role_of(agent) == answer)
-    if not chosen:
-        known = {*map(role_of, agents), MAJORITY, JOINT}
-        raise UnknownNameError("role in env.answer", answer, known)
-    return chosen
+    choice("role in env.answer", answer, {*map(role_of, agents), MAJORITY, JOINT})
+    return tuple(agent for agent in agents if role_of(agent) == answer)

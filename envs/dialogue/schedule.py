@@ -6,27 +6,30 @@ and so on, and starts again when it ends; each entry is a role or a list of role
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 
-from laconic.envs.dialogue.team import role_of
+from laconic.envs.checks import check_names
 from laconic.envs.errors import SettingError, UnknownNameError
 
 Schedule = str | Sequence[str | Sequence[str]]
 
 
-def speakers(schedule: Schedule, agents: Collection[str]) -> tuple[frozenset[str], ...]:
+def speakers(
+    schedule: Schedule, agents: Mapping[str, Collection[str]]
+) -> tuple[frozenset[str], ...]:
     """The agents that speak in each round of the cycle.
 
     Args:
         schedule: `all`, or one entry per round of the cycle.
-        agents: the agents of the team.
+        agents: the agents of each role.
 
     Raises:
         UnknownNameError: an entry names a role the team does not have.
         SettingError: the list is empty or has an entry that names no role.
     """
     if schedule == "all":
-        return (frozenset(agents),)
+        return (frozenset(chain(*agents.values())),)
     if isinstance(schedule, str):
         raise UnknownNameError("schedule", schedule, ["all", "a list of roles"])
     entries = schedule if isinstance(schedule, Sequence) else ()
@@ -36,8 +39,5 @@ def speakers(schedule: Schedule, agents: Collection[str]) -> tuple[frozenset[str
             f"env.schedule must be 'all' or a list with at least one role for each round;"
             f" got {schedule!r}"
         )
-    roles = {role_of(agent) for agent in agents}
-    for role in (role for turn in cycle for role in turn):
-        if role not in roles:
-            raise UnknownNameError("role in env.schedule", role, roles)
-    return tuple(frozenset(agent for agent in agents if role_of(agent) in turn) for turn in cycle)
+    check_names("role in env.schedule", chain(*cycle), agents)
+    return tuple(frozenset(chain(*(agents[role] for role in turn))) for turn in cycle)

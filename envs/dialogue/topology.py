@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Sized
 
-from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.checks import choice
+from laconic.envs.errors import SettingError
 
 NAMED: dict[str, Callable[[int, int, int], bool]] = {
     "complete": lambda i, j, n: True,
@@ -37,9 +38,7 @@ def hears(
     """
     count = len(agents)
     if isinstance(topology, str):
-        if topology not in NAMED:
-            raise UnknownNameError("topology", topology, NAMED)
-        rule = NAMED[topology]
+        rule = NAMED[choice("topology", topology, NAMED)]
         matrix = [[rule(i, j, count) for j in range(count)] for i in range(count)]
     else:
         matrix = _checked(topology, agents)

@@ -26,6 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from laconic.envs.checks import number
 from laconic.envs.errors import SettingError
 from laconic.envs.sandbox import guards, syscalls
 from laconic.envs.sandbox.wardens import WardenError, cores, pool
@@ -72,8 +73,7 @@ class Limits:
     def __post_init__(self) -> None:
         """Compare every limit with its range."""
         for name, value in asdict(self).items():
-            if not isinstance(value, (int, float)) or not 0 < value < 1e9:
-                raise SettingError(f"limit {name} must be above 0 and below 1e9; got {value!r}")
+            number(f"limit {name}", value, above=0, below=1e9)
 
 
 @dataclass(frozen=True, slots=True)

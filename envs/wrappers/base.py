@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 from pettingzoo.utils import BaseParallelWrapper
 
+from laconic.envs.checks import is_whole
 from laconic.envs.errors import UnknownNameError
 
 Array = NDArray[Any]
@@ -104,7 +105,7 @@ class ArrayWrapper(Wrapper):
 
     def _named(self, options: dict[str, Any] | None) -> dict[str, Any] | None:
         number = (options or {}).get("task")
-        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        if not is_whole(number):
             return options
         keys = tuple(self._numbers)
         if not 0 <= number < len(keys):

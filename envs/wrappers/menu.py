@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from laconic.envs.checks import at_least_one
+from laconic.envs.checks import whole
 from laconic.envs.dialogue import DialogueEnv
-from laconic.envs.dialogue.team import role_of
+from laconic.envs.dialogue.roster import role_of
 from laconic.envs.task import Task
 
 ABSTAIN = "I do not know."
@@ -47,12 +47,12 @@ class Menu:
             answers: most answers; of a source with more the commonest are taken, and no other
                 answer can be given.
         """
-        most = at_least_one("answers", answers)
+        most = whole("answers", answers, 1)
         tasks = tuple(env.tasks.values())
         count = max(len(task.statements) for task in tasks)
         drafts = max(len(texts) for task in tasks for texts in (*task.drafts.values(), ()))
         if env.information == "split":
-            count = -(-count // max(1, len(_holders(env))))
+            count = -(-count // len(env.holders))
         common = Counter(task.commitment for task in tasks if not task.drafts).most_common(most)
         return cls(count, drafts, tuple(sorted(text for text, _ in common)))
 
@@ -83,12 +83,6 @@ class Menu:
             *answers,
             ABSTAIN,
         )
-
-
-def _holders(env: DialogueEnv) -> list[str]:
-    """Among whom statements are dealt."""
-    others = [agent for agent in env.possible_agents if agent not in env.answering]
-    return others or list(env.possible_agents)
 
 
 def _filled(texts: Sequence[str], size: int) -> list[str]:

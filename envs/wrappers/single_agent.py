@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium
 from pettingzoo import ParallelEnv
 
-from laconic.envs.errors import UnknownNameError
+from laconic.envs.checks import choice
 from laconic.envs.wrappers.teammates import Teammate, silent
 
 
@@ -36,14 +36,12 @@ class SingleAgent(gymnasium.Env[Any, Any]):
         teammates: Teammate | Mapping[str, Teammate] = silent,
     ) -> None:
         """Take the agent's spaces."""
-        if agent not in env.possible_agents:
-            raise UnknownNameError("agent", agent, env.possible_agents)
+        choice("agent", agent, env.possible_agents)
         others = [other for other in env.possible_agents if other != agent]
         if not isinstance(teammates, Mapping):
             teammates = dict.fromkeys(others, teammates)
         for other in others:
-            if other not in teammates:
-                raise UnknownNameError("team-mate, who is needed:", other, teammates)
+            choice("team-mate, who is needed:", other, teammates)
         self.env, self.agent, self._teammates = env, agent, teammates
         self.observation_space = env.observation_space(agent)
         self.action_space = env.action_space(agent)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from laconic.envs.dialogue import DialogueEnv
-from laconic.envs.dialogue.team import role_of
+from laconic.envs.dialogue.roster import role_of
 
 
 class Teammate(Protocol):

@@ -18,7 +18,7 @@ import numpy as np
 from gymnasium.spaces import Box, MultiDiscrete
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import at_least_one
+from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError
 from laconic.envs.wrappers.base import Array, ArrayWrapper, Returned, text_of
 
@@ -42,10 +42,7 @@ class Codec:
         Raises:
             SettingError: it is not.
         """
-        if not isinstance(self.padding, int) or not 0 <= self.padding < self.size:
-            raise SettingError(
-                f"a codec's padding must be an id from 0 to {self.size - 1}; got {self.padding!r}"
-            )
+        whole("padding", self.padding, 0, self.size - 1)
 
 
 def _byte_ids(text: str) -> list[int]:
@@ -83,8 +80,8 @@ class TokenArrays(ArrayWrapper):
     ) -> None:
         """Fix the shapes."""
         self._codec = codec
-        self._length = at_least_one("observation_tokens", observation_tokens)
-        words = at_least_one("action_tokens", action_tokens)
+        self._length = whole("observation_tokens", observation_tokens, 1)
+        words = whole("action_tokens", action_tokens, 1)
         super().__init__(env, Box(0, codec.size - 1, (self._length,), np.int64))
         self._empty = np.full(self._length, codec.padding, np.int64)
         self._actions = {

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from laconic.envs.dialogue import DialogueEnv
-from laconic.envs.dialogue.team import agent_names, role_of
+from laconic.envs.dialogue.roster import agent_names, role_of
 from laconic.envs.task import Benchmark, Score, Style, Task
 
 WRITER = "writer"

@@ -14,7 +14,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.dialogue.budget import Budget
-from laconic.envs.dialogue.team import agent_names, role_of
+from laconic.envs.dialogue.roster import agent_names, role_of
 from laconic.envs.errors import SettingError
 from laconic.experiments.comparing.entries import Entry
 from laconic.experiments.comparing.shapes import SHAPES, Setting, Unfit

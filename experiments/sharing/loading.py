@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from omegaconf import OmegaConf
 
@@ -80,7 +80,7 @@ def _environment(config: Mapping[str, Any], given: Sequence[str]) -> list[str]:
     plain = CONF / "env" / f"{env.get('name')}.yaml"
     if not plain.is_file():
         return [one for one in given if _is_of(one, "env")]
-    usual = flatten(OmegaConf.to_container(OmegaConf.load(plain)), "env")
+    usual = flatten(_with_base(plain), "env")
     own = flatten(dict(env), "env")
     made = [f"env={env['name']}"]
     for key in dict.fromkeys((*usual, *own)):
@@ -91,6 +91,14 @@ def _environment(config: Mapping[str, Any], given: Sequence[str]) -> list[str]:
         elif usual[key] != own[key] and not str(usual[key]).startswith("${"):
             made.append(f"{key}={_written(own[key])}")
     return made
+
+
+def _with_base(path: Path) -> dict[str, Any]:
+    """A yaml with what it inherits in its own place (`base/dialogue@_here_`)."""
+    said = cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(path)))
+    parents = [one.removesuffix("@_here_") for one in said.pop("defaults", ()) if one != "_self_"]
+    inherited = [_with_base(path.parent / f"{parent}.yaml") for parent in parents]
+    return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.merge(*inherited, said)))
 
 
 def _written(value: Any) -> str:

@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 import torch
 from hydra import compose, initialize_config_dir
+from hydra.errors import MissingConfigException
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from pettingzoo import ParallelEnv
 
+from laconic import envs
 from laconic.envs.dialogue import DialogueEnv
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.tracking.loggers import open_loggers
@@ -27,7 +29,13 @@ from laconic.learners.algorithms.base import Resumable
 from laconic.learners.prices.schedule import Price
 
 PROGRAMS = sorted(path.stem for path in CONF.glob("*.yaml"))
-OPTIONS = sorted(str(path.relative_to(CONF).with_suffix("")) for path in CONF.rglob("*/*.yaml"))
+BASES = CONF / "env" / "base"
+"""What the environments inherit, which is no choice of its own."""
+OPTIONS = sorted(
+    str(path.relative_to(CONF).with_suffix(""))
+    for path in CONF.rglob("*/*.yaml")
+    if path.parent != BASES
+)
 HYDRAS = "hydra/"
 """Groups of Hydra's own, which configure no object of ours."""
 TRACKERS = ("logger/wandb", "logger/mlflow", "logger/trackio")
@@ -43,22 +51,7 @@ WHOLE = ("experiment/", "entry/")
 """Experiments and entries change settings on purpose; they are built, but not compared with
 defaults."""
 
-GAME = "the quickstart's game; the bare class has the plainest one"
 DELIBERATE = {
-    "laconic.envs.make": {
-        "information": GAME,
-        "topology": GAME,
-        "schedule": GAME,
-        "rounds": "the paper of a joint work has one",
-        "answer": "the answering role of the benchmark",
-        "instructions": "what the chosen agent understands",
-    },
-    "laconic.envs.Budget": {"message": GAME, "episode": GAME},
-    "laconic.envs.Reward": {
-        "price": GAME,
-        "normalizer": GAME,
-        "paid": "the paper of a joint work adds up the rewards of its turns",
-    },
     "laconic.learners.agents.tiny.team": {
         "instructions": "the shipped weights read the brief form"
     },
@@ -95,7 +88,6 @@ DELIBERATE = {
     },
 }
 UNSET = {
-    "laconic.envs.make": {"generator": "the environment has no constructor of its own for it"},
     "laconic.learners.agents.tiny.team": {
         "sharing": "passed on to HFTeam",
         "lora": "passed on to HFTeam",
@@ -223,7 +215,8 @@ def what_makes(option: str) -> dict[str, Any]:
     said: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(CONF / f"{option}.yaml"))
     if "_target_" in said:
         return {}
-    names = [one for one in said.pop("defaults", []) if isinstance(one, str) and one != "_self_"]
+    listed = [one for one in said.pop("defaults", []) if isinstance(one, str)]
+    names = [one.removesuffix("@_here_") for one in listed if one != "_self_"]
     group = option.rpartition("/")[0]
     # Options of its own group are named without it.
     parents = [what_makes(f"{group}/{name}") for name in names if "@" not in name]
@@ -236,14 +229,24 @@ def lies_in(option: str) -> str:
     return "" if everywhere else option.rpartition("/")[0].replace("/", ".")
 
 
-def leave_out(cfg: Any, where: str, said: Mapping[str, Any]) -> None:
+def leave_out(cfg: dict[str, Any], where: str, said: Mapping[str, Any]) -> None:
     """Take every setting of a part of the configuration that an option says."""
-    part = OmegaConf.select(cfg, where) if where else cfg
+    for key in filter(None, where.split(".")):
+        cfg = cfg[key]
     for name, value in said.items():
-        if isinstance(value, Mapping):
-            leave_out(part, name, value)
+        if isinstance(value, Mapping) and isinstance(cfg.get(name), Mapping):
+            leave_out(cfg, name, value)
         else:
-            del part[name]
+            cfg.pop(name, None)
+
+
+def chosen_in(program: str, option: str) -> set[str]:
+    """The options that a program composes when one of them is given."""
+    listed = OmegaConf.to_container(OmegaConf.load(CONF / f"{program}.yaml")).get("defaults", [])
+    usual = {group: name for one in listed if isinstance(one, dict) for group, name in one.items()}
+    group, _, name = option.rpartition("/")
+    options = {f"{group}/{name}" for group, name in {**usual, group: name}.items()}
+    return {one for one in options if (CONF / f"{one}.yaml").is_file()}
 
 
 def plain(value: Any) -> Any:
@@ -260,24 +263,42 @@ def test_a_yaml_restates_the_defaults_of_its_constructors(composed, program, opt
     cfg = composed(program, *(choice(option) if option else []))
     if option == "agent/scripted" and "optimizer" in cfg:
         cfg.optimizer.lr = 1.0
-    OmegaConf.set_struct(cfg, False)
+    cfg = OmegaConf.to_container(cfg)
     # What a program's own yaml says of a chosen option is meant to differ from that option.
     own = OmegaConf.to_container(OmegaConf.load(CONF / f"{program}.yaml"))
     for group in groups_of(program) & own.keys() & cfg.keys():
         for name in own[group]:
             del cfg[group][name]
-    if option:
-        leave_out(cfg, lies_in(option), what_makes(option))
-    for node in nodes(OmegaConf.to_container(cfg, resolve=True)):
+    for one in chosen_in(program, option):
+        leave_out(cfg, lies_in(one), what_makes(one))
+    for node in nodes(cfg):
         target = node["_target_"]
         parameters = parameters_of(target)
         excused = {*DELIBERATE.get(target, {}), *UNSET.get(target, {}), "_target_", "_partial_"}
         for name in node.keys() - excused:
             default = parameters[name].default
-            if default is inspect.Parameter.empty or isinstance(node[name], Mapping):
-                # Required, or a record that is a node of its own.
+            follows = isinstance(node[name], str) and node[name].startswith("${")
+            if default is inspect.Parameter.empty or isinstance(node[name], Mapping) or follows:
+                # Required, or a record that is a node of its own, or said by another key.
                 continue
             assert node[name] == plain(default), f"{option or program}: {target} {name}"
+
+
+def test_what_environments_inherit_is_not_offered_as_an_environment(composed):
+    with pytest.raises(MissingConfigException) as raised:
+        composed("train", "env=base")
+    assert raised.value.options == list(envs.names())
+
+
+def test_an_environment_of_a_users_own_may_inherit_too(composed, tmp_path):
+    (tmp_path / "env").mkdir()
+    (tmp_path / "env" / "mine.yaml").write_text(
+        "defaults: [base/dialogue@_here_, _self_]\nname: gsm8k\nteam: {solver: 2}\nrounds: 3\n"
+    )
+    cfg = composed("train", f"hydra.searchpath=[{tmp_path}]", "env=mine", "env.budget.message=7")
+    env = instantiate(cfg.env, tasks=2, _convert_="all")
+    assert env.possible_agents == ["solver_0", "solver_1"]
+    assert (env.rounds, env.budget.message, env.information) == (3, 7, "full")
 
 
 def test_what_differs_on_purpose_still_exists():

@@ -11,16 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
-from places import ROOT
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 
 from laconic import envs
 from laconic.envs.contract import check_env
-from laconic.envs.dialogue.team import role_of
+from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SourceError, UnknownNameError
 from laconic.envs.task import Benchmark, Task
-
-CONF = ROOT / "conf" / "env"
+from laconic.experiments.command_line.cli import CONF
 
 
 @pytest.fixture(params=envs.names(), scope="module")
@@ -38,8 +37,9 @@ def tasks(benchmark: Benchmark) -> tuple[Task, ...]:
 @pytest.fixture(params=["full", "split"])
 def make(request: pytest.FixtureRequest, benchmark: Benchmark) -> Any:
     """Makes the environment with the settings of its yaml, in each information mode."""
-    file = CONF / f"{benchmark.name}.yaml"
-    settings = yaml.safe_load(file.read_text())
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        cfg = compose("train", overrides=[f"env={benchmark.name}"])
+    settings = OmegaConf.to_container(cfg.env)
     for node in (settings, settings["budget"], settings["reward"]):
         node.pop("_target_")
     own = {"information": request.param, "instructions": "full", "tasks": 12}

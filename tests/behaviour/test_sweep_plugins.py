@@ -15,7 +15,7 @@ from places import ROOT
 
 from laconic.experiments.command_line.cli import CONF
 
-REFUSED = "budget.message must be null or a whole number of at least 1 token; got 0"
+REFUSED = "budget.message must be null or a whole number of at least 1; got 0"
 
 
 def sweep(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -53,6 +53,28 @@ def test_settings_become_rows_of_key_value_and_comment(hooks, monkeypatch, tmp_p
     assert "| `game.inner.deep` | `1.0e-6` | With \\| in it. |\nafter" in page
 
 
+def test_what_a_yaml_inherits_is_listed_with_it_and_the_base_explains_it(
+    hooks, monkeypatch, tmp_path
+):
+    (tmp_path / "conf" / "group" / "base").mkdir(parents=True)
+    (tmp_path / "conf" / "group" / "base" / "game.yaml").write_text(
+        YAML.replace("# @package game\n", "").replace("defaults: [other]\n", "")
+    )
+    (tmp_path / "conf" / "group" / "one.yaml").write_text(
+        "# Its own.\ndefaults: [base/game@_here_, _self_]\nsecond: [c]\n"
+        "# For one.\nthird: {a: 1}\ninner: {deep: 2, new: 3}\n"
+    )
+    monkeypatch.setattr(hooks, "ROOT", tmp_path)
+    assert list(hooks.settings("group/one")) == [
+        ("group.first", "1", ""),
+        ("group.second", "[c]", "Second and third, on two lines."),
+        ("group.third", "{a: 1}", "For one."),
+        ("group.inner", "", "A group."),
+        ("group.inner.deep", "2", "With | in it."),
+        ("group.inner.new", "3", ""),
+    ]
+
+
 def test_a_section_of_the_readme_stands_on_a_page_with_paths_of_its_own(hooks):
     page = "# A\nnot this\n## One heading\n![p](docs/p.png)\n\n| a |\n### Inner\nnor this\n"
     assert hooks.section(page, "one-heading") == "![p](p.png)\n\n| a |"

@@ -7,7 +7,6 @@ is worth nothing and starts no process. Reward: 1 for a program that passes ever
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import commitment
 from laconic.envs.families.coding.generate import DISTRACTORS, LEVELS, Item, items
 from laconic.envs.families.common.generation import refuse
-from laconic.envs.task import Benchmark, Score, Split, Task
+from laconic.envs.task import Benchmark, Score, Split, Task, majority
 
 NO_PROGRAM = "no program"
 """The outcome of a reply in which no program was found."""
@@ -54,19 +53,10 @@ class CodingBenchmark(Benchmark):
         distractors: int | tuple[int, int] = DISTRACTORS,
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make functions to be written, from a seed; see `envs.families.coding.generate`.
+        """Make functions to be written; see `envs.families.coding.generate`.
 
-        Args:
-            seed: any whole number.
-            count: how many tasks; no two are equal.
-            split: `train` or `evaluation`; they share no function, whatever the seeds.
-            level: steps of the function, 1 to 4; a pair draws from fewest to most.
-            distractors: statements about other functions; a pair draws from fewest to most.
-            **unknown: refused.
-
-        Raises:
-            SettingError: a setting is out of its range, or there are not so many functions.
-            UnknownNameError: there is no such setting.
+        `level` is the number of steps, 1 to 4; `distractors` the number of statements about other
+        functions.
         """
         refuse(unknown, "level", "distractors")
         return tuple(self.pose(item) for item in items(seed, count, split, level, distractors))
@@ -98,9 +88,8 @@ class CodingBenchmark(Benchmark):
 def vote(programs: Iterable[str | None]) -> str | None:
     """The commonest program by its text, the earliest of equally common ones; None for none."""
     texts = [code for code in programs if code is not None]
-    # Equal counts keep the order of the first vote.
-    commonest = Counter(code.strip() for code in texts).most_common(1)
-    return next((code for code in texts if code.strip() == commonest[0][0]), None)
+    commonest = majority(map(str.strip, texts))
+    return next((code for code in texts if code.strip() == commonest), None)
 
 
 def fields_of(verdict: sandbox.Verdict) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import blake2b
 
-from laconic.envs.checks import choice
-from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.checks import check_names, choice, is_whole, whole
+from laconic.envs.errors import SettingError
 from laconic.envs.task import Split
 
 _EVALUATION_SHARE = 4
@@ -36,10 +36,9 @@ def check_request(seed: object, count: object, split: str) -> None:
         SettingError: seed or count is no whole number, or count is negative.
         UnknownNameError: there is no such part.
     """
-    _check_whole("seed", seed)
-    if _check_whole("count", count) < 0:
-        raise SettingError(f"count must be at least 0; got {count!r}")
-    choice("split", split, ("train", "evaluation"))
+    whole("generator.seed", seed)
+    whole("count", count, 0)
+    choice("env.split", split, ("train", "evaluation"))
 
 
 def span(name: str, value: object, limits: tuple[int, int]) -> tuple[int, int]:
@@ -49,8 +48,11 @@ def span(name: str, value: object, limits: tuple[int, int]) -> tuple[int, int]:
         SettingError: it is anything else.
     """
     pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    whole = all(isinstance(end, int) and not isinstance(end, bool) for end in pair)
-    if len(pair) != 2 or not whole or not limits[0] <= pair[0] <= pair[1] <= limits[1]:
+    if (
+        len(pair) != 2
+        or not all(map(is_whole, pair))
+        or not limits[0] <= pair[0] <= pair[1] <= limits[1]
+    ):
         raise SettingError(
             f"generator.{name} must be a whole number from {limits[0]} to {limits[1]},"
             f" or a pair of them from fewest to most; got {value!r}"
@@ -68,8 +70,7 @@ def refuse(unknown: Iterable[str], *known: str) -> None:
     Raises:
         UnknownNameError: there is one.
     """
-    for name in unknown:
-        raise UnknownNameError("setting of generator", name, ("seed", *known))
+    check_names("setting of generator", unknown, ("seed", *known))
 
 
 def ran_out(kind: str, count: int, found: int) -> SettingError:
@@ -84,9 +85,3 @@ def ran_out(kind: str, count: int, found: int) -> SettingError:
         f"count must be at most the number of different {kind}; got {count!r}, and found {found}"
         " before they ran out. Ask for fewer, or for more levels or kinds"
     )
-
-
-def _check_whole(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise SettingError(f"generator.{name} must be a whole number; got {value!r}")
-    return value

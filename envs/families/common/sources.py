@@ -10,14 +10,14 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar, cast, overload
 
 from laconic.envs.errors import SourceError
-from laconic.envs.task import Split
+from laconic.envs.task import Split, Task
 
 HUB = "hub:"
 """What the name of a hub data set begins with."""
@@ -93,6 +93,22 @@ def title(source: str | Path, split: Split, files: Mapping[Split, str] = FILES) 
     if str(source).startswith(HUB):
         return _stem(source, split, files)
     return locate(source, split, files).name.removesuffix(".gz").removesuffix(".jsonl")
+
+
+def numbered(
+    name: str,
+    found: Iterable[tuple[str, Row]],
+    read: Callable[[Row, str, str], Task],
+) -> tuple[Task, ...]:
+    """The task of each row, under the key `<name>/<number>`, numbers from 1.
+
+    Args:
+        name: of the source, as `title` gives it.
+        found: places and rows, as `rows` gives them.
+        read: makes a task of a row, its place and its key.
+    """
+    numbers = enumerate(found, start=1)
+    return tuple(read(row, where, f"{name}/{number}") for number, (where, row) in numbers)
 
 
 @overload

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from laconic.envs import sandbox
-from laconic.envs.dialogue.team import role_of
+from laconic.envs.dialogue.roster import role_of
 from laconic.envs.families.coding.base import NO_PROGRAM, fields_of, fields_without_run
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.generate import Item, items
@@ -66,20 +66,10 @@ class CooperativeCoding(Benchmark):
         seconds: float = SECONDS,
         **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make functions to be written, from a seed; see `envs.families.coding.generate`.
+        """Make functions to be written; see `envs.families.coding.generate`.
 
-        Args:
-            seed: any whole number.
-            count: how many tasks; no two are equal.
-            split: `train` or `evaluation`; they share no function, whatever the seeds.
-            level: steps of the function, 2 to 4; a pair draws from fewest to most.
-            distractors: statements about other functions; a pair draws from fewest to most.
-            seconds: processor time that one test may take.
-            **unknown: refused.
-
-        Raises:
-            SettingError: a setting is out of its range, or there are not so many functions.
-            UnknownNameError: there is no such setting.
+        `level` is the number of steps, 2 to 4; `distractors` the number of statements about other
+        functions; `seconds` the processor time that one test may take.
         """
         refuse(unknown, "level", "distractors", "seconds")
         sandbox.Limits(seconds=seconds, cpu_seconds=seconds)
@@ -105,10 +95,6 @@ class CooperativeCoding(Benchmark):
         detail = {"points": dict(found.points), "schemes": shown, **_fields(found, exam)}
         solved = found.verdict is not None and found.verdict.passed
         return Score(found.total, solved, work.code, detail)
-
-    def committed(self, message: str) -> str | None:
-        """Nothing commits: what was written last is graded."""
-        return None
 
     def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
         """What each agent is told of the levels that its function reached."""

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import Any, ClassVar
 
-from laconic.envs.dialogue.team import role_of
+from laconic.envs.dialogue.roster import role_of
 from laconic.envs.families.writing.levels import SOLVED, WORTH, Levels, Plateau, grade
 from laconic.envs.families.writing.words import CONNECTIVES
-from laconic.envs.task import Score
+from laconic.envs.task import Benchmark, Score, Task
+
+
+class WritingBenchmark(Benchmark):
+    """Texts that two roles write side by side, graded together; nothing in them commits."""
+
+    levels: ClassVar[Levels]
+    """The thresholds of the benchmark."""
+
+    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
+        """Grade what each role wrote, from 0 to 2.98; from 2.5 on the task counts as solved.
+
+        Several agents of one role write one text together, in their order. The detail has the
+        points of every level that was looked at.
+        """
+        return score(self.levels, answers)
+
+    def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
+        """Per level: the points, what was found and what is wanted."""
+        return findings(self.levels, score.detail, agents)
 
 
 def texts_of(answers: Mapping[str, str], roles: Sequence[str]) -> tuple[str, ...]:

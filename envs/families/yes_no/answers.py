@@ -12,11 +12,12 @@ The work is bounded: a window at the end is read, and so many words in it.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
+
+from laconic.envs.task import majority
 
 Verdict = Literal["yes", "no"]
 
@@ -138,9 +139,7 @@ def vote(texts: Iterable[str], plausible: bool = False) -> Verdict | None:
         texts: the answering agents' messages, in the agents' order.
         plausible: whether `plausible` and `implausible` are answers, too.
     """
-    votes = Counter(verdict for text in texts if (verdict := answer_in(text, plausible)))
-    # Equal counts keep the order of the first vote.
-    return votes.most_common(1)[0][0] if votes else None
+    return majority(answer_in(text, plausible) for text in texts)
 
 
 def commitment(text: str, plausible: bool = False) -> str | None:

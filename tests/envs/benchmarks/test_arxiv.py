@@ -78,8 +78,8 @@ def test_the_data_set_of_the_paper_has_its_own_name_for_a_split(
 ) -> None:
     asked = []
 
-    def hub_rows(source: str, part: Any, files: Any) -> Any:
-        asked.append((source, files[part]))
+    def hub_rows(source: str, split: Any, files: Any) -> Any:
+        asked.append((source, files[split]))
         yield "hub:1", {"abstract_text": TEXT}
 
     monkeypatch.setattr(sources, "_hub_rows", hub_rows)
@@ -94,11 +94,11 @@ def test_the_data_set_of_the_paper_has_its_own_name_for_a_split(
     ("file", "split", "count"),
     [("", "train", 1992), ("dev.jsonl.gz", "evaluation", 619), ("", "evaluation", 309)],
 )
-def test_all_real_abstracts_load_and_lose_no_word(file: str, part: Any, count: int) -> None:
+def test_all_real_abstracts_load_and_lose_no_word(file: str, split: Any, count: int) -> None:
     source = SCITLDR / file
-    tasks = BENCHMARK.load(source, part)
+    tasks = BENCHMARK.load(source, split)
     assert len(tasks) == len({task.key for task in tasks}) == count
-    for task, (_, row) in zip(tasks, rows(source, part), strict=True):
+    for task, (_, row) in zip(tasks, rows(source, split), strict=True):
         assert task.question.startswith(f"TITLE: {row['title'].strip()}\n\nABSTRACT: ")
         said = task.question.partition("ABSTRACT: ")[2]
         assert said.split() == " ".join(row["source"]).split()

@@ -77,10 +77,10 @@ def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said:
 
 @needs_data
 @pytest.mark.parametrize(("split", "count"), [("train", 7473), ("evaluation", 660)])
-def test_all_real_rows_load_and_lose_no_word(part: Any, count: int) -> None:
-    tasks = BENCHMARK.load(DATA, part)
+def test_all_real_rows_load_and_lose_no_word(split: Any, count: int) -> None:
+    tasks = BENCHMARK.load(DATA, split)
     assert len(tasks) == len({task.key for task in tasks}) == count
-    for task, (_, row) in zip(tasks, rows(DATA, part), strict=True):
+    for task, (_, row) in zip(tasks, rows(DATA, split), strict=True):
         assert task.text.split() == row["question"].split()
         assert task.question
         assert all(task.statements)
@@ -91,8 +91,8 @@ def test_all_real_rows_load_and_lose_no_word(part: Any, count: int) -> None:
 
 @needs_data
 @pytest.mark.parametrize("split", ["train", "evaluation"])
-def test_real_answers_are_right_and_corrupted_ones_wrong(part: Any) -> None:
-    for task, (_, row) in zip(BENCHMARK.load(DATA, part), rows(DATA, part), strict=True):
+def test_real_answers_are_right_and_corrupted_ones_wrong(split: Any) -> None:
+    for task, (_, row) in zip(BENCHMARK.load(DATA, split), rows(DATA, split), strict=True):
         working, gold = row["answer"].rsplit("#### ", 1)
         assert BENCHMARK.score(task, {"solver_0": row["answer"]}).value == 1.0, row
         off_by_one = f"{working}#### {int(gold.replace(',', '')) + 1}"

@@ -8,8 +8,7 @@ import pytest
 
 from laconic.envs.dialogue.briefing import Rules, first_texts
 from laconic.envs.dialogue.budget import Budget
-from laconic.envs.dialogue.roster import Roster
-from laconic.envs.dialogue.team import role_of
+from laconic.envs.dialogue.roster import Roster, role_of
 
 TEAM = {"solver": 1, "helper": 1}
 

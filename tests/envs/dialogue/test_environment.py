@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import UNLIMITED, Budget
+from laconic.envs.dialogue.environment import DialogueEnv
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task

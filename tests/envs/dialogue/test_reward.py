@@ -7,7 +7,7 @@ import math
 import pytest
 
 from laconic.envs.dialogue.reward import Account, Reward
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Score
 
 SOLVED = Score(1.0, True, "7")
@@ -17,13 +17,13 @@ TOKENS = {"solver_0": 2, "helper_0": 4}
 
 @pytest.mark.parametrize("price", [-0.1, math.nan, math.inf, "1", True, None])
 def test_a_price_below_zero_or_no_number_is_refused(price):
-    with pytest.raises(SettingError, match=r"reward\.price must be a number of at least 0"):
+    with pytest.raises(SettingError, match=r"reward\.price must be a finite number of at least 0"):
         Reward(price=price)
 
 
 @pytest.mark.parametrize("normalizer", [0, -1, math.nan, math.inf, "100", False])
 def test_a_normalizer_that_cannot_divide_is_refused(normalizer):
-    with pytest.raises(SettingError, match=r"reward\.normalizer must be a number of tokens above"):
+    with pytest.raises(SettingError, match=r"reward\.normalizer must be a finite number above"):
         Reward(normalizer=normalizer)
 
 
@@ -33,11 +33,11 @@ def test_a_price_for_a_token_that_overflows_is_refused():
 
 
 def test_unknown_words_are_refused_with_the_known_ones():
-    with pytest.raises(SettingError, match="own, team; got 'all'"):
+    with pytest.raises(UnknownNameError, match=r"reward\.charge 'all'.*Known: own, team"):
         Reward(charge="all")
-    with pytest.raises(SettingError, match="always, solved; got 'never'"):
+    with pytest.raises(UnknownNameError, match=r"reward\.when 'never'.*Known: always, solved"):
         Reward(when="never")
-    with pytest.raises(SettingError, match="end, round; got 'turn'"):
+    with pytest.raises(UnknownNameError, match=r"reward\.paid 'turn'.*Known: end, round"):
         Reward(paid="turn")
     with pytest.raises(SettingError, match="true or false; got 1"):
         Reward(exempt_answer=1)
@@ -54,38 +54,40 @@ def test_own_charges_each_speaker_and_team_charges_everybody_in_full():
 def test_silence_and_a_price_of_zero_give_a_plain_positive_zero():
     for reward in (Reward(price=0.0), Reward(price=0), Reward(price=1.0, when="solved")):
         for tokens in ({"solver_0": 0}, {"solver_0": 5}):
-            paid = Account(reward, ["solver_0"]).pay(tokens, None)["solver_0"]
+            paid = Account(reward, ["solver_0"]).rewards(tokens, None)["solver_0"]
             assert (paid, math.copysign(1, paid)) == (0.0, 1.0)
-    silent = Account(Reward(price=1.0), ["solver_0"]).pay({"solver_0": 0}, None)["solver_0"]
+    silent = Account(Reward(price=1.0), ["solver_0"]).rewards({"solver_0": 0}, None)["solver_0"]
     assert (silent, math.copysign(1, silent)) == (0.0, 1.0)
 
 
 def test_always_charges_in_the_round_of_the_message_and_adds_the_task_reward_at_the_end():
     account = Account(Reward(price=0.5, normalizer=10), TOKENS)
-    assert account.pay(TOKENS, None) == pytest.approx({"solver_0": -0.1, "helper_0": -0.2})
-    last = account.pay({"solver_0": 2, "helper_0": 0}, SOLVED)
+    assert account.rewards(TOKENS, None) == pytest.approx({"solver_0": -0.1, "helper_0": -0.2})
+    last = account.rewards({"solver_0": 2, "helper_0": 0}, SOLVED)
     assert last == pytest.approx({"solver_0": 0.9, "helper_0": 1.0}, rel=1e-12)
 
 
 def test_always_charges_failed_episodes_too():
-    last = Account(Reward(price=0.5, normalizer=10), TOKENS).pay(TOKENS, FAILED)
+    last = Account(Reward(price=0.5, normalizer=10), TOKENS).rewards(TOKENS, FAILED)
     assert last == pytest.approx({"solver_0": -0.1, "helper_0": -0.2}, rel=1e-12)
 
 
 def test_solved_charges_the_whole_episode_at_the_end_of_a_solved_one():
     account = Account(Reward(price=0.5, normalizer=10, when="solved"), TOKENS)
-    assert account.pay(TOKENS, None) == {"solver_0": 0.0, "helper_0": 0.0}
+    assert account.rewards(TOKENS, None) == {"solver_0": 0.0, "helper_0": 0.0}
     # solver_0 owes 0.1 + 0.1, helper_0 owes 0.2 + 0.
-    last = account.pay({"solver_0": 2, "helper_0": 0}, SOLVED)
+    last = account.rewards({"solver_0": 2, "helper_0": 0}, SOLVED)
     assert last == pytest.approx({"solver_0": 0.8, "helper_0": 0.8}, rel=1e-12)
 
 
 def test_solved_charges_nothing_for_a_failed_episode():
     account = Account(Reward(price=0.5, normalizer=10, when="solved"), TOKENS)
-    account.pay(TOKENS, None)
-    assert account.pay(TOKENS, FAILED) == {"solver_0": 0.0, "helper_0": 0.0}
+    account.rewards(TOKENS, None)
+    assert account.rewards(TOKENS, FAILED) == {"solver_0": 0.0, "helper_0": 0.0}
 
 
 def test_partial_credit_is_paid_in_part():
-    paid = Account(Reward(price=0.5, normalizer=10), TOKENS).pay(TOKENS, Score(0.25, False, "x"))
+    paid = Account(Reward(price=0.5, normalizer=10), TOKENS).rewards(
+        TOKENS, Score(0.25, False, "x")
+    )
     assert paid == pytest.approx({"solver_0": 0.15, "helper_0": 0.05}, rel=1e-12)

@@ -7,17 +7,17 @@ import pytest
 from laconic.envs.dialogue.schedule import speakers
 from laconic.envs.errors import SettingError, UnknownNameError
 
-AGENTS = ("solver_0", "helper_0", "helper_1")
-SOLVER, HELPERS = frozenset(AGENTS[:1]), frozenset(AGENTS[1:])
+AGENTS = {"solver": ("solver_0",), "helper": ("helper_0", "helper_1")}
+SOLVER, HELPERS = map(frozenset, AGENTS.values())
 
 
 def test_all_is_a_cycle_of_one_round_in_which_everybody_speaks():
-    assert speakers("all", AGENTS) == (frozenset(AGENTS),)
+    assert speakers("all", AGENTS) == (SOLVER | HELPERS,)
 
 
 def test_a_list_gives_the_agents_of_each_role_in_turn():
     assert speakers(["helper", "solver"], AGENTS) == (HELPERS, SOLVER)
-    assert speakers(("helper", ["solver", "helper"]), AGENTS) == (HELPERS, frozenset(AGENTS))
+    assert speakers(("helper", ["solver", "helper"]), AGENTS) == (HELPERS, SOLVER | HELPERS)
 
 
 @pytest.mark.parametrize("schedule", [[], (), [[]], ["helper", []], [None], [3], None, 3])

@@ -349,5 +349,5 @@ def test_a_machine_without_any_sandbox_is_refused(monkeypatch):
 @pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Limits)])
 @pytest.mark.parametrize("value", [0, -1, float("nan"), "5"])
 def test_limits_outside_their_range_are_refused(name, value):
-    with pytest.raises(SettingError, match=f"limit {name} must be above 0"):
+    with pytest.raises(SettingError, match=f"limit {name} must be a finite number above 0"):
         Limits(**{name: value})

@@ -7,7 +7,10 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.wrappers import DiscreteMessages, FullTranscript, Menu, vocabulary
+from laconic.envs.wrappers.discrete_messages import DiscreteMessages
+from laconic.envs.wrappers.full_transcript import FullTranscript
+from laconic.envs.wrappers.menu import Menu
+from laconic.envs.wrappers.words import vocabulary
 
 WORDS = ("cup", "red", "blue", "colour")
 SILENCE, STATEMENT, RED, ABSTAIN = range(4)

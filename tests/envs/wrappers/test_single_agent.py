@@ -7,7 +7,9 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import UnknownNameError
-from laconic.envs.wrappers import DiscreteMessages, Oracle, SingleAgent, silent
+from laconic.envs.wrappers.discrete_messages import DiscreteMessages
+from laconic.envs.wrappers.single_agent import SingleAgent
+from laconic.envs.wrappers.teammates import Oracle, silent
 
 
 def test_the_agent_hears_its_team_mates_and_is_paid(make_signal: Any) -> None:

@@ -8,7 +8,7 @@ from gymnasium.spaces import Text
 from pettingzoo import ParallelEnv
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.wrappers import BYTES, Codec, TokenArrays
+from laconic.envs.wrappers.token_arrays import BYTES, Codec, TokenArrays
 
 LETTERS = Codec(
     lambda text: [ord(letter) - 96 for letter in text if "a" <= letter <= "z"],
@@ -104,7 +104,7 @@ def test_settings_are_checked() -> None:
         TokenArrays(Echo(), action_tokens=0)
     with pytest.raises(SettingError, match="observation_tokens must be a whole number"):
         TokenArrays(Echo(), observation_tokens=1.5)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="padding must be an id from 0 to 26; got None"):
+    with pytest.raises(SettingError, match="padding must be a whole number from 0 to 26; got None"):
         Codec(LETTERS.encode, LETTERS.decode, 27, None)  # type: ignore[arg-type]
 
 

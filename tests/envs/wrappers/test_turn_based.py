@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from laconic.envs.wrappers import DiscreteMessages, turn_based
+from laconic.envs.wrappers.discrete_messages import DiscreteMessages
+from laconic.envs.wrappers.turn_based import turn_based
 
 
 def test_agents_act_in_turn_and_nobody_hears_before_the_round_is_over(make_signal: Any) -> None:

@@ -142,7 +142,7 @@ def test_a_level_out_of_range_is_refused(level: Any) -> None:
 def test_other_wrong_settings_are_refused() -> None:
     with pytest.raises(SettingError, match="generator.seed must be a whole number; got 'x'"):
         generate("x", 1, "train")  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="count must be at least 0; got -1"):
+    with pytest.raises(SettingError, match="count must be a whole number of at least 0; got -1"):
         generate(0, -1, "train")
     with pytest.raises(UnknownNameError, match="'evaluation'"):
         generate(0, 1, "eval")  # type: ignore[arg-type]

@@ -94,7 +94,7 @@ def test_too_many_functions_are_refused_with_the_number_found(monkeypatch):
         ({"level": (2, 1)}, "generator.level"),
         ({"distractors": -1}, "generator.distractors must be a whole number from 0 to 8"),
         ({"seed": 0.5}, "generator.seed must be a whole number"),
-        ({"count": -1}, "count must be at least 0"),
+        ({"count": -1}, "count must be a whole number of at least 0"),
         ({"split": "test"}, "split"),
     ],
 )

@@ -96,7 +96,7 @@ def test_levels_and_subjects_mix() -> None:
     ("settings", "said"),
     [
         ({"seed": 1.5}, "generator.seed must be a whole number; got 1.5"),
-        ({"count": -1}, "count must be at least 0; got -1"),
+        ({"count": -1}, "count must be a whole number of at least 0; got -1"),
         ({"level": 6}, "generator.level must be a whole number from 1 to 5"),
         ({"level": (3, 2)}, "from fewest to most; got (3, 2)"),
         ({"distractors": 5}, "generator.distractors must be a whole number from 0 to 4"),

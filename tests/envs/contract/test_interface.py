@@ -8,6 +8,7 @@ from gymnasium.spaces import Box, Discrete, Space
 from pettingzoo import AECEnv, ParallelEnv
 
 from laconic.envs.contract import check_env
+from laconic.envs.contract.interface import misfit
 from laconic.envs.dialogue.spaces import FreeText
 from laconic.envs.errors import ContractError
 
@@ -202,6 +203,12 @@ def test_what_is_missing_is_told_with_what_was_expected_and_what_came(broken, ex
         check_env(broken)
     assert str(caught.value).startswith(expected)
     assert came in str(caught.value)
+
+
+def test_what_lies_in_a_space_is_no_misfit_and_what_does_not_is_told():
+    assert misfit(np.array([1.0]), Box(0, 1, (1,), np.float64)) == ""
+    assert misfit("a", FreeText()) == ""
+    assert misfit(7, Discrete(3)) == "7, which is not in Discrete(3)"
 
 
 def test_the_error_of_a_step_is_kept_for_whoever_looks_for_its_place():

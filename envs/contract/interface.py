@@ -1,4 +1,4 @@
-"""The rules of the contract about the parts an environment has, and what its methods return.
+"""The rules of the contract about an environment's attributes and what its methods return.
 
 They are checked before all others, which rely on them.
 """
@@ -111,5 +111,5 @@ def _broken(rule: Callable[..., None], came: str, agent: str = "") -> ContractEr
     return ContractError((rule.__doc__ or "").split("\n")[0], came, agent)
 
 
-SHAPE_RULES = (_parts, _reset, _step)
+INTERFACE_RULES = (_parts, _reset, _step)
 """These rules, in the order in which they are checked."""

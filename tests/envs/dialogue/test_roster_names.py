@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.dialogue.team import agent_names, role_of
+from laconic.envs.dialogue.roster import agent_names, role_of
 from laconic.envs.errors import SettingError
 
 
@@ -24,7 +24,9 @@ def test_an_empty_team_or_none_is_refused(team):
 
 @pytest.mark.parametrize("count", [0, -1, True, 1.0, "2", None])
 def test_a_role_needs_a_whole_number_of_at_least_one_agent(count):
-    with pytest.raises(SettingError, match="at least 1; got 'helper'"):
+    with pytest.raises(
+        SettingError, match=r"env\.team\.helper must be a whole number of at least 1; got"
+    ):
         agent_names({"solver": 1, "helper": count})
 
 

@@ -1,0 +1,76 @@
+"""Checks of settings: every one says what was expected and what came."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from laconic.envs.checks import by_key, check_actions, check_names, choice, flag, number, whole
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.task import Task
+
+
+@pytest.mark.parametrize("value", [True, 1.0, "2", None, 0, 4, math.nan])
+def test_a_whole_number_is_within_its_bounds_and_neither_true_nor_text(value):
+    with pytest.raises(SettingError, match=r"env\.x must be a whole number from 1 to 3; got "):
+        whole("env.x", value, 1, 3)
+    assert [whole("env.x", good, 1, 3) for good in (1, 3, np.int64(2))] == [1, 3, 2]
+
+
+def test_the_bounds_of_a_whole_number_are_said_as_far_as_there_are_any():
+    with pytest.raises(SettingError, match=r"^x must be a whole number; got 1\.5$"):
+        whole("x", 1.5)
+    with pytest.raises(
+        SettingError, match=r"^x must be null or a whole number of at least 1; got 0$"
+    ):
+        whole("x", 0, 1, optional=True)
+    assert whole("x", -7) == -7 and whole("x", None, 1, optional=True) is None
+
+
+@pytest.mark.parametrize("value", [True, "1", None, math.inf, -math.inf, math.nan, -0.5, 0])
+def test_a_number_is_finite_and_within_its_bounds(value):
+    with pytest.raises(SettingError, match=r"x must be a finite number above 0 and below 2; got "):
+        number("x", value, above=0, below=2)
+    with pytest.raises(SettingError, match="below 2; got 2"):
+        number("x", 2, above=0, below=2)
+    assert number("x", 1, above=0, below=2) == 1.0
+
+
+def test_a_least_number_is_allowed_itself_and_null_only_where_it_may_be():
+    assert number("x", 0, lowest=0) == 0.0 and number("x", None, optional=True) is None
+    with pytest.raises(SettingError, match=r"null or a finite number of at least 0; got -1"):
+        number("x", -1, lowest=0, optional=True)
+
+
+def test_a_flag_is_true_or_false_and_no_number():
+    assert flag("x", True) is True and flag("x", False) is False
+    with pytest.raises(SettingError, match="x must be true or false; got 1"):
+        flag("x", 1)
+
+
+def test_a_choice_is_a_known_word_and_another_one_names_the_nearest():
+    assert choice("env.x", None, (None, "ansi")) is None
+    with pytest.raises(UnknownNameError, match=r"unknown env\.x 'anzi'. Did you mean 'ansi'"):
+        choice("env.x", "anzi", (None, "ansi"))
+    check_names("setting", [], ())
+    with pytest.raises(UnknownNameError, match="unknown setting 'c'"):
+        check_names("setting", ["a", "c"], ("a", "b"))
+
+
+def test_tasks_are_there_and_have_keys_of_their_own():
+    one, other = (Task(key, "?", (), "1") for key in "ab")
+    assert list(by_key([other, one])) == ["b", "a"]
+    with pytest.raises(SettingError, match="at least one task"):
+        by_key([])
+    with pytest.raises(SettingError, match="2 tasks have the key 'a'"):
+        by_key([one, other, one])
+
+
+def test_any_string_of_an_agent_is_an_action_and_nothing_else():
+    check_actions({"a_0": ""}, ["a_0", "b_0"])
+    with pytest.raises(UnknownNameError, match="agent 'c_0'"):
+        check_actions({"c_0": ""}, ["a_0"])
+    with pytest.raises(SettingError, match="action of 'a_0' must be a string; got 3"):
+        check_actions({"a_0": 3}, ["a_0"])

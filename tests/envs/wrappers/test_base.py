@@ -1,0 +1,46 @@
+"""What wrappers share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+
+from laconic import envs
+from laconic.envs.errors import UnknownNameError
+from laconic.envs.wrappers.base import ArrayWrapper, Wrapper, text_of
+
+
+@pytest.fixture
+def env():
+    """Two tasks, two agents."""
+    return envs.make("gsm8k", tasks=2, team={"solver": 1, "helper": 1})
+
+
+def test_the_price_is_set_through_a_wrapper_and_not_past_it(env):
+    wrapped = Wrapper(env)
+    wrapped.reward = envs.Reward(price=0.5)
+    assert env.reward.price == wrapped.reward.price == 0.5
+
+
+def test_the_text_of_an_observation_is_itself_or_stands_under_its_name():
+    assert text_of("a") == text_of({"text": "a", "tokens_left": 3}) == "a"
+
+
+def test_tasks_are_named_by_number_or_key_and_by_nothing_else(env):
+    wrapped = ArrayWrapper(env, Box(0.0, 1.0, (3,)))
+    keys = list(env.tasks)
+    for named in (1, np.int64(1), keys[1]):
+        _, infos = wrapped.reset(seed=0, options={"task": named})
+        assert infos["solver_0"]["task"] == keys[1]
+    with pytest.raises(
+        UnknownNameError, match="number of a task 2. Did you mean|number of a task 2"
+    ):
+        wrapped.reset(options={"task": 2})
+
+
+def test_the_state_is_every_agents_array_and_zeros_where_nothing_was_seen(env):
+    wrapped = ArrayWrapper(env, Box(0.0, 1.0, (3,)))
+    wrapped.reset(seed=0)
+    assert wrapped.state_space.shape == (6,)
+    assert wrapped.state().tolist() == [0.0] * 6
