@@ -46,7 +46,7 @@ class Advantages(Estimator):
     from the median. It is 0 when most members are equal, as in every odd group with 0/1 rewards;
     epsilon alone is then the scale, as in MC-GRPO's code, and an advantage may reach 1 / epsilon.
     `mad_or_std`: the same, but `std` stands in for a MAD of 0. `none`: 1, without epsilon."""
-    epsilon: float = 1e-6
+    epsilon: float = 0.05
     """Added to the scale, reward units (verl 1e-6, TRL 1e-4). A larger one keeps differences that
     are small in themselves small: with 1e-6 a group whose members all failed and differ by a
     price of 0.001 teaches as strongly as one that differs by the task reward."""
