@@ -22,6 +22,7 @@ from typing import Literal, get_args
 
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.estimator import Estimator, Key, Part, check_returns
+from laconic.learners.errors import check_choice, check_number
 
 Centre = Literal["mean", "median", "leave_one_out", "none"]
 Scale = Literal["std", "population_std", "mad", "mad_or_std", "none"]
@@ -36,7 +37,7 @@ class Advantages(Estimator):
 
     group_by: tuple[Part, ...] = ("task", "agent")
     """Parts of the key that members share to be compared; `task` is always one of them. With
-    ("task",) a team's roles share one baseline, and N agents with equal pay count N times."""
+    ("task",) a team's roles share one baseline, and N agents with equal returns count N times."""
     centre: Centre = "mean"
     """What is taken from a return. `leave_one_out`: the mean of the other members. `median`: of an
     even number of members, the mean of the two in the middle. `none`: nothing."""
@@ -62,8 +63,8 @@ class Advantages(Estimator):
             SettingError: a word is unknown, a number is out of range, or two settings contradict.
         """
         object.__setattr__(self, "group_by", _checked_parts(self.group_by))
-        _check_word("centre", self.centre, get_args(Centre))
-        _check_word("scale", self.scale, get_args(Scale))
+        check_choice("advantages.centre", self.centre, get_args(Centre))
+        check_choice("advantages.scale", self.scale, get_args(Scale))
         if self.centre == "none" and self.scale != "none":
             raise SettingError(
                 f"advantages.scale must be 'none' when centre is 'none', because equal returns have"
@@ -74,11 +75,7 @@ class Advantages(Estimator):
                 "advantages.leave_out_pivot needs centre 'median', because no other centre is a"
                 f" member of the group; got {self.centre!r}"
             )
-        number = isinstance(self.epsilon, int | float) and not isinstance(self.epsilon, bool)
-        if not number or not 0 < self.epsilon < math.inf:
-            raise SettingError(
-                f"advantages.epsilon must be a finite number above 0; got {self.epsilon!r}"
-            )
+        check_number("advantages.epsilon", self.epsilon, above=0)
 
     def __call__(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...]:
         """Compare every return with those of its group.
@@ -176,15 +173,10 @@ def _equal(returns: list[float]) -> bool:
 def _checked_parts(group_by: Sequence[str]) -> tuple[str, ...]:
     parts = (group_by,) if isinstance(group_by, str) else tuple(group_by)
     for part in parts:
-        _check_word("group_by", part, get_args(Part))
+        check_choice("advantages.group_by", part, get_args(Part))
     if "task" not in parts or len(set(parts)) != len(parts):
         raise SettingError(
             "advantages.group_by must name 'task' and each part once, because returns of different"
             f" tasks say nothing about each other; got {parts!r}"
         )
     return parts
-
-
-def _check_word(name: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise SettingError(f"advantages.{name} must be one of {', '.join(known)}; got {value!r}")

@@ -174,7 +174,8 @@ def test_at_the_first_minibatch_the_ratio_is_one_and_nothing_is_clipped(make_pol
 
 
 def test_later_minibatches_have_other_ratios_and_clip(speakers, group):
-    metrics = learner(speakers, ADAMW, minibatches=4).update([group])
+    paper = Objective(clip_low=3e-4, clip_high=4e-4)
+    metrics = learner(speakers, ADAMW, minibatches=4, objective=paper).update([group])
     assert metrics["steps"] == 4.0 and metrics["sequences"] == 8.0
     assert metrics["ratio_max"] - metrics["ratio_min"] > 1e-3
     assert metrics["clip_fraction"] > 0.0

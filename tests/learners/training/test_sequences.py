@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.credit import own, team, worth
+from laconic.learners.advantages.credit import counterfactual, own, team
 from laconic.learners.advantages.group import Advantages
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.training.sequences import (
@@ -228,14 +228,14 @@ def test_a_turn_that_is_not_trained_is_context_alone(unit: str) -> None:
     assert made[0].behaviour_logprobs == (0.0,) * 5 + (-0.8, -0.9)
 
 
-@pytest.mark.parametrize(("credit", "pays"), [(own, [-0.25, 0.25]), (worth, [3.0, 5.0])])
+@pytest.mark.parametrize(("credit", "pays"), [(own, [-0.25, 0.25]), (counterfactual, [3.0, 5.0])])
 def test_a_reply_under_a_credit_of_worth_is_paid_its_own_round_alone(credit, pays) -> None:
     played = episode(1.0)
     turns = tuple(replace(t, worth=3.0 + 2.0 * t.round) for t in played.turns)
     group = Group("t", (replace(played, turns=turns),) * 2)
     made = sequences_of(group, credit=credit, advantages=CENTRED, unit="reply")
     assert [one.return_to_go for one in made if (one.agent, one.episode) == ("helper_0", 0)] == pays
-    (whole, *_) = sequences_of(group, credit=worth, advantages=CENTRED)
+    (whole, *_) = sequences_of(group, credit=counterfactual, advantages=CENTRED)
     assert whole.return_to_go == 8.0
 
 
