@@ -12,53 +12,42 @@ knowledge of a particular benchmark.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 from hydra.core.hydra_config import HydraConfig
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 from rich.console import Console
 
-from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import Interrupt, program
-from laconic.experiments.running.evaluation import evaluate, evaluation_starts
+from laconic.experiments.running.evaluation import evaluate
+from laconic.experiments.running.preparation import check, common_folder, prepare
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder, read_rows
-from laconic.experiments.running.run_state import Run, finish, restore, save, write_status
+from laconic.experiments.running.run_state import (
+    Run,
+    finish,
+    report_step,
+    restore,
+    save,
+    watch,
+    write_status,
+)
 from laconic.experiments.running.setup import (
-    check_counts,
     draw_starts,
-    make_environments,
-    make_evaluation,
-    make_learner,
     make_team,
-    price_of,
     refuse_scripts,
-    refuse_shared_tasks,
+    sampling_seed,
     set_price,
     set_up_process,
-    show_scripts,
     task_keys,
     tell_conditions,
 )
-from laconic.experiments.running.sweep_result import Objective, names_of, objective
+from laconic.experiments.running.sweep_result import Objective, objective
 from laconic.experiments.running.sweep_result import check as check_objective
 from laconic.experiments.tracking.loggers import Several, open_loggers
-from laconic.learners.algorithms.base import Resumable
 from laconic.learners.distributed.launched import launched
-from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.metrics import prefixed, summarise
-from laconic.learners.prices.guard import silence_to_watch
-from laconic.learners.prices.schedule import Fixed, Price
-from laconic.learners.rollout.play import collect
-
-SKIPPED = "learner/skipped_steps"
-"""Optimiser steps that were not taken, because they were not finite."""
 
 
 @program("train", several=True)
@@ -98,101 +87,6 @@ def main(cfg: DictConfig) -> Objective:
     if not done:
         raise KeyboardInterrupt
     return objective(cfg.objective, read_rows(folder.metrics))
-
-
-def check(cfg: DictConfig, processes: int = 1) -> None:
-    """Refuse counts that are out of range before anything is built.
-
-    Args:
-        cfg: the composed configuration.
-        processes: that train together.
-
-    Raises:
-        SettingError: names the key and its value.
-    """
-    least = {
-        "seed": 0,
-        "threads": 1,
-        "train.steps": 0,
-        "train.tasks_per_step": 1,
-        "train.group_size": 1,
-        "train.checkpoint_every": 1,
-        "train.evaluate_every": 1,
-        "evaluation.tasks": 1,
-        "evaluation.batch": 1,
-        "evaluation.transcripts": 0,
-    }
-    check_counts(cfg, least, ("threads", "train.evaluate_every", "evaluation.tasks"))
-    names_of(cfg.objective)
-    if cfg.train.group_size < 2:
-        raise SettingError(
-            "train.group_size must be at least 2, because an advantage compares episodes of one"
-            f" task; got {cfg.train.group_size}"
-        )
-    if cfg.train.tasks_per_step < processes:
-        raise SettingError(
-            f"train.tasks_per_step must be at least the {processes} processes, because each plays"
-            f" whole groups; got {cfg.train.tasks_per_step}: raise it, or start fewer processes"
-        )
-
-
-def common_folder(own: str, processes: Processes) -> str:
-    """The run folder of the main process; time stamps in its name differ between processes."""
-    folder = processes.first(own)
-    if own != folder:
-        with suppress(OSError):
-            # Hydra has made it; nothing is in it.
-            Path(own).rmdir()
-    return folder
-
-
-def prepare(cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes = ALONE) -> Run:
-    """Build environments, policies and learner."""
-    tasks = -(-cfg.train.tasks_per_step // processes.count)
-    environments = make_environments(cfg, tasks * cfg.train.group_size, "train", team)
-    evaluation = make_evaluation(cfg, "evaluation", team)
-    refuse_shared_tasks(environments, evaluation)
-    # Drawn in vain, so that a source with too few tasks is refused before the first evaluation.
-    draw_starts(task_keys(environments[0]), cfg.train.tasks_per_step, cfg.seed, 1)
-    policies = team.policies(environments[0])
-    show_scripts(policies, evaluation[0])
-    run = Run(
-        cfg=cfg,
-        environments=environments,
-        evaluation=evaluation,
-        starts=evaluation_starts(evaluation, cfg.evaluation.tasks),
-        policies=policies,
-        learner=make_learner(cfg, policies, processes),
-        guard=instantiate(cfg.guard),
-        folder=folder,
-        processes=processes,
-        price=price_of(environments[0]),
-    )
-    check_price(run)
-    if hasattr(run.learner, "check"):
-        run.learner.check(cfg.train.group_size)
-    if not isinstance(run.learner, Resumable):
-        run.warnings.append(
-            f"{type(run.learner).__name__} has no state_dict and load_state_dict: the run writes no"
-            " checkpoints and cannot be resumed"
-        )
-    return run
-
-
-def check_price(run: Run) -> None:
-    """Refuse a schedule of prices that would change nothing.
-
-    Raises:
-        SettingError: the learner has one, and the environment no price.
-    """
-    schedule = getattr(run.learner, "price", None)
-    if run.price is None and not isinstance(schedule, Fixed | None):
-        kind = type(run.environments[0]).__name__
-        raise SettingError(
-            f"learner.price ({type(schedule).__name__}) sets the price of an environment's reward,"
-            f" and {kind} has none: give it `reward`, a frozen dataclass with `price`"
-            " (docs/bring_your_own.md), or choose learner/price=fixed"
-        )
 
 
 def train(run: Run, loggers: Several) -> None:
@@ -245,25 +139,20 @@ def play_step(run: Run, step: int) -> dict[str, float]:
 
 
 def update(run: Run, step: int) -> dict[str, float]:
-    """Collect groups and learn from them, those of all processes."""
-    train, seed, rank = run.cfg.train, run.cfg.seed, run.processes.rank
-    schedule: Price = getattr(run.learner, "price", Fixed())
-    prices = {} if run.price is None else {"train/price": schedule.at(step - 1, run.price)}
+    """Starts -> groups -> update -> metrics, of all processes together."""
+    learner, train, seed = run.learner, run.cfg.train, run.cfg.seed
+    prices = {} if run.price is None else {"train/price": learner.price.at(step - 1, run.price)}
     for price in prices.values():
         set_price(run.environments, price)
-    starts = draw_starts(task_keys(run.environments[0]), train.tasks_per_step, seed, step)
     begun = time.perf_counter()
-    # A learner may need more than independent episodes, and then brings a collector of its own.
-    gather = getattr(run.learner, "collect", collect)
-    drawn = sampling_seed(seed, step, rank)
-    groups = run.processes.spread(
-        starts,
-        lambda own: gather(run.environments, run.policies, own, train.group_size, seed=drawn),
-    )
+    starts = draw_starts(task_keys(run.environments[0]), train.tasks_per_step, seed, step)
+    collect = partial(learner.collector, run.environments, run.policies)
+    drawn = sampling_seed(seed, step, run.processes.rank)
+    groups = run.processes.spread(starts, lambda own: collect(own, train.group_size, seed=drawn))
     collected = time.perf_counter()
-    learned = run.learner.update(groups)
+    learned = learner.update(groups)
     played = summarise([one for group in groups if group.own for one in group.episodes])
-    schedule.observe(played)
+    learner.price.observe(played)
     return {
         **prefixed(played, "train/"),
         **prefixed(learned, "learner/"),
@@ -271,34 +160,6 @@ def update(run: Run, step: int) -> dict[str, float]:
         "time/rollout": collected - begun,
         "time/update": time.perf_counter() - collected,
     }
-
-
-def sampling_seed(seed: int, step: int, rank: int = 0) -> int:
-    """The seed of all that one process samples in one step."""
-    drawn = seed * 1_000_003 + step
-    return int(np.random.default_rng((drawn, rank)).integers(2**62)) if rank else drawn
-
-
-def watch(run: Run, row: Mapping[str, float]) -> list[str]:
-    """What there is to warn of: silence at the cost of accuracy, and the first skipped steps."""
-    found = []
-    metrics = {name.removeprefix("train/"): value for name, value in row.items()}
-    if "accuracy" in metrics:
-        found.append(run.guard.observe(run.step, silence_to_watch(metrics), metrics["accuracy"]))
-    if row.get(SKIPPED) and not any(SKIPPED in warning for warning in run.warnings):
-        found.append(
-            f"step {run.step}: {row[SKIPPED]:.0f} optimiser steps were skipped, because their loss"
-            f" or gradient was not finite; {SKIPPED} counts them from here on. Try a lower"
-            " optimizer.lr"
-        )
-    return [warning for warning in found if warning]
-
-
-def report_step(run: Run, row: Mapping[str, float], loggers: Several) -> list[str]:
-    """Write one step to the run folder and to the loggers; returns what these warn of."""
-    step = run.step + 1
-    run.folder.append_metrics({"step": step, **row})
-    return loggers.log(step, row)
 
 
 if __name__ == "__main__":

@@ -15,13 +15,17 @@ from laconic.experiments.report import write_report
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments
 from laconic.experiments.sharing.card import write_card
+from laconic.experiments.tracking.loggers import Several
 from laconic.learners import checkpoint
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.policy import HFPolicy
-from laconic.learners.algorithms.base import Learner, Resumable
+from laconic.learners.algorithms.base import Learner
 from laconic.learners.distributed.processes import ALONE, Processes
-from laconic.learners.prices.guard import CollapseGuard
+from laconic.learners.prices.guard import CollapseGuard, silence_to_watch
 from laconic.learners.rollout.play import Start
+
+SKIPPED = "learner/skipped_steps"
+"""Optimiser steps that were not taken, because they were not finite."""
 
 
 @dataclass(slots=True)
@@ -61,7 +65,7 @@ class Run:
 
 def save(run: Run) -> None:
     """Write a checkpoint that `restore` goes on from; a learner without a state has none."""
-    learned = run.learner.state_dict() if isinstance(run.learner, Resumable) else None
+    learned = run.learner.state_dict() if run.learner.resumable else None
 
     def write() -> None:
         run.folder.sync()
@@ -84,10 +88,10 @@ def restore(run: Run) -> None:
     Raises:
         SettingError: the learner has no state to go on from, or the run is past its last step.
     """
-    if not isinstance(run.learner, Resumable):
+    if not run.learner.resumable:
         raise SettingError(
             f"the run in {str(run.folder.path)!r} cannot be resumed: its learner"
-            f" {type(run.learner).__name__} has no state_dict and load_state_dict; start a new one"
+            f" {run.learner.name} has no state_dict and load_state_dict; start a new one"
             " with hydra.run.dir=<folder>"
         )
     found = run.processes.main(lambda: checkpoint.latest(run.folder.checkpoints))
@@ -103,6 +107,28 @@ def restore(run: Run) -> None:
     run.guard.load_state_dict(state["guard"])
     run.warnings = list(state["warnings"])
     run.step = state["step"]
+
+
+def watch(run: Run, row: Mapping[str, float]) -> list[str]:
+    """What there is to warn of: silence at the cost of accuracy, and the first skipped steps."""
+    found = []
+    metrics = {name.removeprefix("train/"): value for name, value in row.items()}
+    if "accuracy" in metrics:
+        found.append(run.guard.observe(run.step, silence_to_watch(metrics), metrics["accuracy"]))
+    if row.get(SKIPPED) and not any(SKIPPED in warning for warning in run.warnings):
+        found.append(
+            f"step {run.step}: {row[SKIPPED]:.0f} optimiser steps were skipped, because their loss"
+            f" or gradient was not finite; {SKIPPED} counts them from here on. Try a lower"
+            " optimizer.lr"
+        )
+    return [warning for warning in found if warning]
+
+
+def report_step(run: Run, row: Mapping[str, float], loggers: Several) -> list[str]:
+    """Write one step to the run folder and to the loggers; returns what these warn of."""
+    step = run.step + 1
+    run.folder.append_metrics({"step": step, **row})
+    return loggers.log(step, row)
 
 
 def write_status(run: Run, state: str) -> None:
@@ -123,7 +149,7 @@ def finish(run: Run) -> None:
             write_card(run.folder.path, run.policies)
         except Exception as error:  # Settings are a user's own; the run is done, its weights saved.
             print(f"there is no model card: {type(error).__name__}: {error}")
-        if not done and isinstance(run.learner, Resumable):
+        if not done and run.learner.resumable:
             print(f"go on with: the same command, resume=true hydra.run.dir={run.folder.path}")
 
     run.processes.main(write)

@@ -22,7 +22,7 @@ from laconic.envs.errors import SettingError, SourceError
 from laconic.envs.task import Benchmark, Task
 from laconic.experiments.command_line.targets import check_environments, check_learner, names_taken
 from laconic.learners.agents.scripted import ScriptedPolicy, ScriptedTeam
-from laconic.learners.algorithms.base import Resumable
+from laconic.learners.algorithms.base import Learner, as_learner
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.rollout.play import Start
 
@@ -125,7 +125,9 @@ def make_evaluation(cfg: DictConfig, split: str, team: Any, **settings: Any) -> 
     )
 
 
-def make_learner(cfg: DictConfig, policies: Mapping[str, Any], processes: Processes = ALONE) -> Any:
+def make_learner(
+    cfg: DictConfig, policies: Mapping[str, Any], processes: Processes = ALONE
+) -> Learner:
     """The algorithm that `cfg.learner` names, called with the policies and `cfg.optimizer`.
 
     Where several processes train, it is given them as `processes`.
@@ -140,28 +142,28 @@ def make_learner(cfg: DictConfig, policies: Mapping[str, Any], processes: Proces
     if processes.count == 1:
         alone = instantiate(cfg.learner, policies, optimizer, _partial_=False, _convert_="all")
         check_learner(alone, cfg.learner._target_)
-        return alone
+        return as_learner(alone)
     if not _accepted(cfg.learner, {"processes": processes}):
         raise SettingError(
             f"{cfg.learner._target_} takes no argument `processes`, so it learns in one process"
             " alone; start it without accelerate launch (docs/scaling.md says what it would need)"
         )
     make = instantiate(cfg.learner, _partial_=True, _convert_="all")
-    learner = make(policies, optimizer, processes=processes)
-    check_learner(learner, cfg.learner._target_)
+    made = make(policies, optimizer, processes=processes)
+    check_learner(made, cfg.learner._target_)
+    learner = as_learner(made)
     refuse_lone_collector(learner, processes.count)
     return learner
 
 
-def refuse_lone_collector(learner: Any, count: int) -> None:
+def refuse_lone_collector(learner: Learner, count: int) -> None:
     """Stop several processes whose collector remembers what it played, each its own.
 
     Raises:
         SettingError: it does (swarm sharing, for one).
     """
-    collector = getattr(learner, "collect", None)
-    if isinstance(collector, Resumable):
-        name = type(collector).__name__
+    if learner.collector.state_dict():
+        name = learner.collector.name
         raise SettingError(
             f"learner.collect ({name}) remembers what it has seen and plays in one process; got"
             f" {count} processes. Start the run without accelerate launch; of a swarm, start one"
@@ -213,6 +215,12 @@ def draw_starts(keys: tuple[str, ...], count: int, seed: int, step: int) -> list
         )
     chosen = generator.choice(len(keys), size=count, replace=False)
     return [Start(each, keys[index]) for each, index in zip(seeds, chosen, strict=True)]
+
+
+def sampling_seed(seed: int, step: int, rank: int = 0) -> int:
+    """The seed of all that one process samples in one step."""
+    drawn = seed * 1_000_003 + step
+    return int(np.random.default_rng((drawn, rank)).integers(2**62)) if rank else drawn
 
 
 def show_scripts(policies: Mapping[str, Any], environment: ParallelEnv[str, Any, Any]) -> None:

@@ -1,11 +1,9 @@
-"""What an agent is paid in each round, before anything is compared.
+"""Credit assignment: which reward each agent is credited with in each round of an episode.
 
-Credit turns the rewards of an episode into the pay of each agent and round; `sequences.py` sums the
-pay over what a sequence covers. Pure functions of one episode; they know neither groups nor tokens.
-
-`own`, `team` and `outcome` pay what came of an episode. `silence` and `shapley` pay a message for
-the difference it made; a collector measures that by replays and notes it in the turns
-(`learners.rollout.collectors`), which a learner sees to by itself.
+`sequences.py` sums the credit over what a sequence covers. Pure functions of one episode; they know
+neither groups nor tokens. `own`, `team` and `outcome` share out the rewards of the episode.
+`silence` and `shapley` are counterfactual: a message is credited with the difference it made, which
+a collector measures by replays (`learners.rollout.collectors`); a learner adds it by itself.
 """
 
 from __future__ import annotations
@@ -17,11 +15,11 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.learners.episode import Episode
 
 Credit = Callable[[Episode], dict[str, tuple[float, ...]]]
-"""Episode -> pay of each agent in each round, in reward units."""
+"""Episode -> credit of each agent in each round, in reward units."""
 
 
 def own(episode: Episode) -> dict[str, tuple[float, ...]]:
-    """Pay every agent its own rewards.
+    """Credit every agent with its own rewards.
 
     Args:
         episode: one play of a task.
@@ -33,80 +31,87 @@ def own(episode: Episode) -> dict[str, tuple[float, ...]]:
 
 
 def team(episode: Episode) -> dict[str, tuple[float, ...]]:
-    """Pay every agent the mean over all agents of their rewards, round by round.
+    """Credit every agent with the mean of all agents' rewards, round by round.
 
     The mean is the team's sum divided by the number of agents. That constant factor drops out of
-    advantages that are scaled, and where they are not it keeps the pay of a large team on the scale
+    advantages that are scaled; where they are not it keeps the credit of a large team on the scale
     of a single agent's reward.
 
     Args:
         episode: one play of a task.
 
     Returns:
-        The same pay per round for every agent. An agent whose rewards end early counts as paid 0
+        The same credit per round for every agent. An agent whose rewards end early counts with 0
         afterwards; an episode without agents gives an empty dict.
     """
     agents = len(episode.rewards)
     rounds = max((len(rewards) for rewards in episode.rewards.values()), default=0)
-    paid = tuple(
+    mean = tuple(
         sum(rewards[index] for rewards in episode.rewards.values() if index < len(rewards)) / agents
         for index in range(rounds)
     )
-    return dict.fromkeys(episode.rewards, paid)
+    return dict.fromkeys(episode.rewards, mean)
 
 
 def outcome(episode: Episode) -> dict[str, tuple[float, ...]]:
-    """Pay every agent the team's whole return in the last round.
+    """Credit every agent with the team's whole return in the last round.
 
-    What a reply is paid from its round on is then the same for all replies of an episode, whatever
-    was charged before or after it (Dr. MAS, arXiv 2602.08847: every call of an agent carries the
+    The return from a reply's round on is then the same for all replies of an episode, whatever was
+    charged before or after it (Dr. MAS, arXiv 2602.08847: every call of an agent carries the
     reward of the whole trajectory).
 
     Args:
         episode: one play of a task.
 
     Returns:
-        Zeros and at the end the sum of what `team` pays; an episode without rounds pays nothing.
+        Zeros and at the end the sum of the credit of `team`; empty without rounds.
     """
-    paid = team(episode)
+    credits = team(episode)
     return {
-        agent: (*([0.0] * (len(pay) - 1)), sum(pay)) if pay else () for agent, pay in paid.items()
+        agent: (*([0.0] * (len(each) - 1)), sum(each)) if each else ()
+        for agent, each in credits.items()
     }
 
 
-def worth(episode: Episode) -> dict[str, tuple[float, ...]]:
-    """Pay every message the difference it made, as a collector measured it.
+def counterfactual(episode: Episode) -> dict[str, tuple[float, ...]]:
+    """Credit every message with the difference it made, as a collector measured it.
 
     Args:
-        episode: one play of a task whose turns know their worth.
+        episode: one play of a task whose turns were measured.
 
     Returns:
-        The worth of each agent's message per round; 0 for silence and where an agent had no turn.
-        What came of a message later is in its worth already: see `WHOLE`.
+        The difference reward of each agent's message per round; 0 for silence and where an agent
+        had no turn. What came of a message later is in it already: see `WHOLE`.
 
     Raises:
         SettingError: a turn was not measured.
     """
-    paid = {agent: [0.0] * len(rewards) for agent, rewards in episode.rewards.items()}
+    credits = {agent: [0.0] * len(rewards) for agent, rewards in episode.rewards.items()}
     for turn in episode.turns:
         if turn.worth is None:
             raise SettingError(
-                f"credit 'silence' and 'shapley' need the worth of every message, and that of"
+                f"credit 'silence' and 'shapley' need every message measured, and that of"
                 f" {turn.agent!r} in round {turn.round} of task {episode.task!r} was not measured;"
                 " let the learner's own `collect` play the episodes, or choose credit 'own'"
             )
-        if turn.agent in paid:
-            paid[turn.agent][turn.round] = turn.worth
-    return {agent: tuple(pay) for agent, pay in paid.items()}
+        if turn.agent in credits:
+            credits[turn.agent][turn.round] = turn.worth
+    return {agent: tuple(each) for agent, each in credits.items()}
 
 
 CREDITS: Mapping[str, Credit] = MappingProxyType(
-    {"own": own, "team": team, "outcome": outcome, "silence": worth, "shapley": worth}
+    {
+        "own": own,
+        "team": team,
+        "outcome": outcome,
+        "silence": counterfactual,
+        "shapley": counterfactual,
+    }
 )
 """The kinds of credit by the name a config uses."""
-WHOLE: tuple[Credit, ...] = (worth,)
-"""Kinds whose pay of a round holds what came of it later, so a single reply is paid its round alone
-and not the rounds after it too."""
+WHOLE: tuple[Credit, ...] = (counterfactual,)
+"""Kinds whose credit of a round holds what came of it later: a single reply is credited with its
+round alone and not with the rounds after it too."""
 
 
 def credit(kind: str) -> Credit:
@@ -116,7 +121,7 @@ def credit(kind: str) -> Credit:
         kind: `own`, `team`, `outcome`, `silence` or `shapley`.
 
     Returns:
-        The function from an episode to the pay of each agent in each round.
+        The function from an episode to the credit of each agent in each round.
 
     Raises:
         UnknownNameError: there is no such kind.

@@ -1,6 +1,6 @@
 """Generalised advantage estimation (Schulman et al. 2016, arXiv 1506.02438, eq. 11 and 16).
 
-What came of a decision, told by the rewards after it and by what a critic expected on the way:
+The advantage of a decision from the rewards after it and the values of a critic:
 
     delta_t = r_t + gamma V_(t+1) - V_t
     A_t     = delta_t + gamma gae_lambda A_(t+1)
@@ -21,10 +21,10 @@ from laconic.envs.errors import SettingError
 def gae(rewards: Tensor, values: Tensor, mask: Tensor, gamma: float, gae_lambda: float) -> Tensor:
     """Advantages of the decisions of some trajectories.
 
-    After its last decision a trajectory is worth 0.
+    The value after the last decision of a trajectory is 0.
 
     Args:
-        rewards: (trajectories, decisions) paid after a decision and before the next one.
+        rewards: (trajectories, decisions) sum of the rewards after a decision and before the next.
         values: (trajectories, decisions) what the critic expected before it.
         mask: (trajectories, decisions) bool, True on decisions; what stands elsewhere is passed
             over, at the end of a trajectory or in between, and may even be NaN.

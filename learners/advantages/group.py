@@ -22,6 +22,7 @@ from typing import Literal, get_args
 
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.estimator import Estimator, Key, Part, check_returns
+from laconic.learners.errors import check_choice, check_number
 
 Centre = Literal["mean", "median", "leave_one_out", "none"]
 Scale = Literal["std", "population_std", "mad", "mad_or_std", "none"]
@@ -36,7 +37,7 @@ class Advantages(Estimator):
 
     group_by: tuple[Part, ...] = ("task", "agent")
     """Parts of the key that members share to be compared; `task` is always one of them. With
-    ("task",) a team's roles share one baseline, and N agents with equal pay count N times."""
+    ("task",) a team's roles share one baseline, and N agents with equal returns count N times."""
     centre: Centre = "mean"
     """What is taken from a return. `leave_one_out`: the mean of the other members. `median`: of an
     even number of members, the mean of the two in the middle. `none`: nothing."""
@@ -46,7 +47,7 @@ class Advantages(Estimator):
     from the median. It is 0 when most members are equal, as in every odd group with 0/1 rewards;
     epsilon alone is then the scale, as in MC-GRPO's code, and an advantage may reach 1 / epsilon.
     `mad_or_std`: the same, but `std` stands in for a MAD of 0. `none`: 1, without epsilon."""
-    epsilon: float = 1e-6
+    epsilon: float = 0.05
     """Added to the scale, reward units (verl 1e-6, TRL 1e-4). A larger one keeps differences that
     are small in themselves small: with 1e-6 a group whose members all failed and differ by a
     price of 0.001 teaches as strongly as one that differs by the task reward."""
@@ -62,8 +63,8 @@ class Advantages(Estimator):
             SettingError: a word is unknown, a number is out of range, or two settings contradict.
         """
         object.__setattr__(self, "group_by", _checked_parts(self.group_by))
-        _check_word("centre", self.centre, get_args(Centre))
-        _check_word("scale", self.scale, get_args(Scale))
+        check_choice("advantages.centre", self.centre, get_args(Centre))
+        check_choice("advantages.scale", self.scale, get_args(Scale))
         if self.centre == "none" and self.scale != "none":
             raise SettingError(
                 f"advantages.scale must be 'none' when centre is 'none', because equal returns have"
@@ -74,11 +75,7 @@ class Advantages(Estimator):
                 "advantages.leave_out_pivot needs centre 'median', because no other centre is a"
                 f" member of the group; got {self.centre!r}"
             )
-        number = isinstance(self.epsilon, int | float) and not isinstance(self.epsilon, bool)
-        if not number or not 0 < self.epsilon < math.inf:
-            raise SettingError(
-                f"advantages.epsilon must be a finite number above 0; got {self.epsilon!r}"
-            )
+        check_number("advantages.epsilon", self.epsilon, above=0)
 
     def __call__(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...]:
         """Compare every return with those of its group.
@@ -176,15 +173,10 @@ def _equal(returns: list[float]) -> bool:
 def _checked_parts(group_by: Sequence[str]) -> tuple[str, ...]:
     parts = (group_by,) if isinstance(group_by, str) else tuple(group_by)
     for part in parts:
-        _check_word("group_by", part, get_args(Part))
+        check_choice("advantages.group_by", part, get_args(Part))
     if "task" not in parts or len(set(parts)) != len(parts):
         raise SettingError(
             "advantages.group_by must name 'task' and each part once, because returns of different"
             f" tasks say nothing about each other; got {parts!r}"
         )
     return parts
-
-
-def _check_word(name: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise SettingError(f"advantages.{name} must be one of {', '.join(known)}; got {value!r}")

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from laconic.envs.errors import SettingError
 from laconic.learners.advantages.estimator import Estimator, Key, Part, check_returns
+from laconic.learners.errors import check_number
 
 
 class RoleAverage(Estimator):
@@ -36,9 +36,7 @@ class RoleAverage(Estimator):
 
     def __init__(self, decay: float = 0.95) -> None:
         """Check the setting and start without averages."""
-        number = isinstance(decay, int | float) and not isinstance(decay, bool)
-        if not number or not 0 <= decay < 1:
-            raise SettingError(f"advantages.decay must be at least 0 and below 1; got {decay!r}")
+        check_number("advantages.decay", decay, least=0, below=1)
         self.decay = float(decay)
         self._averages: dict[str, float] = {}
 

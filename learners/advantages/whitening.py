@@ -1,8 +1,8 @@
 """Advantages on the scale of a whole update instead of that of each group.
 
-REINFORCE++ (arXiv 2501.03262) centres and scales what every token is paid by the mean and standard
-deviation over all generated tokens of a batch. A sequence gives its advantage to each of its
-tokens, so a long one weighs more in both. Knows neither models nor the loss.
+REINFORCE++ (arXiv 2501.03262) centres and scales the advantage of every token by the mean and
+standard deviation over all generated tokens of a batch. A sequence gives its advantage to each of
+its tokens, so a long one weighs more in both. Knows neither models nor the loss.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """PPO with a value head: IPPO and MAPPO, for comparison with classic multi-agent RL.
 
-PPO (arXiv 1707.06347) compares what came of a reply with what a critic expected of it, and not with
-other episodes of its task. One decision is one reply, so the critic is one of turns: it gives a
-value to the conversation before a reply, and all tokens of the reply have one advantage. Which
-conversations the critic sees is what tells IPPO from MAPPO (`learners.algorithms.critic`).
+PPO (arXiv 1707.06347) compares the return of a reply with what a critic expected of it, and not
+with other episodes of its task. One decision is one reply: the critic gives a value to the
+conversation before a reply, and all tokens of the reply have one advantage. Which conversations the
+critic sees is what tells IPPO from MAPPO (`learners.algorithms.critic`).
 
-Between two replies of an agent others may speak, and it may be out of turn; all that it is paid
-until its next reply came of its last one. What it was paid before its first is nobody's doing.
-Pay is discounted by the agent's own replies. After the last one there is nothing to expect: an
-episode that is truncated here has spent its budget, which ends it for good and is paid for.
+Between two replies of an agent others may speak, and it may be out of turn; all rewards until its
+next reply belong to its last one. Rewards before its first reply belong to no decision. Rewards are
+discounted by the agent's own replies. The value after the last reply is 0: an episode that is
+truncated here has spent its budget, which ends it for good.
 
 Left out: an entropy bonus, the clipping of values, and several passes of the policy over one
 rollout; minibatches are what makes the ratio and its clipping act, as in
@@ -33,18 +33,27 @@ from laconic.learners.advantages.whitening import whitened
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.algorithms.base import PolicyLearner, Resumable
-from laconic.learners.algorithms.critic import Critic
-from laconic.learners.algorithms.states import read_states
+from laconic.learners.algorithms.critic import Critic, read_states
 from laconic.learners.episode import Episode, Group
-from laconic.learners.training.microbatches import over_steps
-from laconic.learners.training.objective import Objective
+from laconic.learners.errors import check_number
+from laconic.learners.training.objective import Average, Objective, Ratio
 from laconic.learners.training.sequences import TokenSequence, episode_sequences
-from laconic.learners.training.trainer import MakeOptimizer
+from laconic.learners.training.trainer import MakeOptimizer, mean_over_steps
 
 MakeCritic = Callable[..., Critic]
 """Called with the policies of all agents that speak with a model, those to train, and the seed."""
-PPO = Objective(ratio="token", clip_low=0.2, clip_high=0.2, average="token")
-"""The loss of PPO on the tokens of replies."""
+
+
+@dataclass(frozen=True, slots=True)
+class PPO(Objective):
+    """The loss of PPO on the tokens of replies: an `Objective` with other defaults."""
+
+    ratio: Ratio = "token"
+    """As above."""
+    clip_high: float = 0.2
+    """As above."""
+    average: Average = "token"
+    """As above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class Trajectory:
     sequences: tuple[TokenSequence, ...]
     """Its replies, oldest first; `episode` counts the episodes of the update."""
     rewards: tuple[float, ...]
-    """(replies,) what it was paid from each reply on until the next."""
+    """(replies,) credit from each reply on until the next."""
 
 
 class ActorCriticLearner(PolicyLearner):
@@ -68,7 +77,7 @@ class ActorCriticLearner(PolicyLearner):
         critic: MakeCritic = Critic,
         gamma: float = 1.0,
         gae_lambda: float = 0.95,
-        objective: Objective = PPO,
+        objective: Objective | None = None,
         seed: int = 0,
         **common: Any,
     ) -> None:
@@ -78,9 +87,9 @@ class ActorCriticLearner(PolicyLearner):
             policies: who speaks for each agent; equal objects share weights.
             optimizer: makes an optimiser of a policy's parameters.
             critic: makes the critic.
-            gamma: by how much pay shrinks with every further reply it lies ahead, 0 to 1.
-            gae_lambda: how far pay is trusted over the critic, 0 to 1.
-            objective: the loss of the policies.
+            gamma: discount of rewards per further reply they lie ahead, 0 to 1.
+            gae_lambda: how far rewards are trusted over the critic, 0 to 1.
+            objective: the loss of the policies; None: that of `PPO`.
             seed: of the order in which replies enter the minibatches, and of the critic.
             **common: further settings of `PolicyLearner`; the unit is always a reply.
 
@@ -88,10 +97,9 @@ class ActorCriticLearner(PolicyLearner):
             SettingError: a setting is out of range, or the credit foretells what a critic is for.
         """
         for name, number in (("gamma", gamma), ("gae_lambda", gae_lambda)):
-            if isinstance(number, bool) or not 0 <= number <= 1:
-                raise SettingError(f"learner.{name} must be from 0 to 1; got {number!r}")
+            check_number(f"learner.{name}", number, least=0, most=1)
         super().__init__(
-            policies, optimizer, unit="reply", objective=objective, seed=seed, **common
+            policies, optimizer, unit="reply", objective=objective or PPO(), seed=seed, **common
         )
         if self._credit in WHOLE:
             raise SettingError(
@@ -112,7 +120,7 @@ class ActorCriticLearner(PolicyLearner):
             for trajectory in trajectories_of(episode, index, self._credit, self._trained)
         ]
         if not trajectories:
-            return over_steps([])
+            return mean_over_steps([])
         return self._learn_from(episodes, trajectories)
 
     def _learn_from(
@@ -120,7 +128,7 @@ class ActorCriticLearner(PolicyLearner):
     ) -> dict[str, float]:
         """Values first, as they are of the policies that sampled; then all steps."""
         critic, replies = self._critic, [one for path in trajectories for one in path.sequences]
-        max_tokens = self._steps.microbatch_tokens
+        max_tokens = self._settings.microbatch_tokens
         states = self._processes.spread(
             episodes, lambda own: read_states(own, critic.policies, max_tokens)
         )
@@ -136,7 +144,7 @@ class ActorCriticLearner(PolicyLearner):
             own = [one for one in compared if one.agent in trainer.agents]
             rows += self._take(trainer, whitened(own))
         learned = critic.learn(views, values, values + advantages, self._updates)
-        return {**over_steps(rows), **learned}
+        return {**mean_over_steps(rows), **learned}
 
     def _memory(self) -> Mapping[str, Resumable]:
         return {"critic": self._critic}
@@ -159,7 +167,7 @@ def trajectories_of(
     Args:
         episode: one play of a task.
         index: of the episode, which its sequences are to carry.
-        credit: pay of each agent in each round.
+        credit: of each agent in each round.
         agents: the agents to train.
 
     Yields:
@@ -168,15 +176,15 @@ def trajectories_of(
     Raises:
         SettingError: an agent spoke but has no rewards, or a return is not finite.
     """
-    paid = credit(episode)
+    credits = credit(episode)
     replies: dict[str, list[TokenSequence]] = {}
     for one in episode_sequences(episode, index, credit, "reply", agents):
         replies.setdefault(one.agent, []).append(one)
     for agent, own in replies.items():
-        check_returns([one.pay for one in own], [one.key for one in own])
+        check_returns([one.return_to_go for one in own], [one.key for one in own])
         starts = [_round(one) for one in own]
-        ends = [*starts[1:], len(paid[agent])]
-        rewards = (sum(paid[agent][s:e]) for s, e in zip(starts, ends, strict=True))
+        ends = [*starts[1:], len(credits[agent])]
+        rewards = (sum(credits[agent][s:e]) for s, e in zip(starts, ends, strict=True))
         yield Trajectory(tuple(own), tuple(map(float, rewards)))
 
 

@@ -1,8 +1,12 @@
-"""Value heads: what an agent is going to be paid from a round on, as its conversation looks then.
+"""Value heads: the expected return of an agent from a round on, given its conversation so far.
 
-A critic reads hidden states of the policies (`learners.algorithms.states`) and has no gradient into
-them, so that it works alike on whole models, adapters and frozen policies, and no weight of the
-value loss has to be tuned against that of the policy. It is used in training alone.
+A critic reads hidden states of the policies and has no gradient into them, so that it works alike
+on whole models, adapters and frozen policies, and no weight of the value loss has to be tuned
+against that of the policy. It is used in training alone.
+
+The state of an agent in a round is the last hidden state at the last token of its conversation
+before anybody replies in that round: at the end of its prompt if it has a turn, else where its own
+last reply ended. Nothing that is said in the round is in it.
 
 `own`: each policy has a head that sees the conversation of the agent concerned (IPPO, arXiv
 2011.09533). `team`: one network sees the conversations of all agents that speak with a model,
@@ -14,7 +18,6 @@ harm whatever its threshold (Andrychowicz et al. 2020, arXiv 2006.05990).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -24,20 +27,23 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.errors import UnknownNameError
 from laconic.learners.agents.policy import HFPolicy
-from laconic.learners.algorithms.states import States
-from laconic.learners.training.steps import check_count
+from laconic.learners.episode import Episode, Turn
+from laconic.learners.errors import check_count, check_number
+from laconic.learners.training.sequences import TokenSequence, collate, microbatches
 
+States = dict[tuple[str, int], Tensor]
+"""Agent and round -> (width,) float32; without those that had not read a token yet."""
 Sees = Literal["own", "team"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """What a value is asked of."""
+    """The input of a value."""
 
     agent: str
-    """Whose pay from here on."""
+    """Whose return from here on."""
     states: Mapping[str, Tensor]
     """By agent, (width,): the conversations that the critic sees, the agent's own among them."""
 
@@ -76,11 +82,8 @@ class Critic:
         if sees not in get_args(Sees):
             raise UnknownNameError("learner.critic.sees", sees, get_args(Sees))
         for name, count in (("width", width), ("epochs", epochs), ("batch", batch)):
-            check_count(f"critic.{name}", count, 1)
-        if not 0 < learning_rate < math.inf:
-            raise SettingError(
-                f"learner.critic.learning_rate must be a number above 0; got {learning_rate!r}"
-            )
+            check_count(f"learner.critic.{name}", count, 1)
+        check_number("learner.critic.learning_rate", learning_rate, above=0)
         seen = {agent: one for agent, one in policies.items() if sees == "team" or agent in trained}
         self.sees = sees
         self.policies: Mapping[str, HFPolicy] = MappingProxyType(seen)
@@ -231,3 +234,83 @@ def _encoder(policy: HFPolicy, width: int) -> nn.Module:
 def _stacked(states: Sequence[Tensor], like: Tensor) -> Tensor:
     """States as one matrix, where the network is."""
     return torch.stack(list(states)).to(like)
+
+
+def read_states(
+    episodes: Sequence[Episode], policies: Mapping[str, HFPolicy], max_tokens: int
+) -> list[States]:
+    """Read every conversation once.
+
+    Args:
+        episodes: sampled by the policies as they are now.
+        policies: by agent, of those whose conversations are read.
+        max_tokens: most tokens, padding included, of one forward pass.
+
+    Returns:
+        The states of each episode, on the devices of the policies; none of agents without tokens.
+    """
+    found: list[States] = [{} for _ in episodes]
+    places = {}
+    for policy in dict.fromkeys(policies.values()):
+        agents = [agent for agent, one in policies.items() if one is policy]
+        conversations = []
+        for index, episode in enumerate(episodes):
+            for agent in agents:
+                turns = _spoken([turn for turn in episode.turns if turn.agent == agent])
+                ends = _ends(turns, 1 + max((turn.round for turn in episode.turns), default=-1))
+                if ends:
+                    read = _conversation(episode, index, turns)
+                    places[id(read)] = ends
+                    conversations.append(read)
+        for part in microbatches(conversations, max_tokens):
+            for one, states in zip(part, _hidden_states(policy, part), strict=True):
+                for number, end in places[id(one)].items():
+                    # A copy of its own, so that the states of all other tokens are let go.
+                    found[one.episode][one.agent, number] = states[end - 1].float().clone()
+    return found
+
+
+def _spoken(turns: list[Turn]) -> list[Turn]:
+    """The turns up to the last with a reply; what comes after one fills more than the model has."""
+    while turns and not turns[-1].reply_ids:
+        turns = turns[:-1]
+    return turns
+
+
+def _ends(turns: Sequence[Turn], rounds: int) -> dict[int, int]:
+    """How many tokens of a conversation lie before the replies of each round, if there are any."""
+    by_round = {turn.round: turn for turn in turns}
+    ends = {}
+    read = 0
+    for number in range(rounds):
+        turn = by_round.get(number)
+        read += len(turn.prompt_ids) if turn else 0
+        if read:
+            ends[number] = read
+        read += len(turn.reply_ids) if turn else 0
+    return ends
+
+
+def _conversation(episode: Episode, index: int, turns: Sequence[Turn]) -> TokenSequence:
+    """All tokens of an agent as context."""
+    token_ids = tuple(token for turn in turns for token in (*turn.prompt_ids, *turn.reply_ids))
+    return TokenSequence(
+        task=episode.task,
+        agent=turns[0].agent,
+        episode=index,
+        round=None,
+        token_ids=token_ids,
+        generated=(False,) * len(token_ids),
+        behaviour_logprobs=(0.0,) * len(token_ids),
+        return_to_go=0.0,
+    )
+
+
+@torch.no_grad()
+def _hidden_states(policy: HFPolicy, sequences: Sequence[TokenSequence]) -> Tensor:
+    """Last hidden states (sequences, tokens, width), without the output head."""
+    batch = collate(sequences, policy.pad_id).to(policy.device)
+    states: Tensor = policy.model.base_model(
+        input_ids=batch.token_ids, attention_mask=batch.attention_mask.long(), use_cache=False
+    ).last_hidden_state
+    return states

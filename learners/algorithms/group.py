@@ -18,10 +18,8 @@ from laconic.learners.advantages.whitening import whitened
 from laconic.learners.agents.base import Policy
 from laconic.learners.algorithms.base import PolicyLearner, Resumable
 from laconic.learners.episode import Group
-from laconic.learners.rollout.play import Collector, collect
-from laconic.learners.training.microbatches import over_steps
 from laconic.learners.training.sequences import TokenSequence, Unit, check_unit, sequences_of
-from laconic.learners.training.trainer import MakeOptimizer, Trainer
+from laconic.learners.training.trainer import MakeOptimizer, Trainer, mean_over_steps
 
 
 class GroupLearner(PolicyLearner):
@@ -36,7 +34,6 @@ class GroupLearner(PolicyLearner):
         whiten: bool = False,
         unit: Unit = "episode",
         sharing: str | None = None,
-        collect: Collector = collect,
         **common: Any,
     ) -> None:
         """Check the settings and make one optimiser per policy.
@@ -49,17 +46,15 @@ class GroupLearner(PolicyLearner):
             unit: what a sequence covers, `episode` or `reply`.
             sharing: `separate` if the method is one of several agents with a policy each; other
                 values and None ask for nothing.
-            collect: plays the groups; the training loop calls it.
             **common: further settings of `PolicyLearner`.
 
         Raises:
             SettingError: a setting is out of range.
         """
-        super().__init__(policies, optimizer, unit=unit, collect=collect, **common)
+        super().__init__(policies, optimizer, unit=unit, **common)
         self._advantages = advantages or Advantages()
         check_unit(unit, self._advantages)
         self._whiten = whiten
-        self._members = getattr(collect, "members", int)
         if sharing == "separate":
             _check_separate(policies, self._trainers)
 
@@ -73,18 +68,14 @@ class GroupLearner(PolicyLearner):
             SettingError: says what to change.
         """
         for trainer in self._trainers:
-            self._advantages.check(self._members(group_size), len(trainer.agents))
+            self._advantages.check(self.collector.members(group_size), len(trainer.agents))
 
     def sequences(
         self, group: Group, agents: Collection[str] | None = None
     ) -> tuple[TokenSequence, ...]:
         """The sequences of a group with their advantages; None for those of all agents."""
         return sequences_of(
-            group,
-            credit=self._credit,
-            advantages=self._advantages,
-            unit=self._unit,
-            agents=agents,
+            group, credit=self._credit, advantages=self._advantages, unit=self._unit, agents=agents
         )
 
     def _learn(self, groups: Sequence[Group]) -> dict[str, float]:
@@ -96,8 +87,10 @@ class GroupLearner(PolicyLearner):
             ]
             learned += sequences
             rows += self._take(trainer, whitened(sequences) if self._whiten else sequences)
-        self._advantages.observe([one.pay for one in learned], [one.key for one in learned])
-        return over_steps(rows)
+        self._advantages.observe(
+            [one.return_to_go for one in learned], [one.key for one in learned]
+        )
+        return mean_over_steps(rows)
 
     def _memory(self) -> Mapping[str, Resumable]:
         return {"advantages": self._advantages}

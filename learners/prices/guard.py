@@ -1,6 +1,6 @@
 """Notices silence collapse: the team falls silent and its accuracy falls with it.
 
-A price on tokens is charged with certainty while the worth of a message shows only now and then, so
+A price on tokens is charged with certainty while the gain of a message shows only now and then, so
 a weak team may learn that saying nothing pays. Silence alone is no fault (a good team is mostly
 silent); silence together with falling accuracy is. The guard only reads metrics and speaks up: it
 changes nothing.
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from laconic.envs.errors import SettingError
+from laconic.learners.errors import check_count, check_number
 
 
 class CollapseGuard:
@@ -32,13 +32,10 @@ class CollapseGuard:
 
     def __init__(self, silence: float = 0.9, accuracy_drop: float = 0.1, window: int = 5) -> None:
         """Check the settings and start without observations."""
-        self.silence = _share("silence", silence)
-        self.accuracy_drop = _share("accuracy_drop", accuracy_drop)
-        if not isinstance(window, int) or isinstance(window, bool) or window < 1:
-            raise SettingError(
-                f"guard.window must be a whole number of observations of at least 1; got {window!r}"
-            )
-        self.window = window
+        check_number("guard.silence", silence, above=0, most=1)
+        check_number("guard.accuracy_drop", accuracy_drop, above=0, most=1)
+        check_count("guard.window", window, 1, "of observations")
+        self.silence, self.accuracy_drop, self.window = silence, accuracy_drop, window
         self._silences: deque[float] = deque(maxlen=window)
         self._accuracies: deque[float] = deque(maxlen=window)
         self._best: float | None = None
@@ -128,10 +125,3 @@ def silence_to_watch(metrics: Mapping[str, float]) -> float:
     if "spoke_if_informed" in metrics:
         return 1.0 - metrics["spoke_if_informed"]
     return metrics.get("silence_rate", 0.0)
-
-
-def _share(name: str, value: float) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 < value <= 1:
-        raise SettingError(f"guard.{name} must be a share above 0 and at most 1; got {value!r}")
-    return float(value)

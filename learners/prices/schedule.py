@@ -2,10 +2,10 @@
 
 The environment's setting says what a token costs in the end (`envs.dialogue.reward.Reward.price`);
 a schedule says which part of it is asked at a training step. A team that still earns little learns
-silence from a full price, because the charge is certain and the worth of a message rare; a late or
+silence from a full price, because the charge is certain and the gain of a message rare; a late or
 rising price lets it learn to solve tasks first. Knows nothing of rewards, episodes or policies.
 
-`Fixed` and `Ramp` follow the step alone; prices that follow what the team does are in
+`Fixed` and `Ramp` follow the step alone; Lagrange multipliers are in
 `learners.prices.steering`.
 """
 
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from laconic.envs.errors import SettingError
+from laconic.learners.errors import check_count
 
 
 class Price(ABC):
@@ -80,12 +81,8 @@ class Ramp(Price):
         Raises:
             SettingError: a number is negative or no whole number.
         """
-        for name, value in (("delay", self.delay), ("steps", self.steps)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise SettingError(
-                    f"price.{name} must be a whole number of training steps of at least 0;"
-                    f" got {value!r}"
-                )
+        check_count("price.delay", self.delay, 0, "of training steps")
+        check_count("price.steps", self.steps, 0, "of training steps")
 
     def at(self, step: int, price: float) -> float:
         """The part of the price that is asked at a step.

@@ -3,8 +3,8 @@
 The head of a language model is its widest layer; it is applied to the positions that predict a
 generated token and to no other. Whatever a model does to its logits afterwards (scaling, capping)
 it does to these as to all. Equal sequences, which members of a group often are once a team is sure
-of itself, go through the model once. Layers that may forget their activations do so, although the
-model is in evaluation mode.
+of itself, go through the model once. Gradient checkpointing works although the model is in
+evaluation mode.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from laconic.learners.training.microbatches import microbatches
-from laconic.learners.training.sequences import Batch, TokenSequence, collate
+from laconic.learners.training.sequences import Batch, TokenSequence, collate, microbatches
 
 
 def current_logprobs(model: PreTrainedModel, batch: Batch, temperature: float = 1.0) -> Tensor:
@@ -75,7 +74,7 @@ def recomputed(
 
 
 class _Rows(NamedTuple):
-    """What a forward pass needs to know of a batch, each (sequences, tokens)."""
+    """The tensors of a forward pass, each (sequences, tokens)."""
 
     token_ids: Tensor
     attention_mask: Tensor
@@ -111,7 +110,7 @@ def _logits_at(model: PreTrainedModel, batch: _Rows, positions: Tensor) -> Tenso
     head = model.get_output_embeddings()
     handle = head.register_forward_pre_hook(narrow) if head is not None else None
     try:
-        with _forgetful(model):
+        with _gradient_checkpointing(model):
             logits: Tensor = model(
                 input_ids=batch.token_ids,
                 attention_mask=batch.attention_mask.long(),
@@ -125,11 +124,11 @@ def _logits_at(model: PreTrainedModel, batch: _Rows, positions: Tensor) -> Tenso
 
 
 @contextmanager
-def _forgetful(model: PreTrainedModel) -> Iterator[None]:
-    """Put layers with gradient checkpointing, and nothing below them, into training mode.
+def _gradient_checkpointing(model: PreTrainedModel) -> Iterator[None]:
+    """Put layers with gradient checkpointing on, and nothing below them, into training mode.
 
-    They forget their activations in no other, and nothing below them may learn of it: attention
-    would switch its dropout on.
+    In evaluation mode they would keep their activations; in training mode a module below them, such
+    as attention, would switch its dropout on.
     """
     layers = [
         module

@@ -17,6 +17,7 @@ Knows neither models nor episodes.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -24,6 +25,7 @@ import torch
 from torch import Tensor
 
 from laconic.envs.errors import SettingError
+from laconic.learners.errors import check_choice, check_number
 
 Ratio = Literal["sequence", "sequence_token", "token", "none"]
 Average = Literal["sequence", "token", "sum"]
@@ -33,6 +35,8 @@ LOG_RATIO_LIMIT = 20.0
 gradient. TRL has no such limit, verl's GSPO has one at 10."""
 LENGTH_BUCKETS = ((1, 2), (3, 8), (9, 32), (33, None))
 """Generated tokens per sequence, first and last of each bucket, by which clipping is reported."""
+EXTREMES: Mapping[str, Callable[[Sequence[float]], float]] = {"ratio_min": min, "ratio_max": max}
+"""Metrics of which parts do not add up: the extreme of all parts is kept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,11 +87,13 @@ class LossOutputs:
 
     loss: Tensor
     """Scalar of at least float32, to be minimised."""
-    metrics: dict[str, float]
-    """`loss`, `sequences` (those with generated tokens) and, if there are any: `ratio_mean`,
-    `ratio_min`, `ratio_max` (of sequence ratios), `approx_kl` (behaviour to current, nats per
-    token), `reference_kl` (with a reference), `clip_fraction` and `clip_fraction/<tokens>` by
-    length (mean share of a sequence whose gradient the clip removed; not for ratio `none`)."""
+    sums: dict[str, Tensor]
+    """Scalars without gradient that `reduce_parts` adds up over the parts of a batch."""
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The metrics of this batch by itself, see `metrics_of`."""
+        return metrics_of(reduce_parts([self.sums]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +102,9 @@ class Objective:
 
     ratio: Ratio = "sequence"
     """What an importance ratio covers; see the module's text."""
-    clip_low: float = 3e-4
+    clip_low: float = 0.2
     """Ratios below 1 - clip_low are clipped where the advantage is negative; 1 clips none."""
-    clip_high: float = 4e-4
+    clip_high: float = 0.25
     """Ratios above 1 + clip_high are clipped where the advantage is positive; inf clips none."""
     kl: float = 0.0
     """Weight of the KL to the reference, per token (estimator k3: exp(d) - d - 1 with
@@ -119,21 +125,12 @@ class Objective:
         Raises:
             SettingError: a word is unknown or a number is out of range.
         """
-        _check_word("ratio", self.ratio, get_args(Ratio))
-        _check_word("average", self.average, get_args(Average))
-        if not _is_number(self.clip_low) or not 0 < self.clip_low <= 1:
-            raise SettingError(f"objective.clip_low must be in (0, 1]; got {self.clip_low!r}")
-        if not _is_number(self.clip_high) or not self.clip_high > 0:
-            raise SettingError(f"objective.clip_high must be above 0; got {self.clip_high!r}")
-        if not _is_number(self.kl) or not 0 <= self.kl < math.inf:
-            raise SettingError(
-                f"objective.kl must be a finite number of at least 0; got {self.kl!r}"
-            )
-        if not _is_number(self.normalizer) or not 0 < self.normalizer < math.inf:
-            raise SettingError(
-                "objective.normalizer must be a finite number of tokens above 0;"
-                f" got {self.normalizer!r}"
-            )
+        check_choice("objective.ratio", self.ratio, get_args(Ratio))
+        check_choice("objective.average", self.average, get_args(Average))
+        check_number("objective.clip_low", self.clip_low, above=0, most=1)
+        check_number("objective.clip_high", self.clip_high, above=0, finite=False)
+        check_number("objective.kl", self.kl, least=0)
+        check_number("objective.normalizer", self.normalizer, above=0)
 
     def __call__(self, inputs: LossInputs) -> LossOutputs:
         """Compute the loss of a batch.
@@ -145,7 +142,7 @@ class Objective:
             inputs: log-probabilities, mask and advantages.
 
         Returns:
-            The loss and its metrics.
+            The loss, and the sums that its metrics are made of.
 
         Raises:
             SettingError: `kl` is above 0 and there are no reference log-probabilities.
@@ -170,7 +167,7 @@ class Objective:
                 losses = losses + self.kl * _mean(reference_kl, mask)
         loss = self._averaged(losses, mask, inputs.divisor)
         clipped = self._clipped(ratio, advantages, mask)
-        return LossOutputs(loss, _metrics(loss, log_ratio, mask, clipped, reference_kl))
+        return LossOutputs(loss, _sums(loss, log_ratio, mask, clipped, reference_kl))
 
     def divisor(self, sequences: int, tokens: int) -> float:
         """What the losses of a batch are divided by, for `LossInputs.divisor` of its parts.
@@ -242,54 +239,84 @@ def _k3(difference: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def _metrics(
+def _sums(
     loss: Tensor,
     log_ratio: Tensor,
     mask: Tensor,
     clipped: Tensor | None,
     reference_kl: Tensor | None,
-) -> dict[str, float]:
-    """Metrics of a batch, brought to the host in one transfer."""
+) -> dict[str, Tensor]:
+    """What the metrics of a batch are made of, scalars in the type of the loss."""
     counts = mask.sum(1)
     kept = counts > 0
-    tokens = counts.sum().clamp(min=1)
     ratios = torch.exp(_mean(log_ratio, mask).clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT))
-    number = kept.sum().clamp(min=1)
-    found = {
-        "loss": loss,
+    sums = {
+        "loss": loss.detach(),
         "sequences": kept.sum(),
-        "ratio_mean": torch.where(kept, ratios, 0).sum() / number,
+        "tokens": counts.sum(),
+        "ratio_mean": torch.where(kept, ratios, 0).sum(),
         "ratio_min": torch.where(kept, ratios, math.inf).amin(),
         "ratio_max": torch.where(kept, ratios, -math.inf).amax(),
-        "approx_kl": (_k3(log_ratio) * mask).sum() / tokens,
+        "approx_kl": (_k3(log_ratio) * mask).sum(),
     }
     if reference_kl is not None:
-        found["reference_kl"] = (reference_kl * mask).sum() / tokens
+        sums["reference_kl"] = (reference_kl.detach() * mask).sum()
     if clipped is not None:
-        found["clip_fraction"] = clipped.sum() / number
+        sums["clip_fraction"] = clipped.sum()
         for first, last in LENGTH_BUCKETS:
             inside = (counts >= first) & (counts <= (last or counts.max()))
             name = f"clip_fraction/{first}+" if last is None else f"clip_fraction/{first}-{last}"
-            # 0 / 0 marks a bucket that does not occur
-            found[name] = (clipped * inside).sum() / inside.sum()
-    values = torch.stack([value.to(loss.dtype) for value in found.values()]).tolist()
-    metrics = dict(zip(found, values, strict=True))
-    if metrics["sequences"] == 0:
-        return {name: metrics[name] for name in ("loss", "sequences")}
+            sums[name] = (clipped * inside).sum()
+            sums[f"{name}:sequences"] = inside.sum()
+    return {name: value.to(loss.dtype) for name, value in sums.items()}
+
+
+def reduce_parts(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, float]:
+    """Reduce the sums of some parts of a batch, brought to the host in one transfer."""
+    if not parts:
+        return {}
+    rows = torch.stack([torch.stack(list(part.values())) for part in parts]).tolist()
+    return add_up([dict(zip(parts[0], row, strict=True)) for row in rows])
+
+
+def add_up(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Add up the sums of parts of a batch; of ratios keep the extremes.
+
+    Args:
+        rows: names of `LossOutputs.sums` -> numbers; an empty row adds nothing.
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
     return {
-        name: value
-        for name, value in metrics.items()
-        if not (name.startswith("clip_fraction/") and math.isnan(value))
+        name: EXTREMES.get(name, sum)([row[name] for row in rows if name in row]) for name in names
     }
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def metrics_of(sums: Mapping[str, float]) -> dict[str, float]:
+    """The metrics of a batch.
 
+    Args:
+        sums: of all its parts, from `add_up`.
 
-def _check_word(name: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise SettingError(f"objective.{name} must be one of {', '.join(known)}; got {value!r}")
+    Returns:
+        `loss`, `sequences` (those with generated tokens) and, if there are any: `ratio_mean`,
+        `ratio_min`, `ratio_max` (of sequence ratios), `approx_kl` (behaviour to current, nats per
+        token), `reference_kl` (with a reference), `clip_fraction` and `clip_fraction/<tokens>` by
+        length (mean share of a sequence whose gradient the clip removed; not for ratio `none`).
+    """
+    if not sums["sequences"]:
+        return {name: sums[name] for name in ("loss", "sequences")}
+    divisors = dict.fromkeys(("approx_kl", "reference_kl"), sums["tokens"])
+    divisors |= dict.fromkeys(("ratio_mean", "clip_fraction"), sums["sequences"])
+    divisors |= {
+        name.removesuffix(":sequences"): count
+        for name, count in sums.items()
+        if name.endswith(":sequences")
+    }
+    return {
+        name: value / divisors.get(name, 1.0)
+        for name, value in sums.items()
+        if name != "tokens" and not name.endswith(":sequences") and divisors.get(name, 1.0)
+    }
 
 
 def _check_shape(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:

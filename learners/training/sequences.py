@@ -8,7 +8,7 @@ that no loss touches. Knows neither models nor the loss.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -21,6 +21,9 @@ from laconic.learners.advantages.estimator import Estimator, Key
 from laconic.learners.episode import Episode, Group, Turn
 
 Unit = Literal["episode", "reply"]
+
+_LIKE_LENGTH = 1.5
+"""Sequences go through one forward pass while the longest is at most so many times the shortest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +44,10 @@ class TokenSequence:
     """(tokens,) True on reply tokens of this sequence, its end tokens among them."""
     behaviour_logprobs: tuple[float, ...]
     """(tokens,) natural log-probabilities at sampling; 0.0 where `generated` is False."""
-    pay: float
-    """Undiscounted credit of the rounds the sequence answers for, reward units."""
+    return_to_go: float
+    """Undiscounted sum of the credit of the rounds the sequence answers for, reward units."""
     advantage: float = 0.0
-    """How much better the pay is than that of the compared sequences."""
+    """How much better the return is than that of the compared sequences."""
 
     def __post_init__(self) -> None:
         """Check lengths, and that every generated token has a context.
@@ -66,7 +69,7 @@ class TokenSequence:
 
     @property
     def key(self) -> Key:
-        """What the pay belongs to, for an `Estimator`."""
+        """What the return belongs to, for an `Estimator`."""
         return Key(self.task, self.agent, self.round)
 
 
@@ -87,13 +90,7 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
-        return Batch(
-            token_ids=self.token_ids.to(device),
-            attention_mask=self.attention_mask.to(device),
-            generated_mask=self.generated_mask.to(device),
-            behaviour_logprobs=self.behaviour_logprobs.to(device),
-            advantages=self.advantages.to(device),
-        )
+        return Batch(*(getattr(self, one.name).to(device) for one in fields(self)))
 
 
 def check_unit(unit: str, advantages: Estimator) -> None:
@@ -126,15 +123,15 @@ def sequences_of(
     """Make the sequences of one group and give each its advantage.
 
     Agents without reply tokens (scripted ones) make no sequence. Neither do agents that are not
-    trained, and their pay takes part in no comparison.
+    trained, and their returns take part in no comparison.
 
     Args:
         group: episodes of one task under one policy version.
-        credit: pay of each agent in each round, e.g. `learners.advantages.credit.own`.
+        credit: of each agent in each round, e.g. `learners.advantages.credit.own`.
         advantages: the estimator.
-        unit: `episode`: one sequence per agent and episode, paid for the whole episode. `reply`:
-            one per reply, paid from its round on without discount (for its round alone under a
-            credit of `WHOLE`); what came before is context.
+        unit: `episode`: one sequence per agent and episode, with the return of the whole episode.
+            `reply`: one per reply, with the undiscounted return from its round on (that of its
+            round alone under a credit of `WHOLE`); what came before is context.
         agents: the agents to train; None for all.
 
     Returns:
@@ -150,11 +147,11 @@ def sequences_of(
         for index, episode in enumerate(group.episodes)
         for sequence in episode_sequences(episode, index, credit, unit, agents)
     ]
-    pays, keys = [one.pay for one in made], [one.key for one in made]
-    left_out = advantages.left_out(pays, keys)
+    returns, keys = [one.return_to_go for one in made], [one.key for one in made]
+    left_out = advantages.left_out(returns, keys)
     return tuple(
         replace(made[index], advantage=advantage)
-        for index, advantage in enumerate(advantages(pays, keys))
+        for index, advantage in enumerate(advantages(returns, keys))
         if index not in left_out
     )
 
@@ -184,6 +181,27 @@ def collate(sequences: Sequence[TokenSequence], pad_id: int) -> Batch:
     )
 
 
+def microbatches(sequences: Sequence[TokenSequence], max_tokens: int) -> list[list[TokenSequence]]:
+    """Cut a minibatch into forward passes of sequences of like length, which need little padding.
+
+    Args:
+        sequences: of one minibatch.
+        max_tokens: most tokens, padding included, of a part; a longer sequence is one by itself.
+
+    Returns:
+        Parts in the order of length; none of no sequences.
+    """
+    parts: list[list[TokenSequence]] = []
+    for sequence in sorted(sequences, key=lambda one: len(one.token_ids)):
+        length = len(sequence.token_ids)
+        fits = parts and length * (len(parts[-1]) + 1) <= max_tokens
+        if fits and length <= _LIKE_LENGTH * len(parts[-1][0].token_ids):
+            parts[-1].append(sequence)
+        else:
+            parts.append([sequence])
+    return parts
+
+
 def episode_sequences(
     episode: Episode,
     index: int,
@@ -196,7 +214,7 @@ def episode_sequences(
     Args:
         episode: one play of a task.
         index: of the episode in its group.
-        credit: pay of each agent in each round.
+        credit: of each agent in each round.
         unit: `episode` or `reply`; see `sequences_of`.
         agents: the agents to train; None for all.
 
@@ -206,16 +224,16 @@ def episode_sequences(
     Raises:
         SettingError: an agent spoke but has no rewards.
     """
-    paid = credit(episode)
+    credits = credit(episode)
     for agent in dict.fromkeys(turn.agent for turn in episode.turns):
         if agents is not None and agent not in agents:
             continue
         turns = [turn for turn in episode.turns if turn.agent == agent]
         spoken = [place for place, turn in enumerate(turns) if turn.reply_ids and turn.trained]
-        if spoken and agent not in paid:
+        if spoken and agent not in credits:
             raise SettingError(
                 f"agent {agent!r} spoke in task {episode.task!r} but has no rewards; an episode"
-                f" needs rewards for each of its agents, it has them for {sorted(paid)}"
+                f" needs rewards for each of its agents, it has them for {sorted(credits)}"
             )
         for first, last in _spans(spoken, unit):
             start = turns[last].round if unit == "reply" else 0
@@ -229,7 +247,7 @@ def episode_sequences(
                 token_ids=token_ids,
                 generated=generated,
                 behaviour_logprobs=logprobs,
-                pay=float(sum(paid[agent][start:end])),
+                return_to_go=float(sum(credits[agent][start:end])),
             )
 
 

@@ -1,40 +1,106 @@
-"""One policy on its way through an update: its optimiser, its reference, its log-probabilities.
+"""The way of an update: sequences with advantages in, optimiser steps, metrics out.
 
-Knows nothing of advantages or losses; `learners.algorithms.group` puts them together.
+`Trainer.update` cuts the sequences of one policy into minibatches, an optimiser step each, and a
+minibatch into microbatches, a forward and a backward pass each. The objective is evaluated once per
+microbatch; its metrics are sums that add up over microbatches and processes. Knows nothing of where
+advantages come from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, get_scheduler
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.load import share_frozen
 from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.errors import check_count, check_number
 from laconic.learners.training.logprobs import current_logprobs, recomputed
-from laconic.learners.training.objective import LossInputs
-from laconic.learners.training.sequences import Batch, TokenSequence
+from laconic.learners.training.objective import (
+    EXTREMES,
+    LossInputs,
+    Objective,
+    add_up,
+    metrics_of,
+    reduce_parts,
+)
+from laconic.learners.training.sequences import TokenSequence, collate, microbatches
 
 MakeOptimizer = Callable[..., Optimizer]
 """Called with parameters, and with the settings that a policy has of its own."""
+COUNTS = ("steps", "skipped_steps", "sequences")
+"""Metrics that are summed over optimiser steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateSettings:
+    """How an update is cut into optimiser steps, and how large these are."""
+
+    objective: Objective = Objective()
+    """The loss."""
+    minibatches: int = 4
+    """Optimiser steps per policy and update."""
+    microbatch_tokens: int = 16384
+    """Most tokens, padding included, of one forward pass."""
+    max_grad_norm: float = 1.0
+    """Gradients are scaled down to this norm."""
+    warmup_updates: int = 0
+    """The learning rate rises on a straight line over so many updates, in the first of which it is
+    0."""
+    decay_updates: int | None = None
+    """It then falls on a straight line and is 0 after so many updates in all; None and 0 keep
+    it."""
+    seed: int = 0
+    """Of the order in which sequences enter the minibatches."""
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            SettingError: a setting is out of range.
+        """
+        check_count("learner.minibatches", self.minibatches, 1)
+        check_count("learner.microbatch_tokens", self.microbatch_tokens, 1)
+        check_count("learner.warmup_updates", self.warmup_updates, 0)
+        check_count("learner.decay_updates", self.decay_updates or 0, 0)
+        check_number("learner.max_grad_norm", self.max_grad_norm, above=0, finite=False)
+
+    def schedule(self) -> Callable[[int], float]:
+        """The factor of the learning rate after so many updates (`transformers.get_scheduler`)."""
+        # Resuming needs the factor of any update, so the schedule steps no optimiser of ours.
+        unused = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        name = "linear" if self.decay_updates else "constant_with_warmup"
+        made = get_scheduler(name, unused, self.warmup_updates, self.decay_updates or None)
+        factor: Callable[[int], float] = made.lr_lambdas[0]
+        return factor
+
+    def split(self, sequences: Sequence[TokenSequence], updates: int) -> list[list[TokenSequence]]:
+        """Minibatches of about equal size in an order drawn from the seed and the updates done."""
+        order = np.random.default_rng((self.seed, updates)).permutation(len(sequences))
+        parts = np.array_split(order, min(self.minibatches, len(sequences)) or 1)
+        return [[sequences[index] for index in part] for part in parts if len(part)]
 
 
 class Trainer:
-    """One policy with its optimiser and, if asked for, the frozen copy its KL is measured from."""
+    """One policy with its optimiser and, if there is a KL, the frozen copy it is measured from."""
 
     def __init__(
         self,
         policy: HFPolicy,
         agents: Collection[str],
         optimizer: MakeOptimizer,
-        needs_reference: bool,
+        settings: UpdateSettings | None = None,
         processes: Processes = ALONE,
     ) -> None:
         """Make the optimiser and the reference.
@@ -43,67 +109,50 @@ class Trainer:
             policy: whose trainable parameters are trained.
             agents: who speaks by it.
             optimizer: makes an optimiser of parameters; the policy's own settings go before it.
-            needs_reference: whether there is a KL to the policy as it is now. The copy has those
-                parameters in common that are not trained.
-            processes: those that train it together. Where weights are in parts these are too, but
+            settings: how an update is made. With a KL the reference is the policy as it is now; it
+                shares the parameters that are not trained.
+            processes: those that train it together. Where weights are sharded these are too, but
                 for adapters: their base is common to several, and stays whole.
 
         Raises:
             SettingError: the optimiser refuses the policy's own settings.
         """
-        self.policy = policy
-        self.agents = agents
+        self.policy, self.agents = policy, agents
+        self.settings = settings or UpdateSettings()
         self._processes = processes
         self._reference: PreTrainedModel | None = None
-        if needs_reference:
+        if self.settings.objective.kl > 0:
             self._reference = share_frozen(policy.model).requires_grad_(False)
         for model in (policy.model, self._reference):
             if model is not None and not policy.adapted:
                 processes.shard(model)
-        self.parameters = [p for p in policy.model.parameters() if p.requires_grad]
+        self.parameters = [one for one in policy.model.parameters() if one.requires_grad]
         self.optimizer = _optimizer(optimizer, self.parameters, policy, agents)
+        self._schedule = self.settings.schedule()
         self._learning_rates = [group["lr"] for group in self.optimizer.param_groups]
 
-    def scale_learning_rate(self, factor: float) -> None:
-        """Set every learning rate to a multiple of what it was at first."""
-        for group, rate in zip(self.optimizer.param_groups, self._learning_rates, strict=True):
-            group["lr"] = rate * factor
-
-    def prepare(
-        self, sequences: Sequence[TokenSequence], max_tokens: int
-    ) -> Sequence[TokenSequence]:
-        """The sequences of an update with the behaviour log-probabilities this policy wants.
+    def update(self, sequences: Sequence[TokenSequence], updates: int) -> list[dict[str, float]]:
+        """Take the optimiser steps of one update.
 
         Args:
-            sequences: sampled by this policy as it is now, on any process.
-            max_tokens: most tokens, padding included, of one forward pass.
-        """
-        if not self.policy.recompute_logprobs:
-            return sequences
-        model, pad_id, temperature = (
-            self.policy.model,
-            self.policy.pad_id,
-            self.policy.speech.temperature,
-        )
-        return self._processes.spread(
-            sequences, lambda own: recomputed(model, own, pad_id, temperature, max_tokens)
-        )
+            sequences: with their advantages, of all processes, sampled by the policy as it is now;
+                none take no step.
+            updates: done so far; the order of the sequences and the learning rate follow it.
 
-    def inputs(self, batch: Batch, divisor: float) -> LossInputs:
-        """What the objective needs to know of a batch on the policy's device."""
-        temperature = self.policy.speech.temperature
-        reference = None
-        if self._reference is not None:
-            with torch.no_grad():
-                reference = current_logprobs(self._reference, batch, temperature)
-        return LossInputs(
-            current_logprobs=current_logprobs(self.policy.model, batch, temperature),
-            behaviour_logprobs=batch.behaviour_logprobs,
-            generated_mask=batch.generated_mask,
-            advantages=batch.advantages,
-            reference_logprobs=reference,
-            divisor=divisor,
-        )
+        Returns:
+            Metrics, one row per step: what the objective reports and `grad_norm`, the norm of the
+            gradient before it was scaled; or that the step was skipped.
+        """
+        self.set_learning_rate(updates)
+        if self.policy.recompute_logprobs:
+            sequences = self._processes.spread(sequences, self._recomputed)
+        return [self._step(one) for one in self.settings.split(sequences, updates)]
+
+    def set_learning_rate(self, updates: int) -> None:
+        """Set every learning rate to what the schedule makes of it after so many updates."""
+        factor = self._schedule(updates)
+        for group, rate in zip(self.optimizer.param_groups, self._learning_rates, strict=True):
+            group["lr"] = rate * factor
 
     def state_dict(self) -> dict[str, Any]:
         """The trained weights, of an adapter it alone; the optimiser's state; the reference's.
@@ -123,12 +172,56 @@ class Trainer:
         if self._reference is not None:
             self._load(state["reference"], self._reference)
 
+    def _step(self, sequences: Sequence[TokenSequence]) -> dict[str, float]:
+        """One optimiser step; one whose loss or gradient is not finite is skipped and counted.
+
+        Of several processes each sees to a part of the sequences, and all know the whole outcome.
+        """
+        objective, processes = self.settings.objective, self._processes
+        self.optimizer.zero_grad(set_to_none=True)
+        divisor = objective.divisor(len(sequences), sum(sum(one.generated) for one in sequences))
+        parts = []
+        most = self.settings.microbatch_tokens
+        for microbatch, factor in dealt(sequences, most, processes):
+            outputs = objective(self._inputs(microbatch, divisor))
+            (outputs.loss * factor).backward()  # type: ignore[no-untyped-call]
+            if factor:
+                parts.append(outputs.sums)
+        metrics = metrics_of(add_up(processes.gather([reduce_parts(parts)])))
+        norm = processes.clip(self.parameters, self.settings.max_grad_norm)
+        if not (math.isfinite(norm) and math.isfinite(metrics["loss"])):
+            return {"skipped_steps": 1.0}
+        self.optimizer.step()
+        return {**metrics, "grad_norm": norm, "steps": 1.0}
+
+    def _inputs(self, sequences: Sequence[TokenSequence], divisor: float) -> LossInputs:
+        """What the objective needs to know of a microbatch, on the policy's device."""
+        batch = collate(sequences, self.policy.pad_id).to(self.policy.device)
+        temperature = self.policy.speech.temperature
+        reference = None
+        if self._reference is not None:
+            with torch.no_grad():
+                reference = current_logprobs(self._reference, batch, temperature)
+        return LossInputs(
+            current_logprobs=current_logprobs(self.policy.model, batch, temperature),
+            behaviour_logprobs=batch.behaviour_logprobs,
+            generated_mask=batch.generated_mask,
+            advantages=batch.advantages,
+            reference_logprobs=reference,
+            divisor=divisor,
+        )
+
+    def _recomputed(self, sequences: Sequence[TokenSequence]) -> list[TokenSequence]:
+        """The sequences with log-probabilities of a training pass as those of the behaviour."""
+        policy, most = self.policy, self.settings.microbatch_tokens
+        return recomputed(policy.model, sequences, policy.pad_id, policy.speech.temperature, most)
+
     def _load(self, weights: Mapping[str, Tensor], model: PreTrainedModel | None) -> None:
         parts = self._processes.placed(weights, self.policy.weights(model))
         self.policy.load_weights(parts, model)
 
     def _optimizer_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """The state of an optimiser, each tensor in the parts of the parameter that it is of."""
+        """The state of an optimiser, each tensor sharded like the parameter that it is of."""
         own = [one for group in self.optimizer.param_groups for one in group["params"]]
         placed = {
             index: self._processes.placed(values, dict.fromkeys(values, own[index]))
@@ -137,10 +230,62 @@ class Trainer:
         return {**state, "state": placed}
 
 
+def dealt(
+    sequences: Sequence[TokenSequence], max_tokens: int, processes: Processes
+) -> list[tuple[list[TokenSequence], float]]:
+    """The microbatches that this process makes of a minibatch of all processes.
+
+    Sequences are dealt out by length, so that each process has as many as others, and as long ones.
+    Equal ones stay together, because a forward pass takes them through the model once.
+
+    Args:
+        sequences: of one minibatch, the same on all processes.
+        max_tokens: see `microbatches`.
+        processes: those that share it; one alone sees to all.
+
+    Returns:
+        Sequences and the factor of their loss. Where weights are sharded all processes make the
+        same number of passes, of which those that only keep step have the factor 0, and the sum of
+        gradients is made out of their mean.
+    """
+    if processes.count == 1:
+        return [(part, 1.0) for part in microbatches(sequences, max_tokens)]
+    equal: dict[tuple[int, ...], list[TokenSequence]] = {}
+    for one in sorted(sequences, key=lambda one: len(one.token_ids)):
+        equal.setdefault(one.token_ids, []).append(one)
+    kinds = list(equal.values())
+    shares = [
+        microbatches([one for kind in kinds[rank :: processes.count] for one in kind], max_tokens)
+        for rank in range(processes.count)
+    ]
+    own = shares[processes.rank]
+    if not processes.sharded:
+        return [(part, 1.0) for part in own]
+    idle = max(map(len, shares)) - len(own)
+    return [(part, float(processes.count)) for part in own] + [(kinds[0][:1], 0.0)] * idle
+
+
+def mean_over_steps(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Make one row of metrics of those of some optimiser steps.
+
+    Args:
+        rows: one per step; a metric may be missing from some.
+
+    Returns:
+        `COUNTS` are summed, extremes kept, and of the rest it is the mean over the rows that have
+        it. Without rows, the counts of steps alone.
+    """
+    metrics = {"steps": 0.0, "skipped_steps": 0.0}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        reduce = sum if name in COUNTS else EXTREMES.get(name, fmean)
+        metrics[name] = float(reduce([row[name] for row in rows if name in row]))
+    return metrics
+
+
 def trainers_of(
     policies: Mapping[str, Policy],
     optimizer: MakeOptimizer,
-    needs_reference: bool,
+    settings: UpdateSettings | None = None,
     processes: Processes = ALONE,
 ) -> list[Trainer]:
     """A trainer for each set of weights that can be trained; scripts and frozen weights have none.
@@ -148,7 +293,7 @@ def trainers_of(
     Args:
         policies: who speaks for each agent; equal objects share weights.
         optimizer: makes an optimiser of parameters.
-        needs_reference: whether there is a KL to the policies as they are now.
+        settings: how an update is made.
         processes: those that train them together.
 
     Returns:
@@ -162,23 +307,22 @@ def trainers_of(
         if isinstance(policy, HFPolicy) and not policy.frozen:
             found.setdefault(id(policy), (policy, []))[1].append(agent)
     if policies and not found:
-        kinds = ", ".join(f"{agent}: {_kind(policy)}" for agent, policy in policies.items())
+        kinds = ", ".join(
+            f"{agent}: {'frozen' if isinstance(one, HFPolicy) else type(one).__name__}"
+            for agent, one in policies.items()
+        )
         raise SettingError(
             f"nobody in the team has weights to train ({kinds}); choose agent=tiny or agent=hf, or"
             " set frozen=false for somebody"
         )
     return [
-        Trainer(policy, tuple(agents), optimizer, needs_reference, processes)
+        Trainer(policy, tuple(agents), optimizer, settings, processes)
         for policy, agents in found.values()
     ]
 
 
-def _kind(policy: Policy) -> str:
-    return "frozen" if isinstance(policy, HFPolicy) else type(policy).__name__
-
-
 def _optimizer(
-    make: MakeOptimizer, parameters: Iterable[Tensor], policy: HFPolicy, agents: Collection[str]
+    make: MakeOptimizer, parameters: Sequence[Tensor], policy: HFPolicy, agents: Collection[str]
 ) -> Optimizer:
     if not policy.optimizer:
         return make(parameters)

@@ -64,23 +64,6 @@ DELIBERATE = {
         "max_reply_tokens": "replies of the shipped weights are short",
         "template": "thinking aloud would cost more than any message",
     },
-    "laconic.learners.training.objective.Objective": {
-        "clip_low": "the paper's is for long chains of a large model",
-        "clip_high": "the paper's is for long chains of a large model",
-        "ratio": "PPO's covers one token",
-        "average": "PPO's is over tokens",
-    },
-    "laconic.learners.advantages.group.Advantages": {
-        "epsilon": "under a price, groups that differ by a few tokens alone should teach little",
-    },
-    "laconic.learners.algorithms.group.GroupLearner": {
-        "seed": "follows the seed of the run",
-        "decay_updates": "follows the length of the run",
-    },
-    "laconic.learners.algorithms.actor_critic.ActorCriticLearner": {
-        "seed": "follows the seed of the run",
-        "decay_updates": "follows the length of the run",
-    },
     "torch.optim.AdamW": {
         "lr": "follows the agent",
         "betas": "a short memory for runs of tens of steps",

@@ -201,7 +201,7 @@ def conversations(episodes: Callable[[int], tuple[Episode, ...]]) -> Callable[[i
             token_ids=tuple(range(1, 9)),
             generated=(False,) * 8,
             behaviour_logprobs=(0.0,) * 8,
-            pay=0.0,
+            return_to_go=0.0,
             advantage=1.5,
         )
         return collate([*made, nothing], pad_id=PAD)

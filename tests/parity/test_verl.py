@@ -226,7 +226,7 @@ def test_returns_whitened_over_an_update_equal_verls(
     # The reward arrives on the last generated token; without discount it reaches all before it.
     last = torch.tensor([max(place for place, one in enumerate(s.generated) if one) for s in made])
     rewards = torch.zeros(mask.shape)
-    rewards[torch.arange(len(made)), last] = torch.tensor([one.pay for one in made])
+    rewards[torch.arange(len(made)), last] = torch.tensor([one.return_to_go for one in made])
     config = pytest.importorskip("verl.trainer.config").AlgoConfig(gamma=1.0)
     theirs, _ = core_algos.ADV_ESTIMATOR_REGISTRY["reinforce_plus_plus"](
         token_level_rewards=rewards, response_mask=mask, config=config

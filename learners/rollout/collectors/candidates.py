@@ -28,14 +28,15 @@ from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import WHOLE, Credit, credit
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.rollout.collectors.base import Collector
 from laconic.learners.rollout.play import Start, play, replies_of
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(Collector):
     """Plays a tree: candidates in every round, the best of each agent goes on."""
 
-    unit: ClassVar[str] = "reply"
+    unit: ClassVar[str] = "reply"  # type: ignore[misc]
     """What a sequence has to be for a learner that trains on these groups."""
 
     credit: str = "own"

@@ -15,11 +15,12 @@ from pettingzoo import ParallelEnv
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Group
+from laconic.learners.rollout.collectors.base import Collector
 from laconic.learners.rollout.play import Start, collect
 
 
 @dataclass(frozen=True, slots=True)
-class Extra:
+class Extra(Collector):
     """A `learners.rollout.play.Collector` of larger groups."""
 
     episodes: int = 1

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from laconic.envs.errors import SettingError
+from laconic.learners.rollout.collectors.base import Collector
 from laconic.learners.rollout.collectors.shapley import shapley
 from laconic.learners.rollout.collectors.silence import silence
 from laconic.learners.rollout.collectors.worth import Worth
-from laconic.learners.rollout.play import Collector
 
 MEASURES: Mapping[str, Callable[[Collector], Worth]] = MappingProxyType(
     {"silence": silence, "shapley": shapley}
@@ -34,13 +34,12 @@ def fitted(collect: Collector, credit: str, unit: str) -> Collector:
     Raises:
         SettingError: `collect` needs another credit or unit.
     """
-    for name, setting in (("credit", credit), ("unit", unit)):
-        needed = getattr(collect, name, setting)
-        if needed != setting:
+    for name, needed, setting in (("credit", collect.credit, credit), ("unit", collect.unit, unit)):
+        if needed not in (None, setting):
             raise SettingError(
-                f"learner.collect ({type(collect).__name__}) works with learner.{name}={needed};"
+                f"learner.collect ({collect.name}) works with learner.{name}={needed};"
                 f" got learner.{name}={setting}"
             )
-    if credit in MEASURES and not isinstance(collect, Worth):
+    if credit in MEASURES and collect.credit != credit:
         return MEASURES[credit](collect)
     return collect

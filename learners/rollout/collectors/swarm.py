@@ -28,6 +28,8 @@ from laconic.envs.task import Task
 from laconic.learners.advantages.credit import Credit, credit
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Group
+from laconic.learners.errors import check_count
+from laconic.learners.rollout.collectors.base import Collector
 from laconic.learners.rollout.collectors.exchange import (
     DamagedError,
     Exchange,
@@ -37,14 +39,13 @@ from laconic.learners.rollout.collectors.exchange import (
 from laconic.learners.rollout.collectors.measures import MEASURES
 from laconic.learners.rollout.collectors.retell import benchmark_of, retell
 from laconic.learners.rollout.play import Start, collect
-from laconic.learners.training.steps import check_count
 
 _LEVEL = 1e-9
 """Returns that differ by less, in reward units, differ by rounding alone."""
 
 
 @dataclass(slots=True)
-class Swarm:
+class Swarm(Collector):
     """Plays a part of the groups, shares them, and takes the rest from other nodes."""
 
     folder: str
@@ -75,10 +76,10 @@ class Swarm:
         Raises:
             SettingError: a setting is out of its range, or the credit needs replays of its own.
         """
-        check_count("collect.own", self.own, 1)
-        check_count("collect.foreign", self.foreign, 0)
-        check_count("collect.newest", self.newest, 1)
-        check_count("collect.microbatch_tokens", self.microbatch_tokens, 1)
+        check_count("learner.collect.own", self.own, 1)
+        check_count("learner.collect.foreign", self.foreign, 0)
+        check_count("learner.collect.newest", self.newest, 1)
+        check_count("learner.collect.microbatch_tokens", self.microbatch_tokens, 1)
         if self.credit in MEASURES:
             raise SettingError(
                 "messages of other runs have no measured worth; with learner.collect=Swarm choose"

@@ -25,6 +25,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Episode, Group
+from laconic.learners.rollout.collectors.base import Collector as Base
 from laconic.learners.rollout.collectors.replays import Replay, team_returns
 from laconic.learners.rollout.play import Collector, Start, collect
 
@@ -35,10 +36,10 @@ Rule = Callable[[Sequence[str], np.random.Generator], Weights]
 
 
 @dataclass(slots=True)
-class Worth:
+class Worth(Base):
     """Plays groups by another collector and notes in every turn what its message was worth."""
 
-    credit: str
+    credit: str = field()
     """Name of the credit that pays by it (`learners.advantages.credit`)."""
     rule: Rule
     """The sets of speakers that a message is measured by."""

@@ -185,9 +185,9 @@ def test_a_learner_is_called_with_policies_and_optimizer_with_or_without_partial
     )
     policies = {"solver_0": object()}
     learner = make_learner(cfg, policies)
-    assert learner.policies == policies and learner.scale == 2.0
+    assert learner.learner.policies == policies and learner.learner.scale == 2.0
     weights = [torch.zeros(2, requires_grad=True)]
-    assert learner.optimizer(weights).param_groups[0]["lr"] == 0.5
+    assert learner.learner.optimizer(weights).param_groups[0]["lr"] == 0.5
 
 
 def test_budgets_and_rewards_reach_the_environment_as_records(cfg, team):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.advantages.credit import CREDITS, credit, outcome, own, team, worth
+from laconic.learners.advantages.credit import CREDITS, counterfactual, credit, outcome, own, team
 from laconic.learners.episode import Episode, Turn
 
 
@@ -65,10 +65,10 @@ def test_worth_pays_each_message_what_was_measured_of_it_and_nothing_elsewhere()
         Turn("a", 2, "7", worth=2.0),
     )
     played = Episode(task="t", turns=turns, rewards={"a": (9.0, 9.0, 9.0), "b": (9.0, 9.0)})
-    assert worth(played) == {"a": (0.5, 0.0, 2.0), "b": (0.0, 0.0)}
+    assert counterfactual(played) == {"a": (0.5, 0.0, 2.0), "b": (0.0, 0.0)}
 
 
 def test_worth_that_was_not_measured_names_the_message() -> None:
     played = Episode(task="t", turns=(Turn("a", 0, "hm"),), rewards={"a": (1.0,)})
     with pytest.raises(SettingError, match="'a' in round 0 of task 't' was not measured"):
-        worth(played)
+        counterfactual(played)

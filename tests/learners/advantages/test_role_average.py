@@ -61,7 +61,9 @@ def test_the_averages_survive_a_reload_through_json() -> None:
 
 @pytest.mark.parametrize("decay", [1.0, -0.1, math.nan, "0.9", True])
 def test_a_decay_out_of_range_is_refused(decay: object) -> None:
-    with pytest.raises(SettingError, match="advantages.decay must be at least 0 and below 1"):
+    with pytest.raises(
+        SettingError, match="decay must be a finite number of at least 0 and below 1"
+    ):
         RoleAverage(decay)  # type: ignore[arg-type]
 
 

@@ -155,7 +155,7 @@ def test_a_critic_that_expects_nothing_leaves_reinforce_plus_plus(make_policy, s
         speakers = {"solver_0": make_policy(max_reply_tokens=8)}
         speakers["helper_0"] = make_policy(max_reply_tokens=8, model={"seed": 1})
         group = group_of(speakers, PAYS)
-        shared = {"objective": PPO, "minibatches": 3, "max_grad_norm": 1e9}
+        shared = {"objective": PPO(), "minibatches": 3, "max_grad_norm": 1e9}
         if make == "critic":
             metrics = learner(speakers, sees, gae_lambda=1.0, **shared).update([group])
         else:
@@ -344,7 +344,7 @@ def test_what_price_and_collector_remember_goes_with_the_state(speakers):
     state = learner(speakers, price=Remembering(), collect=Remembering()).state_dict()
     loaded = learner(speakers, price=Remembering(), collect=Remembering())
     loaded.load_state_dict(state)
-    assert loaded.price.count == loaded.collect.count == 1
+    assert loaded.price.count == loaded.collector.play.count == 1
     learner(speakers).load_state_dict(learner(speakers).state_dict())
 
 

@@ -19,8 +19,8 @@ from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.episode import Episode, Group, Turn
-from laconic.learners.training.microbatches import passes
 from laconic.learners.training.sequences import TokenSequence
+from laconic.learners.training.trainer import dealt
 
 SGD = partial(torch.optim.SGD, lr=0.01)
 METHODS = ("magrpo", "reinforce_plus_plus", "ippo")
@@ -181,14 +181,14 @@ def lengths(made: Sequence[tuple[Sequence[TokenSequence], float]]) -> list[tuple
 
 def test_sequences_are_dealt_out_by_length_and_equal_ones_together():
     batch = [sequence(length) for length in (9, 2, 8, 3, 2)]
-    first, second = (passes(batch, 100, one) for one in threads(2))
+    first, second = (dealt(batch, 100, one) for one in threads(2))
     assert lengths(first) == [([2, 2], 1.0), ([8], 1.0)]
     assert lengths(second) == [([3], 1.0), ([9], 1.0)]
 
 
 def test_with_weights_in_parts_all_make_as_many_passes():
     batch = [sequence(length) for length in (9, 2, 3)]
-    first, second = (passes(batch, 100, one) for one in threads(2, sharded=True))
+    first, second = (dealt(batch, 100, one) for one in threads(2, sharded=True))
     assert lengths(first) == [([2], 2.0), ([9], 2.0)]
     # The second one only keeps step with the first.
     assert lengths(second) == [([3], 2.0), ([2], 0.0)]

@@ -1,4 +1,4 @@
-"""Steered prices, step by step and by hand."""
+"""Prices as Lagrange multipliers, step by step and by hand."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import pytest
 from laconic.envs.errors import SettingError
 from laconic.learners.prices.steering import AccuracyFloor, TargetTokens
 
-PLAIN = {"gain": 0.1, "proportional": 0.0, "smoothing": 0.0}
+PLAIN = {"integral_gain": 0.1, "proportional_gain": 0.0, "smoothing": 0.0}
 
 
-def prices(steered, rows, price=0.5):
+def prices(multiplier, rows, price=0.5):
     """The price before each row is observed, and after the last."""
     found = []
     for step, row in enumerate(rows):
-        found.append(steered.at(step, price))
-        steered.observe(row)
-    return [*found, steered.at(len(rows), price)]
+        found.append(multiplier.at(step, price))
+        multiplier.observe(row)
+    return [*found, multiplier.at(len(rows), price)]
 
 
 def test_before_anything_is_observed_words_are_free():
@@ -27,50 +27,52 @@ def test_before_anything_is_observed_words_are_free():
 
 
 def test_too_many_tokens_raise_the_price_and_too_few_lower_it():
-    steered = TargetTokens(tokens=40, **PLAIN)
+    multiplier = TargetTokens(tokens=40, **PLAIN)
     # errors (80-40)/40 = 1 and (20-40)/40 = -0.5 move the level by 0.1 up and by 0.05 down
-    found = prices(steered, [{"tokens_said": 80}, {"tokens_said": 20}])
+    found = prices(multiplier, [{"tokens_said": 80}, {"tokens_said": 20}])
     assert found == pytest.approx([0.0, 0.05, 0.025], rel=1e-12)
 
 
 def test_on_target_the_price_stays():
-    steered = TargetTokens(tokens=40, **PLAIN)
+    multiplier = TargetTokens(tokens=40, **PLAIN)
     # an error of 1 lifts the level to 0.1, and there it stays
-    found = prices(steered, [{"tokens_said": 80}, *[{"tokens_said": 40}] * 2])
+    found = prices(multiplier, [{"tokens_said": 80}, *[{"tokens_said": 40}] * 2])
     assert found == pytest.approx([0.0, 0.05, 0.05, 0.05], rel=1e-12)
 
 
 def test_accuracy_above_the_floor_raises_the_price_and_below_lowers_it():
-    steered = AccuracyFloor(accuracy=0.9, **PLAIN)
+    multiplier = AccuracyFloor(accuracy=0.9, **PLAIN)
     # errors (1-0.9)/0.1 = 1, twice, and (0.85-0.9)/0.1 = -0.5: 0.1 up, 0.1 up, 0.05 down
-    found = prices(steered, [{"accuracy": 1.0}, {"accuracy": 1.0}, {"accuracy": 0.85}])
+    found = prices(multiplier, [{"accuracy": 1.0}, {"accuracy": 1.0}, {"accuracy": 0.85}])
     assert found == pytest.approx([0.0, 0.05, 0.1, 0.075], rel=1e-12)
 
 
 def test_a_floor_of_one_has_a_finite_error():
-    steered = AccuracyFloor(accuracy=1.0, **PLAIN)
-    assert steered.error(0.99) == pytest.approx(-1.0, rel=1e-9)  # (0.99 - 1) / 0.01
+    multiplier = AccuracyFloor(accuracy=1.0, **PLAIN)
+    assert multiplier.error(0.99) == pytest.approx(-1.0, rel=1e-9)  # (0.99 - 1) / 0.01
 
 
 def test_the_proportional_term_acts_only_while_the_error_lasts():
-    steered = TargetTokens(tokens=40, gain=0.0, proportional=1.0, smoothing=0.0)
-    found = prices(steered, [{"tokens_said": 60}, {"tokens_said": 40}])
+    multiplier = TargetTokens(tokens=40, integral_gain=0.0, proportional_gain=1.0, smoothing=0.0)
+    found = prices(multiplier, [{"tokens_said": 60}, {"tokens_said": 40}])
     assert found == pytest.approx([0.0, 0.25, 0.0], rel=1e-12)
 
 
 def test_smoothing_keeps_a_running_mean_that_starts_with_the_first_step():
-    steered = TargetTokens(tokens=40, gain=0.0, proportional=1.0, smoothing=0.8)
+    multiplier = TargetTokens(tokens=40, integral_gain=0.0, proportional_gain=1.0, smoothing=0.8)
     # running means 60 and 0.8*60 + 0.2*40 = 56, errors 0.5 and 0.4
-    found = prices(steered, [{"tokens_said": 60}, {"tokens_said": 40}])
+    found = prices(multiplier, [{"tokens_said": 60}, {"tokens_said": 40}])
     assert found == pytest.approx([0.0, 0.25, 0.2], rel=1e-12)
 
 
 def test_the_price_keeps_between_zero_and_its_most_and_comes_back_at_once():
-    steered = TargetTokens(tokens=10, gain=10.0, proportional=0.0, smoothing=0.0, most=4.0)
-    assert prices(steered, [{"tokens_said": 100}] * 3)[-1] == 2.0
+    multiplier = TargetTokens(
+        tokens=10, integral_gain=10.0, proportional_gain=0.0, smoothing=0.0, max_price=4.0
+    )
+    assert prices(multiplier, [{"tokens_said": 100}] * 3)[-1] == 2.0
     # error (5-10)/10 = -0.5 takes 10 * 0.5 off the level of 4, which stops at 0
-    assert prices(steered, [{"tokens_said": 5}] * 3)[-1] == 0.0
-    assert prices(steered, [{"tokens_said": 10.1}])[-1] > 0.0
+    assert prices(multiplier, [{"tokens_said": 5}] * 3)[-1] == 0.0
+    assert prices(multiplier, [{"tokens_said": 10.1}])[-1] > 0.0
 
 
 def test_a_state_goes_on_where_it_was_left():
@@ -83,7 +85,7 @@ def test_a_state_goes_on_where_it_was_left():
     assert prices(second, rows[2:]) == expected[2:]
 
 
-def test_a_free_environment_cannot_be_steered():
+def test_a_free_environment_cannot_be_multiplier():
     with pytest.raises(SettingError, match="env.reward.price must be above 0; got 0.0"):
         TargetTokens().at(0, 0.0)
 
@@ -94,12 +96,12 @@ def test_a_free_environment_cannot_be_steered():
         (TargetTokens, {"tokens": 0}),
         (TargetTokens, {"tokens": math.nan}),
         (TargetTokens, {"tokens": "many"}),
-        (TargetTokens, {"gain": -1}),
+        (TargetTokens, {"integral_gain": -1}),
         (TargetTokens, {"smoothing": 1.5}),
-        (TargetTokens, {"most": math.inf}),
+        (TargetTokens, {"max_price": math.inf}),
         (AccuracyFloor, {"accuracy": 1.1}),
         (AccuracyFloor, {"accuracy": True}),
-        (AccuracyFloor, {"proportional": -0.1}),
+        (AccuracyFloor, {"proportional_gain": -0.1}),
     ],
 )
 def test_settings_out_of_range_are_refused_by_name(kind, settings):
@@ -107,6 +109,6 @@ def test_settings_out_of_range_are_refused_by_name(kind, settings):
         kind(**settings)
 
 
-def test_what_it_steers_by_has_to_be_told():
-    with pytest.raises(SettingError, match="TargetTokens steers by 'tokens_said'.*got figures of"):
+def test_what_it_is_set_by_has_to_be_told():
+    with pytest.raises(SettingError, match="TargetTokens is set by 'tokens_said'.*got figures of"):
         TargetTokens().observe({"score": 1.0, "rounds": 2.0})

@@ -24,7 +24,7 @@ def sequence(token_ids: tuple[int, ...], generated: tuple[int, ...]) -> TokenSeq
         token_ids=token_ids,
         generated=tuple(place in generated for place in range(length)),
         behaviour_logprobs=(0.0,) * length,
-        pay=0.0,
+        return_to_go=0.0,
     )
 
 

@@ -1,4 +1,4 @@
-"""The loss against hand-worked numbers and against a loop that derives its own gradient."""
+"""The loss against hand-worked numbers."""
 
 from __future__ import annotations
 
@@ -6,43 +6,10 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
+from losses import AVERAGES, LN2, PAPER, RATIOS, WIDE, gradient, inputs
 
 from laconic.envs.errors import SettingError
-from laconic.learners.training.objective import LossInputs, LossOutputs, Objective
-
-LN2 = math.log(2)
-WIDE = {"clip_low": 0.5, "clip_high": 9.0}
-RATIOS = ("sequence", "sequence_token", "token", "none")
-AVERAGES = ("sequence", "token", "sum")
-
-
-def inputs(
-    log_ratios: list[list[float]],
-    mask: list[list[int]],
-    advantages: list[float],
-    *,
-    behaviour: float = -1.0,
-    reference: list[list[float]] | None = None,
-    dtype: torch.dtype = torch.float32,
-) -> LossInputs:
-    """Inputs with equal behaviour log-probabilities and a current that is leaf of the graph."""
-    current = torch.tensor(log_ratios, dtype=torch.float64) + behaviour
-    return LossInputs(
-        current_logprobs=current.to(dtype).requires_grad_(),
-        behaviour_logprobs=torch.full_like(current, behaviour).to(dtype),
-        generated_mask=torch.tensor(mask, dtype=torch.bool),
-        advantages=torch.tensor(advantages),
-        reference_logprobs=None if reference is None else torch.tensor(reference),
-    )
-
-
-def gradient(objective: Objective, given: LossInputs) -> tuple[LossOutputs, Tensor]:
-    """The outputs, and the gradient of the loss in the current log-probabilities."""
-    outputs = objective(given)
-    (grad,) = torch.autograd.grad(outputs.loss, given.current_logprobs)
-    return outputs, grad
-
+from laconic.learners.training.objective import LossInputs, Objective
 
 # Degenerate cases
 
@@ -210,7 +177,7 @@ def test_the_clip_acts_where_it_removes_an_incentive(
     ratio: str, log_ratio: float, advantage: float, loss: float
 ) -> None:
     outputs, grad = gradient(
-        Objective(ratio=ratio), inputs([[log_ratio] * 4], [[1] * 4], [advantage])
+        Objective(ratio=ratio, **PAPER), inputs([[log_ratio] * 4], [[1] * 4], [advantage])
     )
     clipped = loss in (-2.0 * 1.0004, 2.0 * 0.9997)
     assert outputs.loss.item() == pytest.approx(loss, rel=1e-6)
@@ -220,7 +187,9 @@ def test_the_clip_acts_where_it_removes_an_incentive(
 
 def test_a_clipped_sequence_gives_no_gradient_to_any_of_its_tokens() -> None:
     # The mean log-ratio 0.1 is clipped, though the second token's own ratio is below 1.
-    _, grad = gradient(Objective(), inputs([[0.4, -0.2], [0.0, 0.0]], [[1, 1], [1, 1]], [1.0, 1.0]))
+    _, grad = gradient(
+        Objective(**PAPER), inputs([[0.4, -0.2], [0.0, 0.0]], [[1, 1], [1, 1]], [1.0, 1.0])
+    )
     assert grad[0].tolist() == [0.0, 0.0]
     assert grad[1].tolist() == [-0.25, -0.25]
 
@@ -279,7 +248,7 @@ def test_clipping_is_told_by_length() -> None:
     lengths, log_ratios = [2, 2, 8, 40, 0], [0.1, 0.0, 0.1, 0.0, 0.1]
     mask = [[1] * length + [0] * (40 - length) for length in lengths]
     given = inputs([[value] * 40 for value in log_ratios], mask, [1.0] * 5)
-    metrics = Objective()(given).metrics
+    metrics = Objective(**PAPER)(given).metrics
     assert {key: value for key, value in metrics.items() if key.startswith("clip")} == {
         "clip_fraction": 0.5,
         "clip_fraction/1-2": 0.5,
@@ -291,170 +260,7 @@ def test_clipping_is_told_by_length() -> None:
 def test_a_token_ratio_is_clipped_by_the_share_of_its_tokens() -> None:
     # Of four tokens with A > 0 one lies above 1 + clip_high.
     given = inputs([[0.1, 0.0, -0.1, 0.0]], [[1, 1, 1, 1]], [1.0])
-    assert Objective(ratio="token")(given).metrics["clip_fraction"] == 0.25
-
-
-# A loop that derives its own gradient
-
-
-def slow(objective: Objective, given: LossInputs) -> tuple[float, list[list[float]]]:
-    """Loss and gradient in plain floats, with derivatives written out by hand."""
-    sequences, tokens = given.current_logprobs.shape
-    current = given.current_logprobs.detach().double().tolist()
-    behaviour = given.behaviour_logprobs.double().tolist()
-    counts = [int(row.sum()) for row in given.generated_mask]
-    loss, grad = 0.0, [[0.0] * tokens for _ in range(sequences)]
-    for s in range(sequences):
-        if counts[s] == 0:
-            continue
-        places = [t for t in range(tokens) if given.generated_mask[s, t]]
-        advantage = float(given.advantages[s])
-        share = {
-            "sequence": 1 / sequences,
-            "token": counts[s] / sum(counts),
-            "sum": counts[s] / objective.normalizer / sequences,
-        }[objective.average]
-        mean = sum(current[s][t] - behaviour[s][t] for t in places) / counts[s]
-        for t in places:
-            weight = share / counts[s]
-            if objective.ratio == "none":
-                loss -= weight * advantage * current[s][t]
-                grad[s][t] -= weight * advantage
-            else:
-                by_token = objective.ratio == "token"
-                r = math.exp(current[s][t] - behaviour[s][t] if by_token else mean)
-                if advantage > 0 and r > 1 + objective.clip_high:
-                    loss -= weight * advantage * (1 + objective.clip_high)
-                elif advantage < 0 and r < 1 - objective.clip_low:
-                    loss -= weight * advantage * (1 - objective.clip_low)
-                else:
-                    loss -= weight * advantage * r
-                    grad[s][t] -= weight * advantage * r
-            if objective.kl:
-                d = float(given.reference_logprobs[s, t]) - current[s][t]
-                loss += objective.kl * weight * (math.exp(d) - d - 1)
-                grad[s][t] += objective.kl * weight * (1 - math.exp(d))
-    return loss, grad
-
-
-def random_inputs(seed: int, drift: float, dtype: torch.dtype) -> LossInputs:
-    """Seven sequences of up to twelve tokens, the third one without any generated token."""
-    draw = torch.Generator().manual_seed(seed)
-
-    def normal(*shape: int) -> Tensor:
-        return torch.randn(*shape, generator=draw, dtype=torch.float64)
-
-    behaviour = -normal(7, 12).abs()
-    mask = torch.rand(7, 12, generator=draw) < torch.rand(7, 1, generator=draw)
-    mask[2] = False
-    mask[3] = True
-    return LossInputs(
-        current_logprobs=(behaviour + drift * normal(7, 12)).to(dtype).requires_grad_(),
-        behaviour_logprobs=behaviour.to(dtype),
-        generated_mask=mask,
-        advantages=normal(7).to(dtype),
-        reference_logprobs=(behaviour + 0.5 * normal(7, 12)).to(dtype),
-    )
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("kl", [0.0, 0.3])
-@pytest.mark.parametrize("average", AVERAGES)
-@pytest.mark.parametrize("ratio", RATIOS)
-def test_value_and_gradient_equal_a_slow_loop(
-    ratio: str, average: str, kl: float, seed: int, dtype: torch.dtype
-) -> None:
-    for drift, low, high in ((0.001, 3e-4, 4e-4), (0.5, 0.2, 0.28)):
-        settings = {"clip_low": low, "clip_high": high, "kl": kl, "normalizer": 8.0}
-        objective = Objective(ratio=ratio, average=average, **settings)
-        given = random_inputs(seed, drift, dtype)
-        outputs, grad = gradient(objective, given)
-        loss, expected = slow(objective, given)
-        wanted = torch.tensor(expected, dtype=dtype)
-        # A loss is a sum of terms of both signs near 1, hence the absolute part.
-        assert outputs.loss.item() == pytest.approx(loss, rel=1e-6, abs=2e-7)
-        torch.testing.assert_close(grad, wanted, rtol=1e-6, atol=1e-7)
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("drift", [0.001, 0.5])
-def test_the_token_form_equals_the_sequence_form_in_value_and_gradient(
-    seed: int, drift: float
-) -> None:
-    given = random_inputs(seed, drift, torch.float32)
-    outputs, grad = gradient(Objective(kl=0.1), given)
-    by_token, by_token_grad = gradient(Objective(ratio="sequence_token", kl=0.1), given)
-    torch.testing.assert_close(by_token.loss, outputs.loss, rtol=1e-6, atol=1e-7)
-    torch.testing.assert_close(by_token_grad, grad, rtol=1e-6, atol=1e-8)
-    assert by_token.metrics["clip_fraction"] == pytest.approx(outputs.metrics["clip_fraction"])
-
-
-@pytest.mark.parametrize("ratio", RATIOS)
-@pytest.mark.parametrize("average", AVERAGES)
-def test_the_losses_of_parts_add_up_to_that_of_the_whole(ratio: str, average: str) -> None:
-    objective = Objective(ratio=ratio, average=average, kl=0.1)
-    whole = random_inputs(0, 0.1, torch.float64)
-    total = objective.divisor(7, int(whole.generated_mask.sum()))
-    parts = [
-        LossInputs(
-            whole.current_logprobs[rows],
-            whole.behaviour_logprobs[rows],
-            whole.generated_mask[rows],
-            whole.advantages[rows],
-            whole.reference_logprobs[rows],
-            divisor=total,
-        )
-        for rows in (slice(0, 3), slice(3, 7))
-    ]
-    together = sum(objective(part).loss for part in parts)
-    torch.testing.assert_close(together, objective(whole).loss, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("ratio", RATIOS)
-def test_half_precision_inputs_are_computed_in_single_precision(ratio: str) -> None:
-    half = random_inputs(1, 0.5, torch.bfloat16)
-    single = LossInputs(
-        half.current_logprobs.detach().float().requires_grad_(),
-        half.behaviour_logprobs.float(),
-        half.generated_mask,
-        half.advantages.float(),
-        half.reference_logprobs.float(),
-    )
-    outputs, grad = gradient(Objective(ratio=ratio, kl=0.1, **WIDE), half)
-    wanted, wanted_grad = gradient(Objective(ratio=ratio, kl=0.1, **WIDE), single)
-    assert outputs.loss.dtype == torch.float32
-    assert outputs.loss.item() == wanted.loss.item()
-    # Only on its way back into the inputs is the gradient rounded to bfloat16.
-    assert torch.equal(grad, wanted_grad.bfloat16())
-
-
-def test_silence_and_end_tokens_are_trained_and_what_was_read_is_not() -> None:
-    # A conversation of two read tokens, the silence token and the end token, through a table of
-    # logits. At ratio 1 with A = 2: -2 / 2 on each sampled token's log-probability, and through
-    # log-softmax -1 * (1 - p) = -0.75 on its logit with four tokens of p = 1 / 4.
-    token_ids = torch.tensor([[0, 1, 2, 3]])
-    logits = torch.zeros(1, 4, 4, requires_grad=True)
-    current = logits.log_softmax(-1).gather(-1, token_ids[..., None])[..., 0]
-    given = LossInputs(
-        current_logprobs=current,
-        behaviour_logprobs=current.detach(),
-        generated_mask=torch.tensor([[False, False, True, True]]),
-        advantages=torch.tensor([2.0]),
-    )
-    Objective()(given).loss.backward()
-    assert logits.grad[0, :2].tolist() == [[0.0] * 4] * 2
-    assert logits.grad[0, 2].tolist() == pytest.approx([0.25, 0.25, -0.75, 0.25], rel=1e-6)
-    assert logits.grad[0, 3].tolist() == pytest.approx([0.25, 0.25, 0.25, -0.75], rel=1e-6)
-
-
-def test_no_gradient_reaches_the_policy_that_sampled() -> None:
-    given = random_inputs(0, 0.1, torch.float32)
-    given.behaviour_logprobs.requires_grad_()
-    given.reference_logprobs.requires_grad_()
-    Objective(kl=0.1)(given).loss.backward()
-    assert given.behaviour_logprobs.grad is None
-    assert given.reference_logprobs.grad is None
+    assert Objective(ratio="token", **PAPER)(given).metrics["clip_fraction"] == 0.25
 
 
 # Settings and shapes

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.credit import own, team, worth
+from laconic.learners.advantages.credit import counterfactual, own, team
 from laconic.learners.advantages.group import Advantages
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.training.sequences import (
@@ -16,6 +16,7 @@ from laconic.learners.training.sequences import (
     TokenSequence,
     check_unit,
     collate,
+    microbatches,
     sequences_of,
 )
 
@@ -60,7 +61,7 @@ def test_an_agents_episode_is_its_conversation_with_all_replies_generated(group:
     assert helper.token_ids == (1, 2, 3, END, 5, SILENCE, END)
     assert helper.generated == (False, False, True, True, False, True, True)
     assert helper.behaviour_logprobs == (0.0, 0.0, -0.3, -0.9, 0.0, -0.8, -0.9)
-    assert helper.pay == -0.25  # -0.5 + 0.25
+    assert helper.return_to_go == -0.25  # -0.5 + 0.25
 
 
 def test_sequences_come_by_episode_then_agent_and_carry_their_advantage(group: Group) -> None:
@@ -95,8 +96,8 @@ def test_a_reply_is_trained_alone_with_what_came_before_as_context(group: Group)
 def test_a_reply_is_paid_from_its_round_on(group: Group) -> None:
     made = sequences_of(group, credit=own, advantages=CENTRED, unit="reply")
     # Helper: -0.5 + 0.25 from round 0, 0.25 from round 1; solver: all of it comes in round 1.
-    assert [one.pay for one in made[:4]] == [-0.25, 0.25, 0.0, 0.0]
-    assert [one.pay for one in made[6:]] == [1.0, 1.0]
+    assert [one.return_to_go for one in made[:4]] == [-0.25, 0.25, 0.0, 0.0]
+    assert [one.return_to_go for one in made[6:]] == [1.0, 1.0]
 
 
 def test_replies_can_be_compared_round_by_round(group: Group) -> None:
@@ -134,7 +135,7 @@ def test_an_empty_reply_adds_context_but_nothing_to_learn(unit: str) -> None:
     made = sequences_of(group, credit=own, advantages=CENTRED, unit=unit)
     assert [one.token_ids for one in made] == [(1, 2, 3)] * 2
     assert [one.generated for one in made] == [(False, False, True)] * 2
-    assert [one.pay for one in made] == [3.0, 3.0]
+    assert [one.return_to_go for one in made] == [3.0, 3.0]
 
 
 def test_an_agent_without_rewards_is_named() -> None:
@@ -164,7 +165,7 @@ def sequence(tokens: int, generated: int, advantage: float = 0.0) -> TokenSequen
         token_ids=tuple(range(1, tokens + 1)),
         generated=(False,) * context + (True,) * generated,
         behaviour_logprobs=(0.0,) * context + (-1.0,) * generated,
-        pay=0.0,
+        return_to_go=0.0,
         advantage=advantage,
     )
 
@@ -227,12 +228,34 @@ def test_a_turn_that_is_not_trained_is_context_alone(unit: str) -> None:
     assert made[0].behaviour_logprobs == (0.0,) * 5 + (-0.8, -0.9)
 
 
-@pytest.mark.parametrize(("credit", "pays"), [(own, [-0.25, 0.25]), (worth, [3.0, 5.0])])
+@pytest.mark.parametrize(("credit", "pays"), [(own, [-0.25, 0.25]), (counterfactual, [3.0, 5.0])])
 def test_a_reply_under_a_credit_of_worth_is_paid_its_own_round_alone(credit, pays) -> None:
     played = episode(1.0)
     turns = tuple(replace(t, worth=3.0 + 2.0 * t.round) for t in played.turns)
     group = Group("t", (replace(played, turns=turns),) * 2)
     made = sequences_of(group, credit=credit, advantages=CENTRED, unit="reply")
-    assert [one.pay for one in made if (one.agent, one.episode) == ("helper_0", 0)] == pays
-    (whole, *_) = sequences_of(group, credit=worth, advantages=CENTRED)
-    assert whole.pay == 8.0
+    assert [one.return_to_go for one in made if (one.agent, one.episode) == ("helper_0", 0)] == pays
+    (whole, *_) = sequences_of(group, credit=counterfactual, advantages=CENTRED)
+    assert whole.return_to_go == 8.0
+
+
+# Forward passes
+
+
+def sequence_of(length: int) -> TokenSequence:
+    return TokenSequence(
+        "t", "a_0", 0, None, (1,) * length, (False,) * length, (0.0,) * length, return_to_go=0.0
+    )
+
+
+def test_forward_passes_hold_what_fits_and_is_of_like_length():
+    parts = microbatches([sequence_of(n) for n in (9, 2, 3, 20, 8, 2, 8, 40)], 24)
+    # 3 is 1.5 times 2; 8, 8 and 9 make 27 tokens and so two passes; 40 is more than fits
+    assert [[len(one.token_ids) for one in part] for part in parts] == [
+        [2, 2, 3],
+        [8, 8],
+        [9],
+        [20],
+        [40],
+    ]
+    assert microbatches([], 24) == []

@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 import torch
+from updates import played
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Request
@@ -16,9 +17,8 @@ from laconic.learners.agents.lora import Lora
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.episode import Episode, Group, Turn
-from laconic.learners.rollout.play import Start, collect
 from laconic.learners.training.objective import Objective
-from laconic.learners.training.trainer import trainers_of
+from laconic.learners.training.trainer import UpdateSettings, trainers_of
 
 SGD = partial(torch.optim.SGD, lr=1.0)
 ADAMW = partial(torch.optim.AdamW, lr=1e-2, weight_decay=0.0)
@@ -30,17 +30,6 @@ def weights(policy: HFPolicy) -> dict[str, torch.Tensor]:
 
 def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
     return all(torch.equal(tensor, other[name]) for name, tensor in one.items())
-
-
-def played(policies, make_env, pays=(1.0, 0.0, 0.5)) -> Group:
-    """Episodes of one task, everybody paid the same number for each."""
-    environments = [make_env(rounds=2) for _ in pays]
-    (group,) = collect(environments, policies, [Start(0, "fruit")], len(pays), seed=0)
-    episodes = [
-        replace(one, rewards={agent: (pay,) * 2 for agent in policies})
-        for one, pay in zip(group.episodes, pays, strict=True)
-    ]
-    return Group(group.task, tuple(episodes))
 
 
 def update(policies, groups, optimizer=SGD, **settings) -> GroupLearner:
@@ -140,14 +129,14 @@ def test_a_frozen_agent_gets_no_gradient_and_stays(team, make_env):
 
 
 def test_only_those_who_can_learn_have_a_trainer(team):
-    assert [one.agents for one in trainers_of(team, SGD, False)] == [("solver_0",), ("helper_0",)]
+    assert [one.agents for one in trainers_of(team, SGD)] == [("solver_0",), ("helper_0",)]
     assert trainers_of({}, SGD, False) == []
     for policy in list(team.values())[:2]:
         policy.model.requires_grad_(False)
     with pytest.raises(
         SettingError, match="solver_0: frozen.*helper_1: ScriptedPolicy.*frozen=false"
     ):
-        trainers_of(team, SGD, False)
+        trainers_of(team, SGD)
 
 
 # Settings of one's own
@@ -173,9 +162,9 @@ def test_everybody_learns_at_its_own_rate(team, make_env):
 
 def test_own_rates_fall_with_the_others_and_come_back(team, make_env):
     team["helper_0"].optimizer = {"lr": 0.5, "momentum": 0.9}
-    trainers = trainers_of(team, SGD, False)
+    trainers = trainers_of(team, SGD, UpdateSettings(decay_updates=4))
     for one in trainers:
-        one.scale_learning_rate(0.5)
+        one.set_learning_rate(2)
     assert [one.optimizer.param_groups[0]["lr"] for one in trainers] == [0.5, 0.25]
     assert [one.optimizer.param_groups[0]["momentum"] for one in trainers] == [0, 0.9]
 
@@ -184,7 +173,7 @@ def test_own_rates_fall_with_the_others_and_come_back(team, make_env):
 def test_settings_that_the_optimiser_refuses_are_said_of_their_agent(team, settings):
     team["helper_0"].optimizer = settings
     with pytest.raises(SettingError, match=r"agent\.optimizer has .* for helper_0"):
-        trainers_of(team, SGD, False)
+        trainers_of(team, SGD)
 
 
 # Adapters
@@ -256,37 +245,3 @@ def test_the_reference_is_the_adapter_at_the_start_and_shares_the_base(adapted, 
     (trainer, *_) = learner._trainers
     base = trainer.policy.model.get_input_embeddings().weight
     assert trainer._reference.get_input_embeddings().weight is base
-
-
-# Log-probabilities computed again
-
-
-def test_behaviour_computed_again_is_that_of_a_training_pass(make_policy, make_env):
-    policy = make_policy(max_reply_tokens=6)
-    policies = dict.fromkeys(make_env().possible_agents, policy)
-    group = played(policies, make_env)
-    learner = GroupLearner(policies, SGD, minibatches=1)
-    (trainer,) = learner._trainers
-    sequences = learner.sequences(group)
-    assert trainer.prepare(sequences, 16384) is sequences
-    policy.recompute_logprobs = True
-    wrong = [
-        replace(one, behaviour_logprobs=tuple(9.0 * g for g in one.generated)) for one in sequences
-    ]
-    for most in (16384, 1):
-        again = trainer.prepare(wrong, most)
-        assert len(again) == len(sequences)
-        for one, other in zip(again, sequences, strict=True):
-            assert replace(one, behaviour_logprobs=other.behaviour_logprobs) == other
-            assert one.behaviour_logprobs == pytest.approx(other.behaviour_logprobs, abs=1e-5)
-
-
-def test_in_bfloat16_the_first_ratio_is_one_once_behaviour_is_computed_again(saved, make_env):
-    ranges = []
-    for again in (False, True):
-        team = HFTeam(str(saved), dtype="bfloat16", recompute_logprobs=again)
-        policies = team.policies(make_env())
-        group = played(policies, make_env)
-        metrics = GroupLearner(policies, SGD, minibatches=1).update([group])
-        ranges.append(max(metrics["ratio_max"] - 1, 1 - metrics["ratio_min"]))
-    assert ranges[1] < 1e-6 < 1e-5 < ranges[0]

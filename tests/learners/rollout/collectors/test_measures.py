@@ -65,7 +65,7 @@ def test_a_learner_pays_every_message_its_worth(make_env, make_policy, credit, u
     learner = GroupLearner(
         policies, lambda weights: torch.optim.SGD(weights, lr=0.1), credit=credit, unit=unit
     )
-    groups = learner.collect(
+    groups = learner.collector(
         environments, policies, [Start(0, "fruit"), Start(1, "birds")], 3, seed=0
     )
     for group in groups:
@@ -73,7 +73,7 @@ def test_a_learner_pays_every_message_its_worth(make_env, make_policy, credit, u
         for one in learner.sequences(group):
             covered = range(2) if one.round is None else [one.round]
             mine = [turns.get((one.episode, one.agent, round)) for round in covered]
-            assert one.pay == sum(turn.worth for turn in mine if turn)
+            assert one.return_to_go == sum(turn.worth for turn in mine if turn)
     assert learner.update(groups)["replays"] > 0
 
 

@@ -72,7 +72,7 @@ def test_two_nodes_learn_from_each_other(node, environments, make_team):
     for step in (1, 2):
         for one in (ann, bob):
             mine, learner = policies[one.name], learners[one.name]
-            groups = learner.collect(environments, mine, STARTS, 2, seed=step)
+            groups = learner.collector(environments, mine, STARTS, 2, seed=step)
             assert len(groups) == 4
             keys = [group.task for group in groups]
             other = "bob/" if one is ann else "ann/"
@@ -104,7 +104,7 @@ def test_every_group_is_taken_once_and_a_resumed_run_remembers(node, environment
     learner = GroupLearner(make_team(2), SGD, collect=bob)
     again = GroupLearner(make_team(2), SGD, collect=node("bob"))
     again.load_state_dict(learner.state_dict())
-    groups = again.collect(environments, make_team(2), STARTS, 2, seed=4)
+    groups = again.collector(environments, make_team(2), STARTS, 2, seed=4)
     assert again.collect.metrics["foreign_groups"] == 0.0
     assert len(groups) == 4
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from laconic.learners.algorithms.states import read_states
+from laconic.learners.algorithms.critic import read_states
 from laconic.learners.episode import Episode, Turn
 
 

@@ -1,0 +1,123 @@
+"""Builds a training run from a composed configuration, and refuses what could not be trained."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.running.evaluation import evaluation_starts
+from laconic.experiments.running.run_folder import RunFolder
+from laconic.experiments.running.run_state import Run
+from laconic.experiments.running.setup import (
+    check_counts,
+    draw_starts,
+    make_environments,
+    make_evaluation,
+    make_learner,
+    price_of,
+    refuse_shared_tasks,
+    show_scripts,
+    task_keys,
+)
+from laconic.experiments.running.sweep_result import names_of
+from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.prices.schedule import Fixed
+
+
+def check(cfg: DictConfig, processes: int = 1) -> None:
+    """Refuse counts that are out of range before anything is built.
+
+    Args:
+        cfg: the composed configuration.
+        processes: that train together.
+
+    Raises:
+        SettingError: names the key and its value.
+    """
+    least = {
+        "seed": 0,
+        "threads": 1,
+        "train.steps": 0,
+        "train.tasks_per_step": 1,
+        "train.group_size": 1,
+        "train.checkpoint_every": 1,
+        "train.evaluate_every": 1,
+        "evaluation.tasks": 1,
+        "evaluation.batch": 1,
+        "evaluation.transcripts": 0,
+    }
+    check_counts(cfg, least, ("threads", "train.evaluate_every", "evaluation.tasks"))
+    names_of(cfg.objective)
+    if cfg.train.group_size < 2:
+        raise SettingError(
+            "train.group_size must be at least 2, because an advantage compares episodes of one"
+            f" task; got {cfg.train.group_size}"
+        )
+    if cfg.train.tasks_per_step < processes:
+        raise SettingError(
+            f"train.tasks_per_step must be at least the {processes} processes, because each plays"
+            f" whole groups; got {cfg.train.tasks_per_step}: raise it, or start fewer processes"
+        )
+
+
+def common_folder(own: str, processes: Processes) -> str:
+    """The run folder of the main process; time stamps in its name differ between processes."""
+    folder = processes.first(own)
+    if own != folder:
+        with suppress(OSError):
+            # Hydra has made it; nothing is in it.
+            Path(own).rmdir()
+    return folder
+
+
+def prepare(cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes = ALONE) -> Run:
+    """Build environments, policies and learner."""
+    tasks = -(-cfg.train.tasks_per_step // processes.count)
+    environments = make_environments(cfg, tasks * cfg.train.group_size, "train", team)
+    evaluation = make_evaluation(cfg, "evaluation", team)
+    refuse_shared_tasks(environments, evaluation)
+    # Drawn in vain, so that a source with too few tasks is refused before the first evaluation.
+    draw_starts(task_keys(environments[0]), cfg.train.tasks_per_step, cfg.seed, 1)
+    policies = team.policies(environments[0])
+    show_scripts(policies, evaluation[0])
+    run = Run(
+        cfg=cfg,
+        environments=environments,
+        evaluation=evaluation,
+        starts=evaluation_starts(evaluation, cfg.evaluation.tasks),
+        policies=policies,
+        learner=make_learner(cfg, policies, processes),
+        guard=instantiate(cfg.guard),
+        folder=folder,
+        processes=processes,
+        price=price_of(environments[0]),
+    )
+    check_price(run)
+    run.learner.check(cfg.train.group_size)
+    if not run.learner.resumable:
+        run.warnings.append(
+            f"{run.learner.name} has no state_dict and load_state_dict: the run writes no"
+            " checkpoints and cannot be resumed"
+        )
+    return run
+
+
+def check_price(run: Run) -> None:
+    """Refuse a schedule of prices that would change nothing.
+
+    Raises:
+        SettingError: the learner has one, and the environment no price.
+    """
+    schedule = run.learner.price
+    if run.price is None and not isinstance(schedule, Fixed):
+        kind = type(run.environments[0]).__name__
+        raise SettingError(
+            f"learner.price ({type(schedule).__name__}) sets the price of an environment's reward,"
+            f" and {kind} has none: give it `reward`, a frozen dataclass with `price`"
+            " (docs/bring_your_own.md), or choose learner/price=fixed"
+        )

@@ -1,0 +1,128 @@
+"""How an update is cut into steps, its learning rate, and log-probabilities computed again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from updates import SGD, played
+
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.hf import HFTeam
+from laconic.learners.algorithms.group import GroupLearner
+from laconic.learners.training.sequences import TokenSequence
+from laconic.learners.training.trainer import UpdateSettings, mean_over_steps
+
+
+def sequences(count: int) -> list[TokenSequence]:
+    return [
+        TokenSequence("t", "a", n, None, (1, 2), (False, True), (0.0, -1.0), 0.0)
+        for n in range(count)
+    ]
+
+
+def test_nothing_is_split_into_nothing():
+    assert UpdateSettings().split([], 0) == []
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(3, [1, 1, 1]), (4, [1] * 4), (10, [3, 3, 2, 2])])
+def test_minibatches_are_of_about_one_size_and_hold_everything_once(count, sizes):
+    made = sequences(count)
+    parts = UpdateSettings(minibatches=4).split(made, 0)
+    assert [len(part) for part in parts] == sizes
+    assert sorted(one.episode for part in parts for one in part) == list(range(count))
+
+
+def test_the_order_is_a_function_of_the_seed_and_the_update():
+    made = sequences(20)
+    drawn = [
+        UpdateSettings(seed=seed).split(made, updates) for seed, updates in ((0, 0), (0, 1), (1, 0))
+    ]
+    assert UpdateSettings(seed=0).split(made, 0) == drawn[0]
+    assert drawn[0] != drawn[1] != drawn[2] != drawn[0]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"minibatches": 0},
+        {"minibatches": True},
+        {"microbatch_tokens": 1.5},
+        {"decay_updates": -1},
+        {"warmup_updates": -1},
+        {"warmup_updates": None},
+        {"max_grad_norm": float("nan")},
+    ],
+)
+def test_settings_out_of_range_are_refused(settings):
+    with pytest.raises(SettingError, match=f"learner.{next(iter(settings))}"):
+        UpdateSettings(**settings)
+
+
+def test_rows_of_steps_add_up_to_one():
+    rows = [
+        {"loss": 1.0, "ratio_min": 0.9, "ratio_max": 1.1, "sequences": 2.0, "steps": 1.0},
+        {"skipped_steps": 1.0},
+        {"loss": 3.0, "ratio_min": 0.8, "ratio_max": 1.0, "sequences": 2.0, "steps": 1.0},
+    ]
+    assert mean_over_steps(rows) == {
+        "steps": 2.0,
+        "skipped_steps": 1.0,
+        "loss": 2.0,
+        "ratio_min": 0.8,
+        "ratio_max": 1.1,
+        "sequences": 4.0,
+    }
+    assert mean_over_steps([]) == {"steps": 0.0, "skipped_steps": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("settings", "factors"),
+    [
+        ({}, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
+        ({"decay_updates": 0}, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
+        # (4 - n) / 4, and nothing after the last.
+        ({"decay_updates": 4}, [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]),
+        # n / 2 up to the second, then it stays.
+        ({"warmup_updates": 2}, [0.0, 0.5, 1.0, 1.0, 1.0, 1.0]),
+        # n / 1, then (5 - n) / 4.
+        ({"warmup_updates": 1, "decay_updates": 5}, [0.0, 1.0, 0.75, 0.5, 0.25, 0.0]),
+    ],
+)
+def test_the_learning_rate_rises_and_falls_on_straight_lines(settings, factors):
+    factor = UpdateSettings(**settings).schedule()
+    assert [factor(updates) for updates in range(6)] == factors
+
+
+# Log-probabilities computed again
+
+
+def test_behaviour_computed_again_is_that_of_a_training_pass(make_policy, make_env):
+    policy = make_policy(max_reply_tokens=6)
+    policies = dict.fromkeys(make_env().possible_agents, policy)
+    group = played(policies, make_env)
+    learner = GroupLearner(policies, SGD, minibatches=1)
+    (trainer,) = learner._trainers
+    sequences = learner.sequences(group)
+    policy.recompute_logprobs = True
+    wrong = [
+        replace(one, behaviour_logprobs=tuple(9.0 * g for g in one.generated)) for one in sequences
+    ]
+    for most in (16384, 1):
+        trainer.settings = UpdateSettings(microbatch_tokens=most)
+        again = trainer._recomputed(wrong)
+        assert len(again) == len(sequences)
+        for one, other in zip(again, sequences, strict=True):
+            assert replace(one, behaviour_logprobs=other.behaviour_logprobs) == other
+            assert one.behaviour_logprobs == pytest.approx(other.behaviour_logprobs, abs=1e-5)
+
+
+def test_in_bfloat16_the_first_ratio_is_one_once_behaviour_is_computed_again(saved, make_env):
+    ranges = []
+    for again in (False, True):
+        team = HFTeam(str(saved), dtype="bfloat16", recompute_logprobs=again)
+        policies = team.policies(make_env())
+        group = played(policies, make_env)
+        metrics = GroupLearner(policies, SGD, minibatches=1).update([group])
+        ranges.append(max(metrics["ratio_max"] - 1, 1 - metrics["ratio_min"]))
+    assert ranges[1] < 1e-6 < 1e-5 < ranges[0]

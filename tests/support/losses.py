@@ -1,0 +1,44 @@
+"""Small inputs of a loss, and its gradient."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from laconic.learners.training.objective import LossInputs, LossOutputs, Objective
+
+LN2 = math.log(2)
+PAPER = {"clip_low": 3e-4, "clip_high": 4e-4}
+"""The bounds of GSPO's paper."""
+WIDE = {"clip_low": 0.5, "clip_high": 9.0}
+RATIOS = ("sequence", "sequence_token", "token", "none")
+AVERAGES = ("sequence", "token", "sum")
+
+
+def inputs(
+    log_ratios: list[list[float]],
+    mask: list[list[int]],
+    advantages: list[float],
+    *,
+    behaviour: float = -1.0,
+    reference: list[list[float]] | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> LossInputs:
+    """Inputs with equal behaviour log-probabilities and a current that is leaf of the graph."""
+    current = torch.tensor(log_ratios, dtype=torch.float64) + behaviour
+    return LossInputs(
+        current_logprobs=current.to(dtype).requires_grad_(),
+        behaviour_logprobs=torch.full_like(current, behaviour).to(dtype),
+        generated_mask=torch.tensor(mask, dtype=torch.bool),
+        advantages=torch.tensor(advantages),
+        reference_logprobs=None if reference is None else torch.tensor(reference),
+    )
+
+
+def gradient(objective: Objective, given: LossInputs) -> tuple[LossOutputs, Tensor]:
+    """The outputs, and the gradient of the loss in the current log-probabilities."""
+    outputs = objective(given)
+    (grad,) = torch.autograd.grad(outputs.loss, given.current_logprobs)
+    return outputs, grad
