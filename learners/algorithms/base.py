@@ -16,7 +16,7 @@ from laconic.learners.agents.base import Policy
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.episode import Group
 from laconic.learners.prices.schedule import Fixed, Price
-from laconic.learners.rollout.collectors.measures import fitted
+from laconic.learners.rollout.collectors.measures import collector_for
 from laconic.learners.rollout.play import Collector, collect
 from laconic.learners.training.objective import Objective
 from laconic.learners.training.sequences import TokenSequence, Unit
@@ -97,7 +97,7 @@ class PolicyLearner(ABC):
             processes=processes,
         )
         self.price = price or Fixed()
-        self.collect = fitted(collect, credit, unit)
+        self.collect = collector_for(collect, credit, unit)
         self._credit = credit_named(credit)
         self._unit: Unit = unit
         self._updates = 0
