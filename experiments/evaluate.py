@@ -118,7 +118,7 @@ def play_missing(
                     [journal.start(place) for place in places],
                     seed=cfg.seed + first,
                     greedy=cfg.evaluation.greedy,
-                    watch=Keeper(journal, places, tell, interrupt.is_set),
+                    listener=Keeper(journal, places, tell, interrupt.is_set),
                 )
             except KeyboardInterrupt:
                 if not interrupt.is_set():

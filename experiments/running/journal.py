@@ -20,7 +20,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.running.run_folder import RunFolder, drop_rows, read_rows
 from laconic.learners.agents.base import Reply, Request, Usage
 from laconic.learners.episode import Episode, Turn
-from laconic.learners.rollout.play import Start, Watch
+from laconic.learners.rollout.play import Listener, Start
 
 _IDS = ("prompt_ids", "reply_ids", "behaviour_logprobs")
 _FORM = {"step": 0}
@@ -95,7 +95,7 @@ class Journal:
             )
 
 
-class Keeper(Watch):
+class Keeper(Listener):
     """Writes down what happens in a play of some of an evaluation's episodes."""
 
     def __init__(

@@ -18,7 +18,7 @@ from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.episode import Group
 from laconic.learners.prices.schedule import Fixed, Price
 from laconic.learners.rollout.collectors.base import Collector, Independent, as_collector
-from laconic.learners.rollout.collectors.measures import fitted
+from laconic.learners.rollout.collectors.measures import collector_for
 from laconic.learners.rollout.play import Collector as PlaysGroups
 from laconic.learners.rollout.play import collect
 from laconic.learners.training.objective import Objective
@@ -160,7 +160,7 @@ class PolicyLearner(Learner):
             SettingError: a setting is out of range.
         """
         self.price = price or Fixed()
-        self.collector = fitted(as_collector(collect), credit, unit)
+        self.collector = collector_for(as_collector(collect), credit, unit)
         self._credit = credit_named(credit)
         self._unit: Unit = unit
         self._updates = 0

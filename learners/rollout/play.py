@@ -20,9 +20,9 @@ from pettingzoo import ParallelEnv
 
 from laconic.learners.agents.base import Policy, Reply, Request, Streaming
 from laconic.learners.episode import Episode, Group, Turn
-from laconic.learners.rollout.runner import Start, Table
+from laconic.learners.rollout.runner import EpisodeRunner, Start
 
-__all__ = ["Collector", "Start", "Watch", "collect", "play", "replies_of"]
+__all__ = ["Collector", "Listener", "Start", "collect", "play", "replies_of"]
 
 _THREADS = 32
 """Environments that step at the same time; they wait, so there are more than processors."""
@@ -40,18 +40,27 @@ class Collector(Protocol):
         *,
         seed: int,
     ) -> list[Group]:
-        """As `collect` below."""
+        """Play groups of episodes.
+
+        Args:
+            environments: equal environments; as many episodes advance together. Collectors that
+                play episodes again need them deterministic under a reset with a seed.
+            policies: who speaks for each agent.
+            starts: where the groups begin.
+            group_size: episodes of a group.
+            seed: of everything that is drawn; equal calls give equal groups.
+        """
         ...
 
 
-class Watch:
-    """Told of what happens in a play as it happens; this one does not mind.
+class Listener:
+    """Is called while episodes are played; this one ignores it.
 
     A place is that of the episode's start among the starts of the play.
     """
 
     def said(self, place: int, round: int, request: Request, reply: Reply) -> None:
-        """A reply came that was asked of a `Streaming` policy."""
+        """A `Streaming` policy gave a reply."""
 
     def ended(self, place: int, episode: Episode) -> None:
         """An episode is over; the others may go on."""
@@ -65,7 +74,7 @@ def play(
     seed: int,
     greedy: bool = False,
     greedy_from: int | None = None,
-    watch: Watch | None = None,
+    listener: Listener | None = None,
 ) -> list[Episode]:
     """Play one episode from each start, as many at a time as there are environments.
 
@@ -76,23 +85,33 @@ def play(
         seed: of everything that is sampled; equal calls give equal episodes.
         greedy: let policies take their likeliest reply.
         greedy_from: the round from which on they do so in any case; None for no round.
-        watch: told of replies and episodes as they come; None for nobody.
+        listener: called with replies and episodes as they come.
 
     Returns:
         One episode for each start, in order.
     """
     episodes: list[Episode] = []
+    listener = listener or Listener()
     for offset in range(0, len(starts), len(environments)):
-        tables = [
-            Table(environment, start)
-            for environment, start in zip(environments, starts[offset:], strict=False)
-        ]
+        runners = {
+            offset + place: EpisodeRunner(environment, start)
+            for place, (environment, start) in enumerate(
+                zip(environments, starts[offset:], strict=False)
+            )
+        }
         seeds = np.random.default_rng((seed, offset))
-        watched = _Watched(watch, offset)
-        while any(table.open for table in tables):
-            _play_round(tables, policies, seeds, _likeliest(tables, greedy, greedy_from), watched)
-            watched.end(tables)
-        episodes += [table.episode() for table in tables]
+        played: dict[int, Episode] = {}
+        while len(played) < len(runners):
+            running = {place: one for place, one in runners.items() if one.running}
+            if running:
+                now = next(iter(running.values())).round
+                likeliest = greedy or (greedy_from is not None and now >= greedy_from)
+                _play_round(running, policies, seeds, likeliest, listener)
+            for place, runner in runners.items():
+                if place not in played and not runner.running:
+                    played[place] = runner.episode()
+                    listener.ended(place, played[place])
+        episodes += [played[place] for place in runners]
     return episodes
 
 
@@ -124,62 +143,39 @@ def replies_of(turns: Iterable[Turn]) -> dict[tuple[str, int], Reply]:
     }
 
 
-class _Watched:
-    """A watch, and what it was told of the tables that play now."""
-
-    def __init__(self, watch: Watch | None, offset: int) -> None:
-        self._watch, self._offset = watch, offset
-        self._over: set[int] = set()
-
-    def said(self, place: int, round: int, request: Request, reply: Reply) -> None:
-        if self._watch is not None:
-            self._watch.said(self._offset + place, round, request, reply)
-
-    def end(self, tables: Sequence[Table]) -> None:
-        if self._watch is None:
-            return
-        for place, table in enumerate(tables):
-            if not table.open and place not in self._over:
-                self._over.add(place)
-                self._watch.ended(self._offset + place, table.episode())
-
-
-def _likeliest(tables: Sequence[Table], greedy: bool, greedy_from: int | None) -> bool:
-    """Whether policies take their likeliest reply in the round that begins."""
-    now = next(table.round for table in tables if table.open)
-    return greedy or (greedy_from is not None and now >= greedy_from)
-
-
 def _play_round(
-    tables: Sequence[Table],
+    runners: Mapping[int, EpisodeRunner],
     policies: Mapping[str, Policy],
     seeds: np.random.Generator,
     greedy: bool,
-    watched: _Watched,
+    listener: Listener,
 ) -> None:
-    places = [place for place, table in enumerate(tables) if table.open]
-    asked = [(tables[place], tables[place].requests()) for place in places]
-    flat = [(place, request) for place, (_, requests) in enumerate(asked) for request in requests]
-    replies = [asked[place][0].given(request) for place, request in flat]
+    """Ask for the replies that no start gives, one call per policy, and step the environments."""
+    asked = [(place, *pair) for place, one in runners.items() for pair in one.requests()]
+    replies = [given for _, _, given in asked]
     by_policy: dict[int, list[int]] = {}
-    for index, (_, request) in enumerate(flat):
-        if replies[index] is None:
+    for index, (_, request, given) in enumerate(asked):
+        if given is None:
             by_policy.setdefault(id(policies[request.agent]), []).append(index)
     for indices in by_policy.values():
-        policy = policies[flat[indices[0]][1].agent]
+        policy = policies[asked[indices[0]][1].agent]
         seed = int(seeds.integers(2**31))
-        requests = [flat[index][1] for index in indices]
         streaming = isinstance(policy, Streaming)
-        for one, reply in _answers(policy, requests, seed, greedy):
-            place, request = flat[indices[one]]
+        for one, reply in _answers(policy, [asked[index][1] for index in indices], seed, greedy):
             replies[indices[one]] = reply
             if streaming:
-                watched.said(places[place], asked[place][0].round, request, reply)
-    by_table: dict[int, list[Reply]] = {place: [] for place in range(len(asked))}
-    for (place, _), answer in zip(flat, replies, strict=True):
+                place, request, _ = asked[indices[one]]
+                listener.said(place, runners[place].round, request, reply)
+    said: dict[int, list[tuple[Request, Reply]]] = {place: [] for place in runners}
+    for (place, request, _), answer in zip(asked, replies, strict=True):
         if answer is not None:
-            by_table[place].append(answer)
-    _step(asked, by_table)
+            said[place].append((request, answer))
+    if any(runner.slow for runner in runners.values()):
+        with ThreadPoolExecutor(_THREADS) as pool:
+            list(pool.map(EpisodeRunner.step, runners.values(), said.values()))
+    else:
+        for place, runner in runners.items():
+            runner.step(said[place])
 
 
 def _answers(
@@ -196,20 +192,3 @@ def _answers(
             f" got {len(answers)}"
         )
     yield from enumerate(answers)
-
-
-def _step(
-    asked: Sequence[tuple[Table, Sequence[Request]]], replies: Mapping[int, Sequence[Reply]]
-) -> None:
-    """Step all tables; at the same time where a step waits for other processes."""
-
-    def step(place: int) -> None:
-        table, requests = asked[place]
-        table.step(requests, replies[place])
-
-    if any(table.slow for table, _ in asked):
-        with ThreadPoolExecutor(_THREADS) as pool:
-            list(pool.map(step, range(len(asked))))
-    else:
-        for place in range(len(asked)):
-            step(place)

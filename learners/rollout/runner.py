@@ -14,14 +14,7 @@ from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.episode import Episode, Turn
-from laconic.learners.rollout.text_env import (
-    fitted,
-    known,
-    number_of,
-    speech_space,
-    text_of,
-    unspeakable,
-)
+from laconic.learners.rollout import text_env
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +31,12 @@ class Start:
     )
     """Replies by agent and round that are played instead of being asked for: an episode is played
     again up to some point, or with one message changed. A function makes the reply of the request,
-    for who knows the words but not yet the tokens before them; where it makes None, the policy is
-    asked."""
+    for callers that know the words but not yet the tokens before them; where it returns None, the
+    policy is asked."""
 
 
 @dataclass(slots=True)
-class Seat:
+class AgentState:
     """One agent's side of a running episode."""
 
     agent: str
@@ -56,12 +49,12 @@ class Seat:
     max_tokens: int | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
 
-    def read(self, observation: Any, info: Mapping[str, Any]) -> None:
+    def read(self, observation: Any, info: Mapping[str, Any] | None) -> None:
         """Take in what the environment shows."""
-        self.unread.append(text_of(self.agent, observation))
+        self.unread.append(text_env.text_of(self.agent, observation))
         left = observation.get("tokens_left") if isinstance(observation, Mapping) else None
         self.max_tokens = None if left is None else int(np.ravel(left)[0])
-        self.info = info
+        self.info = text_env.known(info)
 
     def request(self) -> Request:
         """What the agent's policy is asked."""
@@ -74,132 +67,117 @@ class Seat:
             info=self.info,
         )
 
-    def answer(self, request: Request, reply: Reply) -> None:
-        """Write the reply into the conversation."""
-        self.unread.clear()
-        self.texts.append(request.text)
-        self.history.append(reply)
 
-
-class Table:
-    """One running episode."""
+class EpisodeRunner:
+    """Plays one episode, a round at a time."""
 
     def __init__(self, environment: ParallelEnv[str, Any, Any], start: Start) -> None:
         """Reset the environment as the start says and take in what it shows."""
         self._environment = environment
         self._start = start
+        metadata = getattr(environment, "metadata", None) or {}
+        self.slow = bool(metadata.get("slow_step", False))
+        """Whether a step waits for other processes."""
+        self.round = 0
         options = None if start.task is None else {"task": start.task}
         observations, infos = environment.reset(seed=start.seed, options=options)
-        self.seats = {
-            agent: Seat(agent, speech_space(environment, agent)) for agent in environment.agents
+        self._states = {
+            agent: AgentState(agent, text_env.speech_space(environment, agent))
+            for agent in environment.agents
         }
         self._outcome: dict[str, Any] = {}
+        self._turns: list[Turn] = []
+        self._truncated = False
         self._read(observations, infos)
-        self.turns: list[Turn] = []
-        self.round = 0
-        self.truncated = False
 
     @property
-    def slow(self) -> bool:
-        """Whether a step waits for other processes."""
-        metadata = getattr(self._environment, "metadata", None) or {}
-        return bool(metadata.get("slow_step", False))
-
-    @property
-    def open(self) -> bool:
+    def running(self) -> bool:
         """Whether anybody is left to speak."""
         return bool(self._environment.agents)
 
-    def requests(self) -> list[Request]:
-        """One for each living agent that has something to say it with."""
-        return [
-            self.seats[agent].request()
-            for agent in self._environment.agents
-            if self.seats[agent].max_tokens != 0
-        ]
+    def requests(self) -> list[tuple[Request, Reply | None]]:
+        """One request for each living agent that has tokens left, with the reply the start gives.
 
-    def given(self, request: Request) -> Reply | None:
-        """The reply that the start has for a request of this round."""
-        found = self._start.given.get((request.agent, self.round))
-        return found(request) if callable(found) else found
+        None in place of a reply: the agent's policy has to be asked.
+        """
+        found: list[tuple[Request, Reply | None]] = []
+        for agent in self._environment.agents:
+            if self._states[agent].max_tokens != 0:
+                request = self._states[agent].request()
+                given = self._start.given.get((agent, self.round))
+                found.append((request, given(request) if callable(given) else given))
+        return found
 
-    def step(self, requests: Sequence[Request], replies: Sequence[Reply]) -> None:
-        """Play a round: what was replied to the requests, and silence of everybody else."""
+    def step(self, said: Sequence[tuple[Request, Reply]]) -> None:
+        """Play a round: the replies to its requests, and silence of everybody else.
+
+        Raises:
+            SettingError: the environment refuses a message that lies outside its action space, pays
+                what is no number, shows what is no text, or lets an agent join.
+        """
         alive = tuple(self._environment.agents)
         actions = dict.fromkeys(alive, "")
-        for request, reply in zip(requests, replies, strict=True):
-            seat = self.seats[request.agent]
-            actions[request.agent] = fitted(seat.space, reply.message)
-            seat.answer(request, reply)
-        observations, rewards, _, truncations, infos = self._stepped(actions)
-        for request, reply in zip(requests, replies, strict=True):
-            info = known(infos.get(request.agent))
-            said = int(info.get("tokens_said", 0)) - int(request.info.get("tokens_said", 0))
-            self.turns.append(_turn(self.round, request, reply, actions, info, said))
-        for agent in alive:
-            self.seats[agent].rewards.append(number_of(agent, rewards.get(agent)))
-        self._read(observations, infos)
-        self.truncated |= any(truncations.values())
-        self.round += 1
-
-    def _stepped(self, actions: dict[str, str]) -> tuple[dict[str, Any], ...]:
+        for request, reply in said:
+            state = self._states[request.agent]
+            actions[request.agent] = text_env.fit_to_space(state.space, reply.message)
+            state.unread.clear()
+            state.texts.append(request.text)
+            state.history.append(reply)
         try:
-            stepped: tuple[dict[str, Any], ...] = self._environment.step(actions)
-            return stepped
+            observations, rewards, _, truncations, infos = self._environment.step(actions)
         except Exception as error:
-            spaces = {agent: self.seats[agent].space for agent in actions}
-            if said := unspeakable(spaces, actions):
-                raise SettingError(f"the environment took no step: {said}") from error
+            spaces = {agent: self._states[agent].space for agent in actions}
+            if outside := text_env.unspeakable(spaces, actions):
+                raise SettingError(f"the environment took no step: {outside}") from error
             raise
+        for request, reply in said:
+            info = text_env.known(infos.get(request.agent))
+            self._turns.append(_turn(self.round, request, reply, actions[request.agent], info))
+        for agent in alive:
+            paid = text_env.number_of(agent, rewards.get(agent))
+            self._states[agent].rewards.append(paid)
+        self._read(observations, infos)
+        self._truncated |= any(truncations.values())
+        self.round += 1
 
     def _read(self, observations: Mapping[str, Any], infos: Mapping[str, Any]) -> None:
         for agent in self._environment.agents:
-            if agent not in self.seats:
+            if agent not in self._states:
                 raise SettingError(
                     f"agent {agent!r} joined after the reset; agents may leave early, but all that"
                     " take part have to be there from the start, as PettingZoo asks"
                 )
         for agent, observation in observations.items():
             # Some environments show something to agents that take no part in this episode.
-            if agent in self.seats:
-                self.seats[agent].read(observation, known(infos.get(agent)))
+            if agent in self._states:
+                self._states[agent].read(observation, infos.get(agent))
         for info in infos.values():
             # Agents may end at different times; what was said of the episode last counts.
-            self._outcome.update(known(info))
+            self._outcome.update(text_env.known(info))
 
     def episode(self) -> Episode:
         """What came of it."""
-        infos = {agent: seat.info for agent, seat in self.seats.items()}
-        last = self._outcome
-        returns = [sum(seat.rewards) for seat in self.seats.values()] or [0.0]
+        states, last = self._states, self._outcome
+        returns = [sum(state.rewards) for state in states.values()] or [0.0]
+        counts: dict[str, dict[str, int]] = {"tokens_said": {}, "tokens_read": {}}
+        for key in counts:
+            # Empty where no info counts these tokens.
+            if any(key in state.info for state in states.values()):
+                counts[key] = {agent: int(one.info.get(key, 0)) for agent, one in states.items()}
         return Episode(
             task=str(last.get("task", self._start.task or self._start.seed)),
-            turns=tuple(self.turns),
-            rewards={agent: tuple(seat.rewards) for agent, seat in self.seats.items()},
+            turns=tuple(self._turns),
+            rewards={agent: tuple(state.rewards) for agent, state in states.items()},
             score=float(last.get("score", np.mean(returns))),
             solved=bool(last["solved"]) if "solved" in last else None,
             answer=str(last.get("answer", "")),
-            truncated=self.truncated,
-            tokens_said=_counted("tokens_said", infos),
-            tokens_read=_counted("tokens_read", infos),
+            truncated=self._truncated,
+            **counts,
         )
 
 
-def _counted(key: str, infos: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """By agent; empty where no info tells."""
-    told = any(key in info for info in infos.values())
-    return {agent: int(info.get(key, 0)) for agent, info in infos.items()} if told else {}
-
-
-def _turn(
-    round: int,
-    request: Request,
-    reply: Reply,
-    actions: Mapping[str, str],
-    info: Mapping[str, Any],
-    tokens_said: int,
-) -> Turn:
-    action = actions[request.agent]
+def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping[str, Any]) -> Turn:
+    said_before = int(request.info.get("tokens_said", 0))
     return Turn(
         agent=request.agent,
         round=round,
@@ -207,7 +185,7 @@ def _turn(
         prompt_ids=reply.prompt_ids,
         reply_ids=reply.reply_ids,
         behaviour_logprobs=reply.behaviour_logprobs,
-        tokens_said=tokens_said,
+        tokens_said=int(info.get("tokens_said", 0)) - said_before,
         informed=request.info.get("informed"),
         cut=bool(info.get("cut", False)) or action != reply.message,
         written=reply.message,

@@ -58,7 +58,7 @@ def speech_space(env: ParallelEnv[str, Any, Any], agent: str) -> Space[Any] | No
     return space
 
 
-def fitted(space: Space[Any] | None, message: str) -> str:
+def fit_to_space(space: Space[Any] | None, message: str) -> str:
     """As much of a message as a space of texts holds: its characters, up to its longest length.
 
     Letters and digits alone are what gymnasium takes where nobody chose; such a space is held to

@@ -6,7 +6,7 @@ task, agent and round, with `unit: reply`). Each agent's best candidate is then 
 round begins from there. Nothing but candidates is trained.
 
 A candidate is played out: the others say the first of their own candidates, later rounds are
-decoded greedily, and it is worth the author's pay from its round on. Under credit `own` this is
+decoded greedily, and its value is the author's return from its round on. Under credit `own` this is
 what the team earns plus what the author pays, the paper's mix of team and local reward with weight
 1. The paper's tasks score each turn by itself; here the task is paid for at the end, which is why a
 candidate has to be played out. How the paper has the others speak while a candidate is scored, and
@@ -40,7 +40,7 @@ class Candidates(Collector):
     """What a sequence has to be for a learner that trains on these groups."""
 
     credit: str = "own"
-    """By what pay the best is chosen: the credit of the learner, `own` or `team`."""
+    """By what return the best is chosen: the credit of the learner, `own` or `team`."""
 
     def __post_init__(self) -> None:
         """Check the credit.
@@ -64,13 +64,6 @@ class Candidates(Collector):
         seed: int,
     ) -> list[Group]:
         """Play the trees of all starts, round by round.
-
-        Args:
-            environments: equal environments, deterministic under a reset with a seed.
-            policies: who speaks for each agent.
-            starts: where the trees begin.
-            group_size: candidates of an agent in a round.
-            seed: of everything that is drawn.
 
         Returns:
             One group per start and round in which somebody drew candidates: an episode in which all

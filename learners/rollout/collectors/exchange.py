@@ -17,23 +17,23 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
 from laconic.learners.episode import Episode, Group
+from laconic.learners.rollout.records import from_plain, to_plain
 
 FORM = "laconic-swarm-1"
 """What the files of this form say they are."""
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
-_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SharedMessage:
     """What one agent wrote in one round."""
 
     agent: str
@@ -45,9 +45,18 @@ class Told:
     logprob: float | None = None
     """Natural log-probability of the whole reply under its author; None without tokens."""
 
+    def __post_init__(self) -> None:
+        """Refuse a log-probability that is not finite."""
+        if self.logprob is not None and not math.isfinite(self.logprob):
+            raise ValueError(f"expected a finite log-probability, got {self.logprob!r}")
+
+
+SharedEpisode = tuple[SharedMessage, ...]
+"""The messages of an episode by round and agent."""
+
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedGroup:
     """A group of episodes as it lies in the folder."""
 
     benchmark: str
@@ -58,10 +67,17 @@ class Shared:
     """Seed of the environment's reset."""
     agents: tuple[str, ...]
     """The whole team."""
-    episodes: tuple[tuple[Told, ...], ...]
-    """At least two plays of the task, each by round and agent."""
+    episodes: tuple[SharedEpisode, ...]
+    """At least two plays of the task."""
     has_details: bool = True
     """False where the task's details are no plain data and stayed at home."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no run can have played."""
+        if len(self.episodes) < 2:
+            raise ValueError(f"expected at least two episodes, got {len(self.episodes)}")
+        if self.seed < 0:
+            raise ValueError(f"expected a seed of at least 0, got {self.seed}")
 
 
 class DamagedError(ValueError):
@@ -89,7 +105,7 @@ class Exchange:
         self.folder = Path(folder)
         self.name = name
 
-    def publish(self, shared: Shared, name: str) -> None:
+    def publish(self, shared: SharedGroup, name: str) -> None:
         """Write a group, or replace the one of that name, as a whole.
 
         Raises:
@@ -99,7 +115,7 @@ class Exchange:
         aside = own / f".{name}.{os.getpid()}.tmp"
         try:
             own.mkdir(parents=True, exist_ok=True)
-            aside.write_text(json.dumps(_as_plain(shared)) + "\n", "utf-8")
+            aside.write_text(json.dumps({"form": FORM, **to_plain(shared)}) + "\n", "utf-8")
             os.replace(aside, own / f"{name}.json")
         except OSError as error:
             raise SettingError(
@@ -111,7 +127,7 @@ class Exchange:
         """The groups of other runs, oldest first.
 
         Args:
-            newest: most files to consider, of all other runs together.
+            newest: max. files to consider, of all other runs together.
 
         Returns:
             Their names for `read`, `<name of the run>/<file>`; none without a folder.
@@ -126,22 +142,21 @@ class Exchange:
                     continue
         return [name for _, name in sorted(found)[-newest:]]
 
-    def read(self, name: str) -> Shared:
+    def read(self, name: str) -> SharedGroup:
         """Read a group; its task's key begins with the name of the run, so that none are mixed up.
 
         Raises:
             DamagedError: the file is missing, half-written, or of another form.
         """
         try:
-            plain = json.loads((self.folder / name).read_text("utf-8"))
-            shared = _from_plain(plain)
+            shared = _group_from(json.loads((self.folder / name).read_text("utf-8")))
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise DamagedError(f"{name} is not a shared group: {error!r}") from error
         author = name.partition("/")[0]
         return replace(shared, task=replace(shared.task, key=f"{author}/{shared.task.key}"))
 
 
-def shared_group(benchmark: str, group: Group, task: Task, seed: int) -> Shared:
+def share(benchmark: str, group: Group, task: Task, seed: int) -> SharedGroup:
     """What is shared of a group.
 
     Args:
@@ -150,19 +165,20 @@ def shared_group(benchmark: str, group: Group, task: Task, seed: int) -> Shared:
         task: what it was played on.
         seed: of the reset with which its episodes began.
     """
-    return Shared(
+    has_details = _is_plain(task.details)
+    return SharedGroup(
         benchmark=benchmark,
-        task=task,
+        task=task if has_details else replace(task, details={}),
         seed=seed,
         agents=tuple(group.episodes[0].rewards),
-        episodes=tuple(_told(episode) for episode in group.episodes),
-        has_details=_is_plain(task.details),
+        episodes=tuple(_shared_episode(episode) for episode in group.episodes),
+        has_details=has_details,
     )
 
 
-def _told(episode: Episode) -> tuple[Told, ...]:
+def _shared_episode(episode: Episode) -> SharedEpisode:
     return tuple(
-        Told(
+        SharedMessage(
             agent=turn.agent,
             round=turn.round,
             text=turn.message if turn.written is None else turn.written,
@@ -180,86 +196,12 @@ def _is_plain(details: Mapping[str, Any]) -> bool:
         return False
 
 
-def _as_plain(shared: Shared) -> dict[str, Any]:
-    task = shared.task
-    return {
-        "form": FORM,
-        "benchmark": shared.benchmark,
-        "task": {
-            "key": task.key,
-            "question": task.question,
-            "statements": task.statements,
-            "answer": task.answer,
-            "relevant": task.relevant,
-            "solution": task.solution,
-            "commitment": task.commitment,
-            "whole": task.whole,
-            "details": dict(task.details) if shared.has_details else None,
-        },
-        "seed": shared.seed,
-        "agents": shared.agents,
-        "episodes": [
-            [
-                {"agent": one.agent, "round": one.round, "text": one.text, "logprob": one.logprob}
-                for one in told
-            ]
-            for told in shared.episodes
-        ],
-    }
-
-
-def _from_plain(plain: Mapping[str, Any]) -> Shared:
-    """Read what `_as_plain` made; anything else raises one of Python's own errors."""
+def _group_from(plain: Any) -> SharedGroup:
+    """Read what `Exchange.publish` wrote; anything else raises one of Python's own errors."""
     if plain["form"] != FORM:
         raise ValueError(f"expected the form {FORM!r}, got {plain['form']!r}")
-    episodes = tuple(
-        tuple(_told_from(one) for one in _is(list, told)) for told in _is(list, plain["episodes"])
-    )
-    if len(episodes) < 2:
-        raise ValueError(f"expected at least two episodes, got {len(episodes)}")
-    seed = _is(int, plain["seed"])
-    if seed < 0:
-        raise ValueError(f"expected a seed of at least 0, got {seed}")
-    details = plain["task"]["details"]
-    return Shared(
-        benchmark=_is(str, plain["benchmark"]),
-        task=_task_from(plain["task"], {} if details is None else _is(dict, details)),
-        seed=seed,
-        agents=_texts(plain["agents"]),
-        episodes=episodes,
-        has_details=details is not None,
-    )
-
-
-def _task_from(plain: Mapping[str, Any], details: Mapping[str, Any]) -> Task:
-    names = ("key", "question", "answer", "solution", "commitment", "whole")
-    words: dict[str, Any] = {name: _is(str, plain[name]) for name in names}
-    relevant = plain["relevant"]
-    return Task(
-        **words,
-        statements=_texts(plain["statements"]),
-        relevant=None if relevant is None else tuple(_is(bool, one) for one in relevant),
-        details=details,
-    )
-
-
-def _told_from(plain: Mapping[str, Any]) -> Told:
-    logprob = plain["logprob"]
-    if logprob is not None and not math.isfinite(logprob):
-        raise ValueError(f"expected a finite log-probability, got {logprob!r}")
-    return Told(
-        agent=_is(str, plain["agent"]),
-        round=_is(int, plain["round"]),
-        text=_is(str, plain["text"]),
-        logprob=None if logprob is None else float(logprob),
-    )
-
-
-def _texts(plain: Sequence[Any]) -> tuple[str, ...]:
-    return tuple(_is(str, one) for one in _is(list, plain))
-
-
-def _is(kind: type[_Kind], value: Any) -> _Kind:
-    if not isinstance(value, kind):
-        raise TypeError(f"expected {kind.__name__}, got {value!r}")
-    return value
+    written = {name: value for name, value in plain.items() if name != "form"}
+    if plain["task"].get("details", {}) is None:
+        # Files of the first version of this form: details stayed at home.
+        written |= {"task": {**plain["task"], "details": {}}, "has_details": False}
+    return from_plain(SharedGroup, written)

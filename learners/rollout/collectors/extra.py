@@ -12,11 +12,11 @@ from typing import Any
 
 from pettingzoo import ParallelEnv
 
-from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Group
 from laconic.learners.rollout.collectors.base import Collector
 from laconic.learners.rollout.play import Start, collect
+from laconic.learners.training.steps import check_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +27,8 @@ class Extra(Collector):
     """Episodes of each group beyond `train.group_size`."""
 
     def __post_init__(self) -> None:
-        """Check the range.
-
-        Raises:
-            SettingError: the number is no whole number or below 1.
-        """
-        whole = isinstance(self.episodes, int) and not isinstance(self.episodes, bool)
-        if not whole or self.episodes < 1:
-            raise SettingError(
-                "collect.episodes must be a whole number of at least 1, the episodes of a group"
-                f" beyond train.group_size; got {self.episodes!r}"
-            )
+        """Check the range."""
+        check_count("collect.episodes", self.episodes, 1)
 
     def members(self, group_size: int) -> int:
         """Episodes of a group when `group_size` are asked for."""
@@ -52,5 +43,5 @@ class Extra(Collector):
         *,
         seed: int,
     ) -> list[Group]:
-        """Play the groups; see `learners.rollout.play.collect`."""
+        """Play the groups."""
         return collect(environments, policies, starts, self.members(group_size), seed=seed)

@@ -1,4 +1,4 @@
-"""Which collector a learner needs: a credit that pays by the worth of a message has it measured."""
+"""Which collector a learner needs: a counterfactual credit has to be measured by replays."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from types import MappingProxyType
 
 from laconic.envs.errors import SettingError
 from laconic.learners.rollout.collectors.base import Collector
+from laconic.learners.rollout.collectors.counterfactual import CounterfactualCredit
 from laconic.learners.rollout.collectors.shapley import shapley
 from laconic.learners.rollout.collectors.silence import silence
-from laconic.learners.rollout.collectors.worth import Worth
 
-MEASURES: Mapping[str, Callable[[Collector], Worth]] = MappingProxyType(
+MEASURES: Mapping[str, Callable[[Collector], CounterfactualCredit]] = MappingProxyType(
     {"silence": silence, "shapley": shapley}
 )
 """Credits that need a measure, and what measures the episodes of a collector."""
 
 
-def fitted(collect: Collector, credit: str, unit: str) -> Collector:
+def collector_for(collect: Collector, credit: str, unit: str) -> Collector:
     """The collector that a learner with these settings can learn from.
 
     A collector may say by `credit` and `unit` what a learner has to have set.
@@ -28,8 +28,8 @@ def fitted(collect: Collector, credit: str, unit: str) -> Collector:
         unit: what a sequence of the learner covers.
 
     Returns:
-        `collect` itself, or, where the credit pays by the worth of messages and `collect` does not
-        measure it, a collector that measures with its defaults what `collect` plays.
+        `collect` itself, or, where the credit is counterfactual and `collect` does not measure it,
+        a collector that measures with its defaults what `collect` plays.
 
     Raises:
         SettingError: `collect` needs another credit or unit.

@@ -1,9 +1,9 @@
-"""The worth of a message as its Shapley value among those of its round.
+"""The counterfactual credit of a message as its Shapley value among those of its round.
 
-The speakers of a round join one after the other; a message is worth what it adds when its author
-joins, on average over the orders (L. Shapley, 1953). The worths of a round add up to what all its
-messages together made of silence. Few speakers are measured in all orders; of more, orders are
-sampled (J. Castro, D. Gómez, J. Tejada, 2009), and the sum still holds in each.
+The speakers of a round join one after the other; the credit of a message is what it adds when its
+author joins, on average over the orders (L. Shapley, 1953). The credits of a round add up to what
+all its messages together made of silence. Few speakers are measured in all orders; of more, orders
+are sampled (J. Castro, D. Gómez, J. Tejada, 2009), and the sum still holds in each.
 """
 
 from __future__ import annotations
@@ -15,32 +15,31 @@ from math import factorial
 
 import numpy as np
 
-from laconic.envs.errors import SettingError
-from laconic.learners.rollout.collectors.worth import Weights, Worth
+from laconic.learners.rollout.collectors.counterfactual import CounterfactualCredit, Weights
 from laconic.learners.rollout.play import Collector, collect
+from laconic.learners.training.steps import check_count
 
 
-def shapley(collect: Collector = collect, greedy: bool = True, samples: int = 4) -> Worth:
+def shapley(
+    collect: Collector = collect, greedy: bool = True, samples: int = 4
+) -> CounterfactualCredit:
     """A collector for `learner.credit=shapley`.
 
     Args:
         collect: plays the groups, one for each start.
-        greedy: whether rounds after a message are played on greedily; see `Worth`.
+        greedy: whether rounds after a message are played on greedily; see `counterfactual`.
         samples: orders that are drawn where all of them would need more replays; with 4, up to
             three speakers are measured exactly.
 
     Raises:
         SettingError: `samples` is below 1.
     """
-    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
-        raise SettingError(
-            f"learner.collect.samples must be a whole number of at least 1; got {samples!r}"
-        )
-    return Worth("shapley", partial(shares, samples=samples), collect, greedy)
+    check_count("collect.samples", samples, 1)
+    return CounterfactualCredit("shapley", partial(shares, samples=samples), collect, greedy)
 
 
 def shares(speakers: Sequence[str], generator: np.random.Generator, *, samples: int) -> Weights:
-    """Weights that make a speaker's worth its Shapley value.
+    """Weights that make a speaker's credit its Shapley value.
 
     Exact where all sets of speakers are no more than `samples` orders could ask for.
 

@@ -1,8 +1,8 @@
-"""The worth of a message as its difference to silence: what would the team have earned without it?
+"""The counterfactual credit of a message by silence: what would the team have earned without it?
 
 The difference of a difference reward (D. Wolpert, K. Tumer, 2002), with silence as the default
-action. Two messages that say the same are worth nothing each, because either could be missed;
-`shapley` shares their worth.
+action. Two messages that say the same get no credit, because either could be missed;
+`shapley` shares it among them.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from laconic.learners.rollout.collectors.worth import Weights, Worth
+from laconic.learners.rollout.collectors.counterfactual import CounterfactualCredit, Weights
 from laconic.learners.rollout.play import Collector, collect
 
 
-def silence(collect: Collector = collect, greedy: bool = True) -> Worth:
+def silence(collect: Collector = collect, greedy: bool = True) -> CounterfactualCredit:
     """A collector for `learner.credit=silence`.
 
     Args:
         collect: plays the groups, one for each start.
-        greedy: whether rounds after a message are played on greedily; see `Worth`.
+        greedy: whether rounds after a message are played on greedily; see `counterfactual`.
     """
-    return Worth("silence", differences, collect, greedy)
+    return CounterfactualCredit("silence", differences, collect, greedy)
 
 
 def differences(speakers: Sequence[str], generator: np.random.Generator) -> Weights:
-    """Weights by which a message is worth the value of all speakers less that of the others.
+    """Weights by which a credit is the value of all speakers less that of the others.
 
     Args:
         speakers: who spoke in the round; nobody gives no weights.

@@ -1,10 +1,10 @@
-"""Swarm sharing, SAPO (arXiv 2509.08721): runs learn from what other runs played, told as text.
+"""Swarm sharing, SAPO (arXiv 2509.08721): runs learn from what other runs played, as text.
 
 A run ("node") has its own policies, tasks and prices. Of the groups of a step it plays a part by
 itself and shares them through a folder; the rest are groups that other nodes shared, played again
-here (`learners.rollout.collectors.retell`). Groups in which all earn the same teach nothing: they
-are not shared, and not taken either, by the rewards that they bring here. Any number of nodes, of
-any size, at any speed: parallel processes, or one run after the other.
+here (`learners.rollout.collectors.replay`). Groups in which all earn the same have only advantages
+of 0: they are not shared, and not taken either, by the rewards that they bring here. Any number of
+nodes, of any size, at any speed: parallel processes, or one run after the other.
 
 Foreign words were not drawn from the policy that learns from them. The method does not correct for
 that; `correct` is the control that does, for objectives with a ratio.
@@ -33,11 +33,11 @@ from laconic.learners.rollout.collectors.base import Collector
 from laconic.learners.rollout.collectors.exchange import (
     DamagedError,
     Exchange,
-    Shared,
-    shared_group,
+    SharedGroup,
+    share,
 )
 from laconic.learners.rollout.collectors.measures import MEASURES
-from laconic.learners.rollout.collectors.retell import benchmark_of, retell
+from laconic.learners.rollout.collectors.replay import benchmark_of, replay_groups
 from laconic.learners.rollout.play import Start, collect
 
 _LEVEL = 1e-9
@@ -61,9 +61,9 @@ class Swarm(Collector):
     correct: bool = False
     """Whether foreign messages are weighed by their probability here over that of their author."""
     credit: str = "own"
-    """By what pay a group is judged to teach something: the credit of the learner."""
+    """By what returns a group is judged to have contrast: the credit of the learner."""
     microbatch_tokens: int = 16384
-    """Most tokens, padding included, of one forward pass over foreign messages."""
+    """Max. tokens, padding included, of one forward pass over foreign messages."""
     metrics: dict[str, float] = field(default_factory=dict, init=False)
     """Of the last call: groups by where they came from and why they were passed over, and files
     that could not be read."""
@@ -82,8 +82,8 @@ class Swarm(Collector):
         check_count("learner.collect.microbatch_tokens", self.microbatch_tokens, 1)
         if self.credit in MEASURES:
             raise SettingError(
-                "messages of other runs have no measured worth; with learner.collect=Swarm choose"
-                f" learner.credit=own, team or outcome, got {self.credit!r}"
+                "messages of other runs have no counterfactual credit; with learner.collect=Swarm"
+                f" choose learner.credit=own, team or outcome, got {self.credit!r}"
             )
         credit(self.credit)
         self._exchange = Exchange(self.folder, self.name)
@@ -99,12 +99,9 @@ class Swarm(Collector):
     ) -> list[Group]:
         """Take what others have, play the rest, and share it.
 
-        Args:
-            environments: equal environments with named tasks, as `envs.make` gives them.
-            policies: who speaks for each agent.
-            starts: where groups begin; of the last ones, as many are left out as groups are taken.
-            group_size: episodes of an own group; foreign ones have as many as they have.
-            seed: of everything that is drawn; also names the files.
+        The environments need named tasks, as `envs.make` gives them. Of the last starts, as many
+        are left out as groups are taken. Foreign groups have as many episodes as they have. The
+        seed also names the files.
 
         Returns:
             As many groups as starts: own ones, then foreign ones. Where others have too little to
@@ -130,9 +127,9 @@ class Swarm(Collector):
         starts = starts[: len(starts) - len(foreign)]
         own = collect(environments, policies, starts, group_size, seed=seed)
         for index, (start, group) in enumerate(zip(starts, own, strict=True)):
-            if teaches(group, credit(self.credit)):
+            if has_contrast(group, credit(self.credit)):
                 task = tasks[group.task]
-                shared = shared_group(benchmark_of(environments[0]), group, task, start.seed)
+                shared = share(benchmark_of(environments[0]), group, task, start.seed)
                 self._exchange.publish(shared, f"{seed}-{index}")
                 self.metrics["published_groups"] += 1.0
         self.metrics |= {"own_groups": float(len(own)), "foreign_groups": float(len(foreign))}
@@ -153,28 +150,28 @@ class Swarm(Collector):
         wanted: int,
         generator: np.random.Generator,
     ) -> list[Group]:
-        """Groups of others that teach something here, drawn uniformly; as many as there are."""
+        """Groups of others with contrast here, drawn uniformly; as many as there are."""
         taken: list[Group] = []
         offered = [name for name in self._exchange.offered(self.newest) if name not in self._seen]
         names = [offered[index] for index in generator.permutation(len(offered))] if wanted else []
         while names and len(taken) < wanted:
             count = wanted - len(taken)
             read, names = self._read(names[:count]), names[count:]
-            told = retell(
+            replayed = replay_groups(
                 environments,
                 policies,
                 read,
                 max_tokens=self.microbatch_tokens,
                 correct=self.correct,
             )
-            found = [group for group in told if group is not None]
-            teaching = [group for group in found if teaches(group, credit(self.credit))]
-            self.metrics["unfit_groups"] += len(told) - len(found)
-            self.metrics["level_groups"] += len(found) - len(teaching)
-            taken += teaching
+            found = [group for group in replayed if group is not None]
+            contrasting = [one for one in found if has_contrast(one, credit(self.credit))]
+            self.metrics["unfit_groups"] += len(replayed) - len(found)
+            self.metrics["level_groups"] += len(found) - len(contrasting)
+            taken += contrasting
         return taken
 
-    def _read(self, names: Sequence[str]) -> list[Shared]:
+    def _read(self, names: Sequence[str]) -> list[SharedGroup]:
         """What lies in some files; one that is damaged may be whole at the next step."""
         read = []
         for name in names:
@@ -186,8 +183,8 @@ class Swarm(Collector):
         return read
 
 
-def teaches(group: Group, credit: Credit) -> bool:
-    """Whether some agent is paid differently in two episodes, so that advantages are not all 0."""
+def has_contrast(group: Group, credit: Credit) -> bool:
+    """Whether some agent's return differs between two episodes: advantages are not all 0."""
     totals = [{agent: sum(pay) for agent, pay in credit(one).items()} for one in group.episodes]
     return any(
         max(one[agent] for one in totals) - min(one[agent] for one in totals) > _LEVEL

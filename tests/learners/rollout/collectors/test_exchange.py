@@ -12,9 +12,9 @@ from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.rollout.collectors.exchange import (
     DamagedError,
     Exchange,
-    Shared,
-    Told,
-    shared_group,
+    SharedGroup,
+    SharedMessage,
+    share,
 )
 
 TASK = Task(
@@ -27,14 +27,17 @@ TASK = Task(
     whole="3 äpples; how many?",
     details={"level": 2, "tests": ["a", {"b": None}]},
 )
-SHARED = Shared(
+SHARED = SharedGroup(
     benchmark="sums",
     task=TASK,
     seed=7,
     agents=("solver_0", "helper_0"),
     episodes=(
-        (Told("helper_0", 0, "3 äpples\n\ud800", -2.5), Told("solver_0", 1, "#### 3", -1.0)),
-        (Told("helper_0", 0, "", -0.25), Told("solver_0", 1, "", None)),
+        (
+            SharedMessage("helper_0", 0, "3 äpples\n\ud800", -2.5),
+            SharedMessage("solver_0", 1, "#### 3", -1.0),
+        ),
+        (SharedMessage("helper_0", 0, "", -0.25), SharedMessage("solver_0", 1, "", None)),
     ),
 )
 
@@ -76,19 +79,20 @@ def test_a_group_is_shared_as_it_was_written_without_tokens_or_rewards(ann):
         Episode("fruit", turns, {"solver_0": (0.0, 1.0), "helper_0": (-0.125, 1.0)}),
         Episode("fruit", (), {"solver_0": (0.0,), "helper_0": (0.0,)}),
     )
-    shared = shared_group("sums", Group("fruit", episodes), TASK, 7)
-    told = (Told("helper_0", 0, "three", -0.75), Told("solver_0", 1, "3", None))
-    assert shared == Shared("sums", TASK, 7, ("solver_0", "helper_0"), (told, ()))
+    shared = share("sums", Group("fruit", episodes), TASK, 7)
+    told = (SharedMessage("helper_0", 0, "three", -0.75), SharedMessage("solver_0", 1, "3", None))
+    assert shared == SharedGroup("sums", TASK, 7, ("solver_0", "helper_0"), (told, ()))
     ann.publish(shared, "1-0")
     plain = json.loads((ann.folder / "ann" / "1-0.json").read_text())
-    assert set(plain) == {"form", "benchmark", "task", "seed", "agents", "episodes"}
+    wanted = {"form", "benchmark", "task", "seed", "agents", "episodes", "has_details"}
+    assert set(plain) == wanted
     assert set(plain["episodes"][0][0]) == {"agent", "round", "text", "logprob"}
 
 
 @pytest.mark.parametrize("details", [{"exam": object()}, {"pair": (1, 2)}, {1: "one"}])
 def test_details_that_a_file_would_change_stay_at_home(ann, bob, details):
     episodes = (Episode("fruit", (), {}),) * 2
-    shared = shared_group("sums", Group("fruit", episodes), replace(TASK, details=details), 7)
+    shared = share("sums", Group("fruit", episodes), replace(TASK, details=details), 7)
     assert not shared.has_details
     ann.publish(shared, "1-0")
     assert bob.read("ann/1-0.json").task == replace(TASK, key="ann/fruit", details={})

@@ -9,7 +9,7 @@ from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import CREDITS, WHOLE
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.rollout.collectors.candidates import Candidates
-from laconic.learners.rollout.collectors.measures import MEASURES, fitted
+from laconic.learners.rollout.collectors.measures import MEASURES, collector_for
 from laconic.learners.rollout.collectors.shapley import shapley
 from laconic.learners.rollout.collectors.silence import silence
 from laconic.learners.rollout.play import Start, collect
@@ -22,30 +22,30 @@ def test_every_credit_that_pays_by_worth_has_its_measure():
 
 @pytest.mark.parametrize("credit", ["own", "team"])
 def test_a_credit_without_measure_leaves_the_collector_alone(credit):
-    assert fitted(collect, credit, "episode") is collect
+    assert collector_for(collect, credit, "episode") is collect
 
 
 def test_a_credit_with_a_measure_puts_it_around_the_collector():
-    measured = fitted(collect, "silence", "episode")
+    measured = collector_for(collect, "silence", "episode")
     assert (measured.credit, measured.collect, measured.greedy) == ("silence", collect, True)
 
 
 def test_a_measure_of_ones_own_stays_as_it_is():
     mine = shapley(greedy=False, samples=9)
-    assert fitted(mine, "shapley", "reply") is mine
+    assert collector_for(mine, "shapley", "reply") is mine
 
 
 def test_a_measure_for_another_credit_is_refused():
     with pytest.raises(SettingError, match="works with learner.credit=silence; got .*shapley"):
-        fitted(silence(), "shapley", "episode")
+        collector_for(silence(), "shapley", "episode")
 
 
 def test_candidates_want_single_replies_and_their_own_credit():
-    assert fitted(Candidates(), "own", "reply") == Candidates()
+    assert collector_for(Candidates(), "own", "reply") == Candidates()
     with pytest.raises(SettingError, match="Candidates.*learner.unit=reply; got .*unit=episode"):
-        fitted(Candidates(), "own", "episode")
+        collector_for(Candidates(), "own", "episode")
     with pytest.raises(SettingError, match="learner.credit=team; got learner.credit=own"):
-        fitted(Candidates("team"), "own", "reply")
+        collector_for(Candidates("team"), "own", "reply")
 
 
 def test_a_collector_that_changes_the_number_of_groups_cannot_be_measured(relay, relayers):

@@ -10,7 +10,7 @@ from laconic.envs.dialogue.reward import Reward
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.algorithms.group import GroupLearner
-from laconic.learners.rollout.collectors.exchange import Exchange, shared_group
+from laconic.learners.rollout.collectors.exchange import Exchange, share
 from laconic.learners.rollout.collectors.swarm import Swarm
 from laconic.learners.rollout.play import Start, collect
 
@@ -134,7 +134,7 @@ def test_groups_that_teach_nothing_are_neither_shared_nor_taken(
     groups = ann(environments, silent, STARTS, 2, seed=1)
     assert ann.metrics["published_groups"] == 0.0 and files(ann) == []
     # Shared by somebody who thinks otherwise.
-    shared = shared_group("sums", groups[0], environments[0].tasks["fruit"], 1)
+    shared = share("sums", groups[0], environments[0].tasks["fruit"], 1)
     Exchange(tmp_path / "swarm", "carl").publish(shared, "1")
     bob = node("bob")
     assert len(bob(environments, make_team(), STARTS, 2, seed=1)) == 4

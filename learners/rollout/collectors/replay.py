@@ -1,4 +1,4 @@
-"""Plays the episodes of others here, as if this run's own policies had spoken in them.
+"""Replays the episodes of others here, as if this run's own policies had spoken in them.
 
 What was written elsewhere is said again in the environments at hand, so observations, budgets,
 prices and scores are local ones. Every message is put into the tokens of the policy that speaks for
@@ -25,16 +25,23 @@ from laconic.learners.advantages.credit import own
 from laconic.learners.agents.base import Policy, Reply, Request
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.episode import Episode, Group, Turn
-from laconic.learners.rollout.collectors.exchange import Shared, Told
+from laconic.learners.rollout.collectors.exchange import (
+    SharedEpisode,
+    SharedGroup,
+    SharedMessage,
+)
 from laconic.learners.rollout.play import Start, play
 from laconic.learners.training.logprobs import recomputed
 from laconic.learners.training.sequences import episode_sequences
 
+Pair = tuple[Episode, SharedEpisode]
+"""An episode as it went here, and as it was shared."""
 
-def retell(
+
+def replay_groups(
     environments: Sequence[ParallelEnv[str, Any, Any]],
     policies: Mapping[str, Policy],
-    groups: Sequence[Shared],
+    groups: Sequence[SharedGroup],
     *,
     max_tokens: int,
     correct: bool = False,
@@ -45,7 +52,7 @@ def retell(
         environments: equal environments that can be reset to a `Task`.
         policies: who speaks for each agent.
         groups: as they were shared.
-        max_tokens: most tokens, padding included, of one forward pass.
+        max_tokens: max. tokens, padding included, of one forward pass.
         correct: count log-probabilities from those of the author, the probability ratio of a
             message truncated at 1 (V-trace, arXiv 1802.01561) and spread evenly over its tokens.
 
@@ -55,38 +62,11 @@ def retell(
         environment asks for and the episode does not have, words that a policy here cannot write,
         or, with `correct`, no log-probability of the author.
     """
-    agents = environments[0].possible_agents
-    fitting = {
-        index: task
-        for index, shared in enumerate(groups)
-        if set(shared.agents) == set(agents)
-        and (task := _playable(shared, environments[0])) is not None
-    }
-    told = [(index, one) for index in fitting for one in groups[index].episodes]
-    starts = [Start(groups[i].seed, fitting[i], _given(one, policies)) for i, one in told]
-    played = play(environments, dict.fromkeys(agents, _Mute()), starts, seed=0)
-    kept: dict[int, list[tuple[Episode, tuple[Told, ...]]]] = {}
-    for (index, one), episode in zip(told, played, strict=True):
-        kept.setdefault(index, []).append((episode, one))
-    whole = {
-        index: pairs
-        for index, pairs in kept.items()
-        if all(_fits(episode, one, fitting[index].key, correct) for episode, one in pairs)
-    }
-    flat = [pair for pairs in whole.values() for pair in pairs]
+    played = [_played(environments, policies, shared, correct) for shared in groups]
+    flat = [pair for pairs in played for pair in pairs]
     measured = iter(_measured(flat, policies, max_tokens, correct))
-    found = {i: tuple(islice(measured, len(pairs))) for i, pairs in whole.items()}
-    return [
-        Group(fitting[index].key, found[index], own=False) if index in found else None
-        for index in range(len(groups))
-    ]
-
-
-class _Mute:
-    """Answers for what was not told; such an episode is left out."""
-
-    def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
-        return [Reply("")] * len(requests)
+    found = (tuple(islice(measured, len(pairs))) for pairs in played)
+    return [Group(one[0].task, one, own=False) if one else None for one in found]
 
 
 def benchmark_of(environment: ParallelEnv[str, Any, Any]) -> str:
@@ -94,7 +74,31 @@ def benchmark_of(environment: ParallelEnv[str, Any, Any]) -> str:
     return str(getattr(getattr(environment, "benchmark", None), "name", ""))
 
 
-def _playable(shared: Shared, environment: ParallelEnv[str, Any, Any]) -> Task | None:
+class _Mute:
+    """Answers for what was not shared; such an episode is left out."""
+
+    def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
+        return [Reply("")] * len(requests)
+
+
+def _played(
+    environments: Sequence[ParallelEnv[str, Any, Any]],
+    policies: Mapping[str, Policy],
+    shared: SharedGroup,
+    correct: bool,
+) -> list[Pair]:
+    """The episodes of a group as they go here; none where one of them does not fit."""
+    agents = environments[0].possible_agents
+    task = _playable(shared, environments[0])
+    if task is None or set(shared.agents) != set(agents):
+        return []
+    starts = [Start(shared.seed, task, _given(one, policies)) for one in shared.episodes]
+    episodes = play(environments, dict.fromkeys(agents, _Mute()), starts, seed=0)
+    pairs = list(zip(episodes, shared.episodes, strict=True))
+    return pairs if all(_fits(*pair, task.key, correct) for pair in pairs) else []
+
+
+def _playable(shared: SharedGroup, environment: ParallelEnv[str, Any, Any]) -> Task | None:
     """The task; details that could not be shared come from an equal task of this run."""
     if shared.benchmark != benchmark_of(environment):
         return None
@@ -106,32 +110,32 @@ def _playable(shared: Shared, environment: ParallelEnv[str, Any, Any]) -> Task |
     return replace(shared.task, details=same.details)
 
 
-def _given(told: Sequence[Told], policies: Mapping[str, Policy]) -> dict[tuple[str, int], Any]:
-    return {(one.agent, one.round): partial(_say, policies[one.agent], one.text) for one in told}
+def _given(shared: SharedEpisode, policies: Mapping[str, Policy]) -> dict[tuple[str, int], Any]:
+    return {(one.agent, one.round): partial(_say, policies[one.agent], one.text) for one in shared}
 
 
 def _say(policy: Policy, text: str, request: Request) -> Reply:
     return policy.quote(request, text) if isinstance(policy, HFPolicy) else Reply(text)
 
 
-def _fits(episode: Episode, told: Sequence[Told], key: str, correct: bool) -> bool:
-    """Whether an episode went here as it was told."""
-    said = {(one.agent, one.round): one for one in told}
+def _fits(episode: Episode, shared: SharedEpisode, key: str, correct: bool) -> bool:
+    """Whether an episode went here as it was shared."""
+    said = {(one.agent, one.round): one for one in shared}
     return episode.task == key and all(
-        _is_told(turn, said.get((turn.agent, turn.round)), correct) for turn in episode.turns
+        _is_said(turn, said.get((turn.agent, turn.round)), correct) for turn in episode.turns
     )
 
 
-def _is_told(turn: Turn, told: Told | None, correct: bool) -> bool:
-    """Whether a turn is what was told, or its beginning where the reply has no room for more."""
-    if told is None or (correct and turn.reply_ids and told.logprob is None):
+def _is_said(turn: Turn, shared: SharedMessage | None, correct: bool) -> bool:
+    """Whether a turn is what was shared, or its beginning where a reply has no room for more."""
+    if shared is None or (correct and turn.reply_ids and shared.logprob is None):
         return False
     written = turn.written or ""
-    return told.text.startswith(written) and bool(written) == bool(told.text)
+    return shared.text.startswith(written) and bool(written) == bool(shared.text)
 
 
 def _measured(
-    told: Sequence[tuple[Episode, Sequence[Told]]],
+    pairs: Sequence[Pair],
     policies: Mapping[str, Policy],
     max_tokens: int,
     correct: bool,
@@ -141,7 +145,7 @@ def _measured(
     for policy, agents in _speakers(policies):
         sequences = [
             one
-            for index, (episode, _) in enumerate(told)
+            for index, (episode, _) in enumerate(pairs)
             for one in episode_sequences(episode, index, own, "episode", agents)
         ]
         temperature = policy.speech.temperature
@@ -149,7 +153,7 @@ def _measured(
             generated = zip(one.behaviour_logprobs, one.generated, strict=True)
             found[one.episode, one.agent] = iter([each for each, mine in generated if mine])
     episodes = []
-    for index, (episode, messages) in enumerate(told):
+    for index, (episode, messages) in enumerate(pairs):
         authors = {(one.agent, one.round): one.logprob for one in messages} if correct else {}
         turns = []
         for turn in episode.turns:

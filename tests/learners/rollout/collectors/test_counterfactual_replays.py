@@ -10,7 +10,7 @@ from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.reward import Reward
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.episode import Episode
-from laconic.learners.rollout.collectors.replays import Replay, team_return, team_returns
+from laconic.learners.rollout.collectors.counterfactual import Replay, team_return, team_returns
 from laconic.learners.rollout.play import Start, play, replies_of
 
 TIGHT = {"rounds": 3, "budget": Budget(message=5, round=12), "reward": Reward(price=0.3)}

@@ -10,8 +10,8 @@ import torch
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.task import Task
 from laconic.learners.agents.scripted import ScriptedPolicy
-from laconic.learners.rollout.collectors.exchange import Told, shared_group
-from laconic.learners.rollout.collectors.retell import retell
+from laconic.learners.rollout.collectors.exchange import SharedMessage, share
+from laconic.learners.rollout.collectors.replay import replay_groups
 from laconic.learners.rollout.play import Start, collect
 
 TEAM = {"solver": 1, "helper": 1}
@@ -49,7 +49,7 @@ def played(make_envs, author):
 @pytest.fixture
 def shared(make_envs, played):
     """The group as it is shared."""
-    found = shared_group("sums", played, make_envs()[0].tasks["fruit"], 3)
+    found = share("sums", played, make_envs()[0].tasks["fruit"], 3)
     return replace(found, task=replace(found.task, key="ann/fruit"))
 
 
@@ -57,8 +57,8 @@ def both(policy):
     return dict.fromkeys(("solver_0", "helper_0"), policy)
 
 
-def told_again(environments, policies, shared, **settings):
-    return retell(environments, policies, [shared], max_tokens=4096, **settings)[0]
+def replayed(environments, policies, shared, **settings):
+    return replay_groups(environments, policies, [shared], max_tokens=4096, **settings)[0]
 
 
 def messages(group):
@@ -84,7 +84,7 @@ def by_hand(policy, episode, agent):
 def test_what_was_said_is_said_again_at_local_prices(make_envs, played, shared, reader):
     # Four times the price, and the author's had 0.5 / 8 a token.
     dear = make_envs(reward=Reward(price=2.0, normalizer=8))
-    group = told_again(dear, both(reader), shared)
+    group = replayed(dear, both(reader), shared)
     assert group.task == "ann/fruit"
     assert messages(group) == messages(played)
     for here, there in zip(group.episodes, played.episodes, strict=True):
@@ -99,7 +99,7 @@ def test_what_was_said_is_said_again_at_local_prices(make_envs, played, shared, 
 
 
 def test_replies_are_tokens_of_the_reader_with_its_own_log_probabilities(make_envs, shared, reader):
-    group = told_again(make_envs(), both(reader), shared)
+    group = replayed(make_envs(), both(reader), shared)
     for episode in group.episodes:
         for turn in episode.turns:
             assert reader.message(turn.reply_ids) == turn.message
@@ -111,7 +111,7 @@ def test_replies_are_tokens_of_the_reader_with_its_own_log_probabilities(make_en
 
 
 def test_the_first_text_is_read_as_it_stands_here(make_envs, shared, reader, played):
-    split = told_again(make_envs(information="split"), both(reader), shared)
+    split = replayed(make_envs(information="split"), both(reader), shared)
     # Statements are dealt here and were shown to all there, so the solver, who holds none, reads
     # less of them.
     here, there = split.episodes[0].turns[0], played.episodes[0].turns[0]
@@ -122,9 +122,9 @@ def test_the_first_text_is_read_as_it_stands_here(make_envs, shared, reader, pla
 def test_a_message_longer_than_a_reply_here_is_told_as_far_as_it_goes(
     make_envs, make_policy, shared
 ):
-    told = ((Told("helper_0", 0, "3 apples"), Told("solver_0", 0, "")),) * 2
+    told = ((SharedMessage("helper_0", 0, "3 apples"), SharedMessage("solver_0", 0, "")),) * 2
     short = make_policy(max_reply_tokens=3)
-    group = told_again(make_envs(rounds=1), both(short), replace(shared, episodes=told))
+    group = replayed(make_envs(rounds=1), both(short), replace(shared, episodes=told))
     silent, cut = group.episodes[0].turns
     assert cut.agent == "helper_0" and cut.reply_ids == short.write("3 apples")[:3]
     assert cut.message and "3 apples".startswith(cut.message) and cut.message != "3 apples"
@@ -135,29 +135,29 @@ def test_a_message_longer_than_a_reply_here_is_told_as_far_as_it_goes(
 def test_what_does_not_fit_is_none(make_envs, make_policy, word_tokenizer, shared, reader):
     environments, policies = make_envs(), both(reader)
     fine, unfit = (
-        retell(environments, policies, [shared, one], max_tokens=4096)
+        replay_groups(environments, policies, [shared, one], max_tokens=4096)
         for one in (shared, replace(shared, agents=("solver_0",)))
     )
     assert None not in fine
     assert unfit == [fine[0], None]
-    assert told_again(environments, policies, replace(shared, benchmark="chess")) is None
+    assert replayed(environments, policies, replace(shared, benchmark="chess")) is None
     untold = (shared.episodes[0][:-1], shared.episodes[1])
-    assert told_again(environments, policies, replace(shared, episodes=untold)) is None
+    assert replayed(environments, policies, replace(shared, episodes=untold)) is None
     # Three rounds here, two there: nobody knows what would have been said in the third.
-    assert told_again(make_envs(rounds=3), policies, shared) is None
+    assert replayed(make_envs(rounds=3), policies, shared) is None
     # A tokenizer of whole words cannot write most of what was said.
     strange = make_policy(tokenizer=word_tokenizer)
-    words = ((Told("helper_0", 0, "zebra"), Told("solver_0", 0, "w3")),) * 2
+    words = ((SharedMessage("helper_0", 0, "zebra"), SharedMessage("solver_0", 0, "w3")),) * 2
     one_round = make_envs(rounds=1)
-    assert told_again(one_round, both(strange), replace(shared, episodes=words)) is None
+    assert replayed(one_round, both(strange), replace(shared, episodes=words)) is None
     # Somebody else's silence word must not become a message, nor a message silence.
-    words = ((Told("helper_0", 0, "<silence>"), Told("solver_0", 0, "7")),) * 2
-    assert told_again(one_round, policies, replace(shared, episodes=words)) is None
+    words = ((SharedMessage("helper_0", 0, "<silence>"), SharedMessage("solver_0", 0, "7")),) * 2
+    assert replayed(one_round, policies, replace(shared, episodes=words)) is None
 
 
 def test_a_conversation_longer_than_the_model_does_not_fit(make_envs, make_policy, shared):
     narrow = make_policy(model={"max_position_embeddings": 8})
-    assert told_again(make_envs(), both(narrow), shared) is None
+    assert replayed(make_envs(), both(narrow), shared) is None
 
 
 def test_details_that_stayed_at_home_are_those_of_an_equal_task_here(make_envs, shared, reader):
@@ -165,25 +165,25 @@ def test_details_that_stayed_at_home_are_those_of_an_equal_task_here(make_envs, 
     exam = object()
     fruit = replace(shared.task, key="fruit", details={"exam": exam})
     # The tasks of `make_envs` have no details, which are details too.
-    assert told_again(make_envs(), both(reader), at_home) is not None
+    assert replayed(make_envs(), both(reader), at_home) is not None
     with_exam = make_envs(tasks=(fruit,))
-    assert told_again(with_exam, both(reader), at_home) is not None
+    assert replayed(with_exam, both(reader), at_home) is not None
     assert with_exam[0].task.details == {"exam": exam}
     other = make_envs(tasks=(replace(fruit, answer="8"), Task("x", "?", (), "1")))
-    assert told_again(other, both(reader), at_home) is None
-    assert told_again(make_envs(tasks=(Task("x", "?", (), "1"),)), both(reader), at_home) is None
+    assert replayed(other, both(reader), at_home) is None
+    assert replayed(make_envs(tasks=(Task("x", "?", (), "1"),)), both(reader), at_home) is None
 
 
 def test_scripts_are_told_as_text_and_frozen_weights_are_measured(make_envs, shared, reader):
     environments = make_envs()
     script = ScriptedPolicy("silent", environments[0])
-    group = told_again(environments, {"solver_0": reader, "helper_0": script}, shared)
+    group = replayed(environments, {"solver_0": reader, "helper_0": script}, shared)
     for turn in group.episodes[0].turns:
         assert bool(turn.reply_ids) == (turn.agent == "solver_0")
 
 
 def test_correcting_counts_from_the_author_and_truncates_at_one(make_envs, shared, reader):
-    plain = told_again(make_envs(), both(reader), shared)
+    plain = replayed(make_envs(), both(reader), shared)
     here = [sum(turn.behaviour_logprobs) for turn in plain.episodes[0].turns]
     lengths = [len(turn.reply_ids) for turn in plain.episodes[0].turns]
     # Likelier there by a factor e^3 than here; in the other turns less likely by e.
@@ -193,7 +193,7 @@ def test_correcting_counts_from_the_author_and_truncates_at_one(make_envs, share
         for one, logprob in zip(shared.episodes[0], there, strict=True)
     )
     episodes = (told, shared.episodes[1])
-    group = told_again(make_envs(), both(reader), replace(shared, episodes=episodes), correct=True)
+    group = replayed(make_envs(), both(reader), replace(shared, episodes=episodes), correct=True)
     first, *others = group.episodes[0].turns
     before = plain.episodes[0].turns[0].behaviour_logprobs
     # The ratio of every token of the first reply begins at e^(-3 / tokens).
@@ -202,9 +202,9 @@ def test_correcting_counts_from_the_author_and_truncates_at_one(make_envs, share
     assert [sum(turn.behaviour_logprobs) for turn in others] == pytest.approx(here[1:], abs=1e-6)
     unknown = (tuple(replace(one, logprob=None) for one in told), shared.episodes[1])
     wanted = replace(shared, episodes=unknown)
-    assert told_again(make_envs(), both(reader), wanted, correct=True) is None
-    assert told_again(make_envs(), both(reader), wanted) is not None
+    assert replayed(make_envs(), both(reader), wanted, correct=True) is None
+    assert replayed(make_envs(), both(reader), wanted) is not None
 
 
 def test_nothing_shared_gives_nothing(make_envs, reader):
-    assert retell(make_envs(), both(reader), [], max_tokens=4096) == []
+    assert replay_groups(make_envs(), both(reader), [], max_tokens=4096) == []

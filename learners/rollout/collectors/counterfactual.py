@@ -1,0 +1,214 @@
+"""A collector that measures the counterfactual credit of every message.
+
+A rule says by which sets of a round's speakers a message is measured: the value of a set is the
+team's return when these say what they said, the others of the round are silent, all before is as
+recorded, and the rounds after are played on. The return is the sum over agents: a message serves
+every agent that is paid for the outcome, and costs whoever the environment charges for it. With the
+mean, as in `credit.team`, advantages would differ by their epsilon alone, but a token would seem
+cheaper the larger the team. The credit of a silent turn is 0 and needs no replay.
+
+With `greedy`, rounds are played on in the likeliest way for every set alike. A credit is then exact
+for a team that decodes those rounds greedily. For one that samples them it is an estimate, free of
+the luck of the later draws and blind to what they might have changed. Without `greedy` the rounds
+are sampled, and the recorded episode stands for the whole set: right on average, but noisy.
+
+Replays need environments that are deterministic under `reset(seed, options)` and equal actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from pettingzoo import ParallelEnv
+
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.base import Policy, Reply
+from laconic.learners.episode import Episode, Group
+from laconic.learners.rollout.collectors.base import Collector as Base
+from laconic.learners.rollout.play import Collector, Start, collect, play, replies_of
+
+Weights = Mapping[str, Mapping[frozenset[str], float]]
+"""For each speaker, the weights with which the values of sets of speakers add up to its credit."""
+Rule = Callable[[Sequence[str], np.random.Generator], Weights]
+"""Speakers of a round and a generator -> weights."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replay:
+    """An episode to be played again from the end of one of its rounds."""
+
+    start: Start
+    """Where the episode began."""
+    episode: Episode
+    """The episode as recorded."""
+    round: int
+    """The last round that is given."""
+    unsaid: frozenset[str] = frozenset()
+    """Agents that are silent in that round, whatever they said; empty changes nothing."""
+
+    @property
+    def speakers(self) -> frozenset[str]:
+        """Who said something in that round."""
+        turns = self.episode.turns
+        return frozenset(one.agent for one in turns if one.round == self.round and one.message)
+
+
+@dataclass(slots=True)
+class CounterfactualCredit(Base):
+    """Plays groups by another collector and notes in every turn the credit of its message."""
+
+    credit: str = field()
+    """Name of the credit that pays by it (`learners.advantages.credit`)."""
+    rule: Rule
+    """The sets of speakers that a message is measured by."""
+    collect: Collector = collect
+    """Plays the groups, one for each start."""
+    greedy: bool = True
+    """Whether later rounds are played on greedily, or sampled."""
+    metrics: dict[str, float] = field(default_factory=dict, init=False)
+    """Of the last call: `replays`, episodes played again from some round on."""
+
+    def __call__(
+        self,
+        environments: Sequence[ParallelEnv[str, Any, Any]],
+        policies: Mapping[str, Policy],
+        starts: Sequence[Start],
+        group_size: int,
+        *,
+        seed: int,
+    ) -> list[Group]:
+        """Play the groups of `collect`, then the replays of all their rounds at once.
+
+        Returns:
+            The groups, every turn with its credit as `worth`.
+
+        Raises:
+            SettingError: `collect` does not play one group for each start.
+        """
+        groups = self.collect(environments, policies, starts, group_size, seed=seed)
+        if len(groups) != len(starts):
+            raise SettingError(
+                f"learner.credit={self.credit} plays episodes again from their start and needs a"
+                f" learner.collect with one group a start ({len(starts)}); got {len(groups)} groups"
+            )
+        generator = np.random.default_rng((seed, 1))
+        rounds = [
+            (one, self.rule(sorted(one.speakers), generator))
+            for start, group in zip(starts, groups, strict=True)
+            for episode in group.episodes
+            for one in _rounds(start, episode)
+        ]
+        # Every set that anybody's credit is made of is played once.
+        asked = [
+            (one, said)
+            for one, weights in rounds
+            for said in dict.fromkeys(said for each in weights.values() for said in each)
+        ]
+        returns, played = team_returns(
+            environments,
+            policies,
+            [replace(one, unsaid=one.speakers - said) for one, said in asked],
+            seed=int(generator.integers(2**31)),
+            greedy=self.greedy,
+        )
+        self.metrics = {**getattr(self.collect, "metrics", {}), "replays": float(played)}
+        values = {(id(one), said): each for (one, said), each in zip(asked, returns, strict=True)}
+        credits = {
+            (id(one.episode), one.round, agent): sum(
+                weight * values[id(one), said] for said, weight in each.items()
+            )
+            for one, weights in rounds
+            for agent, each in weights.items()
+        }
+        return [
+            replace(group, episodes=tuple(_noted(episode, credits) for episode in group.episodes))
+            for group in groups
+        ]
+
+
+def team_return(episode: Episode) -> float:
+    """The sum of all agents' returns; 0 without agents."""
+    return float(sum(episode.returns.values()))
+
+
+def team_returns(
+    environments: Sequence[ParallelEnv[str, Any, Any]],
+    policies: Mapping[str, Policy],
+    replays: Sequence[Replay],
+    *,
+    seed: int,
+    greedy: bool = True,
+) -> tuple[list[float], int]:
+    """What the team earns in each replay.
+
+    Up to the last given round a replay is the recorded episode, tokens included, but for agents
+    that are silent in that round; the policies play on from there. Replays of one start with equal
+    replies so far are played once. None is played where the recorded episode is its outcome:
+    nothing is unsaid, and no round is left or rounds are sampled.
+
+    Args:
+        environments: equal environments; as many replays advance together.
+        policies: who speaks for each agent.
+        replays: what to play.
+        seed: of the rounds that are sampled.
+        greedy: whether rounds after the given ones are decoded greedily, or sampled.
+
+    Returns:
+        (replays,) the sum of all agents' returns in each; and how many episodes were played.
+    """
+    silences = {agent: _silence(policy) for agent, policy in policies.items()}
+    returns = [team_return(replay.episode) for replay in replays]
+    places: dict[object, list[int]] = {}
+    starts: list[Start] = []
+    for index, replay in enumerate(replays):
+        if not replay.unsaid and (_is_last(replay) or not greedy):
+            continue
+        given = _given(replay, silences)
+        # Log-probabilities are left out: equal replies may differ in their last bit.
+        said = frozenset((*who, reply.message, reply.reply_ids) for who, reply in given.items())
+        equal = places.setdefault((id(replay.start), said), [])
+        if not equal:
+            starts.append(replace(replay.start, given={**replay.start.given, **given}))
+        equal.append(index)
+    played = play(environments, policies, starts, seed=seed, greedy=greedy)
+    for episode, indices in zip(played, places.values(), strict=True):
+        for index in indices:
+            returns[index] = team_return(episode)
+    return returns, len(played)
+
+
+def _rounds(start: Start, episode: Episode) -> list[Replay]:
+    """The rounds in which somebody spoke."""
+    spoken = {turn.round for turn in episode.turns if turn.message}
+    return [Replay(start, episode, round) for round in sorted(spoken)]
+
+
+def _noted(episode: Episode, credits: Mapping[tuple[int, int, str], float]) -> Episode:
+    turns = (
+        replace(turn, worth=credits.get((id(episode), turn.round, turn.agent), 0.0))
+        for turn in episode.turns
+    )
+    return replace(episode, turns=tuple(turns))
+
+
+def _is_last(replay: Replay) -> bool:
+    rounds = max((len(rewards) for rewards in replay.episode.rewards.values()), default=0)
+    return replay.round + 1 >= rounds
+
+
+def _given(replay: Replay, silences: Mapping[str, tuple[int, ...]]) -> dict[tuple[str, int], Reply]:
+    """The replies up to the round, silence among them where a message is to be unsaid."""
+    given = replies_of(turn for turn in replay.episode.turns if turn.round <= replay.round)
+    for agent in replay.unsaid:
+        said, silence = given[agent, replay.round], silences[agent]
+        given[agent, replay.round] = Reply("", said.prompt_ids, silence, (0.0,) * len(silence))
+    return given
+
+
+def _silence(policy: Policy) -> tuple[int, ...]:
+    """The tokens in which a policy is silent; a script has none."""
+    write = getattr(policy, "write", None)
+    return tuple(write("")) if write else ()
