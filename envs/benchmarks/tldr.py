@@ -21,13 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.generation import refuse
+from laconic.envs.families.common.generation import Span, refuse
 from laconic.envs.families.common.sources import Row, field, rows, title
 from laconic.envs.families.writing import grading
 from laconic.envs.families.writing.levels import Levels, Plateau
 from laconic.envs.families.writing.posts import LEVELS as POST_LEVELS
 from laconic.envs.families.writing.posts import generate
-from laconic.envs.families.yes_no.inference import Span
 from laconic.envs.task import Benchmark, Score, Split, Task
 
 LEVELS = Levels(
