@@ -13,9 +13,8 @@ from typing import Any
 
 from laconic.envs.errors import SourceError
 from laconic.envs.families.chess.move_texts import commitment
-from laconic.envs.families.common.documents import open_source
 from laconic.envs.families.common.generation import refuse
-from laconic.envs.families.common.sources import Row, field, numbered
+from laconic.envs.families.common.sources import Row, field, numbered, open_source
 from laconic.envs.task import Benchmark, Score, Split, Task, majority
 
 _DOCUMENTS: Mapping[Split, tuple[str, ...]] = {"evaluation": ("task.json",)}

@@ -19,9 +19,8 @@ from typing import Any
 
 from laconic.envs.checks import whole
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.generation import check_request, ran_out, refuse, span, split_of
+from laconic.envs.families.common.generation import Candidate, Span, draw_different, refuse, span
 from laconic.envs.families.common.sources import Row, field, numbered, rows, title
-from laconic.envs.families.yes_no.inference import Span
 from laconic.envs.task import Benchmark, Score, Split, Task, majority
 
 COLOURS = ("red", "blue", "green", "white", "black", "yellow", "pink", "brown")
@@ -33,8 +32,6 @@ THINGS = tuple(
 
 _Kinds = tuple[tuple[str, ...], tuple[str, ...], tuple[int, int]]
 """Things, colours, and the fewest and most distractors of a table."""
-_PATIENCE = 2_000
-"""Tables in a row that were there already before they count as used up."""
 _WINDOW = 20_000
 """Characters at the end of a text that are read."""
 _COLOUR = rf"(?P<colour>{'|'.join(COLOURS)})(?!\w)"
@@ -80,13 +77,16 @@ class Signal(Benchmark):
         `colours` (2 to 8) how many they can have, `distractors` how many others a table has.
         """
         refuse(unknown, "things", "colours", "distractors")
-        check_request(seed, count, split)
         kinds = THINGS[: whole("generator.things", things, 2, len(THINGS))]
         hues = COLOURS[: whole("generator.colours", colours, 2, len(COLOURS))]
         extras = span("distractors", distractors, (0, len(kinds) - 1))
-        return _draw(
-            Random(f"{split}/{seed}"), f"{split}-{seed}", count, split, (kinds, hues, extras)
-        )
+
+        def make(random: Random, key: str) -> Candidate[Task]:
+            task = _table(random, key, (kinds, hues, extras))
+            content = "\n".join((*sorted(task.statements), task.question))
+            return Candidate(content, lambda: task)
+
+        return draw_different(make, seed, count, split, "tables")
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Compare the colour most agents answer with to the reference.
@@ -100,24 +100,6 @@ class Signal(Benchmark):
         """The last `#### red` of a message, letter for letter; None without one."""
         found = list(_MARKED.finditer(message, max(0, len(message) - _WINDOW)))
         return found[-1].group() if found else None
-
-
-def _draw(random: Random, name: str, count: int, split: Split, kinds: _Kinds) -> tuple[Task, ...]:
-    tasks: list[Task] = []
-    seen: set[str] = set()
-    misses = 0
-    while len(tasks) < count:
-        task = _table(random, f"{name}/{len(tasks)}", kinds)
-        content = "\n".join((*sorted(task.statements), task.question))
-        if content in seen or split_of(content) != split:
-            misses += 1
-            if misses > _PATIENCE:
-                raise ran_out(f"{split} tables", count, len(tasks))
-            continue
-        seen.add(content)
-        misses = 0
-        tasks.append(task)
-    return tuple(tasks)
 
 
 def _table(random: Random, key: str, kinds: _Kinds) -> Task:

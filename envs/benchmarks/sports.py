@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.documents import open_source
-from laconic.envs.families.common.generation import refuse
-from laconic.envs.families.common.sources import Row, field, numbered
+from laconic.envs.families.common.generation import Span, refuse
+from laconic.envs.families.common.sources import Row, field, numbered, open_source
 from laconic.envs.families.yes_no.answers import commitment, vote
-from laconic.envs.families.yes_no.inference import Span
 from laconic.envs.families.yes_no.sports.generate import DISTRACTORS, LEVELS, generate
 from laconic.envs.task import Benchmark, Score, Split, Task
 

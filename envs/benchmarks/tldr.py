@@ -20,13 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.generation import refuse
+from laconic.envs.families.common.generation import Span, refuse
 from laconic.envs.families.common.sources import Row, field, numbered, rows, title
 from laconic.envs.families.writing.grading import WritingBenchmark
 from laconic.envs.families.writing.levels import Levels, Plateau
 from laconic.envs.families.writing.posts import LEVELS as POST_LEVELS
 from laconic.envs.families.writing.posts import generate
-from laconic.envs.families.yes_no.inference import Span
 from laconic.envs.task import Split, Task
 
 LEVELS = Levels(

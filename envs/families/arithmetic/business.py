@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from laconic.envs.families.arithmetic.problem import Problem
-from laconic.envs.families.arithmetic.tale import Tale
+from laconic.envs.families.arithmetic.tale import Problem, Tale
 from laconic.envs.families.arithmetic.words import ITEMS, PEOPLE, another
 
 _FRUIT = ("apples", "pears", "lemons", "plums", "figs", "nuts")
@@ -40,11 +39,11 @@ def business(random: Random, level: int) -> Problem:
         who, number = another(random, PEOPLE, person), random.randint(2, 12)
         if random.random() < 0.4:
             box, boxes = random.choice(nested)
-            return f"{who}'s {place} has {number} {boxes}.", f"{who} {boxes}"
+            return f"{who} {boxes}", f"{who}'s {place} has {number} {boxes}."
         what = item
         if random.random() < 0.5:
             who, what = person, another(random, things, item)
-        return f"{who}'s {place} gets {number} more {what} from a cousin.", f"{who} {what}"
+        return f"{who} {what}", f"{who}'s {place} gets {number} more {what} from a cousin."
 
     return tale.ask(question, decoy)
 

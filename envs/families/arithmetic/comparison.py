@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from laconic.envs.families.arithmetic.problem import Problem
-from laconic.envs.families.arithmetic.tale import TIMES, Tale, portions
+from laconic.envs.families.arithmetic.tale import TIMES, Problem, Tale, portions
 from laconic.envs.families.arithmetic.words import ITEMS, PEOPLE, another
 
 _HABITS = ("has", "collects", "finds", "paints", "draws", "counts", "packs", "orders")
@@ -33,7 +32,7 @@ def comparison(random: Random, level: int) -> Problem:
             who = another(random, tuple(people), before)
             what = another(random, ITEMS, item)
         count, more = random.randint(2, 12), random.choice(("more", "fewer"))
-        return f"{who} {habit} {count} {more} {what} than {before}.", f"{who} {what}"
+        return f"{who} {what}", f"{who} {habit} {count} {more} {what} than {before}."
 
     return tale.ask(_question(item, habit, people[-together:]), decoy)
 

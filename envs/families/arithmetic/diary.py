@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from laconic.envs.families.arithmetic.problem import Problem
-from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Tale, portions
+from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Problem, Tale, portions
 from laconic.envs.families.arithmetic.words import ITEMS, PEOPLE, another, their
 
 _PARTS = {3: "a third", 4: "a quarter"}
@@ -29,7 +28,7 @@ def diary(random: Random, level: int) -> Problem:
         who, what = person, another(random, ITEMS, item)
         if random.random() < 0.5:
             who, what = another(random, PEOPLE, person, other), item
-        return _aside(random, who, what), f"{who} {what}"
+        return f"{who} {what}", _aside(random, who, what)
 
     return tale.ask(question, decoy)
 

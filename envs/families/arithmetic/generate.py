@@ -11,10 +11,17 @@ from laconic.envs.families.arithmetic.diary import diary
 from laconic.envs.families.arithmetic.habit import habit
 from laconic.envs.families.arithmetic.journey import journey
 from laconic.envs.families.arithmetic.one_step import one_step
-from laconic.envs.families.arithmetic.problem import Problem
 from laconic.envs.families.arithmetic.shopping import shopping
+from laconic.envs.families.arithmetic.tale import Problem
 from laconic.envs.families.arithmetic.wages import wages
-from laconic.envs.families.common.generation import check_request, ran_out, span, split_of
+from laconic.envs.families.common.generation import (
+    Candidate,
+    Span,
+    decoys,
+    draw_different,
+    mix,
+    span,
+)
 from laconic.envs.task import Split, Task
 
 LEVELS = (1, 8)
@@ -22,8 +29,6 @@ LEVELS = (1, 8)
 DISTRACTORS = (1, 2)
 """Fewest and most distractors of a task, by default."""
 _MAX_DISTRACTORS = 12
-_PATIENCE = 2_000
-"""Problems in a row that were there already before the space counts as used up."""
 
 FAMILIES: tuple[Callable[[Random, int], Problem], ...] = (
     diary,
@@ -41,8 +46,8 @@ def generate(
     seed: int,
     count: int,
     split: Split,
-    level: int | tuple[int, int] = LEVELS,
-    distractors: int | tuple[int, int] = DISTRACTORS,
+    level: Span = LEVELS,
+    distractors: Span = DISTRACTORS,
 ) -> tuple[Task, ...]:
     """Make different tasks from a seed; fewer of the same seed are the first of these.
 
@@ -56,26 +61,14 @@ def generate(
     Raises:
         SettingError: a setting is out of its range, or there are not so many different problems.
     """
-    check_request(seed, count, split)
     levels = span("level", level, LEVELS)
     extras = span("distractors", distractors, (0, _MAX_DISTRACTORS))
-    random, misses = Random(f"{split}/{seed}"), 0
-    tasks: list[Task] = []
-    seen: set[str] = set()
-    while len(tasks) < count:
+
+    def make(random: Random, key: str) -> Candidate[Task]:
         problem = _draw(random, levels)
-        content = problem.content
-        if split_of(content) != split:
-            continue
-        if content in seen:
-            misses += 1
-            if misses >= _PATIENCE:
-                raise ran_out(f"{split} problems of level {level!r}", count, len(tasks))
-            continue
-        seen.add(content)
-        misses = 0
-        tasks.append(_task(f"{split}-{seed}/{len(tasks)}", problem, random, extras))
-    return tuple(tasks)
+        return Candidate(problem.content, lambda: _task(key, problem, random, extras))
+
+    return draw_different(make, seed, count, split, f"problems of level {level!r}")
 
 
 def _draw(random: Random, levels: tuple[int, int]) -> Problem:
@@ -88,16 +81,6 @@ def _task(key: str, problem: Problem, random: Random, extras: tuple[int, int]) -
     facts = list(problem.facts)
     if not problem.ordered:
         random.shuffle(facts)
-    flagged = [(fact, True) for fact in facts]
-    for decoy in _decoys(problem, random, random.randint(*extras)):
-        flagged.insert(random.randint(0, len(flagged)), (decoy, False))
-    statements, relevant = zip(*flagged, strict=True)
+    others = decoys(problem.decoy, random, random.randint(*extras))
+    statements, relevant = mix(random, facts, others)
     return Task(key, problem.question, statements, problem.answer, relevant, problem.solution)
-
-
-def _decoys(problem: Problem, random: Random, count: int) -> list[str]:
-    decoys: dict[str, str] = {}
-    while len(decoys) < count:
-        sentence, subject = problem.decoy(random)
-        decoys.setdefault(subject, sentence)
-    return list(decoys.values())

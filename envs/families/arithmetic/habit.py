@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from laconic.envs.families.arithmetic.problem import Problem
-from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Tale, portions
+from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Problem, Tale, portions
 from laconic.envs.families.arithmetic.words import PEOPLE, another
 
 _HABITS = (
@@ -47,9 +46,9 @@ def habit(random: Random, level: int) -> Problem:
         day, number = random.choice(DAYS[: len(costs) + 1]), random.randint(4, 30)
         if random.random() < 0.5:
             who = another(random, PEOPLE, person)
-            return f"On {day}, {who} {does} {number} {things}.", f"{who} {day}"
+            return f"{who} {day}", f"On {day}, {who} {does} {number} {things}."
         does_too, _, what, _ = random.choice([row for row in _HABITS if row[2] != things])
-        return f"On {day}, {person} {does_too} {number} {what}.", f"{person} {what} {day}"
+        return f"{person} {what} {day}", f"On {day}, {person} {does_too} {number} {what}."
 
     return tale.ask(question, decoy)
 

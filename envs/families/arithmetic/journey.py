@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from laconic.envs.families.arithmetic.problem import Problem
-from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Tale, portions
+from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Problem, Tale, portions
 from laconic.envs.families.arithmetic.words import PEOPLE, another
 
 _CONSUMPTION = (10, 12, 15, 20, 25, 30)
@@ -32,12 +31,12 @@ def journey(random: Random, level: int) -> Problem:
     def decoy(random: Random) -> tuple[str, str]:
         day, number = random.choice(DAYS[: len(costs) + 1]), random.randint(2, 9)
         if random.random() < 0.3:
-            return f"On {day}, {person} walks {number} miles.", f"{person} {day}"
+            return f"{person} {day}", f"On {day}, {person} walks {number} miles."
         who = another(random, PEOPLE, person)
         if random.random() < 0.5:
-            return f"On {day}, {who} drives {number * 10} miles.", f"{who} {day}"
+            return f"{who} {day}", f"On {day}, {who} drives {number * 10} miles."
         speed = random.randint(6, 13) * 5
-        return f"On {day}, {who} drives {number} hours at {speed} miles an hour.", f"{who} {day}"
+        return f"{who} {day}", f"On {day}, {who} drives {number} hours at {speed} miles an hour."
 
     return tale.ask(question, decoy)
 

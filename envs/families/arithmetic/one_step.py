@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from laconic.envs.families.arithmetic.problem import Problem
+from laconic.envs.families.arithmetic.tale import Problem
 from laconic.envs.families.arithmetic.words import ITEMS, PEOPLE, another
 
 GAIN = ("buys", "finds", "gets")
@@ -54,7 +54,7 @@ def _boxes(random: Random, person: str, item: str) -> Problem:
 def _decoy(random: Random, person: str, item: str, shapes: tuple[_Shape, ...]) -> tuple[str, str]:
     """A sentence about another person with another item."""
     person, item = another(random, PEOPLE, person), another(random, ITEMS, item)
-    return random.choice(shapes)(random, person, item), f"{person} {item}"
+    return f"{person} {item}", random.choice(shapes)(random, person, item)
 
 
 def _has(random: Random, person: str, item: str) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from laconic.envs.families.arithmetic.problem import Problem
-from laconic.envs.families.arithmetic.tale import Tale, one
+from laconic.envs.families.arithmetic.tale import Problem, Tale, one
 from laconic.envs.families.arithmetic.words import ITEMS, PEOPLE, another, their
 
 _NOTES = (20, 50, 100, 200, 500, 1000)
@@ -38,9 +37,9 @@ def shopping(random: Random, level: int) -> Problem:
         count, price = random.randint(2, 12), random.randint(2, 15)
         if random.random() < 0.6:
             who, what = another(random, PEOPLE, person), random.choice(items)
-            return f"{who} buys {count} {what} at ${price} each.", f"{who} {what}"
+            return f"{who} {what}", f"{who} buys {count} {what} at ${price} each."
         what = another(random, ITEMS, *items)
-        return f"{person} looks at {what} for ${price} each but buys none.", f"{person} {what}"
+        return f"{person} {what}", f"{person} looks at {what} for ${price} each but buys none."
 
     return tale.ask(question, decoy)
 

@@ -1,4 +1,4 @@
-"""Telling a story and working out its solution at the same time.
+"""Word problems, and telling one while working out its solution.
 
 Agents may hear the facts in any order, so every sentence names its person, and where the order of
 events matters to the result the sentence says when it happens.
@@ -6,15 +6,42 @@ events matters to the result the sentence says when it happens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from random import Random
 
-from laconic.envs.families.arithmetic.problem import Decoy, Problem
+from laconic.envs.families.common.generation import Posed
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 """Days that stamp events whose order matters."""
 TIMES = {2: "twice", 3: "three times", 4: "four times"}
 """Words for small factors."""
+
+
+Decoy = Callable[[Random], tuple[str, str]]
+"""Draws what a distractor is about, and the distractor, a sentence that looks like a fact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem(Posed):
+    """A word problem; its facts stand in an order that reads well."""
+
+    steps: tuple[str, ...]
+    """The solution, one arithmetic step each: `7 + 5 = 12`. The last result is the answer."""
+    decoy: Decoy
+    """Draws a distractor; two distractors of one task are about different subjects."""
+    ordered: bool = True
+    """Whether the facts are told in their order. False: they are shuffled."""
+
+    @property
+    def answer(self) -> str:
+        """The result of the last step."""
+        return self.steps[-1].rpartition(" ")[2]
+
+    @property
+    def solution(self) -> str:
+        """The steps in one line: `7 + 5 = 12, 12 * 2 = 24`."""
+        return ", ".join(self.steps)
 
 
 class Tale:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from laconic.envs.families.arithmetic.problem import Problem
-from laconic.envs.families.arithmetic.tale import Tale
+from laconic.envs.families.arithmetic.tale import Problem, Tale
 from laconic.envs.families.arithmetic.words import PEOPLE, another, their
 
 _JOBS = (
@@ -41,11 +40,11 @@ def wages(random: Random, level: int) -> Problem:
     def decoy(random: Random) -> tuple[str, str]:
         kind, number = random.randint(0, 2), random.randint(2, 9)
         if kind == 0:
-            return f"{person} drives {number} miles to {job} each day.", f"{person} drives"
+            return f"{person} drives", f"{person} drives {number} miles to {job} each day."
         who = another(random, PEOPLE, person)
         if kind == 1:
-            return f"{who} earns ${number + 7} an hour at {job}.", f"{who} earns"
-        return f"{who} works {number} hours a day at {job}.", f"{who} works"
+            return f"{who} earns", f"{who} earns ${number + 7} an hour at {job}."
+        return f"{who} works", f"{who} works {number} hours a day at {job}."
 
     return tale.ask(question, decoy)
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 from laconic.envs.families.chess.library import chess
 from laconic.envs.families.chess.placements import side_to_move, tell
-from laconic.envs.families.chess.play import SIZES, content, positions
-from laconic.envs.families.common.generation import check_request, span
+from laconic.envs.families.chess.play import SIZES, content, frame, positions
+from laconic.envs.families.common.generation import Candidate, Span, draw_different, span
 from laconic.envs.task import Split, Task
 
 LEVELS = (min(SIZES), max(SIZES))
 """From a queen or two rooks and next to nothing else, to games with most pieces on the board."""
 
 
-def generate(
-    seed: int, count: int, split: Split, level: int | tuple[int, int] = (1, 3)
-) -> tuple[Task, ...]:
+def generate(seed: int, count: int, split: Split, level: Span = (1, 3)) -> tuple[Task, ...]:
     """Find different positions from a seed; fewer of the same seed are the first of these.
 
     Args:
@@ -26,22 +25,19 @@ def generate(
         level: 1 to 5, see `SIZES`; a pair draws from the lowest to the highest.
 
     Raises:
-        SettingError: a setting is out of its range.
+        SettingError: a setting is out of its range, or there are not so many positions.
     """
-    check_request(seed, count, split)
     low, high = span("level", level, LEVELS)
-    random = Random(f"{split}/{seed}")
-    sources = {one: positions(random, one, split) for one in range(low, high + 1)}
-    tasks: list[Task] = []
-    seen: set[str] = set()
-    while len(tasks) < count:
+    sources: dict[int, Iterator[tuple[chess.Board, chess.Move]]] = {}
+
+    def make(random: Random, key: str) -> Candidate[Task]:
         drawn = random.randint(low, high)
+        if drawn not in sources:
+            sources[drawn] = positions(random, drawn, split)
         board, mate = next(sources[drawn])
-        same = content(board)
-        if same not in seen:
-            seen.add(same)
-            tasks.append(task_of(f"{split}-{seed}/{len(tasks)}", board, mate))
-    return tuple(tasks)
+        return Candidate(content(board), lambda: task_of(key, board, mate), frame(board))
+
+    return draw_different(make, seed, count, split, f"positions of level {level!r}")
 
 
 def task_of(key: str, board: chess.Board, mate: chess.Move, moves: str = "") -> Task:

@@ -9,11 +9,11 @@ costs little.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import blake2b
 from random import Random
 
 from laconic.envs.families.chess.library import chess
 from laconic.envs.families.chess.search import mating_moves
+from laconic.envs.families.common.generation import split_of
 from laconic.envs.task import Split
 
 SIZES = {1: (4, 5), 2: (6, 8), 3: (9, 13), 4: (9, 20), 5: (21, 32)}
@@ -24,8 +24,6 @@ _LONGEST = 300
 """Half-moves after which a game is given up."""
 _PER_GAME = 3
 """Most positions taken from one game, so that none rules the tasks."""
-_EVALUATION_SHARE = 4
-"""One frame in so many is an evaluation frame."""
 _AT_THE_RIM = 0.75
 """How often the king that is to be mated is set up at the rim, where mates are."""
 
@@ -57,19 +55,17 @@ def positions(random: Random, level: int, split: Split) -> Iterator[tuple[chess.
         yield from find(random, level, split)
 
 
-def split_of(board: chess.Board) -> Split:
-    """The part a position belongs to, by a digest of where its kings and pawns stand.
+def frame(board: chess.Board) -> str:
+    """Where the kings and pawns stand; its digest tells the split of a position.
 
     Swapped colours and a mirrored board make no other frame.
     """
-    frame = []
+    masks = []
     for color in (board.turn, not board.turn):
         for pieces in (board.kings, board.pawns):
             mask = pieces & board.occupied_co[color]
-            frame.append(mask if board.turn == chess.WHITE else chess.flip_vertical(mask))
-    least = min(frame, [chess.flip_horizontal(mask) for mask in frame])
-    digest = int.from_bytes(blake2b(repr(least).encode(), digest_size=4).digest())
-    return "train" if digest % _EVALUATION_SHARE else "evaluation"
+            masks.append(mask if board.turn == chess.WHITE else chess.flip_vertical(mask))
+    return repr(min(masks, [chess.flip_horizontal(mask) for mask in masks]))
 
 
 def content(board: chess.Board) -> str:
@@ -83,7 +79,7 @@ def content(board: chess.Board) -> str:
 def _set_up(random: Random, level: int, split: Split) -> Iterator[tuple[chess.Board, chess.Move]]:
     """One try: pieces at random; a position comes out when exactly one move mates."""
     board = _placed(random, level)
-    if split_of(board) != split or board.was_into_check():
+    if split_of(frame(board)) != split or board.was_into_check():
         return
     found = mating_moves(board, 2)
     if len(found) == 1 and board.is_valid():
@@ -117,7 +113,7 @@ def _play(random: Random, level: int, split: Split) -> Iterator[tuple[chess.Boar
         pieces = board.occupied.bit_count()
         if pieces < fewest or len(taken) == _PER_GAME:
             return
-        if pieces <= most and split_of(board) == split:
+        if pieces <= most and split_of(frame(board)) == split:
             found = mating_moves(board, 2)
             if len(found) == 1 and found[0] not in taken:
                 taken.add(found[0])

@@ -14,7 +14,7 @@ from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import fenced
 from laconic.envs.families.coding.function import body, draw, signature
 from laconic.envs.families.coding.puzzle import Puzzle, behaviour, puzzle
-from laconic.envs.families.common.generation import check_request, ran_out, span, split_of
+from laconic.envs.families.common.generation import Candidate, Span, draw_different, mix, span
 from laconic.envs.task import Split, Task
 
 LEVELS = (1, 4)
@@ -22,8 +22,6 @@ LEVELS = (1, 4)
 DISTRACTORS = (1, 2)
 """Fewest and most distractors of a task, by default."""
 _MAX_DISTRACTORS = 8
-_PATIENCE = 2_000
-"""Draws in a row that gave nothing new before the space counts as used up."""
 NAMES = tuple(
     start + end
     for start in ("b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z")
@@ -60,8 +58,8 @@ def items(
     seed: int,
     count: int,
     split: Split,
-    level: int | tuple[int, int] = LEVELS,
-    distractors: int | tuple[int, int] = DISTRACTORS,
+    level: Span = LEVELS,
+    distractors: Span = DISTRACTORS,
 ) -> tuple[Item, ...]:
     """Make different functions from a seed; fewer of the same seed are the first of these.
 
@@ -75,27 +73,20 @@ def items(
     Raises:
         SettingError: a setting is out of its range, or there are not so many different functions.
     """
-    check_request(seed, count, split)
     levels = span("level", level, LEVELS)
     extras = span("distractors", distractors, (0, _MAX_DISTRACTORS))
-    random, misses = Random(f"{split}/{seed}"), 0
-    found: list[Item] = []
-    seen: set[tuple[str, str]] = set()
-    while len(found) < count:
+
+    def make(random: Random, key: str) -> Candidate[Item]:
         chain, name = draw(random, random.randint(*levels)), random.choice(NAMES)
-        content = name, behaviour(chain)
-        if split_of(behaviour(chain)) != split:
-            continue
-        drawn = None if content in seen else puzzle(name, chain, random)
-        if drawn is None:
-            misses += 1
-            if misses >= _PATIENCE:
-                raise ran_out(f"{split} functions of level {level!r}", count, len(found))
-            continue
-        seen.add(content)
-        misses = 0
-        found.append(_item(f"{split}-{seed}/{len(found)}", drawn, random, extras))
-    return tuple(found)
+        does = behaviour(chain)
+
+        def finish() -> Item | None:
+            found = puzzle(name, chain, random)
+            return _item(key, found, random, extras) if found else None
+
+        return Candidate(f"{name}: {does}", finish, split_by=does)
+
+    return draw_different(make, seed, count, split, f"functions of level {level!r}")
 
 
 def pose(item: Item, question: str, whole: str, exam: Exam) -> Task:
@@ -114,14 +105,15 @@ def pose(item: Item, question: str, whole: str, exam: Exam) -> Task:
 
 def _item(key: str, found: Puzzle, random: Random, extras: tuple[int, int]) -> Item:
     """Mix steps of other functions into those of a puzzle."""
-    flagged = [
-        (_told(index, found.name, step.words), True) for index, step in enumerate(found.chain)
-    ]
+    steps = (_told(index, found.name, step.words) for index, step in enumerate(found.chain))
     names = random.sample([name for name in NAMES if name != found.name], _MAX_DISTRACTORS)
-    for name in names[: random.randint(*extras)]:
+
+    def strange(name: str) -> str:
         index, step = random.randint(0, len(found.chain) - 1), draw(random, 1)[0]
-        flagged.insert(random.randint(0, len(flagged)), (_told(index, name, step.words), False))
-    statements, relevant = zip(*flagged, strict=True)
+        return _told(index, name, step.words)
+
+    others = names[: random.randint(*extras)]
+    statements, relevant = mix(random, steps, map(strange, others))
     return Item(key, found, statements, relevant)
 
 

@@ -1,4 +1,4 @@
-"""What all generators of tasks share: the checks of their settings, and which part a problem is in.
+"""What all generators of tasks share: drawing different problems of one split, and their settings.
 
 A digest of a problem's content says whether it is a train or an evaluation problem. So no problem
 is ever in both, whatever the seeds, and neither the order of the statements nor the distractors can
@@ -7,34 +7,132 @@ smuggle one across.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from hashlib import blake2b
+from random import Random
+from typing import Generic, TypeVar
 
 from laconic.envs.checks import check_names, choice, is_whole, whole
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Split
 
+Item = TypeVar("Item")
+Span = int | tuple[int, int]
+"""A whole number, or a pair of them from fewest to most."""
+
 _EVALUATION_SHARE = 4
 """One problem in so many is an evaluation problem."""
+_PATIENCE = 10_000
+"""Draws in a row that gave nothing new before the problems count as used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Posed:
+    """What every kind of problem has, before statements that do not matter are mixed in."""
+
+    facts: tuple[str, ...]
+    """The sentences that the answer depends on, every one of them."""
+    question: str
+    """What is asked."""
+
+    @property
+    def content(self) -> str:
+        """What makes this problem this problem: its facts, whatever their order, and question."""
+        return "\n".join((*sorted(self.facts), self.question))
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate(Generic[Item]):
+    """A problem that was drawn, which is taken if it is new and of the split asked for."""
+
+    content: str
+    """Two problems of equal content are one."""
+    finish: Callable[[], Item | None]
+    """Makes the item of it; called only where the problem is taken, and None refuses it."""
+    split_by: str | None = None
+    """The text whose digest tells the split. None: the content."""
+
+
+def draw_different(
+    make: Callable[[Random, str], Candidate[Item]], seed: int, count: int, split: Split, kind: str
+) -> tuple[Item, ...]:
+    """Draw different problems from a seed; fewer of the same seed are the first of these.
+
+    Args:
+        make: draws a candidate for the item of this key, `<split>-<seed>/<index>` from 0. It is
+            called with the same key until a candidate is taken.
+        seed: any whole number.
+        count: how many items, at least 0.
+        split: `train` or `evaluation`; they share no problem, whatever the seeds.
+        kind: what there may be too few of, e.g. `problems of level (1, 1)`.
+
+    Raises:
+        SettingError: seed or count is no whole number, count is negative, or 10,000 draws in a row
+            gave nothing new.
+        UnknownNameError: there is no such split.
+    """
+    check_request(seed, count, split)
+    random, misses = Random(f"{split}/{seed}"), 0
+    items: list[Item] = []
+    seen: set[str] = set()
+    while len(items) < count:
+        drawn = make(random, f"{split}-{seed}/{len(items)}")
+        fits = split_of(drawn.content if drawn.split_by is None else drawn.split_by) == split
+        item = drawn.finish() if fits and drawn.content not in seen else None
+        if item is not None:
+            seen.add(drawn.content)
+            items.append(item)
+            misses = 0
+            continue
+        misses += 1
+        if misses == _PATIENCE:
+            raise SettingError(
+                f"count must be at most the number of different {split} {kind}; got {count!r}, and"
+                f" found {len(items)} before they ran out. Ask for fewer, or for more levels or"
+                " kinds"
+            )
+    return tuple(items)
 
 
 def split_of(content: str) -> Split:
-    """The part a problem belongs to, by a digest of its content."""
+    """The split a problem belongs to, by a digest of its content: one in four is for evaluation."""
     digest = int.from_bytes(blake2b(content.encode(), digest_size=4).digest())
     return "train" if digest % _EVALUATION_SHARE else "evaluation"
 
 
-def check_request(seed: object, count: object, split: str) -> None:
-    """Refuse what no generator can do.
+def mix(
+    random: Random, facts: Iterable[str], decoys: Iterable[str]
+) -> tuple[tuple[str, ...], tuple[bool, ...]]:
+    """Put distractors at random places among facts; statements, and a flag each: is it a fact?"""
+    flagged = [(fact, True) for fact in facts]
+    for decoy in decoys:
+        flagged.insert(random.randint(0, len(flagged)), (decoy, False))
+    statements, relevant = zip(*flagged, strict=True)
+    return statements, relevant
+
+
+def decoys(draw: Callable[[Random], tuple[object, str]], random: Random, count: int) -> list[str]:
+    """Draw so many distractors, each about another subject.
 
     Args:
-        seed: any whole number.
-        count: how many tasks, at least 0.
-        split: `train` or `evaluation`.
+        draw: draws what a distractor is about, and its sentence.
+        random: drawn from.
+        count: how many; there must be so many subjects.
+    """
+    found: dict[object, str] = {}
+    while len(found) < count:
+        subject, sentence = draw(random)
+        found.setdefault(subject, sentence)
+    return list(found.values())
+
+
+def check_request(seed: object, count: object, split: str) -> None:
+    """Refuse a seed or count that is no whole number, a negative count, and an unknown split.
 
     Raises:
         SettingError: seed or count is no whole number, or count is negative.
-        UnknownNameError: there is no such part.
+        UnknownNameError: there is no such split.
     """
     whole("generator.seed", seed)
     whole("count", count, 0)
@@ -71,17 +169,3 @@ def refuse(unknown: Iterable[str], *known: str) -> None:
         UnknownNameError: there is one.
     """
     check_names("setting of generator", unknown, ("seed", *known))
-
-
-def ran_out(kind: str, count: int, found: int) -> SettingError:
-    """The error of a generator that meets nothing but problems it has drawn before.
-
-    Args:
-        kind: what there are too few of, e.g. `train problems of level (1, 1)`.
-        count: how many were asked for.
-        found: how many there are.
-    """
-    return SettingError(
-        f"count must be at most the number of different {kind}; got {count!r}, and found {found}"
-        " before they ran out. Ask for fewer, or for more levels or kinds"
-    )

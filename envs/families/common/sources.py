@@ -1,8 +1,10 @@
-"""Rows of a task source: a JSON Lines file, a folder of them, or a data set of the hub.
+"""Rows of a task source: JSON Lines, one JSON document, a folder of either, or a hub data set.
 
 A source is a `.jsonl` or `.jsonl.gz` file; a folder that holds the original files (`train.jsonl`,
 `test.jsonl`, either of them with `.gz`); or `hub:<id>`, where `hub:openai/gsm8k#main` names the
-configuration `main`. Every row comes with its place, so that an error can name file and line.
+configuration `main`. `open_source` reads documents, too: `[{...}, ...]`, or `{"examples": [{...},
+...]}` as in BIG-bench. Every row comes with its place, so that an error can name file and line, or
+file and row.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
@@ -25,6 +27,8 @@ FILES: Mapping[Split, str] = MappingProxyType({"train": "train", "evaluation": "
 """The usual file (without ending) or hub split of each part."""
 
 Row = dict[str, Any]
+Documents = Mapping[Split, Sequence[str]]
+"""The usual names of each split's JSON document in a folder."""
 Value = TypeVar("Value")
 
 
@@ -55,6 +59,51 @@ def rows(
         yield place, row
     if empty:
         raise SourceError(f"{source}: expected at least one row; the source is empty")
+
+
+def open_source(
+    source: str | Path, split: Split, documents: Documents
+) -> tuple[str, Iterator[tuple[str, Row]]]:
+    """The title of a source, for task keys, and its rows with their places.
+
+    Args:
+        source: a `.json` file, or whatever `rows` reads.
+        split: which file of a folder, or split of a hub data set, to read.
+        documents: names that a split's document may have in a folder; they are looked for where
+            the folder has no JSON Lines of that split.
+
+    Raises:
+        SourceError: the source is missing, unreadable or empty, or a row is no JSON object.
+    """
+    path = _document(source, split, documents)
+    return (path.stem, document_rows(path)) if path else (title(source, split), rows(source, split))
+
+
+def document_rows(path: Path) -> Iterator[tuple[str, Row]]:
+    """The rows of one JSON document, with their places `file: row 1`, counted from 1.
+
+    Raises:
+        SourceError: the file is no such document, or has no rows.
+    """
+    try:
+        whole = json.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except RecursionError as error:
+        raise SourceError(f"{path}: expected rows of fields; it nests too deeply") from error
+    except ValueError as error:
+        # Text that is no UTF-8, or no JSON; the error has the byte, or line and column.
+        raise SourceError(f"{path}: expected JSON in UTF-8; {error}") from error
+    found = whole.get("examples") if isinstance(whole, dict) else whole
+    if not isinstance(found, list):
+        raise SourceError(
+            f"{path}: expected an array of rows, or an object with the field 'examples' that is"
+            f" one; got {repr(whole)[:80]}"
+        )
+    if not found:
+        raise SourceError(f"{path}: expected at least one row; the source is empty")
+    for index, row in enumerate(found, start=1):
+        yield f"{path}: row {index}", _object(row, f"{path}: row {index}")
 
 
 def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES) -> Path:
@@ -178,11 +227,26 @@ def _parsed(text: str, where: str) -> Row:
         raise SourceError(
             f"{where}: expected one JSON object a line; {error}; got {text.strip()[:80]!r}"
         ) from error
+    return _object(row, where)
+
+
+def _object(row: object, where: str) -> Row:
     if not isinstance(row, dict):
         raise SourceError(
-            f"{where}: expected a JSON object; got {type(row).__name__} {text.strip()[:80]!r}"
+            f"{where}: expected a JSON object; got {type(row).__name__} {repr(row)[:80]}"
         )
     return row
+
+
+def _document(source: str | Path, split: Split, documents: Documents) -> Path | None:
+    """The JSON document that a source is or holds; None where `rows` is to read it."""
+    path = Path(source)
+    if str(source).startswith(HUB) or not path.is_dir():
+        return path if path.suffix == ".json" and path.exists() else None
+    if any((path / f"{FILES.get(split)}{end}").is_file() for end in (".jsonl", ".jsonl.gz")):
+        return None
+    found = (path / name for name in documents.get(split, ()))
+    return next((file for file in found if file.is_file()), None)
 
 
 def _hub_rows(source: str, split: Split, files: Mapping[Split, str]) -> Iterator[tuple[str, Row]]:

@@ -14,7 +14,7 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
-from laconic.envs.families.common.generation import span
+from laconic.envs.families.common.generation import Span, span
 from laconic.envs.families.writing.generate import Piece, draw
 from laconic.envs.families.writing.story import (
     ASIDES,
@@ -25,7 +25,6 @@ from laconic.envs.families.writing.story import (
     REACTIONS,
     TIMES,
 )
-from laconic.envs.families.yes_no.inference import Span
 from laconic.envs.task import Split, Task
 
 LEVELS = (1, 3)

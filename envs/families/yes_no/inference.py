@@ -10,38 +10,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from laconic.envs.families.common.generation import check_request, ran_out, split_of
+from laconic.envs.families.common.generation import Candidate, Posed, decoys, draw_different
 from laconic.envs.task import Split, Task
 
 Decoy = Callable[[Random], tuple[object, str]]
 """Draws what a statement that does not matter is about, and the statement."""
-Span = int | tuple[int, int]
-"""A whole number, or a pair of them from fewest to most."""
 
 MAX_DISTRACTORS = 12
-_PATIENCE = 2_000
-"""Problems in a row that were there already before the space counts as used up."""
 
 
 @dataclass(frozen=True, slots=True)
-class Inference:
-    """A yes/no question and the facts it follows from, before distractors are mixed in."""
+class Inference(Posed):
+    """A yes/no question and the facts it follows from."""
 
-    facts: tuple[str, ...]
-    """The sentences needed, every one of them."""
-    question: str
-    """What is asked."""
     holds: bool
     """True: the answer is yes."""
     working: str
     """What the facts come to, in few words."""
     decoy: Decoy
     """Draws a distractor and its subject; two distractors of one task have different subjects."""
-
-    @property
-    def content(self) -> str:
-        """What makes this problem this problem: its facts, whatever their order, and question."""
-        return "\n".join((*sorted(self.facts), self.question))
 
 
 Make = Callable[[Random, bool], Inference]
@@ -56,53 +43,38 @@ def draw(
     levels: tuple[int, int],
     extras: tuple[int, int],
 ) -> tuple[Task, ...]:
-    """Draw different tasks; fewer of the same seed are the first of these.
+    """Draw different tasks, as `draw_different` does; of an even number half are answered with yes.
 
     Args:
         makes: for each level what makes its problems.
         seed: any whole number.
-        count: how many tasks; of an even number half are answered with yes.
-        split: train or evaluation; they share no problem.
+        count: how many tasks.
+        split: train or evaluation.
         levels: lowest and highest level.
         extras: fewest and most statements that do not matter.
-
-    Raises:
-        SettingError: seed or count is no whole number, or there are not so many problems.
-        UnknownNameError: there is no such part.
     """
-    check_request(seed, count, split)
-    random, misses = Random(f"{split}/{seed}"), 0
-    tasks: list[Task] = []
-    seen: set[str] = set()
-    holds = False
-    while len(tasks) < count:
-        if not misses:
+    plans: dict[str, tuple[Make, bool]] = {}
+
+    def make(random: Random, key: str) -> Candidate[Task]:
+        if key not in plans:
             # Chosen once per task: else the kind of question would tell, where problems get rare,
             # which answer it has.
-            make = random.choice(makes[random.randint(*levels)])
-            holds = random.random() < 0.5 if len(tasks) % 2 == 0 else not holds
-        problem = make(random, holds)
-        content = problem.content
-        if content in seen or split_of(content) != split:
-            misses += 1
-            if misses > _PATIENCE:
-                raise ran_out(f"{split} problems of level {levels!r}", count, len(tasks))
-            continue
-        seen.add(content)
-        misses = 0
-        tasks.append(_task(f"{split}-{seed}/{len(tasks)}", problem, random, extras))
-    return tuple(tasks)
+            chosen = random.choice(makes[random.randint(*levels)])
+            first = len(plans) % 2 == 0
+            holds = random.random() < 0.5 if first else not next(reversed(plans.values()))[1]
+            plans[key] = chosen, holds
+        question, holds = plans[key]
+        problem = question(random, holds)
+        return Candidate(problem.content, lambda: _task(key, problem, random, extras))
+
+    return draw_different(make, seed, count, split, f"problems of level {levels!r}")
 
 
 def _task(key: str, problem: Inference, random: Random, extras: tuple[int, int]) -> Task:
     """Mix distractors into the facts of a problem, in any order."""
-    count = random.randint(*extras)
-    decoys: dict[object, str] = {}
-    while len(decoys) < count:
-        subject, sentence = problem.decoy(random)
-        decoys.setdefault(subject, sentence)
+    others = decoys(problem.decoy, random, random.randint(*extras))
     flagged = [(fact, True) for fact in problem.facts]
-    flagged += [(decoy, False) for decoy in decoys.values()]
+    flagged += [(decoy, False) for decoy in others]
     random.shuffle(flagged)
     statements, relevant = zip(*flagged, strict=True)
     answer = "yes" if problem.holds else "no"

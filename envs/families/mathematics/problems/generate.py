@@ -13,7 +13,7 @@ from random import Random
 from types import MappingProxyType
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.families.common.generation import check_request, ran_out, span, split_of
+from laconic.envs.families.common.generation import Candidate, Span, draw_different, mix, span
 from laconic.envs.families.mathematics.problems import (
     algebra,
     counting,
@@ -39,16 +39,15 @@ FAMILIES: Mapping[str, Mapping[int, tuple[Family, ...]]] = MappingProxyType(
     }
 )
 """The families of each subject and level."""
-_PATIENCE = 2_000
 
 
 def generate(
     seed: int,
     count: int,
     split: Split,
-    level: int | tuple[int, int] = LEVELS,
+    level: Span = LEVELS,
     subjects: str | Sequence[str] = tuple(FAMILIES),
-    distractors: int | tuple[int, int] = 1,
+    distractors: Span = 1,
 ) -> tuple[Task, ...]:
     """Make different tasks from a seed; fewer of the same seed are the first of these.
 
@@ -64,28 +63,19 @@ def generate(
         SettingError: a setting is out of its range, or there are not so many different problems.
         UnknownNameError: there is no such subject.
     """
-    check_request(seed, count, split)
     levels, extras = span("level", level, LEVELS), span("distractors", distractors, DISTRACTORS)
     chosen = _subjects(subjects)
-    random, misses = Random(f"{split}/{seed}"), 0
-    tasks: list[Task] = []
-    seen: set[str] = set()
-    while len(tasks) < count:
+
+    def make(random: Random, key: str) -> Candidate[Task]:
         subject, drawn = random.choice(chosen), random.randint(*levels)
         problem = _draw(random, subject, drawn)
-        if split_of(problem.content) != split:
-            continue
-        if problem.content in seen:
-            misses += 1
-            if misses >= _PATIENCE:
-                kind = f"{split} problems of level {level!r} and subjects {chosen!r}"
-                raise ran_out(kind, count, len(tasks))
-            continue
-        seen.add(problem.content)
-        misses = 0
-        key = f"{split}-{seed}/{len(tasks)}"
-        tasks.append(_task(key, problem, random, random.randint(*extras), subject, drawn))
-    return tuple(tasks)
+        return Candidate(
+            problem.content,
+            lambda: _task(key, problem, random, random.randint(*extras), subject, drawn),
+        )
+
+    kind = f"problems of level {level!r} and subjects {chosen!r}"
+    return draw_different(make, seed, count, split, kind)
 
 
 def _draw(random: Random, subject: str, level: int) -> Problem:
@@ -96,13 +86,11 @@ def _task(
     key: str, problem: Problem, random: Random, distractors: int, subject: str, level: int
 ) -> Task:
     """Mix conditions of other subjects into those of a problem."""
-    flagged = [(fact, True) for fact in problem.facts]
-    random.shuffle(flagged)
-    others = [name for name in FAMILIES if name != subject]
-    for other in random.sample(others, distractors):
-        decoy = random.choice(_draw(random, other, level).facts)
-        flagged.insert(random.randint(0, len(flagged)), (decoy, False))
-    statements, relevant = zip(*flagged, strict=True)
+    facts = list(problem.facts)
+    random.shuffle(facts)
+    others = random.sample([name for name in FAMILIES if name != subject], distractors)
+    strange = (random.choice(_draw(random, other, level).facts) for other in others)
+    statements, relevant = mix(random, facts, strange)
     return Task(
         key,
         problem.question,

@@ -8,25 +8,17 @@ from fractions import Fraction
 from random import Random
 
 from laconic.envs.families.arithmetic.words import PEOPLE
+from laconic.envs.families.common.generation import Posed
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """A problem before statements that do not matter are mixed in."""
+class Problem(Posed):
+    """A problem; its facts are conditions in any order."""
 
-    facts: tuple[str, ...]
-    """The conditions, each of which the answer depends on, in any order."""
-    question: str
-    """What is asked."""
     answer: str
     """The exact answer in LaTeX."""
     working: str
     """How the answer comes about, in a few words."""
-
-    @property
-    def content(self) -> str:
-        """What makes this problem this problem: its conditions, in any order, and question."""
-        return "\n".join((*sorted(self.facts), self.question))
 
 
 Family = Callable[[Random], Problem]

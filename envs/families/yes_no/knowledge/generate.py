@@ -12,8 +12,8 @@ from functools import partial
 from random import Random
 
 from laconic.envs.families.arithmetic.words import another
-from laconic.envs.families.common.generation import span
-from laconic.envs.families.yes_no.inference import MAX_DISTRACTORS, Inference, Span, draw
+from laconic.envs.families.common.generation import Span, span
+from laconic.envs.families.yes_no.inference import MAX_DISTRACTORS, Inference, draw
 from laconic.envs.families.yes_no.knowledge.families import EASY, FAMILIES, Family
 from laconic.envs.families.yes_no.knowledge.words import PEOPLE, RELATIONS
 from laconic.envs.task import Split, Task

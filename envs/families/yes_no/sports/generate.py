@@ -15,8 +15,8 @@ from random import Random
 from typing import NamedTuple
 
 from laconic.envs.families.arithmetic.words import another
-from laconic.envs.families.common.generation import span
-from laconic.envs.families.yes_no.inference import MAX_DISTRACTORS, Inference, Span, draw
+from laconic.envs.families.common.generation import Span, span
+from laconic.envs.families.yes_no.inference import MAX_DISTRACTORS, Inference, draw
 from laconic.envs.families.yes_no.sports.table import (
     CLUBS,
     CUPS,

@@ -9,8 +9,7 @@ import pytest
 
 from laconic.envs.families.arithmetic.generate import FAMILIES
 from laconic.envs.families.arithmetic.one_step import one_step
-from laconic.envs.families.arithmetic.problem import Problem
-from laconic.envs.families.arithmetic.tale import Tale, one, portions
+from laconic.envs.families.arithmetic.tale import Problem, Tale, one, portions
 from laconic.envs.families.arithmetic.words import BOYS, GIRLS, ITEMS, PEOPLE, their
 
 Family = Callable[[Random, int], Problem]
@@ -81,7 +80,7 @@ def test_every_result_is_needed_for_the_answer(family: Family, level: int) -> No
 def test_every_sentence_stands_alone(family: Family, level: int) -> None:
     for seed in range(DRAWS):
         problem = family(Random(seed), level)
-        decoy, _ = problem.decoy(Random(seed))
+        _, decoy = problem.decoy(Random(seed))
         for sentence in (*problem.facts, problem.question, decoy):
             assert any(re.search(rf"\b{name}\b", sentence) for name in PEOPLE), sentence
             assert sentence[0].isupper() or sentence[0].isdigit()

@@ -10,7 +10,8 @@ chess = pytest.importorskip("chess", reason="needs the extra 'chess'")
 
 from laconic.envs.errors import SettingError, UnknownNameError  # noqa: E402
 from laconic.envs.families.chess.generate import generate  # noqa: E402
-from laconic.envs.families.chess.play import SIZES, content, split_of  # noqa: E402
+from laconic.envs.families.chess.play import SIZES, content, frame  # noqa: E402
+from laconic.envs.families.common.generation import split_of  # noqa: E402
 
 
 def board_of(task: Any) -> chess.Board:
@@ -29,7 +30,7 @@ def test_every_position_is_legal_and_has_exactly_one_mating_move(split: Any, lev
     for task in tasks:
         board = board_of(task)
         assert board.is_valid()
-        assert split_of(board) == split
+        assert split_of(frame(board)) == split
         assert SIZES[level][0] <= len(board.piece_map()) <= SIZES[level][1]
         mating = []
         for move in list(board.legal_moves):
@@ -98,7 +99,7 @@ def test_swapped_colours_and_mirrored_boards_are_the_same_position() -> None:
         board = board_of(task)
         for same in (board.mirror(), board.transform(chess.flip_horizontal)):
             assert content(same) == content(board)
-            assert split_of(same) == split_of(board)
+            assert frame(same) == frame(board)
 
 
 def test_no_position_comes_twice() -> None:

@@ -45,7 +45,7 @@ def test_a_folder_gives_the_file_of_the_part(tmp_path: Path) -> None:
 def test_a_benchmark_may_name_its_files(tmp_path: Path) -> None:
     (tmp_path / "validation.jsonl").write_text('{"a": 1}')
     assert len(list(rows(tmp_path, "train", {"train": "validation"}))) == 1
-    with pytest.raises(SourceError, match="no part 'evaluation'"):
+    with pytest.raises(SourceError, match="no split 'evaluation'"):
         list(rows(tmp_path, "evaluation", {"train": "validation"}))
 
 
@@ -123,7 +123,7 @@ def test_a_broken_archive_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_part_is_refused(tmp_path: Path) -> None:
-    assert "no part 'dev'" in refusal(tmp_path, "dev")
+    assert "no split 'dev'" in refusal(tmp_path, "dev")
 
 
 def test_a_field_has_its_type() -> None:

@@ -21,7 +21,7 @@ from laconic.envs.families.yes_no.answers import WINDOW, answer_in, commitment, 
             "nope",
             "yesterday",
         ),
-        *("no one knows", "no-one can", "there is no evidence", "say no more", "Chanel No. 5"),
+        *("no one knows", "no-one can", "there is no evidence", "say no more"),
         *(
             "yes or no",
             "Yes/No",
@@ -31,7 +31,7 @@ from laconic.envs.families.yes_no.answers import WINDOW, answer_in, commitment, 
             "yes or not",
         ),
         *("The answer is yes or no", "**yes** or **no**", "It could be yes or could be no."),
-        *("yes?", "Is the answer no?", "If the answer is yes, we win.", "whether the answer is no"),
+        *("yes?", "Is the answer no?"),
         *("The answer is no longer clear", "#### no evidence", "\\boxed{yes or no}", "yes-men"),
         *("yeſ", "nо", "ｙｅｓ", "да", "はい", "не"),
     ],
@@ -95,13 +95,9 @@ def test_the_last_commitment_counts(text: str, answer: str) -> None:
         ("The answer is not yes.", "no"),
         ("The answer isn't yes", "no"),
         ("the answer is not no", "yes"),
-        ("the answer cannot be no", "yes"),
         ("#### not yes", "no"),
         ("\\boxed{not yes}", "no"),
         ("It is not a yes", "no"),
-        ("I don't think the answer is yes", "no"),
-        ("The wrong answer is yes", "no"),
-        ("Yes is not the answer.", "no"),
         ("Not only that: yes", "yes"),
     ],
 )
@@ -112,6 +108,43 @@ def test_a_negated_word_turns_around(text: str, answer: str) -> None:
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
+        ("If the answer is yes, we win.", "yes"),
+        ("whether the answer is no", "no"),
+        ("the answer cannot be no", "no"),
+        ("I don't think the answer is yes", "yes"),
+        ("The wrong answer is yes", "yes"),
+        ("Yes is not the answer.", "yes"),
+        ("never yes", "yes"),
+        ("Chanel No. 5", "no"),
+    ],
+)
+def test_no_other_english_is_understood(text: str, answer: str) -> None:
+    assert answer_in(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("no because stones sink", "no"),
+        ("#### no since stones sink", "no"),
+        ("#### no stone swims", None),
+        ("The answer must be no", "no"),
+        ("not a yes", "no"),
+        ("not really no", "yes"),
+    ],
+)
+def test_no_before_another_word_is_no_answer_but_before_a_reason(
+    text: str, answer: str | None
+) -> None:
+    assert answer_in(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("whether it is plausible", "yes"),
+        ("Is it plausible that he did", "yes"),
+        ("not very plausible", "no"),
         ("It is plausible.", "yes"),
         ("It is not plausible", "no"),
         ("not at all plausible", "no"),
@@ -122,8 +155,6 @@ def test_a_negated_word_turns_around(text: str, answer: str) -> None:
         ("\\boxed{\\text{implausible}}", "no"),
         ("It looks implausible, but yes", "yes"),
         ('Is the following sentence plausible? "A."', None),
-        ("whether it is plausible", None),
-        ("Is it plausible that he did", None),
         ("plausible or implausible", None),
         ("plausible or not", None),
     ],
@@ -140,6 +171,7 @@ def test_a_commitment_is_given_letter_for_letter() -> None:
     assert commitment("so \\boxed{\\text{No}} it is") == "\\boxed{\\text{No}}"
     assert commitment("#### plausible") is None
     assert commitment("#### plausible", plausible=True) == "#### plausible"
+    assert commitment("So **Yes.** That is all.") == "**Yes.**"
     assert commitment("yes") is None
     assert commitment("It is plausible", plausible=True) is None
 
