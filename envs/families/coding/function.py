@@ -7,12 +7,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from laconic.envs.families.coding.list_moves import LIST_MOVES
-from laconic.envs.families.coding.move import TYPES, Kind, Move
-from laconic.envs.families.coding.plain_moves import NUMBER_MOVES, TEXT_MOVES
+from laconic.envs.families.coding.moves import MOVES, TYPES, Kind, Move
 
-MOVES: tuple[Move, ...] = (*LIST_MOVES, *NUMBER_MOVES, *TEXT_MOVES)
-"""The whole grammar."""
 _BY_KIND = {kind: tuple(move for move in MOVES if move.takes == kind) for kind in TYPES}
 _PEERS = {
     (one, other): tuple(m for m in MOVES if (m.takes, m.gives) == (one, other))
