@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["numbers", "number", "text"]
+ValueKind = Literal["numbers", "number", "text"]
 """What a value is: a list of whole numbers, a whole number, or a text."""
-TYPES: dict[Kind, str] = {"numbers": "list[int]", "number": "int", "text": "str"}
+TYPES: dict[ValueKind, str] = {"numbers": "list[int]", "number": "int", "text": "str"}
 """The kinds as Python's annotations."""
-NAMES: dict[Kind, str] = {
+NAMES: dict[ValueKind, str] = {
     "numbers": "a list of whole numbers",
     "number": "a whole number",
     "text": "a text",
@@ -26,10 +26,10 @@ NAMES: dict[Kind, str] = {
 class Move:
     """One kind of step."""
 
-    takes: Kind
-    """Kind of the value before."""
-    gives: Kind
-    """Kind of the value after."""
+    takes: ValueKind
+    """ValueKind of the value before."""
+    gives: ValueKind
+    """ValueKind of the value after."""
     words: str
     """What happens, with `$k` for the parameter; no capital and no full stop."""
     code: str
@@ -46,7 +46,7 @@ class Move:
 
 
 def _moves(
-    takes: Kind, gives: Kind, *rows: tuple[str, str] | tuple[str, str, Sequence[Any]]
+    takes: ValueKind, gives: ValueKind, *rows: tuple[str, str] | tuple[str, str, Sequence[Any]]
 ) -> Iterator[Move]:
     for words, code, *choices in rows:
         yield Move(takes, gives, words, code, *map(tuple, choices))

@@ -15,7 +15,7 @@ from typing import Literal
 
 from laconic.envs.sandbox.processes import HelperProcess, ProcessPool, cores
 
-Verdict = Literal["yes", "no", "time-out"]
+Equality = Literal["yes", "no", "time-out"]
 
 SECONDS = 2.0
 """Processor time of one answer."""
@@ -50,7 +50,7 @@ class GraderPool(ProcessPool):
         super().__init__(_start, processes or min(cores(), _MAX_PROCESSES))
         self._seconds, self._wall_seconds = seconds, wall_seconds
 
-    def verdict(self, gold: str, given: str) -> Verdict:
+    def verdict(self, gold: str, given: str) -> Equality:
         """Whether an answer equals the reference answer, or took too long to tell.
 
         An answer whose process is killed from outside is put to another one, once.
