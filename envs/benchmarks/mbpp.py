@@ -20,7 +20,7 @@ from laconic.envs.families.coding.base import CodingBenchmark
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import fenced
 from laconic.envs.families.coding.generate import Item, pose
-from laconic.envs.families.coding.move import NAMES
+from laconic.envs.families.coding.moves import NAMES
 from laconic.envs.families.coding.syntax import defined, parse
 from laconic.envs.families.common.sources import Row, field, numbered, rows, title
 from laconic.envs.task import Split, Task

@@ -1,8 +1,9 @@
 """The seccomp filter: which system calls a program under test is refused.
 
 A list of refusals, since what Python needs varies between versions: everything that reaches another
-process, starts one (threads stay), opens a socket, or leaves something behind outside the file
-system. Numbers: the kernel's tables for x86-64 and arm64.
+process, starts one (threads stay), opens a socket, or leaves something behind: objects outside the
+file system, and modes, owners, times, attributes and flags of files, which Landlock does not guard.
+Numbers: the kernel's tables for x86-64 and arm64.
 """
 
 from __future__ import annotations
@@ -63,13 +64,43 @@ _REFUSED = {
     "sched_setscheduler": (144, 119),
     "sched_setaffinity": (203, 122),
     "sched_setattr": (314, 274),
+    # What Landlock does not cover: marks on files that the user owns, whoever may read them.
+    "chmod": (90, -1),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, -1),
+    "fchown": (93, 55),
+    "lchown": (94, -1),
+    "fchownat": (260, 54),
+    "utime": (132, -1),
+    "utimes": (235, -1),
+    "futimesat": (261, -1),
+    "utimensat": (280, 88),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "removexattrat": (466, 466),
+    "open_tree_attr": (467, 467),
+    "file_setattr": (469, 469),
+    # Covered from the third version of Landlock on.
+    "truncate": (76, 45),
 }
 _CLONE, _CLONE3, _PRLIMIT, _FCNTL, _PRCTL = (56, 220), (435, 435), (302, 261), (72, 25), (157, 167)
+_IOCTL = (16, 29)
 _SIGNALS = {"kill": (62, 129), "tgkill": (234, 131)}
 _OWN_LIMITS = 0
 """`prlimit` of process 0 means the caller."""
-_SET_OWNER = (8, 15)
-"""`fcntl` commands that choose who is sent the signals of a file."""
+_FCNTL_REFUSED = (8, 15, 1024, 1036, 1038)
+"""`fcntl` commands that choose who is sent the signals of a file, take a lease on it, or mark its
+inode or itself with a hint about how it is written."""
+_IOCTL_ALLOWED = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+"""`ioctl` requests that only ask or concern the descriptor alone: TCGETS, TIOCGWINSZ, FIONREAD,
+FIONBIO, FIONCLEX, FIOCLEX. Others set a file's flags, which stay."""
 _FAMILY = (1, 36)
 """`prctl` options: the signal at the parent's death, and adopting orphans."""
 
@@ -116,7 +147,8 @@ def refusals(machine: str, own_pid: int | None) -> bytes:
     program += [_step(_EQUAL, _CLONE3[column], 0, 1), missing]
     program += _when(_CLONE[column], 0, _HAS_BITS, (_CLONE_THREAD,), allowed=True)
     program += _when(_PRLIMIT[column], 0, _EQUAL, (_OWN_LIMITS,), allowed=True)
-    program += _when(_FCNTL[column], 1, _EQUAL, _SET_OWNER, allowed=False)
+    program += _when(_FCNTL[column], 1, _EQUAL, _FCNTL_REFUSED, allowed=False)
+    program += _when(_IOCTL[column], 1, _EQUAL, _IOCTL_ALLOWED, allowed=True)
     program += _when(_PRCTL[column], 0, _EQUAL, _FAMILY, allowed=False)
     if own_pid is not None:
         for numbers in _SIGNALS.values():

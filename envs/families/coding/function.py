@@ -7,12 +7,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from laconic.envs.families.coding.list_moves import LIST_MOVES
-from laconic.envs.families.coding.move import TYPES, Kind, Move
-from laconic.envs.families.coding.plain_moves import NUMBER_MOVES, TEXT_MOVES
+from laconic.envs.families.coding.moves import MOVES, TYPES, Move, ValueKind
 
-MOVES: tuple[Move, ...] = (*LIST_MOVES, *NUMBER_MOVES, *TEXT_MOVES)
-"""The whole grammar."""
 _BY_KIND = {kind: tuple(move for move in MOVES if move.takes == kind) for kind in TYPES}
 _PEERS = {
     (one, other): tuple(m for m in MOVES if (m.takes, m.gives) == (one, other))
@@ -107,7 +103,7 @@ def body(chain: Chain) -> str:
     return "\n".join([*lines, f"    return {last.code(last.move.takes)}"]) + "\n"
 
 
-def inputs(kind: Kind, count: int, random: Random) -> list[Any]:
+def inputs(kind: ValueKind, count: int, random: Random) -> list[Any]:
     """Different values of a kind, the simplest first: the empty one, or 0."""
     found: list[Any] = [{"numbers": [], "number": 0, "text": ""}[kind]]
     while len(found) < count:
@@ -128,7 +124,7 @@ def _modest(value: Any) -> bool:
     return len(value) <= 40 and (isinstance(value, str) or all(map(_modest, value)))
 
 
-def _value(kind: Kind, random: Random) -> Any:
+def _value(kind: ValueKind, random: Random) -> Any:
     if kind == "number":
         return random.randint(-30, 99)
     if kind == "text":

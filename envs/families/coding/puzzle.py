@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from laconic.envs.families.coding.function import Chain, inputs, modest, neighbours, run, shortened
-from laconic.envs.families.coding.move import KINDS
+from laconic.envs.families.coding.moves import TYPES
 
 _POOL = 16
 """Inputs a puzzle's tests and examples are chosen from."""
@@ -22,7 +22,7 @@ _EXAMPLES = 2
 _FEWEST_TESTS = 6
 _FEWEST_RESULTS = 4
 """Different results that a function must have on its pool."""
-_FIXED = {kind: inputs(kind, 24, Random(f"fixed/{kind}")) for kind in KINDS}
+_FIXED = {kind: inputs(kind, 24, Random(f"fixed/{kind}")) for kind in TYPES}
 """Inputs that tell functions apart, the same for all seeds."""
 
 

@@ -49,7 +49,7 @@ def parse_or_fault(code: str) -> ast.Module | int:
 
 def defined(module: ast.Module) -> set[str]:
     """The names that running a module binds in it, also inside of `if`, `try`, `for` and `with`."""
-    return {name for node in _outside(module.body) for name in _bound(node)}
+    return {name for node in outside(module.body) for name in _bound(node)}
 
 
 def missing(module: ast.Module) -> set[str]:
@@ -71,12 +71,12 @@ def function(module: ast.Module, name: str) -> ast.FunctionDef | ast.AsyncFuncti
 
 def returns(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a function gives anything back: it holds a `return` or `yield` of its own."""
-    return any(isinstance(node, _RETURNS) for node in _outside(function.body))
+    return any(isinstance(node, _RETURNS) for node in outside(function.body))
 
 
 def strays(module: ast.Module) -> bool:
     """Whether a `return` or `yield` stands outside of every function, where it cannot run."""
-    return any(isinstance(node, _RETURNS) for node in _outside(module.body))
+    return any(isinstance(node, _RETURNS) for node in outside(module.body))
 
 
 def defines_function(module: ast.Module) -> bool:
@@ -114,7 +114,7 @@ def under(code: str, preamble: str) -> str:
     return "\n".join([*lines[:start], preamble, *lines[start:]])
 
 
-def _outside(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
+def outside(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
     """The nodes of some statements that are not inside of a function or class among them."""
     left: list[ast.AST] = list(body)
     while left:

@@ -21,7 +21,7 @@ from laconic.envs.families.common.generation import refuse, span
 from laconic.envs.families.cooperation.assemble import AUXILIARY, assemble
 from laconic.envs.families.cooperation.drafts import drafts
 from laconic.envs.families.cooperation.findings import told
-from laconic.envs.families.cooperation.reward import Grade, grade
+from laconic.envs.families.cooperation.reward import LevelPoints, grade
 from laconic.envs.families.cooperation.schemes import schemes
 from laconic.envs.task import Benchmark, Score, Split, Task
 
@@ -83,7 +83,7 @@ class CooperativeCoding(Benchmark):
         """The task of a generated function, in this benchmark's form."""
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Grade the program that the first auxiliary and the first main agent wrote.
+        """LevelPoints the program that the first auxiliary and the first main agent wrote.
 
         Never raises: whatever is written is worth 0 to 4.
         """
@@ -112,7 +112,7 @@ def _words(answers: Mapping[str, str], role: str) -> str:
     return next((text for agent, text in answers.items() if role_of(agent) == role), "")
 
 
-def _fields(found: Grade, exam: Exam) -> dict[str, Any]:
+def _fields(found: LevelPoints, exam: Exam) -> dict[str, Any]:
     if found.verdict is not None:
         return fields_of(found.verdict)
     if "syntax" in found.points:

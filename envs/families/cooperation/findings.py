@@ -17,28 +17,18 @@ def told(role: str, name: str, detail: Mapping[str, Any]) -> str:
         detail: of the score.
     """
     points: Mapping[str, float] = detail["points"]
-    own = {"auxiliary": _auxiliary, "main": _main}.get(role)
-    sentences = [*(own(name, points) if own else ()), *_together(points, detail)]
+    own, lacking = {
+        "auxiliary": (AUXILIARY, " that returns something"),
+        "main": (name, ", so nothing was tested"),
+    }.get(role, ("", ""))
+    sentences = []
+    if own:
+        found, missing = f"Your function {own} was found.", f"You wrote no function {own}{lacking}."
+        sentences.append(found if points[role] else missing)
+    sentences += _together(points, detail)
     if role == "main":
         sentences += _cooperation(name, points)
     return " ".join(sentences)
-
-
-def _auxiliary(name: str, points: Mapping[str, float]) -> Iterator[str]:
-    found = f"Your function {AUXILIARY} was found."
-    yield (
-        found
-        if points["auxiliary"]
-        else (f"You wrote no function {AUXILIARY} that returns something.")
-    )
-
-
-def _main(name: str, points: Mapping[str, float]) -> Iterator[str]:
-    yield (
-        f"Your function {name} was found."
-        if points["main"]
-        else (f"You wrote no function {name}, so nothing was tested.")
-    )
 
 
 def _together(points: Mapping[str, float], detail: Mapping[str, Any]) -> Iterator[str]:

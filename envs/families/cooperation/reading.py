@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
 from functools import cached_property
 
+from laconic.envs.families.coding.syntax import outside
 from laconic.envs.families.cooperation import calls
 
 _BUILTINS = frozenset(dir(builtins))
@@ -20,7 +20,6 @@ _TRUTHS = frozenset({"bool", "all", "any", "isinstance", "issubclass", "callable
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _GIVING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)
-_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 class Reading:
@@ -51,7 +50,7 @@ class Reading:
     def outcomes(self) -> list[ast.expr]:
         """What the function may give back, each case by itself."""
         found: list[ast.expr] = []
-        for node in self._own(self._function.body):
+        for node in outside(self._function.body):
             if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) and node.value:
                 found += self._cases(node.value)
         return found
@@ -213,15 +212,6 @@ class Reading:
         if not parts or depth > _DEEPEST:
             return [value]
         return [one for part in parts for one in self._cases(part, depth + 1)]
-
-    def _own(self, statements: list[ast.stmt]) -> Iterator[ast.AST]:
-        """The nodes of statements outside of functions and classes among them."""
-        left: list[ast.AST] = list(statements)
-        while left:
-            node = left.pop()
-            yield node
-            if not isinstance(node, _NESTED):
-                left += ast.iter_child_nodes(node)
 
     def _is_repeated(self, node: ast.AST) -> bool:
         """Whether a node runs for each of several things: in a loop, comprehension or lambda."""

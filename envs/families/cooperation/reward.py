@@ -41,12 +41,12 @@ LEVELS: Mapping[str, float] = MappingProxyType(
     }
 )
 """What each level is worth."""
-MOST = 4.0
+MAX_REWARD = 4.0
 """The most that a program is worth."""
 
 
 @dataclass(frozen=True, slots=True)
-class Grade:
+class LevelPoints:
     """What a program is worth, level by level."""
 
     points: Mapping[str, float]
@@ -60,8 +60,8 @@ class Grade:
         return math.fsum(self.points.values())
 
 
-def grade(work: Work, exam: Exam) -> Grade:
-    """Grade what two agents wrote; a program is run only once it has passed the syntax.
+def grade(work: Work, exam: Exam) -> LevelPoints:
+    """LevelPoints what two agents wrote; a program is run only once it has passed the syntax.
 
     Args:
         work: both functions, and the program they make.
@@ -70,14 +70,14 @@ def grade(work: Work, exam: Exam) -> Grade:
     has_auxiliary = work.auxiliary is not None and work.auxiliary.returns
     points = _points(auxiliary=has_auxiliary, main=work.main is not None)
     if work.main is None:
-        return Grade(points)
+        return LevelPoints(points)
     points |= _points(syntax=work.is_python)
     if not work.is_python:
-        return Grade(points)
+        return LevelPoints(points)
     verdict = testing.run(exam, work.code)
     passed = sum(verdict.results)
     points["tests"] = LEVELS["tests"] * passed / len(verdict.results)
-    return Grade(points | (_bonus(work) if passed else {}), verdict)
+    return LevelPoints(points | (_bonus(work) if passed else {}), verdict)
 
 
 def _bonus(work: Work) -> dict[str, float]:

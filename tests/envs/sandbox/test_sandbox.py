@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 import threading
 import time
 
@@ -12,7 +13,8 @@ import pytest
 from laconic.envs import sandbox
 from laconic.envs.errors import SettingError
 from laconic.envs.sandbox import Limits, Program, Verdict, run, run_all, run_at
-from laconic.envs.sandbox import wardens as pools
+from laconic.envs.sandbox.processes import cores
+from laconic.envs.sandbox.wardens import GRACE, WARDENS
 
 PATIENT = Limits(seconds=60, cpu_seconds=20)
 """So much that a busy machine fails no right program."""
@@ -103,7 +105,7 @@ def test_time_is_limited_and_what_passed_before_counts():
     begun = time.monotonic()
     verdict = run(program, Limits(seconds=3))
     assert verdict.outcome == "timeout" and verdict.results[1:] == (False, False)
-    assert time.monotonic() - begun < 3 + pools.GRACE
+    assert time.monotonic() - begun < 3 + GRACE
 
 
 def test_tests_that_loop_over_a_hostile_value_are_stopped():
@@ -294,7 +296,7 @@ def test_many_programs_keep_their_order_and_threads_may_run_them_at_once():
     for thread in threads:
         thread.join()
     assert found == expected
-    assert len(pools.pool()._idle) <= pools.cores()
+    assert len(WARDENS.pids) <= cores()
 
 
 def test_no_programs_give_no_verdicts():
@@ -304,9 +306,9 @@ def test_no_programs_give_no_verdicts():
 def test_a_warden_that_dies_costs_one_verdict_and_no_more():
     program = Program("def f():\n    return 1\n", ("assert f() == 1",), ("f",))
     assert run(program, PATIENT).passed
-    for warden in pools.pool()._idle:
-        warden._process.kill()
-        warden._process.wait()
+    for pid in WARDENS.pids:
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     assert run(program, PATIENT).passed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,8 @@ import pytest
 
 from laconic.envs import sandbox
 from laconic.envs.sandbox import Limits, Program, Verdict, guards, syscalls
-from laconic.envs.sandbox.wardens import cores, pool
+from laconic.envs.sandbox.processes import cores
+from laconic.envs.sandbox.wardens import GRACE, WARDENS
 
 FOLDER = Path(__file__).parent / "attacks"
 LIMITS = Limits(seconds=1.0, cpu_seconds=1.0, memory_mb=256)
@@ -51,14 +53,14 @@ def _program(code: str, form: str) -> Program:
 
 
 def _timed(level: str, program: Program) -> tuple[Verdict, float]:
-    with pool().warden() as warden:
+    with WARDENS.lend() as warden:
         begun = time.monotonic()
         job = {
             **{name: getattr(program, name) for name in Program.__slots__},
             "limits": {name: getattr(LIMITS, name) for name in Limits.__slots__},
             "level": level,
         }
-        found = warden.grade(job)
+        found = json.loads(warden.ask(json.dumps(job), LIMITS.seconds + GRACE))
     seconds = time.monotonic() - begun
     return Verdict(tuple(found.pop("results")), level=level, **found), seconds
 
@@ -80,11 +82,11 @@ def _levels() -> list[str]:
 def temporary_folder(tmp_path_factory: pytest.TempPathFactory):
     """Wardens that put the folders of their programs where this test can look."""
     folder = tmp_path_factory.mktemp("programs")
-    pool().close()
+    WARDENS.close()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(folder))
         yield folder
-    pool().close()
+    WARDENS.close()
 
 
 def _skip_absent(level: str) -> None:
@@ -131,7 +133,7 @@ def test_attacks_leave_no_process_and_no_file_behind(
     _skip_absent(level)
     _verdicts(level, "separate")
     assert list(temporary_folder.iterdir()) == []
-    assert _descendants() - others == {warden._process.pid for warden in pool()._idle}
+    assert _descendants() - others == set(WARDENS.pids)
     if level == "bubblewrap" or guards.landlock_version():
         places = ("/", "/tmp", "/var/tmp", "/dev/shm", "/usr/lib", Path.home(), "/home", "/etc")
         places = (*places, temporary_folder)

@@ -21,7 +21,7 @@ from laconic.envs.families.mathematics.grading.quantity import (
     quantity,
     rational,
 )
-from laconic.envs.families.mathematics.grading.shape import Shape, shape_of
+from laconic.envs.families.mathematics.grading.structure import Structure, structure_of
 
 Decide = Callable[[str, str], bool]
 """Whether two expressions without structure, the reference first, are equal."""
@@ -47,7 +47,7 @@ def same(gold: str, given: str, decide: Decide) -> bool:
     first, second = rational(gold), rational(given)
     if first is not None and second is not None:
         return first == second
-    wanted, got = _shape(gold), _shape(given)
+    wanted, got = _structure(gold), _structure(given)
     if max(len(wanted.parts), len(got.parts)) > _MAX_PARTS:
         return False
     if "equation" in (wanted.kind, got.kind):
@@ -66,19 +66,19 @@ def same(gold: str, given: str, decide: Decide) -> bool:
 
 def value_of(tidied: str) -> str:
     """What an answer says of the thing it names: `x = 5` says `5`; other answers are kept."""
-    shape = shape_of(tidied)
+    found = structure_of(tidied)
     named = (
-        shape.kind == "equation" and len(shape.parts) == 2 and _is_name(squeezed(shape.parts[0]))
+        found.kind == "equation" and len(found.parts) == 2 and _is_name(squeezed(found.parts[0]))
     )
-    return shape.parts[1] if named else tidied
+    return found.parts[1] if named else tidied
 
 
-def _shape(text: str) -> Shape:
+def _structure(text: str) -> Structure:
     """The structure of an answer; a number with grouping commas is no list."""
-    return Shape("single", (text,)) if quantity(text).number is not None else shape_of(text)
+    return Structure("single", (text,)) if quantity(text).number is not None else structure_of(text)
 
 
-def _same_parts(wanted: Shape, got: Shape, decide: Decide) -> bool:
+def _same_parts(wanted: Structure, got: Structure, decide: Decide) -> bool:
     if len(wanted.parts) != len(got.parts):
         return False
     if wanted.kind in ("tuple", "matrix"):
@@ -108,10 +108,12 @@ def _same_in_any_order(wanted: Sequence[str], got: Sequence[str], decide: Decide
     return True
 
 
-def _same_equation(gold: str, given: str, wanted: Shape, got: Shape, decide: Decide) -> bool:
+def _same_equation(
+    gold: str, given: str, wanted: Structure, got: Structure, decide: Decide
+) -> bool:
     r"""`x = 5` and `5` agree, and so do `0.35 = 35\%` and either of its sides."""
     if wanted.kind == got.kind:
-        names = [squeezed(shape.parts[0]) for shape in (wanted, got)]
+        names = [squeezed(one.parts[0]) for one in (wanted, got)]
         if all(map(_is_name, names)):
             return names[0] == names[1] and same(wanted.parts[-1], got.parts[-1], decide)
         if r"\approx" in gold + given:

@@ -29,7 +29,6 @@ def main() -> None:
     sys.path.insert(0, sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
     try:
         from laconic.envs.families.mathematics.grading.compare import same

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from laconic.envs.benchmarks.coop_humaneval import BENCHMARK
-from laconic.envs.families.cooperation.reward import LEVELS, MOST
+from laconic.envs.families.cooperation.reward import LEVELS, MAX_REWARD
 from laconic.envs.task import Score, Task
 
 SORTS = "def aux(xs):\n    return sorted(xs)"
@@ -123,10 +123,10 @@ def test_every_level_is_worth_what_was_worked_out(scores: list[Score], index: in
 def test_no_program_is_worth_less_than_nothing_or_more_than_the_maximum(
     scores: list[Score],
 ) -> None:
-    assert all(0 <= score.value <= MOST == 4 for score in scores)
+    assert all(0 <= score.value <= MAX_REWARD == 4 for score in scores)
     assert max(score.value for score in scores) == 4.0
     # The maximum is what all levels but the deduction are worth.
-    assert sum(worth for worth in LEVELS.values() if worth > 0) == MOST
+    assert sum(worth for worth in LEVELS.values() if worth > 0) == MAX_REWARD
 
 
 def test_solved_is_what_passes_all_tests_whatever_the_rest_is_worth(scores: list[Score]) -> None:

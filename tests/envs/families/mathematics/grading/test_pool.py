@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from laconic.envs.families.mathematics.grading import pool as pools
-from laconic.envs.families.mathematics.grading.pool import GraderError, Pool
+from laconic.envs.families.mathematics.grading.pool import GraderError, GraderPool
 
 ENDLESS = ("x+1", "9^{9^{9^9}}")
 
 
 @pytest.fixture
-def pool() -> Iterator[Pool]:
-    made = Pool(processes=2, seconds=0.5)
+def pool() -> Iterator[GraderPool]:
+    made = GraderPool(processes=2, seconds=0.5)
     yield made
     made.close()
 
@@ -41,7 +41,7 @@ def gone(pid: int, seconds: float = 20.0) -> bool:
     return not alive(pid)
 
 
-def test_processes_are_started_on_need_and_kept(pool: Pool) -> None:
+def test_processes_are_started_on_need_and_kept(pool: GraderPool) -> None:
     assert pool.pids == ()
     assert pool.verdict(r"2\sqrt{3}", r"\sqrt{12}") == "yes"
     first = pool.pids
@@ -50,7 +50,7 @@ def test_processes_are_started_on_need_and_kept(pool: Pool) -> None:
     assert pool.pids == first
 
 
-def test_an_answer_that_takes_too_long_is_ended_and_its_process_replaced(pool: Pool) -> None:
+def test_an_answer_that_takes_too_long_is_ended_and_its_process_replaced(pool: GraderPool) -> None:
     assert pool.verdict("x+1", "1+x") == "yes"
     (pid,) = pool.pids
     started = time.process_time(), time.monotonic()
@@ -62,13 +62,15 @@ def test_an_answer_that_takes_too_long_is_ended_and_its_process_replaced(pool: P
 
 
 def test_an_answer_is_ended_by_wall_time_too() -> None:
-    pool = Pool(processes=1, seconds=60, wall_seconds=0.3)
+    pool = GraderPool(processes=1, seconds=60, wall_seconds=0.3)
     # The first answer waits for its process to start, which does not count.
     assert pool.verdict(*ENDLESS) == "time-out"
     assert pool.pids == ()
 
 
-def test_a_process_killed_from_outside_is_replaced_without_changing_the_verdict(pool: Pool) -> None:
+def test_a_process_killed_from_outside_is_replaced_without_changing_the_verdict(
+    pool: GraderPool,
+) -> None:
     assert pool.verdict("x+1", "1+x") == "yes"
     (pid,) = pool.pids
     os.kill(pid, signal.SIGKILL)
@@ -76,7 +78,7 @@ def test_a_process_killed_from_outside_is_replaced_without_changing_the_verdict(
     assert pool.pids != (pid,)
 
 
-def test_many_threads_share_few_processes(pool: Pool) -> None:
+def test_many_threads_share_few_processes(pool: GraderPool) -> None:
     with ThreadPoolExecutor(16) as threads:
         asked = [(f"x+{i}", f"{i + i % 2}+x") for i in range(60)]
         verdicts = list(threads.map(lambda pair: pool.verdict(*pair), asked))
@@ -84,7 +86,7 @@ def test_many_threads_share_few_processes(pool: Pool) -> None:
     assert len(pool.pids) <= 2
 
 
-def test_processes_end_with_the_pool(pool: Pool) -> None:
+def test_processes_end_with_the_pool(pool: GraderPool) -> None:
     pool.verdict("x+1", "1+x")
     (pid,) = pool.pids
     pool.close()
@@ -114,4 +116,4 @@ def test_a_program_that_cannot_grade_says_how_to_find_out_why(
     program.write_text("raise SystemExit(1)")
     monkeypatch.setattr(pools, "_PROGRAM", program)
     with pytest.raises(GraderError, match="Run `.*broken.py .*` to see why"):
-        Pool(processes=1).verdict("x+1", "1+x")
+        GraderPool(processes=1).verdict("x+1", "1+x")

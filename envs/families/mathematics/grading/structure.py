@@ -22,7 +22,7 @@ _OPEN = {"<": True, ">": True}
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Structure:
     """The outermost structure of an answer."""
 
     kind: Kind
@@ -33,7 +33,7 @@ class Shape:
     """What else must agree: the brackets of a tuple, the size of a matrix."""
 
 
-def shape_of(text: str) -> Shape:
+def structure_of(text: str) -> Structure:
     r"""The structure of a tidied answer.
 
     A `list` is unordered (`1, 2`, `\{1, 2\}`, `3 \pm \sqrt{2}`), a `tuple` is ordered and has
@@ -50,19 +50,19 @@ def shape_of(text: str) -> Shape:
         parts = split(text, separators)
         if len(parts) > 1 and kind == "list" and all(_interval(part) != part for part in parts):
             # `x < 2 or x > 5`
-            return Shape("union", parts)
+            return Structure("union", parts)
         if len(parts) > 1:
-            return Shape(kind, parts)  # type: ignore[arg-type]
+            return Structure(kind, parts)  # type: ignore[arg-type]
     parts = split(text, (r"\cup",))
     if len(parts) > 1:
-        return Shape("union", parts)
+        return Structure("union", parts)
     if text.startswith(r"\{") and text.endswith(r"\}") and _encloses(text, 2):
-        return Shape("list", split(text[2:-2], (",", ";")), "set")
+        return Structure("list", split(text[2:-2], (",", ";")), "set")
     if text[:1] in ("(", "[") and text[-1:] in (")", "]") and _encloses(text, 1):
-        return Shape("tuple", split(text[1:-1], (",",)), text[0] + text[-1])
+        return Structure("tuple", split(text[1:-1], (",",)), text[0] + text[-1])
     if text.count(r"\pm") == 1:
-        return Shape("list", (text.replace(r"\pm", "+"), text.replace(r"\pm", "-")))
-    return Shape("single", (text,))
+        return Structure("list", (text.replace(r"\pm", "+"), text.replace(r"\pm", "-")))
+    return Structure("single", (text,))
 
 
 def split(text: str, separators: tuple[str, ...]) -> tuple[str, ...]:
@@ -106,12 +106,14 @@ def _unwrapped(text: str) -> str:
         text = text[1:-1].strip()
 
 
-def _matrix(found: re.Match[str]) -> Shape:
+def _matrix(found: re.Match[str]) -> Structure:
     rows = [row for row in split(found["body"], (r"\\",)) if row]
     cells = [split(row, ("&",)) for row in rows]
     upright = found["name"][0] in "vV"
     size = "x".join([str(len(rows)), *(str(len(row)) for row in cells)])
-    return Shape("matrix", tuple(cell for row in cells for cell in row), f"{size}{'|' * upright}")
+    return Structure(
+        "matrix", tuple(cell for row in cells for cell in row), f"{size}{'|' * upright}"
+    )
 
 
 def _interval(text: str) -> str:

@@ -1,0 +1,33 @@
+"""The drafts of a generated function are graded as they are meant to be."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic.envs.benchmarks.coop_humaneval import BENCHMARK
+from laconic.envs.families.coding.generate import items
+from laconic.envs.families.cooperation.drafts import drafts
+
+# Pairs of drafts of the auxiliary and of main, and what they are worth at most.
+WORTH = {(0, 0): 4.0, (0, 1): 3.5, (0, 2): 2.5, (3, 2): 2.1, (0, 5): 0.4, (3, 5): 0.0}
+
+
+def test_every_role_has_its_drafts_the_best_first():
+    item = items(0, 1, "train", level=3)[0]
+    found = drafts(item)
+    assert {role: len(texts) for role, texts in found.items()} == {"auxiliary": 4, "main": 6}
+    assert found["auxiliary"][0].startswith("def aux(v):")
+    assert "aux(v)" in found["main"][0] and f"def {item.puzzle.name}(v):" in found["main"][0]
+    assert len({*found["auxiliary"], *found["main"]}) == 10
+    assert drafts(item) == found
+
+
+@pytest.mark.parametrize(("pair", "worth"), WORTH.items())
+def test_drafts_are_worth_what_they_show(pair, worth):
+    task = BENCHMARK.generate(3, 1)[0]
+    auxiliary, main = (
+        task.drafts[role][at] for role, at in zip(BENCHMARK.roles, pair, strict=True)
+    )
+    score = BENCHMARK.score(task, {"auxiliary_0": auxiliary, "main_0": main})
+    assert score.value == pytest.approx(worth)
+    assert score.solved == (worth > 2)

@@ -1,0 +1,43 @@
+"""Each agent is told of its own function, and both of what came of them together."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic.envs.families.cooperation.findings import told
+
+NOTHING = {"points": {"auxiliary": 0.0, "main": 0.0}}
+BROKEN = {"points": {"auxiliary": 0.4, "main": 0.6, "syntax": 0.0}}
+POINTS = {"auxiliary": 0.4, "main": 0.6, "syntax": 0.5, "tests": 0.5}
+HALF = {"points": POINTS, "passed": 1, "total": 2, "outcome": "failed", "message": "no"}
+THIN = {"calls": 0.5, "substance": 0.0, "ignored": -0.5}
+
+
+@pytest.mark.parametrize(
+    ("role", "detail", "expected"),
+    [
+        ("auxiliary", NOTHING, "You wrote no function aux that returns something."),
+        ("main", NOTHING, "You wrote no function tidy, so nothing was tested."),
+        ("judge", NOTHING, ""),
+        (
+            "auxiliary",
+            BROKEN,
+            "Your function aux was found."
+            " The two functions together are not valid Python, so nothing was tested.",
+        ),
+        ("judge", HALF, "1 of 2 tests passed. The first failure: failed no"),
+        (
+            "main",
+            {**HALF, "passed": 2, "points": {**POINTS, "calls": 0.0}},
+            "Your function tidy was found. 2 of 2 tests passed. Your tidy does not call aux.",
+        ),
+        (
+            "main",
+            {**HALF, "passed": 2, "points": {**POINTS, **THIN}},
+            "Your function tidy was found. 2 of 2 tests passed. Your tidy only passes on what aux"
+            " returns; do part of the work in it. Your tidy ignores what aux returns; use it.",
+        ),
+    ],
+)
+def test_what_is_told(role, detail, expected):
+    assert told(role, "tidy", detail) == expected

@@ -1,0 +1,75 @@
+"""Numbers are exact, units are annotations with one name, words are words."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from laconic.envs.families.mathematics.grading.latex import tidy
+from laconic.envs.families.mathematics.grading.quantity import (
+    based,
+    in_base,
+    letters,
+    quantity,
+    rational,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("12", 12),
+        ("-0.50", Fraction(-1, 2)),
+        ("+.5", Fraction(1, 2)),
+        ("12.", 12),
+        ("1,234.5", Fraction(2469, 2)),
+        ("12,34", None),
+        ("3/4", Fraction(3, 4)),
+        ("1/0", None),
+        (r"\frac{0}{0}", None),
+        ("1 2/3", Fraction(5, 3)),
+        (r"1\frac{2}{3}", Fraction(5, 3)),
+        (r"-\frac{1}{2}", Fraction(-1, 2)),
+        (r"1.5\times10^{3}", 1500),
+        (r"15\cdot10^2", 1500),
+        ("x", None),
+        ("", None),
+        ("1" * 61, None),
+        ("\u0661", None),
+    ],
+)
+def test_a_number_is_exactly_what_it_spells(text: str, expected: Fraction | None) -> None:
+    assert rational(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "number", "unit"),
+    [
+        (r"3\text{ cm}", 3, "cm"),
+        (r"3\text{ square inches}", 3, "inch^2"),
+        (r"3\text{ in}^2", 3, "inch^2"),
+        ("3 centimeters", 3, "cm"),
+        (r"50\%", 50, "percent"),
+        (r"90^\circ", 90, "degree"),
+        ("5 million", None, ""),
+        (r"3\text{ blue balls}", 3, ""),
+        (r"2\pi", None, ""),
+    ],
+)
+def test_units_are_split_off_and_named(answer: str, number: int | None, unit: str) -> None:
+    found = quantity(tidy(answer) or "")
+    assert (found.number, found.unit) == (number, unit)
+
+
+def test_words_are_compared_without_case_and_punctuation() -> None:
+    found = quantity(tidy(r"\text{Evelyn.}") or "")
+    assert found.words and found.number is None
+    assert letters(found.text) == letters("EVELYN") == "evelyn"
+
+
+def test_numbers_in_bases() -> None:
+    assert based("1a_{16}") == ("1A", 16)
+    assert based("101_two") == ("101", 2)
+    assert based("101_99") is None and based("101") is None
+    assert in_base("101", 2) == 5 and in_base("12", 2) is None

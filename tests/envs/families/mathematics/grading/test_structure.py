@@ -1,0 +1,40 @@
+"""Answers are taken apart by brackets and separators; inequalities are intervals."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic.envs.families.mathematics.grading.structure import split, structure_of
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "parts", "form"),
+    [
+        ("5", "single", ("5",), ""),
+        ("(5)", "single", ("5",), ""),
+        ("1, 2", "list", ("1", "2"), ""),
+        (r"\{1, 2\}", "list", ("1", "2"), "set"),
+        (r"3 \pm x", "list", ("3 + x", "3 - x"), ""),
+        ("(1, 2)", "tuple", ("1", "2"), "()"),
+        ("[1, 2)", "tuple", ("1", "2"), "[)"),
+        (r"1 < x \le 2", "tuple", ("1", "2"), "(]"),
+        (r"2 \ge x > 1", "tuple", ("1", "2"), "(]"),
+        ("x > 3", "tuple", ("3", r"\infty"), "()"),
+        (r"(1,2) \cup (3,4)", "union", ("(1,2)", "(3,4)"), ""),
+        ("x < 2, x > 5", "union", ("x < 2", "x > 5"), ""),
+        ("x = 5", "equation", ("x", "5"), ""),
+        (r"\frac{1}{2}, f(1,2)", "list", (r"\frac{1}{2}", "f(1,2)"), ""),
+        (r"\mathbb{R}", "tuple", (r"-\infty", r"\infty"), "()"),
+        (r"\begin{pmatrix}1 & 2 \\ 3 & 4\end{pmatrix}", "matrix", ("1", "2", "3", "4"), "2x2x2"),
+        (r"\begin{vmatrix}1\end{vmatrix}", "matrix", ("1",), "1x1|"),
+    ],
+)
+def test_the_outermost_structure(text: str, kind: str, parts: tuple[str, ...], form: str) -> None:
+    found = structure_of(text)
+    assert (found.kind, found.parts, found.form) == (kind, parts, form)
+
+
+def test_separators_within_brackets_and_relations_do_not_split() -> None:
+    assert split("a,(b,c),d", (",",)) == ("a", "(b,c)", "d")
+    assert split("a <= b", ("=",)) == ("a <= b",)
+    assert split("", (",",)) == ("",)

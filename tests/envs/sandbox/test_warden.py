@@ -1,0 +1,74 @@
+"""What a warden concludes from the events it is told."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from laconic.envs.sandbox.warden import SHOWN, Finding, watch
+
+LIMITS = {"seconds": 5.0, "cpu_seconds": 5.0, "file_kb": 1}
+PASSED = {"result": True}
+FAILED = {"result": False, "kind": "failed", "message": "AssertionError"}
+
+
+def found(count: int, *events: dict[str, object]) -> dict[str, object]:
+    finding = Finding(count, LIMITS)
+    for event in events:
+        finding.note(event)
+    return finding.verdict()
+
+
+def test_pieces_that_were_not_reached_have_failed():
+    assert found(2, PASSED, PASSED)["outcome"] == "passed"
+    early = found(3, PASSED)
+    assert early["results"] == [True, False, False] and early["outcome"] == "error"
+    assert early["message"] == "the tests ended early"
+
+
+def test_the_first_failure_is_told_and_all_at_once_fail_together():
+    told = found(2, FAILED, {"result": False, "kind": "error", "message": "later"})
+    assert (told["outcome"], told["message"]) == ("failed", "AssertionError")
+    all_at_once = {"result": False, "all": True, "kind": "error", "message": "SyntaxError"}
+    assert found(3, all_at_once)["results"] == [False] * 3
+
+
+def test_no_tests_fail_and_more_results_than_pieces_are_cut_off():
+    assert found(0)["outcome"] == "failed"
+    assert found(1, PASSED, PASSED)["results"] == [True]
+
+
+def test_a_message_is_one_short_line_of_ascii():
+    said = found(1, {**FAILED, "message": "a\nb\x1b[31m\u2603" + "x" * 500})["message"]
+    assert said.startswith("a b [31m?x") and len(said) == SHOWN
+
+
+def test_the_form_is_noted_and_a_late_end_is_a_time_out():
+    assert found(1, {"form": "shared"}, PASSED)["form"] == "shared"
+    finding = Finding(1, {**LIMITS, "cpu_seconds": 0.0})
+    finding.note({"result": False, "kind": "error", "message": "the program ended"})
+    assert finding.verdict()["outcome"] == "timeout"
+
+
+@pytest.mark.skipif(not os.path.exists("/proc"), reason="standard input is polled")
+def test_events_are_taken_in_until_the_tests_end_or_the_time_is_up(monkeypatch):
+    # A terminal at end of input would look like the caller's end.
+    kept, (silent, other) = os.dup(0), os.pipe()
+    os.dup2(silent, 0)
+    try:
+        source, sink = os.pipe()
+        os.write(sink, json.dumps(PASSED).encode() + b"\n" + json.dumps(FAILED).encode() + b"\n")
+        os.close(sink)
+        finding = Finding(2, LIMITS)
+        watch(source, "", finding)
+        assert finding.verdict()["results"] == [True, False]
+        source, sink = os.pipe()
+        late = Finding(1, {**LIMITS, "seconds": 0.1})
+        watch(source, "", late)
+        assert late.verdict()["outcome"] == "timeout"
+    finally:
+        os.dup2(kept, 0)
+        for one in (kept, silent, other):
+            os.close(one)
