@@ -256,7 +256,7 @@ def update(run: Run, step: int) -> dict[str, float]:
     # A learner may need more than independent episodes, and then brings a collector of its own.
     gather = getattr(run.learner, "collect", collect)
     drawn = sampling_seed(seed, step, rank)
-    groups = run.processes.spread(
+    groups = run.processes.map_sharded(
         starts,
         lambda own: gather(run.environments, run.policies, own, train.group_size, seed=drawn),
     )

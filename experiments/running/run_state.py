@@ -145,7 +145,7 @@ def save_policies(
         if not hasattr(policy, "save") or getattr(policy, "frozen", False):
             continue
         if processes.sharded and isinstance(policy, HFPolicy):
-            weights = processes.full(policy.model.state_dict(keep_vars=True))
+            weights = processes.full_state(policy.model.state_dict(keep_vars=True))
             processes.main(partial(policy.save, place, weights))
         else:
             processes.main(partial(policy.save, place))

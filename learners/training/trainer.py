@@ -85,7 +85,7 @@ class Trainer:
             self.policy.pad_id,
             self.policy.speech.temperature,
         )
-        return self._processes.spread(
+        return self._processes.map_sharded(
             sequences, lambda own: recomputed(model, own, pad_id, temperature, max_tokens)
         )
 
@@ -113,7 +113,7 @@ class Trainer:
         state = {"model": self.policy.weights(), "optimizer": self.optimizer.state_dict()}
         if self._reference is not None:
             state["reference"] = self.policy.weights(self._reference)
-        whole: dict[str, Any] = self._processes.full(state)
+        whole: dict[str, Any] = self._processes.full_state(state)
         return whole
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -124,14 +124,14 @@ class Trainer:
             self._load(state["reference"], self._reference)
 
     def _load(self, weights: Mapping[str, Tensor], model: PreTrainedModel | None) -> None:
-        parts = self._processes.placed(weights, self.policy.weights(model))
+        parts = self._processes.shard_like(weights, self.policy.weights(model))
         self.policy.load_weights(parts, model)
 
     def _optimizer_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """The state of an optimiser, each tensor in the parts of the parameter that it is of."""
         own = [one for group in self.optimizer.param_groups for one in group["params"]]
         placed = {
-            index: self._processes.placed(values, dict.fromkeys(values, own[index]))
+            index: self._processes.shard_like(values, dict.fromkeys(values, own[index]))
             for index, values in state["state"].items()
         }
         return {**state, "state": placed}
