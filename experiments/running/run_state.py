@@ -83,6 +83,7 @@ def restore(run: Run) -> None:
 
     Raises:
         SettingError: the learner has no state to go on from, or the run is past its last step.
+        CheckpointError: the checkpoint has another form, such as that of another version.
     """
     if not isinstance(run.learner, Resumable):
         raise SettingError(
@@ -94,15 +95,16 @@ def restore(run: Run) -> None:
     if found is None:
         return
     state: dict[str, Any] = checkpoint.load(found)
-    if state["step"] > run.total:
-        raise SettingError(
-            f"train.steps must be at least the {state['step']} steps that the run in"
-            f" {str(run.folder.path)!r} has done; got {run.total}"
-        )
-    run.learner.load_state_dict(state["learner"])
-    run.guard.load_state_dict(state["guard"])
-    run.warnings = list(state["warnings"])
-    run.step = state["step"]
+    with checkpoint.restoring(found):
+        if state["step"] > run.total:
+            raise SettingError(
+                f"train.steps must be at least the {state['step']} steps that the run in"
+                f" {str(run.folder.path)!r} has done; got {run.total}"
+            )
+        run.learner.load_state_dict(state["learner"])
+        run.guard.load_state_dict(state["guard"])
+        run.warnings = list(state["warnings"])
+        run.step = state["step"]
 
 
 def write_status(run: Run, state: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.api import ApiSpeech, ApiTeam, Limits, Prices
+from laconic.learners.agents.api.policy import ApiPolicy
 from laconic.learners.agents.base import Reply, Request, Streaming
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import ScriptedTeam
@@ -133,7 +134,7 @@ def test_a_conversation_that_is_too_long_ends_it_or_is_silent(policy, fault_serv
 
 
 def test_it_has_nothing_to_train(policy):
-    assert isinstance(policy(), Streaming)
+    assert isinstance(policy(), ApiPolicy) and isinstance(policy(), Streaming)
     assert not isinstance(ScriptedTeam(), Streaming) and not hasattr(HFPolicy, "stream")
     with pytest.raises(SettingError, match="nobody in the team has weights to train.*ApiPolicy"):
         trainers_of({"solver_0": policy()}, lambda parameters: None, False)
