@@ -1,11 +1,11 @@
-"""Checkpoints that are whole or not there: written aside, verified when read, never half picked up.
+"""Checkpoints that are whole or not there: written aside, verified when read, never read in part.
 
-A checkpoint is a folder `step_00000010` with `state.pt`, whatever else the caller adds, and a
-`manifest.json` that lists the size and SHA-256 of every file. It is written to a hidden folder
+A checkpoint is a folder `step_00000010` with `state.pt` and a `manifest.json`, which has the
+version that wrote it and the size and SHA-256 of every other file. It is written to a hidden folder
 beside its place, brought to disk, and renamed, so that a kill or a power cut leaves either the new
 one as a whole or none. One process at a time writes to a folder of checkpoints; any number read.
 
-It knows nothing of what a state means: nested dicts, lists and tuples of tensors and plain values.
+What a state means is not known here: nested dicts, lists and tuples of tensors and plain values.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ import os
 import re
 import shutil
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 import torch
@@ -36,13 +39,7 @@ _SEQUENCES = (list, tuple)
 _PLAIN = (bool, int, float, str, bytes, type(None))
 
 
-def save(
-    folder: Path,
-    step: int,
-    state: Mapping[str, Any],
-    keep: int = 2,
-    extra: Callable[[Path], None] | None = None,
-) -> Path:
+def save(folder: Path, step: int, state: Mapping[str, Any], keep: int = 2) -> Path:
     """Write one checkpoint, then drop those that are no longer needed.
 
     Args:
@@ -51,7 +48,6 @@ def save(
             steps belong to a course the run has left and are removed.
         state: dicts (keys str or int), lists and tuples of tensors, numbers, str, bytes and None.
         keep: newest checkpoints that stay, this one included; at least 1.
-        extra: writes further files into the folder it is given; the manifest covers them.
 
     Returns:
         The folder of the new checkpoint.
@@ -68,11 +64,9 @@ def save(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(folder)
-        _write(aside, step, state, extra)
+        _write(aside, step, state)
         _put_in_place(aside, target)
-    except Exception as error:
-        if not _refused_by_disk(error):
-            raise
+    except OSError as error:
         raise CheckpointError(_refusal(folder, step, needed, error)) from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -86,7 +80,7 @@ def latest(folder: Path) -> Path | None:
     Reads only, so it is safe beside a process that is writing. None without any whole checkpoint,
     also when the folder does not exist.
     """
-    for path in sorted(_complete(folder), key=_age, reverse=True):
+    for path in _newest_first(folder):
         damage = find_damage(path)
         if damage is None:
             return path
@@ -101,22 +95,60 @@ def load(path: Path) -> dict[str, Any]:
         path: a folder that `save` or `latest` returned.
 
     Raises:
-        CheckpointError: the checkpoint is damaged or missing.
+        CheckpointError: the checkpoint is damaged or missing, or holds anything else.
     """
     damage = find_damage(path)
-    if damage is not None:
+    if damage is None:
+        try:
+            state = torch.load(path / "state.pt", map_location="cpu", weights_only=True)
+        except Exception as error:  # Whatever torch makes of a file that it did not write.
+            damage = f"state.pt is not a state ({type(error).__name__})"
+        else:
+            if type(state) in _MAPPINGS:
+                return dict(state)
+            damage = f"state.pt holds {type(state).__name__}, expected dict"
+    raise CheckpointError(
+        f"checkpoint {str(path)!r} cannot be read: {damage}; take another one of"
+        f" {str(path.parent)!r} or start the run anew"
+    )
+
+
+@contextmanager
+def restoring(path: Path) -> Iterator[None]:
+    """Use the state of the checkpoint at `path`, which may be that of another version.
+
+    Raises:
+        CheckpointError: the state has other keys, types or shapes than are asked of it; names the
+            version that wrote it. A `SettingError` passes, which says by itself what is wrong.
+    """
+    try:
+        yield
+    except SettingError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        said = " ".join(str(error).split())[:200]
         raise CheckpointError(
-            f"checkpoint {str(path)!r} cannot be read: {damage}; take another one of"
-            f" {str(path.parent)!r} or start the run anew"
-        )
-    state: dict[str, Any] = torch.load(path / "state.pt", map_location="cpu", weights_only=True)
-    return state
+            f"checkpoint {str(path)!r} has another form than this run ({type(error).__name__}:"
+            f" {said}); laconic {_manifest(path).get('version', 'before 0.2')} wrote it, this is"
+            f" {_version()}: go on with the version and the settings that wrote it, or start a new"
+            " run with hydra.run.dir=<folder>"
+        ) from error
+
+
+def apply_umask(folder: Path) -> None:
+    """Give files the permissions of the folders they lie in.
+
+    safetensors writes files that nobody but their owner may read, whatever the umask is.
+    """
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.chmod(path.parent.stat().st_mode & 0o666)
 
 
 def find_damage(path: Path) -> str | None:
     """What is wrong with a checkpoint, in words; None when every file is as its manifest says."""
     try:
-        manifest = json.loads((path / "manifest.json").read_text("utf-8"))
+        manifest = _manifest(path)
         step, files = int(manifest["step"]), dict(manifest["files"])
         if _step(path) != step:
             return f"the manifest is of step {step}"
@@ -127,64 +159,41 @@ def find_damage(path: Path) -> str | None:
                 return f"the content of {name} has changed"
     except OSError as error:
         return f"{error.filename} cannot be read ({error.strerror})"
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         return f"manifest.json is not a manifest ({error!r})"
     return None if "state.pt" in files else "the manifest names no state.pt"
 
 
-def _write(
-    aside: Path, step: int, state: Mapping[str, Any], extra: Callable[[Path], None] | None
-) -> None:
+def _write(aside: Path, step: int, state: Mapping[str, Any]) -> None:
     """Everything of a checkpoint into the hidden folder, and all of it to disk."""
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir()
-    with open(aside / "state.pt", "wb") as file:
+    path = aside / "state.pt"
+    with open(path, "wb") as file:
         _save_state(state, file)
-    if extra is not None:
-        extra(aside)
-    paths = sorted(path for path in aside.rglob("*") if path.is_file())
-    files = {
-        path.relative_to(aside).as_posix(): {
-            "bytes": path.stat().st_size,
-            "sha256": _sha256(path),
-        }
-        for path in paths
-    }
-    manifest = json.dumps({"step": step, "files": files}, indent=2) + "\n"
-    (aside / "manifest.json").write_text(manifest, "utf-8")
-    for path in (*aside.rglob("*"), aside):
+    files = {path.name: {"bytes": path.stat().st_size, "sha256": _sha256(path)}}
+    manifest = {"version": _version(), "step": step, "files": files}
+    (aside / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
+    for path in (*aside.iterdir(), aside):
         _sync(path)
 
 
 def _save_state(state: Mapping[str, Any], file: BinaryIO) -> None:
     """`torch.save`, with the disk's own error where torch's writer would hide it."""
-    kept = _Keeper(file)
-    try:
-        torch.save(dict(state), kept)  # type: ignore[arg-type]
-    except Exception as error:
-        if kept.error is not None and error is not kept.error:
-            raise kept.error from error
-        raise
-    if kept.error is not None:
-        raise kept.error
+    refused: list[OSError] = []
 
-
-class _Keeper:
-    """A file that remembers why a write failed."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file = file
-        self.error: OSError | None = None
-
-    def write(self, data: Any) -> int:
+    def write(data: Any) -> int:
         try:
-            return self.file.write(data)
+            return file.write(data)
         except OSError as error:
-            self.error = self.error or error
+            refused.append(error)
             raise
 
-    def flush(self) -> None:
-        self.file.flush()
+    try:
+        torch.save(dict(state), SimpleNamespace(write=write, flush=file.flush))  # type: ignore[arg-type]
+    finally:
+        if refused:
+            raise refused[0]
 
 
 def _put_in_place(aside: Path, target: Path) -> None:
@@ -199,11 +208,11 @@ def _put_in_place(aside: Path, target: Path) -> None:
 
 
 def _remove_old(folder: Path, step: int, keep: int) -> None:
-    others = sorted((p for p in _complete(folder) if _step(p) != step), key=_age, reverse=True)
-    later = [path for path in others if _step(path) > step]
+    others = [path for path in _newest_first(folder) if _step(path) != step]
     earlier = [path for path in others if _step(path) < step]
-    for path in (*later, *earlier[keep - 1 :]):
-        shutil.rmtree(path, ignore_errors=True)
+    for path in others:
+        if path not in earlier[: keep - 1]:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _remove_leftovers(folder: Path) -> None:
@@ -217,26 +226,31 @@ def _remove_leftovers(folder: Path) -> None:
 def _alive(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
     return True
 
 
-def _complete(folder: Path) -> Iterator[Path]:
-    if folder.is_dir():
-        yield from (path for path in folder.iterdir() if _COMPLETE.fullmatch(path.name))
+def _version() -> str:
+    try:
+        return version("laconic")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    return dict(json.loads((path / "manifest.json").read_text("utf-8")))
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    """Checkpoints by step; a replaced one comes after the one that replaced it."""
+    found = [path for path in folder.glob("step_*") if _COMPLETE.fullmatch(path.name)]
+    return sorted(found, key=lambda path: (_step(path), path.suffix != ".old"), reverse=True)
 
 
 def _step(path: Path) -> int:
     match = _COMPLETE.fullmatch(path.name)
     return int(match[1]) if match else -1
-
-
-def _age(path: Path) -> tuple[int, bool]:
-    """Sorts by step, and a replaced checkpoint before the one that replaced it."""
-    return _step(path), not path.name.endswith(".old")
 
 
 def _sha256(path: Path) -> str:
@@ -270,21 +284,13 @@ def _count_bytes(value: Any, where: str) -> int:
     )
 
 
-def _refused_by_disk(error: BaseException) -> bool:
-    """True for the system's errors, also those that reach us as text (safetensors)."""
-    return isinstance(error, OSError) or "(os error " in str(error)
-
-
-def _refusal(folder: Path, step: int, needed: int, error: Exception) -> str:
+def _refusal(folder: Path, step: int, needed: int, error: OSError) -> str:
     nearest = next((path for path in (folder, *folder.parents) if path.exists()), Path("/"))
     free = shutil.disk_usage(nearest).free
-    reason = (isinstance(error, OSError) and error.strerror) or str(error)
-    message = f"checkpoint of step {step} not written to {str(folder)!r}: {reason}."
-    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        advice = "Make the folder writable or pass another hydra.run.dir"
-    else:
-        advice = "Free some space or pass another hydra.run.dir"
+    forbidden = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
     return (
-        f"{message} It needs at least {needed:,} bytes, {free:,} are free. Earlier checkpoints are"
-        f" untouched. {advice}, then go on with resume=true"
+        f"checkpoint of step {step} not written to {str(folder)!r}: {error.strerror or error}. It"
+        f" needs at least {needed:,} bytes, {free:,} are free. Earlier checkpoints are untouched."
+        f" {'Make the folder writable' if forbidden else 'Free some space'} or pass another"
+        " hydra.run.dir, then go on with resume=true"
     )

@@ -55,6 +55,8 @@ class FaultServer:
         """Every request, in the order in which they came."""
         self.keys: list[str | None] = []
         """The Authorization of each."""
+        self.headers: list[dict[str, str]] = []
+        """All headers of each, their names in lower case."""
         self.times: list[float] = []
         """When each came."""
         self.most = 0
@@ -77,11 +79,12 @@ class FaultServer:
         self._http.shutdown()
         self._http.server_close()
 
-    def begin(self, body: dict[str, Any], key: str | None) -> str:
+    def begin(self, body: dict[str, Any], headers: dict[str, str]) -> str:
         """Count a request; returns its fault."""
         with self._lock:
             self.bodies.append(body)
-            self.keys.append(key)
+            self.keys.append(headers.get("authorization"))
+            self.headers.append(headers)
             self.times.append(time.monotonic())
             self._now += 1
             self.most = max(self.most, self._now)
@@ -117,7 +120,8 @@ def _handler(server: FaultServer) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            fault = server.begin(body, self.headers["Authorization"])
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            fault = server.begin(body, headers)
             try:
                 self._answer(fault, body)
             except (BrokenPipeError, ConnectionResetError):
@@ -132,6 +136,10 @@ def _handler(server: FaultServer) -> type[BaseHTTPRequestHandler]:
                 return self._send(int(kind), b'{"error": "a fault"}', headers)
             if kind == "refuse":
                 return self._send(400, detail.encode())
+            if kind == "redirect":
+                return self._send(307, b"", {"Location": detail})
+            if kind == "drops":
+                return self._drop(float(detail))
             if kind == "slow":
                 time.sleep(float(detail))
             if kind == "hangup":
@@ -146,6 +154,15 @@ def _handler(server: FaultServer) -> type[BaseHTTPRequestHandler]:
             if kind == "send":
                 return self._send(200, detail.encode())
             return self._send(200, whole)
+
+        def _drop(self, seconds: float) -> None:
+            """Send an answer letter by letter."""
+            whole = json.dumps(server.completion({"messages": []})).encode()
+            self._head(200, len(whole))
+            for letter in whole:
+                self.wfile.write(bytes([letter]))
+                self.wfile.flush()
+                time.sleep(seconds)
 
         def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
             self._head(status, len(body), headers)

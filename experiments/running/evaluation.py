@@ -56,7 +56,7 @@ def evaluate(
     Returns:
         The metrics under their `eval/` names.
     """
-    episodes = processes.spread(
+    episodes = processes.map_sharded(
         starts, lambda own: play(environments, policies, own, seed=processes.rank, greedy=True)
     )
     processes.main(

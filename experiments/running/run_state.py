@@ -87,6 +87,7 @@ def restore(run: Run) -> None:
 
     Raises:
         SettingError: the learner has no state to go on from, or the run is past its last step.
+        CheckpointError: the checkpoint has another form, such as that of another version.
     """
     if not run.learner.resumable:
         raise SettingError(
@@ -98,15 +99,16 @@ def restore(run: Run) -> None:
     if found is None:
         return
     state: dict[str, Any] = checkpoint.load(found)
-    if state["step"] > run.total:
-        raise SettingError(
-            f"train.steps must be at least the {state['step']} steps that the run in"
-            f" {str(run.folder.path)!r} has done; got {run.total}"
-        )
-    run.learner.load_state_dict(state["learner"])
-    run.guard.load_state_dict(state["guard"])
-    run.warnings = list(state["warnings"])
-    run.step = state["step"]
+    with checkpoint.restoring(found):
+        if state["step"] > run.total:
+            raise SettingError(
+                f"train.steps must be at least the {state['step']} steps that the run in"
+                f" {str(run.folder.path)!r} has done; got {run.total}"
+            )
+        run.learner.load_state_dict(state["learner"])
+        run.guard.load_state_dict(state["guard"])
+        run.warnings = list(state["warnings"])
+        run.step = state["step"]
 
 
 def watch(run: Run, row: Mapping[str, float]) -> list[str]:
@@ -171,7 +173,7 @@ def save_policies(
         if not hasattr(policy, "save") or getattr(policy, "frozen", False):
             continue
         if processes.sharded and isinstance(policy, HFPolicy):
-            weights = processes.full(policy.model.state_dict(keep_vars=True))
+            weights = processes.full_state(policy.model.state_dict(keep_vars=True))
             processes.main(partial(policy.save, place, weights))
         else:
             processes.main(partial(policy.save, place))

@@ -172,8 +172,8 @@ def _go_on(
         max_new_tokens=most,
         eos_token_id=list(sampling.end_ids),
         pad_token_id=sampling.pad_id,
-        # Weights are whole while episodes are played (`Processes.spread`); models that are in parts
-        # otherwise would wait for the other processes at every token.
+        # Weights are whole while episodes are played (`Processes.map_sharded`); models that are in
+        # parts otherwise would wait for the other processes at every token.
         synced_gpus=False,
         **arguments,
     )

@@ -20,6 +20,7 @@ from laconic.learners.agents.chat import Chat
 from laconic.learners.agents.generate import Sampled, Sampling, generate
 from laconic.learners.agents.lora import Adapter
 from laconic.learners.agents.sampling import SamplingSettings, first_text, said
+from laconic.learners.checkpoint import apply_umask
 
 log = logging.getLogger(__name__)
 
@@ -163,6 +164,7 @@ class HFPolicy:
         else:
             self._adapter.save(folder)
         self.tokenizer.save_pretrained(folder)
+        apply_umask(folder)
 
     def weights(self, model: PreTrainedModel | None = None) -> dict[str, Tensor]:
         """The weights that training may change, by name; those of a frozen base are not among them.

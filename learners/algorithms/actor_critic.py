@@ -129,7 +129,7 @@ class ActorCriticLearner(PolicyLearner):
         """Values first, as they are of the policies that sampled; then all steps."""
         critic, replies = self._critic, [one for path in trajectories for one in path.sequences]
         max_tokens = self._settings.microbatch_tokens
-        states = self._processes.spread(
+        states = self._processes.map_sharded(
             episodes, lambda own: read_states(own, critic.policies, max_tokens)
         )
         views = [critic.view(one.agent, _round(one), states[one.episode]) for one in replies]

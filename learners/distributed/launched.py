@@ -7,7 +7,7 @@ are several. Which of its ways to split work are used, and which are refused, is
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import cache
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.launcher import started
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import ALONE, Processes, map_tensors
 
 T = TypeVar("T")
 
@@ -66,7 +66,8 @@ class Launched(Processes):
         """As objects, which are pickled."""
         from accelerate.utils import gather_object
 
-        gathered: list[T] = gather_object([_on_cpu(value) for value in values])
+        on_cpu = map_tensors(lambda tensor: tensor.detach().cpu(), values)
+        gathered: list[T] = gather_object(on_cpu)
         return gathered
 
     def add(self, tensor: Tensor) -> None:
@@ -84,29 +85,13 @@ class Launched(Processes):
             sharding.shard(model, self._plugin, mesh)
             self._models.append(model)
 
-    def whole(self) -> AbstractContextManager[None]:
+    def unshard(self) -> AbstractContextManager[None]:
         """All models that are in parts."""
         if not self._models:
-            return super().whole()
+            return super().unshard()
         from laconic.learners.distributed import sharding
 
-        return sharding.whole(self._models)
-
-    def full(self, state: Any) -> Any:
-        """Put together what is in parts."""
-        if not self._models:
-            return state
-        from laconic.learners.distributed import sharding
-
-        return sharding.full(state)
-
-    def placed(self, state: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Take apart what is to be in parts."""
-        if not self._models:
-            return dict(state)
-        from laconic.learners.distributed import sharding
-
-        return sharding.placed(state, like)
+        return sharding.unshard(self._models)
 
     def close(self) -> None:
         """Leave the group, which ends when all have left."""
@@ -128,42 +113,37 @@ def _plugin(accelerator: Any) -> Any:
 
 
 def _check(accelerator: Any, plugin: Any) -> None:
-    kind = accelerator.distributed_type.name
+    """Refuse what accelerate was told and this project cannot do, with what to pass instead."""
+    kind, precision = accelerator.distributed_type.name, accelerator.mixed_precision
     if kind not in _KNOWN:
         raise SettingError(
             f"accelerate was told to split work by {kind}; several processes work with plain data"
             " parallel training (--multi_gpu) and with FSDP2 (--use_fsdp --fsdp_version 2)"
         )
-    if plugin is None and accelerator.mixed_precision != "no":
+    if plugin is None and precision != "no":
         raise SettingError(
-            f"accelerate's mixed_precision={accelerator.mixed_precision} works with FSDP alone;"
+            f"accelerate's mixed_precision={precision} works with FSDP alone;"
             " pass --mixed_precision no, and set the type of the weights with agent.dtype"
         )
-    if plugin is not None and plugin.fsdp_version != 2:
-        raise SettingError(
-            f"fsdp_version must be 2; got {plugin.fsdp_version}: pass --fsdp_version 2"
-        )
-    if plugin is not None and not plugin.reshard_after_forward:
-        raise SettingError(
+    for message in () if plugin is None else _refusals(plugin):
+        raise SettingError(message)
+
+
+def _refusals(plugin: Any) -> Iterator[str]:
+    if plugin.fsdp_version != 2:
+        yield f"fsdp_version must be 2; got {plugin.fsdp_version}: pass --fsdp_version 2"
+    if not plugin.reshard_after_forward:
+        yield (
             "fsdp_reshard_after_forward must be true: the layers of a model are to come together"
             " for a pass alone; pass --fsdp_reshard_after_forward true"
         )
-    if plugin is not None and type(plugin.cpu_offload).__name__ == "CPUOffloadPolicy":
-        raise SettingError(
+    if type(plugin.cpu_offload).__name__ == "CPUOffloadPolicy":
+        yield (
             "fsdp_offload_params must be false, because what is learned from stays beside the"
             " weights; pass --fsdp_offload_params false"
         )
-    if plugin is not None and plugin.cpu_ram_efficient_loading:
-        raise SettingError(
+    if plugin.cpu_ram_efficient_loading:
+        yield (
             "fsdp_cpu_ram_efficient_loading must be false, because every process reads the weights"
             " by itself; pass --fsdp_cpu_ram_efficient_loading false"
         )
-
-
-def _on_cpu(value: Any) -> Any:
-    """A value with its tensors on the CPU, and without gradient."""
-    if isinstance(value, Tensor):
-        return value.detach().cpu()
-    if isinstance(value, Mapping):
-        return {name: _on_cpu(one) for name, one in value.items()}
-    return value

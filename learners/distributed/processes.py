@@ -1,14 +1,12 @@
-"""The processes that train together, as the code sees them that has to know of the others.
+"""The processes that train together, for the code that has to know of the others.
 
 Every process holds all weights, draws the same tasks, plays its own share of a step's groups, and
-is handed those of all others. So each of them knows everything about a step that can be counted,
-compared or averaged (advantages, divisors, moving averages, prices, minibatches), and works it out
-by itself as one process alone would. What is dear is split: episodes, forward and backward passes.
-Gradients are summed before the step, so all take the same one.
+is handed the groups of all others. So each computes advantages, divisors, moving averages, prices
+and minibatches of the whole step by itself, as one process alone would. What is expensive is split:
+episodes, forward and backward passes. Gradients are summed before the step, so all take the same.
 
 `Processes` is one process by itself, for which all of this costs nothing. Others say how they
-`gather` and `add`, and, where weights are in parts, how these come together:
-`learners.distributed.launched`.
+`gather` and `add`, and how sharded weights come together: `learners.distributed.launched`.
 """
 
 from __future__ import annotations
@@ -38,38 +36,52 @@ class Processes:
     count: int = 1
     """How many there are."""
     sharded: bool = False
-    """Whether weights are in parts, of which each process has its own. All then make the same
-    number of passes through a model, and its gradients are means over the processes."""
+    """Whether weights are sharded (FSDP2). All processes then make the same number of passes
+    through a model, and its gradients are means over the processes."""
 
     @property
     def is_main(self) -> bool:
-        """Whether this is the one that writes and speaks."""
+        """Whether this is the process that writes files and prints."""
         return self.rank == 0
 
     def gather(self, values: list[T]) -> list[T]:
-        """What all processes have, one after the other; tensors come on the CPU."""
+        """The values of all processes, in the order of ranks; tensors come on the CPU."""
         return values
 
     def add(self, tensor: Tensor) -> None:
-        """Put the sum over all processes in the place of a tensor."""
+        """Replace a tensor by its sum over all processes, in place."""
 
     def shard(self, model: nn.Module) -> None:
-        """Leave this process its own part of the weights, if weights are to be in parts."""
+        """Leave this process its own shard of the weights, if weights are to be sharded."""
 
-    def whole(self) -> AbstractContextManager[None]:
-        """While it lasts weights are whole everywhere, and passes need no other process."""
+    def unshard(self) -> AbstractContextManager[None]:
+        """While it lasts all weights are on every process, and passes need no other process."""
         return nullcontext()
 
-    def full(self, state: Any) -> Any:
-        """A state, nested as it may be, with every tensor whole; all processes have to ask."""
-        return state
-
-    def placed(self, state: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Tensors by name, each in the parts in which that of `like` is."""
-        return dict(state)
-
     def close(self) -> None:
-        """Part from the others."""
+        """Leave the other processes."""
+
+    def full_state(self, state: Any) -> Any:
+        """A state (nested dicts, lists, tuples) with every sharded tensor whole, on the CPU.
+
+        All processes have to call it. A parameter with two names (tied weights) stays one tensor.
+        """
+        if not self.sharded:
+            return state
+        found: dict[int, Tensor] = {}
+
+        def full(tensor: Any) -> Any:
+            if _is_sharded(tensor) and id(tensor) not in found:
+                found[id(tensor)] = tensor.full_tensor().detach().cpu()
+            return found.get(id(tensor), tensor)
+
+        return map_tensors(full, state)
+
+    def shard_like(
+        self, state: Mapping[str, Tensor], like: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """Whole tensors by name, each sharded as the one of `like` with that name and shape is."""
+        return {name: _shard_like(tensor, like.get(name)) for name, tensor in state.items()}
 
     def first(self, value: T) -> T:
         """The value that the main process has."""
@@ -106,39 +118,41 @@ class Processes:
             raise SystemExit(1)
         return result  # type: ignore[return-value]
 
-    def own(self, items: Sequence[T]) -> Sequence[T]:
-        """The items that are this process's to see to: as many as others have, or one less."""
+    def local_shard(self, items: Sequence[T]) -> Sequence[T]:
+        """This process's share of some items: as many as others have, or one less."""
         bounds = [len(items) * rank // self.count for rank in (self.rank, self.rank + 1)]
         return items[bounds[0] : bounds[1]]
 
-    def spread(self, items: Sequence[T], function: Callable[[Sequence[T]], Sequence[R]]) -> list[R]:
-        """Let every process make something of its own items, with whole weights.
+    def map_sharded(
+        self, items: Sequence[T], function: Callable[[Sequence[T]], Sequence[R]]
+    ) -> list[R]:
+        """Apply a function to every process's share of some items, with unsharded weights.
 
         Args:
-            items: of all processes, the same everywhere.
-            function: makes a list of a list, which may be empty.
+            items: the same on all processes.
+            function: makes a list of results of a list of items, which may be empty.
 
         Returns:
             The results of all processes, in the order of items.
         """
-        with self.whole():
-            made = list(function(self.own(items)))
+        with self.unshard():
+            made = list(function(self.local_shard(items)))
         return self.gather(made)
 
-    def clip(self, parameters: Sequence[Tensor], most: float) -> float:
-        """Sum the gradients over the processes and scale them down.
+    def clip(self, parameters: Sequence[Tensor], max_norm: float) -> float:
+        """Sum the gradients over the processes, then scale them down to a norm.
 
         Args:
-            parameters: of one policy; one that has a gradient nowhere stays without.
-            most: the norm that they have afterwards at most.
+            parameters: of one policy; one that has a gradient on no process stays without.
+            max_norm: of all gradients together, afterwards.
 
         Returns:
-            The norm of the sums.
+            The norm of the sums, before they are scaled.
         """
         if self.count > 1:
-            self._sum_gradients([one for one in parameters if not _in_parts(one)])
-        norm: Any = torch.nn.utils.clip_grad_norm_(parameters, most)
-        return float(norm.full_tensor() if _in_parts(norm) else norm)
+            self._sum_gradients([one for one in parameters if not _is_sharded(one)])
+        norm: Any = torch.nn.utils.clip_grad_norm_(parameters, max_norm)
+        return float(norm.full_tensor() if _is_sharded(norm) else norm)
 
     def _sum_gradients(self, parameters: Sequence[Tensor]) -> None:
         held = self.gather([[one.grad is not None for one in parameters]])
@@ -152,8 +166,8 @@ class Processes:
             flat = torch.cat([one.reshape(-1) for one in bucket])
             self.add(flat)
             if self.sharded:
-                # Their losses were multiplied (`microbatches.passes`) for gradients that come as
-                # means; whole weights beside those in parts have sums.
+                # Losses were multiplied for the gradients of sharded weights, which come as means;
+                # those of whole weights beside them come as sums.
                 flat /= self.count
             for one, part in zip(bucket, flat.split([one.numel() for one in bucket]), strict=True):
                 one.copy_(part.view_as(one))
@@ -163,8 +177,27 @@ ALONE = Processes()
 """The process that has no others."""
 
 
-def _in_parts(tensor: Tensor) -> bool:
+def map_tensors(function: Callable[[Tensor], Tensor], value: Any) -> Any:
+    """A nested value (dicts, lists, tuples) with a function applied to every tensor in it."""
+    if isinstance(value, Tensor):
+        return function(value)
+    if isinstance(value, Mapping):
+        return {name: map_tensors(function, one) for name, one in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map_tensors(function, one) for one in value)
+    return value
+
+
+def _is_sharded(tensor: Tensor | None) -> bool:
     return hasattr(tensor, "full_tensor")
+
+
+def _shard_like(tensor: Tensor, like: Any) -> Tensor:
+    if not _is_sharded(like) or tensor.shape != like.shape:
+        return tensor
+    from torch.distributed.tensor import distribute_tensor
+
+    return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements)
 
 
 def _buckets(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:

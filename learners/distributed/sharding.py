@@ -1,28 +1,26 @@
-"""Weights in parts, one on each process: FSDP2 (`torch.distributed.fsdp.fully_shard`).
+"""Sharded weights, one shard on each process: FSDP2 (`torch.distributed.fsdp.fully_shard`).
 
-A model is cut at its layers. In training the layers come together one by one, for as long as a pass
-goes through them. Where no gradient is wanted (episodes, log-probabilities, states) the whole model
-is put together once instead, and taken apart afterwards: a reply has many tokens, and each process
-writes its own at its own pace. Imports no more of accelerate than it is handed.
+In training the layers of a model are unsharded one by one, for as long as a pass goes through them.
+Where no gradient is wanted (episodes, log-probabilities, states) the whole model is unsharded once
+instead: a reply has many tokens, and each process writes its own at its own pace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
-from torch.distributed.tensor import DTensor, distribute_tensor
 
 from laconic.envs.errors import SettingError
 
 
 def shard(model: nn.Module, plugin: Any, mesh: DeviceMesh) -> None:
-    """Cut a model at its layers, in place; all processes hold the same weights before.
+    """Shard a model layer by layer, in place; all processes hold the same weights before.
 
     Args:
         model: a causal language model on its device.
@@ -55,14 +53,14 @@ def shard(model: nn.Module, plugin: Any, mesh: DeviceMesh) -> None:
 
 
 def layer_names(model: nn.Module, plugin: Any) -> set[str]:
-    """The classes at which a model is cut: those of the settings, or else the model's own."""
+    """The classes of layers that are sharded: those of the settings, or else the model's own."""
     chosen = plugin.transformer_cls_names_to_wrap
     return set(chosen or getattr(model, "_no_split_modules", None) or ())
 
 
 @contextmanager
-def whole(models: Sequence[nn.Module]) -> Iterator[None]:
-    """Put models together on every process, and take them apart again at the end."""
+def unshard(models: Sequence[nn.Module]) -> Iterator[None]:
+    """Put models together on every process, and shard them again at the end."""
     parts = [part for model in models for part in model.modules() if isinstance(part, FSDPModule)]
     roots = {id(model) for model in models}
     layers = [part for part in parts if id(part) not in roots]
@@ -77,34 +75,3 @@ def whole(models: Sequence[nn.Module]) -> Iterator[None]:
             part.reshard()
         for layer in layers:
             layer.set_reshard_after_forward(True, recurse=False)
-
-
-def full(state: Any) -> Any:
-    """A nested state with every tensor whole and on the CPU, where it was in parts.
-
-    A parameter with two names (tied weights) stays one tensor.
-    """
-    return _full(state, {})
-
-
-def _full(value: Any, found: dict[int, Tensor]) -> Any:
-    if isinstance(value, DTensor):
-        if id(value) not in found:
-            found[id(value)] = value.full_tensor().detach().cpu()
-        return found[id(value)]
-    if isinstance(value, Mapping):
-        return {name: _full(one, found) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_full(one, found) for one in value)
-    return value
-
-
-def placed(state: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Whole tensors in the parts in which those of the same name are."""
-    return {name: _placed(one, like.get(name)) for name, one in state.items()}
-
-
-def _placed(tensor: Tensor, like: Tensor | None) -> Tensor:
-    if not isinstance(like, DTensor) or tensor.shape != like.shape:
-        return tensor
-    return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements)

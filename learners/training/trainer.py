@@ -145,7 +145,7 @@ class Trainer:
         """
         self.set_learning_rate(updates)
         if self.policy.recompute_logprobs:
-            sequences = self._processes.spread(sequences, self._recomputed)
+            sequences = self._processes.map_sharded(sequences, self._recomputed)
         return [self._step(one) for one in self.settings.split(sequences, updates)]
 
     def set_learning_rate(self, updates: int) -> None:
@@ -162,7 +162,7 @@ class Trainer:
         state = {"model": self.policy.weights(), "optimizer": self.optimizer.state_dict()}
         if self._reference is not None:
             state["reference"] = self.policy.weights(self._reference)
-        whole: dict[str, Any] = self._processes.full(state)
+        whole: dict[str, Any] = self._processes.full_state(state)
         return whole
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -217,14 +217,14 @@ class Trainer:
         return recomputed(policy.model, sequences, policy.pad_id, policy.speech.temperature, most)
 
     def _load(self, weights: Mapping[str, Tensor], model: PreTrainedModel | None) -> None:
-        parts = self._processes.placed(weights, self.policy.weights(model))
+        parts = self._processes.shard_like(weights, self.policy.weights(model))
         self.policy.load_weights(parts, model)
 
     def _optimizer_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """The state of an optimiser, each tensor sharded like the parameter that it is of."""
         own = [one for group in self.optimizer.param_groups for one in group["params"]]
         placed = {
-            index: self._processes.placed(values, dict.fromkeys(values, own[index]))
+            index: self._processes.shard_like(values, dict.fromkeys(values, own[index]))
             for index, values in state["state"].items()
         }
         return {**state, "state": placed}

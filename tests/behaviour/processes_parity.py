@@ -66,8 +66,8 @@ def row(method: str, processes: Processes) -> dict[str, float]:
             found = learner.update(groups)
         metrics.append(found)
         parameters = [one for model in models for one in model.parameters()]
-        gradients.append(those.full([one.grad for one in parameters]))
-        weights.append(those.full([one.detach() for one in parameters]))
+        gradients.append(those.full_state([one.grad for one in parameters]))
+        weights.append(those.full_state([one.detach() for one in parameters]))
     alone, together = metrics
     return {
         "sequences": alone["sequences"],

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -9,13 +10,15 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
 from places import ROOT
+from safetensors.torch import save_file
 
 from laconic.envs.errors import SettingError
-from laconic.learners.checkpoint import find_damage, latest, load, save
+from laconic.learners.checkpoint import apply_umask, find_damage, latest, load, restoring, save
 from laconic.learners.errors import CheckpointError
 
 ALONE = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
@@ -115,16 +118,17 @@ def test_checkpoints_of_later_steps_belong_to_a_course_that_was_left(tmp_path, s
     assert names(tmp_path) == ["step_00000005", "step_00000007"]
 
 
-def test_extra_files_are_covered(tmp_path, state):
-    def extra(folder):
-        (folder / "policy").mkdir()
-        (folder / "policy" / "config.json").write_text("{}")
-
-    path = save(tmp_path, 1, state, extra=extra)
-    assert (path / "policy" / "config.json").read_text() == "{}"
+def test_every_file_that_a_manifest_names_is_verified(tmp_path, state):
+    path = save(tmp_path, 1, state)
+    (path / "config.json").write_text("{}")
+    manifest = json.loads((path / "manifest.json").read_text())
+    # Of two bytes, with the digest of "{}".
+    digest = hashlib.sha256(b"{}").hexdigest()
+    manifest["files"]["config.json"] = {"bytes": 2, "sha256": digest}
+    (path / "manifest.json").write_text(json.dumps(manifest))
     assert find_damage(path) is None
-    (path / "policy" / "config.json").write_text("[]")
-    assert find_damage(path) == "the content of policy/config.json has changed"
+    (path / "config.json").write_text("[]")
+    assert find_damage(path) == "the content of config.json has changed"
 
 
 @pytest.mark.parametrize("place", [0, 100, -1])
@@ -160,10 +164,11 @@ def test_what_could_not_be_loaded_again_is_refused_and_named(tmp_path, state):
     assert names(tmp_path) == []
 
 
-def test_a_failing_extra_leaves_nothing_and_travels(tmp_path, state):
+def test_a_write_that_fails_leaves_nothing_and_travels(tmp_path, state, monkeypatch):
     save(tmp_path, 1, state)
+    monkeypatch.setattr(torch, "save", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        save(tmp_path, 2, state, extra=lambda folder: 1 / 0)
+        save(tmp_path, 2, state)
     assert names(tmp_path) == ["step_00000001"]
 
 
@@ -261,22 +266,10 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("where", ["state", "extra", "safetensors"])
-def test_a_full_disk_keeps_the_earlier_checkpoint_and_says_what_to_do(small_disk, state, where):
+def test_a_full_disk_keeps_the_earlier_checkpoint_and_says_what_to_do(small_disk, state):
     save(small_disk, 1, state)
-    big = torch.zeros(200_000)
-
-    def extra(folder):
-        if where == "extra":
-            (folder / "policy.bin").write_bytes(bytes(800_000))
-        if where == "safetensors":
-            from safetensors.torch import save_file
-
-            save_file({"weights": big}, folder / "policy.safetensors")
-
-    larger = {"weights": big} if where == "state" else state
     with pytest.raises(CheckpointError, match=r"No space left .*Free some space.*resume=true"):
-        save(small_disk, 2, larger, keep=1, extra=extra)
+        save(small_disk, 2, {"weights": torch.zeros(200_000)}, keep=1)
     assert names(small_disk) == ["step_00000001"]
     assert torch.equal(load(latest(small_disk))["weights"]["a"], state["weights"]["a"])
 
@@ -285,3 +278,94 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path, state):
     (tmp_path / "file").touch()
     with pytest.raises(CheckpointError, match=r"file/inner.*hydra\.run\.dir"):
         save(tmp_path / "file" / "inner", 1, state)
+
+
+def rewrite(path, content):
+    """Another state.pt, with a manifest that agrees."""
+    content(path / "state.pt")
+    manifest = json.loads((path / "manifest.json").read_text())
+    data = (path / "state.pt").read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    manifest["files"]["state.pt"] = {"bytes": len(data), "sha256": digest}
+    (path / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (lambda file: torch.save([1, 2], file), "holds list, expected dict"),
+        (lambda file: torch.save(torch.zeros(2), file), "holds Tensor, expected dict"),
+        (lambda file: torch.save({"path": Path("x")}, file), "not a state .UnpicklingError"),
+        (lambda file: file.write_bytes(b""), "not a state .EOFError"),
+        (lambda file: file.write_bytes(b"no archive"), "not a state .UnpicklingError"),
+        (lambda file: file.write_bytes(b"PK" + bytes(98)), "not a state .UnpicklingError"),
+    ],
+)
+def test_a_state_of_another_form_is_refused_in_one_line(tmp_path, state, content, said):
+    path = save(tmp_path, 1, state)
+    rewrite(path, content)
+    with pytest.raises(CheckpointError, match=f"step_00000001' cannot be read: .*{said}") as caught:
+        load(path)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "manifest", ["[]", "5", "null", "{", "[" * 100_000, '{"step": 1, "files": {"a": 5}}', "{}"]
+)
+def test_a_manifest_of_another_form_is_damage(tmp_path, state, manifest):
+    path = save(tmp_path, 1, state)
+    (path / "a").touch()
+    (path / "manifest.json").write_text(manifest)
+    assert find_damage(path).startswith("manifest.json is not a manifest")
+    assert latest(tmp_path) is None
+
+
+def wrong_shape():
+    torch.nn.Linear(2, 1).load_state_dict({"weight": torch.zeros(3), "bias": torch.zeros(1)})
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: {}["learner"],
+        lambda: {}["learner"]["model"],
+        lambda: "3" > 4,
+        lambda: int("x"),
+        lambda: (1).items(),
+        wrong_shape,
+    ],
+)
+def test_a_state_that_does_not_fit_names_the_version_that_wrote_it(tmp_path, state, use):
+    path = save(tmp_path, 1, state)
+    manifest = json.loads((path / "manifest.json").read_text())
+    for version, named in (("0.0.7", "laconic 0.0.7"), (None, "laconic before 0.2")):
+        manifest.pop("version")
+        (path / "manifest.json").write_text(
+            json.dumps(manifest if version is None else manifest | {"version": version})
+        )
+        manifest["version"] = version
+        with (
+            pytest.raises(CheckpointError, match=f"another form .*{named} wrote it") as caught,
+            restoring(path),
+        ):
+            use()
+        assert len(str(caught.value).splitlines()) == 1
+
+
+def test_what_says_by_itself_what_is_wrong_is_said_as_it_is(tmp_path):
+    with pytest.raises(SettingError, match="^train.steps"), restoring(tmp_path):
+        raise SettingError("train.steps must be more")
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_files_have_the_permissions_of_the_umask(tmp_path, state, umask, mode):
+    before = os.umask(umask)
+    try:
+        path = save(tmp_path, 1, state)
+        (path / "policy").mkdir()
+        save_file({"weights": torch.zeros(3)}, path / "policy" / "model.safetensors")
+        apply_umask(path)
+    finally:
+        os.umask(before)
+    found = [one.stat().st_mode & 0o777 for one in path.rglob("*") if one.is_file()]
+    assert found == [mode] * 3

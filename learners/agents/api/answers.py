@@ -1,4 +1,4 @@
-"""Reading what a server sends back: pure functions from status, headers and body.
+"""Reading what a server sends back: pure functions of status, headers and body.
 
 Source: the chat completion object of the OpenAI API reference; `Retry-After` is RFC 9110, 10.2.3.
 """
@@ -19,9 +19,13 @@ from laconic.learners.agents.base import Usage
 
 _SHOWN = 300
 """Characters of a body that an error message shows."""
+_MAX_COUNT = 2**53
+"""A server that claims more tokens than that does not count them."""
 _AGAIN = frozenset((408, 409, 425, 429))
 """Statuses below 500 that may pass by themselves."""
-_FULL = re.compile(r"context.{0,3}(length|window|size)", re.IGNORECASE)
+_TOO_LONG = re.compile(r"context.{0,3}(length|window|size)", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
+"""Control characters other than white space: they would steer the terminal that shows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class Answer:
     """A usable answer."""
 
     text: str
-    """What the model wrote, control tokens and thoughts taken out by the server."""
+    """What the model wrote; control characters and lone surrogates are each replaced by a `?`."""
     stopped: bool = False
     """Whether the limit ended it."""
     full: bool = False
@@ -39,60 +43,70 @@ class Answer:
 
 
 class FailedError(Exception):
-    """One attempt came to nothing."""
+    """One attempt gave no usable answer."""
 
     def __init__(
         self,
-        came: str,
+        message: str,
         *,
         again: bool = True,
+        full: bool = False,
         wait_seconds: float | None = None,
         usage: Usage | None = None,
     ) -> None:
-        """Say what came.
+        """Say what came instead.
 
         Args:
-            came: for the message of the error that ends it all.
+            message: what came.
             again: whether another attempt may succeed.
-            wait_seconds: how long the server asks to be left alone; None where it does not.
-            usage: what it took all the same.
+            full: whether the conversation is longer than the model reads, as the server says.
+            wait_seconds: the server's `Retry-After`; None without one.
+            usage: tokens that the server counted all the same.
         """
-        super().__init__(came)
-        self.again = again
-        self.wait_seconds = wait_seconds
+        super().__init__(message)
+        self.again, self.full, self.wait_seconds = again, full, wait_seconds
         self.usage = usage or Usage()
 
 
-def read(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
-    """The answer in a response.
+def read(body: bytes, secret: str = "") -> Answer:
+    """The answer in the body of a response with status 200.
+
+    Args:
+        body: a chat completion, if all is well.
+        secret: a key that no error message may show.
 
     Raises:
-        FailedError: there is none; it says whether another attempt may have one.
+        FailedError: the body is no chat completion; another attempt may bring one.
     """
-    if status != 200:
-        _refuse(status, headers, body)
+    shown = _shown(body, secret)
     try:
         plain = json.loads(body)
-    except ValueError:
-        raise FailedError(f"a body that is no JSON: {shown(body)}") from None
+    except (ValueError, RecursionError):
+        raise FailedError(f"a body that is no JSON: {shown}") from None
     usage = _usage(plain)
     try:
         choice = plain["choices"][0]
         message, reason = choice["message"], choice.get("finish_reason")
         content = message.get("content")
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise FailedError(f"no choices[0].message in {shown(body)}", usage=usage) from None
-    # Who wrote nothing but a thought may leave the content out, but says why it ended.
-    silent = content is None and isinstance(reason, str)
-    if not isinstance(content, str) and not silent:
-        raise FailedError(f"no text in choices[0].message of {shown(body)}", usage=usage)
-    return Answer(well_formed(content or ""), stopped=reason == "length", usage=usage)
+        raise FailedError(f"no choices[0].message in {shown}", usage=usage) from None
+    # A model that only thought may have no content, but there is a reason why it ended.
+    if content is None and isinstance(reason, str):
+        content = ""
+    if not isinstance(content, str):
+        raise FailedError(f"no text in choices[0].message of {shown}", usage=usage)
+    text = _CONTROL.sub("?", well_formed(content))
+    return Answer(text, stopped=reason == "length", usage=usage)
 
 
-def shown(body: bytes) -> str:
-    """The beginning of a body for a message."""
-    text = body[: 4 * _SHOWN].decode("utf-8", "replace")
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+def refused(status: int, headers: Mapping[str, str], body: bytes, secret: str = "") -> FailedError:
+    """What a response with any other status means; arguments as of `read`."""
+    message = f"HTTP {status}: {_shown(body, secret)}"
+    if status in _AGAIN or status >= 500:
+        return FailedError(message, wait_seconds=retry_after(headers.get("retry-after")))
+    text = body.decode("utf-8", "replace")
+    too_long = status in (400, 413, 422) and _TOO_LONG.search(text) is not None
+    return FailedError(message, again=False, full=too_long)
 
 
 def retry_after(value: str | None, now: datetime | None = None) -> float | None:
@@ -116,24 +130,19 @@ def retry_after(value: str | None, now: datetime | None = None) -> float | None:
     return max(seconds, 0.0) if math.isfinite(seconds) else None
 
 
-def _refuse(status: int, headers: Mapping[str, str], body: bytes) -> None:
-    came = f"HTTP {status}: {shown(body)}"
-    if status in _AGAIN or status >= 500:
-        raise FailedError(came, wait_seconds=retry_after(headers.get("retry-after")))
-    if status in (400, 413, 422) and _FULL.search(body.decode("utf-8", "replace")):
-        raise FullError(came, again=False)
-    raise FailedError(came, again=False)
-
-
-class FullError(FailedError):
-    """The conversation is longer than the model reads, as the server says."""
+def _shown(body: bytes, secret: str) -> str:
+    """The beginning of a body for a message, without the key: servers quote keys they refuse."""
+    text = body.decode("utf-8", "replace")
+    if secret:
+        text = text.replace(secret, "***")
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 def _usage(plain: Any) -> Usage:
-    """What the server says an answer took; one that does not say so is counted as such."""
+    """Tokens by the server's own count; an answer without it is counted as such."""
     told = plain.get("usage") if isinstance(plain, dict) else None
-    counts = told if isinstance(told, dict) else {}
-    read, written = counts.get("prompt_tokens"), counts.get("completion_tokens")
-    if not isinstance(read, int) or not isinstance(written, int) or min(read, written) < 0:
+    counts: dict[str, Any] = told if isinstance(told, dict) else {}
+    read, written = counts.get("prompt_tokens", -1), counts.get("completion_tokens", -1)
+    if not all(type(one) is int and 0 <= one < _MAX_COUNT for one in (read, written)):
         return Usage(uncounted=1)
     return Usage(prompt_tokens=read, completion_tokens=written)

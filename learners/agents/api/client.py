@@ -1,10 +1,9 @@
-"""Asks a server for chat completions: many at a time, patiently, and losing nothing that came.
+"""Asks a server for chat completions: many at a time, again where it helps, and losing no answer.
 
-Whatever may pass by itself is asked again up to `Limits.attempts` times with growing, jittered
-waits: no connection, a dropped one, a time-out, 408, 409, 425, 429, 5xx, and bodies that are no
-chat completion. A `Retry-After` is kept to, by all requests to that server. Anything else, and the
-last failed attempt, ends the batch: nothing new is sent, what is under way is taken in, and then
-`ServerError` says what came.
+`openai.AsyncOpenAI` sends requests and sorts faults. What to do about them is decided here, because
+its own retries know neither a body that is no chat completion, nor a `Retry-After` above two
+minutes or for all requests alike, nor a bound of requests under way. The table of faults is in
+docs/serving.md.
 
 One thread with an event loop of its own serves all clients of the process, so that it makes no
 difference whether, and in how many threads, the caller has one.
@@ -16,14 +15,17 @@ import asyncio
 import os
 import random
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
+from itertools import count
 from queue import SimpleQueue
 from typing import Any
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.api.answers import Answer, FailedError, FullError, read
-from laconic.learners.agents.api.gate import Gate, happens_within
+from laconic.learners.agents.api.answers import Answer, FailedError, read, refused
+from laconic.learners.agents.api.gate import Gate
 from laconic.learners.agents.api.settings import Server
 from laconic.learners.agents.base import Usage
 from laconic.learners.errors import ServerError
@@ -31,10 +33,6 @@ from laconic.learners.errors import ServerError
 Body = Mapping[str, Any]
 
 _LOCK = threading.Lock()
-_CLIENTS: dict[tuple[Server, int], Client] = {}
-"""By server and process."""
-_LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
-"""By process."""
 
 
 class Client:
@@ -44,12 +42,11 @@ class Client:
         """Prepare; the first request connects.
 
         Raises:
-            SettingError: the library that speaks HTTP is not installed.
+            SettingError: the package openai is not installed.
         """
         self.server = server
-        self._http = _new_http(server)
+        self._create = _create(server)
         self._gate = Gate(server.limits.concurrency, server.limits.requests_per_minute)
-        self._jitter = random.Random()
 
     def ask(self, body: Body) -> Answer:
         """The answer to one request.
@@ -60,10 +57,10 @@ class Client:
         return next(answer for _, answer in self.stream([body]))
 
     def stream(self, bodies: Sequence[Body]) -> Iterator[tuple[int, Answer]]:
-        """Each answer as it comes, with the place of its request.
+        """Each answer as it comes, with the index of its request.
 
         Args:
-            bodies: fields of the requests, `model` left out.
+            bodies: fields of the requests, `messages` among them, `model` left out.
 
         Raises:
             ServerError: a request has no usable answer; after all that came.
@@ -79,87 +76,88 @@ class Client:
             future.cancel()
 
     async def _all(self, bodies: Sequence[Body], put: Callable[[tuple[int, Answer]], None]) -> None:
-        given_up = asyncio.Event()
-        errors: list[Exception] = []
+        batch = _Batch()
 
         async def one(place: int, body: Body) -> None:
             try:
-                answer = await self._patiently(body, given_up)
+                put((place, await self._answer(body, batch)))
             except Exception as error:  # Whatever it is, what the others bring is taken in first.
-                errors.append(error)
-                given_up.set()
-            else:
-                if answer is not None:
-                    put((place, answer))
+                batch.give_up(error)
 
         async with asyncio.TaskGroup() as group:
             for place, body in enumerate(bodies):
                 group.create_task(one(place, body))
-        if errors:
-            raise errors[0]
+        if batch.error is not None:
+            raise batch.error
 
-    async def _patiently(self, body: Body, given_up: asyncio.Event) -> Answer | None:
-        """The answer after as many attempts as it takes; None when others have given up before."""
+    async def _answer(self, body: Body, batch: _Batch) -> Answer:
+        """The answer after as many attempts as it takes."""
         spent = Usage()
-        attempts = self.server.limits.attempts
-        for attempt in range(1, attempts + 1):
+        for attempt in count(1):
+            with batch.waiting():
+                await self._gate.enter()
             try:
-                if not await self._gate.enter(given_up):
-                    return None
-                try:
-                    spent += Usage(calls=1)
-                    answer = await self._once(body)
-                finally:
-                    self._gate.leave()
-                return replace(answer, usage=spent + answer.usage)
-            except FullError:
-                return Answer("", stopped=True, full=True, usage=spent)
+                spent += Usage(calls=1)
+                answer = await self._once(body)
             except FailedError as error:
+                if error.full:
+                    return Answer("", stopped=True, full=True, usage=spent)
                 spent += replace(error.usage, uncounted=0)
                 wait = self._wait(error, attempt)
-                if wait is None:
-                    raise self._error(error, attempt) from error
-            if await happens_within(given_up, wait):
-                return None
+            else:
+                return replace(answer, usage=spent + answer.usage)
+            finally:
+                self._gate.leave()
+            with batch.waiting():
+                await asyncio.sleep(wait)
         raise AssertionError("the last attempt answers or raises")
 
     async def _once(self, body: Body) -> Answer:
-        import httpx2
+        import openai
 
-        seconds = self.server.limits.timeout_seconds
+        seconds, key = self.server.limits.timeout_seconds, self.server.key()
         try:
+            # The library's own limit starts anew with every piece of an answer.
             async with asyncio.timeout(seconds):
-                response = await self._http.post(
-                    self.server.url,
-                    json={"model": self.server.model, **body},
-                    headers=self.server.headers(),
+                response = await self._create(
+                    model=self.server.model,
+                    messages=body["messages"],
+                    extra_body=body,
+                    # The key alone, as it is now, and nothing that the library finds by itself.
+                    extra_headers={
+                        "Authorization": f"Bearer {key}" if key else openai.Omit(),
+                        "OpenAI-Organization": openai.Omit(),
+                        "OpenAI-Project": openai.Omit(),
+                    },
                 )
         except TimeoutError:
             raise FailedError(f"no whole answer within {seconds:g} seconds") from None
-        except httpx2.RequestError as error:
-            raise FailedError(f"{type(error).__name__}: {error}") from error
-        return read(response.status_code, response.headers, response.content)
+        except openai.APIStatusError as error:
+            came = error.response
+            raise refused(came.status_code, came.headers, came.content, key) from None
+        except openai.APIConnectionError as error:
+            cause = error.__cause__ or error
+            raise FailedError(f"{type(cause).__name__}: {cause}") from None
+        return read(response.content, key)
 
-    def _wait(self, error: FailedError, attempt: int) -> float | None:
-        """Seconds until the next attempt; None for no further one."""
-        limits = self.server.limits
-        asked = error.wait_seconds
-        if not error.again or attempt >= limits.attempts:
-            return None
+    def _wait(self, error: FailedError, attempt: int) -> float:
+        """Seconds until the next attempt.
+
+        Raises:
+            ServerError: there is to be none.
+        """
+        limits, asked = self.server.limits, error.wait_seconds
+        longest = limits.longest_retry_after_seconds
+        if not error.again or attempt >= limits.attempts or (asked or 0.0) > longest:
+            raise self._error(error, attempt) from None
         if asked is None:
-            return limits.wait_seconds(attempt, self._jitter.random())
-        if asked > limits.longest_retry_after_seconds:
-            return None
+            return limits.wait_seconds(attempt, random.random())
         self._gate.rest(asked)
         # Those that were sent away together come back apart, and none before its time.
-        return asked + limits.wait_seconds(1, self._jitter.random())
+        return asked + limits.wait_seconds(1, random.random())
 
     def _error(self, error: FailedError, attempt: int) -> ServerError:
         came = str(error)
-        key = self.server.key()
-        if key:
-            # Servers quote keys that they refuse.
-            came = came.replace(key, "***")
         limits, asked = self.server.limits, error.wait_seconds
         if asked is not None and asked > limits.longest_retry_after_seconds:
             came += (
@@ -174,31 +172,70 @@ class Client:
         )
 
 
+class _Batch:
+    """Requests of which the first that fails for good ends all that are not under way."""
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+        self._waiting: set[asyncio.Task[Any] | None] = set()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """While it lasts this task is given up with the batch."""
+        if self.error is not None:
+            raise asyncio.CancelledError
+        task = asyncio.current_task()
+        self._waiting.add(task)
+        try:
+            yield
+        finally:
+            self._waiting.discard(task)
+
+    def give_up(self, error: Exception) -> None:
+        """Send nothing more, for this reason."""
+        self.error = self.error or error
+        for task in self._waiting:
+            if task is not None:
+                task.cancel()
+
+
 def client_of(server: Server) -> Client:
     """The one client of this process for a server, so that bounds hold for all who ask it."""
     with _LOCK:
-        # A forked child has its parent's memory but not its threads.
-        key = (server, os.getpid())
-        if key not in _CLIENTS:
-            _CLIENTS[key] = Client(server)
-        return _CLIENTS[key]
+        return _client(server, os.getpid())
+
+
+# A forked child has its parent's memory but not its threads: hence one for each process.
+@cache
+def _client(server: Server, process: int) -> Client:
+    return Client(server)
 
 
 def _loop() -> asyncio.AbstractEventLoop:
     """An event loop that runs in a thread of its own until the process ends."""
     with _LOCK:
-        if os.getpid() not in _LOOPS:
-            loop = _LOOPS[os.getpid()] = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="model-servers", daemon=True).start()
-        return _LOOPS[os.getpid()]
+        return _started_loop(os.getpid())
 
 
-def _new_http(server: Server) -> Any:
+@cache
+def _started_loop(process: int) -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="model-servers", daemon=True).start()
+    return loop
+
+
+def _create(server: Server) -> Callable[..., Awaitable[Any]]:
+    """The library's call for one chat completion; what it returns has the body as it came."""
     try:
-        import httpx2
+        import openai
     except ImportError as error:
-        raise SettingError("agent=api needs httpx2; pip install 'laconic[api]'") from error
-    most = server.limits.concurrency
-    limits = httpx2.Limits(max_connections=most, max_keepalive_connections=most)
-    # One time limit holds for a whole request, see `_once`.
-    return httpx2.AsyncClient(timeout=None, limits=limits)
+        raise SettingError("agent=api needs openai; pip install 'laconic[api]'") from error
+    client = openai.AsyncOpenAI(
+        base_url=server.base_url,
+        # Sent with each request instead, see `_once`.
+        api_key="unused",
+        max_retries=0,
+        timeout=None,
+        http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False, timeout=None),
+    )
+    return client.chat.completions.with_raw_response.create

@@ -197,10 +197,12 @@ def test_with_weights_in_parts_all_make_as_many_passes():
 @pytest.mark.parametrize("count", (1, 2, 3, 7))
 def test_work_is_spread_in_whole_items_and_comes_back_in_order(count):
     every = threads(count)
-    shares = [list(one.own(range(5))) for one in every]
+    shares = [list(one.local_shard(range(5))) for one in every]
     assert sum(shares, []) == [0, 1, 2, 3, 4]
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
-    double = partial(Processes.spread, items=range(5), function=lambda own: [2 * n for n in own])
+    double = partial(
+        Processes.map_sharded, items=range(5), function=lambda own: [2 * n for n in own]
+    )
     assert together([partial(double, one) for one in every]) == [[0, 2, 4, 6, 8]] * count
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from laconic.learners.agents.api.answers import FailedError, FullError, read, retry_after
+from laconic.learners.agents.api.answers import FailedError, read, refused, retry_after
 from laconic.learners.agents.base import Usage
 
 
@@ -35,17 +35,17 @@ def test_a_retry_after_is_a_number_or_a_date_or_nothing(value, seconds):
 
 
 def test_a_whole_answer_is_read():
-    answer = read(200, {}, completion(message={"content": " hi "}, finish_reason="stop"))
+    answer = read(completion(message={"content": " hi "}, finish_reason="stop"))
     assert (answer.text, answer.stopped, answer.full) == (" hi ", False, False)
     assert answer.usage == Usage(prompt_tokens=3, completion_tokens=2)
 
 
 @pytest.mark.parametrize("message", [{"content": None}, {"reasoning_content": "hm"}, {}])
 def test_a_model_that_only_thought_said_nothing(message):
-    answer = read(200, {}, completion(message=message, finish_reason="length"))
+    answer = read(completion(message=message, finish_reason="length"))
     assert (answer.text, answer.stopped) == ("", True)
     with pytest.raises(FailedError, match="no text"):
-        read(200, {}, completion(message=message))
+        read(completion(message=message))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_model_that_only_thought_said_nothing(message):
 )
 def test_an_answer_that_counts_no_tokens_is_an_answer(usage):
     body = json.dumps({"choices": [{"message": {"content": "hi"}}], "usage": usage}).encode()
-    assert read(200, {}, body).usage == Usage(uncounted=1)
+    assert read(body).usage == Usage(uncounted=1)
 
 
 @pytest.mark.parametrize(
@@ -66,14 +66,43 @@ def test_an_answer_that_counts_no_tokens_is_an_answer(usage):
     ],
 )
 def test_a_conversation_that_is_too_long_is_told_from_other_refusals(body):
-    with pytest.raises(FullError):
-        read(400, {}, body.encode())
-    with pytest.raises(FailedError) as caught:
-        read(401, {}, body.encode())
-    assert not isinstance(caught.value, FullError)
+    assert refused(400, {}, body.encode()).full
+    assert not refused(401, {}, body.encode()).full
 
 
 def test_a_long_body_is_shown_in_part():
+    assert len(str(refused(500, {}, b"x" * 10_000))) < 400
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"a":' * 100_000, b"\xff\xfe", b"1" * 5000])
+def test_a_body_that_cannot_be_read_is_a_plain_failure(body):
+    with pytest.raises(FailedError, match="no JSON|no choices"):
+        read(body)
+
+
+def test_control_characters_are_cleaned_and_white_space_stays():
+    # A terminal would be cleared by the first, and stop at the second; C1 begins sequences, too.
+    text = read(completion(message={"content": "a\x1b[2J\x00b\x9b1m\x7f\n\tc\r\u2028é"})).text
+    assert text == "a?[2J?b?1m?\n\tc\r\u2028é"
+    shown = str(refused(500, {}, b"\x1b[2J"))
+    assert shown.isprintable()
+
+
+def test_a_key_is_taken_out_before_a_body_is_cut():
+    # The key begins within the 300 characters that are shown, and ends behind them.
+    body = b"x" * 296 + b"secret-123 and more"
+    for error in (refused(401, {}, body, "secret-123"), failure_of(body, "secret-123")):
+        assert "secr" not in str(error) and "***" in str(error)
+
+
+def failure_of(body, secret):
     with pytest.raises(FailedError) as caught:
-        read(500, {}, b"x" * 10_000)
-    assert len(str(caught.value)) < 400
+        read(body, secret)
+    return caught.value
+
+
+@pytest.mark.parametrize("count", [True, 2.0, "3", 10**400])
+def test_counts_of_tokens_are_whole_numbers(count):
+    usage = {"prompt_tokens": count, "completion_tokens": 2}
+    body = json.dumps({"choices": [{"message": {"content": "hi"}}], "usage": usage}).encode()
+    assert read(body).usage == Usage(uncounted=1)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
+import traceback
 from itertools import pairwise
 
 import pytest
 
-from laconic.envs.errors import SettingError
 from laconic.learners.agents.api import Limits, Server
 from laconic.learners.agents.api.client import client_of
 from laconic.learners.agents.base import Usage
@@ -49,6 +50,7 @@ PASSING = {
     "a body that is no JSON": "send {not json",
     "an empty body": "send ",
     "a body that is no object": "send [1, 2]",
+    "a body nested too deeply": "send " + "[" * 100_000,
     "a body without choices": f"send {{{USAGE}}}",
     "an empty list of choices": f'send {{"choices": [], {USAGE}}}',
     "choices that are no list": f'send {{"choices": 3, {USAGE}}}',
@@ -62,7 +64,9 @@ PASSING = {
 def test_a_passing_fault_is_asked_again_and_only_what_failed(fault_server, client, fault):
     said(fault_server)
     fault_server.faults.extend(["", fault])
-    found = dict(client(timeout_seconds=0.3, concurrency=1).stream(bodies(4)))
+    # On a busy machine any answer may take a while, so only the slow one is cut off early.
+    timeout = 0.3 if fault.startswith("slow") else 5.0
+    found = dict(client(timeout_seconds=timeout, concurrency=1).stream(bodies(4)))
     assert [found[place].text for place in range(4)] == [f"heard {place}" for place in range(4)]
     assert fault_server.calls == 5
     asked = [body["messages"][0]["content"] for body in fault_server.bodies]
@@ -76,7 +80,7 @@ def test_a_passing_fault_is_asked_again_and_only_what_failed(fault_server, clien
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
 def test_a_fault_that_stays_ends_it_with_what_came(fault_server, client, fault):
     fault_server.faults.extend([fault] * 3)
-    limits = {"attempts": 3, "timeout_seconds": 0.3}
+    limits = {"attempts": 3, "timeout_seconds": 0.3 if fault.startswith("slow") else 5.0}
     with pytest.raises(ServerError, match="was asked 3 times") as caught:
         client(**limits).ask(bodies(1)[0])
     assert fault_server.calls == 3
@@ -194,19 +198,6 @@ def test_without_a_key_none_is_sent(fault_server, client):
     assert fault_server.bodies[0]["model"] == "m"
 
 
-def test_a_key_that_is_not_there_is_said_at_once(monkeypatch):
-    monkeypatch.delenv("MY_KEY", raising=False)
-    with pytest.raises(SettingError, match="api_key_env=MY_KEY.*is not set"):
-        Server("http://localhost/v1", "m", "MY_KEY")
-    monkeypatch.setenv("MY_KEY", "two\nlines")
-    with pytest.raises(SettingError, match="holds no key") as caught:
-        Server("http://localhost/v1", "m", "MY_KEY")
-    assert "lines" not in str(caught.value)
-    with pytest.raises(SettingError, match="never the key") as caught:
-        Server("http://localhost/v1", "m", "sk-123")
-    assert "sk-123" not in str(caught.value)
-
-
 def test_many_threads_share_one_bound(fault_server, client):
     from concurrent.futures import ThreadPoolExecutor
 
@@ -216,6 +207,54 @@ def test_many_threads_share_one_bound(fault_server, client):
         found = list(pool.map(lambda body: asking.ask(body).text, bodies(16)))
     assert len(found) == 16
     assert fault_server.most <= 2
+
+
+def test_the_key_is_in_no_log_and_no_traceback(fault_server, monkeypatch, caplog):
+    monkeypatch.setenv("MY_KEY", "secret-123")
+    # Where the message ends, half of the key would be left.
+    long = "x" * 295 + "secret-123"
+    fault_server.faults.extend(["500", f"refuse {long}"])
+    with caplog.at_level(logging.DEBUG), pytest.raises(ServerError) as caught:
+        client_of(Server(fault_server.base_url, "m", "MY_KEY", Limits(**QUICK))).ask(bodies(1)[0])
+    assert caplog.records
+    shown = caplog.text + "".join(traceback.format_exception(caught.value))
+    assert "HTTP 400" in shown and "secr" not in shown
+
+
+def test_what_the_library_would_find_by_itself_is_not_sent(fault_server, monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.setenv(name, "of-another-server")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    # A client of its own, which is made in this environment.
+    limits = Limits(**QUICK, concurrency=2)
+    client_of(Server(fault_server.base_url, "m", limits=limits)).ask(bodies(1)[0])
+    (headers,) = fault_server.headers
+    assert "authorization" not in headers
+    assert "of-another-server" not in headers.values()
+
+
+def test_a_redirect_is_not_followed(fault_server, client, make_fault_server):
+    other = make_fault_server()
+    fault_server.faults.append(f"redirect {other.base_url}/chat/completions")
+    with pytest.raises(ServerError, match="asked once .*HTTP 307"):
+        client().ask(bodies(1)[0])
+    assert other.calls == 0
+
+
+def test_an_answer_that_comes_in_drops_has_one_time_limit(fault_server, client):
+    # A piece every 0.1 s would never end a limit that starts anew with each.
+    fault_server.faults.append("drops 0.1")
+    found = client(timeout_seconds=0.4).ask(bodies(1)[0])
+    assert found.usage.calls == 2
+
+
+def test_the_key_is_read_with_every_request(fault_server, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "first")
+    asking = client_of(Server(fault_server.base_url, "m", "MY_KEY"))
+    asking.ask(bodies(1)[0])
+    monkeypatch.setenv("MY_KEY", "second")
+    asking.ask(bodies(1)[0])
+    assert fault_server.keys == ["Bearer first", "Bearer second"]
 
 
 def test_letters_that_no_file_takes_are_answered_for(fault_server, client):

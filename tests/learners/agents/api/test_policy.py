@@ -6,15 +6,13 @@ import logging
 
 import pytest
 
-from laconic.envs.dialogue.tokens import split_words
-from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.agents.api import ApiSpeech, ApiTeam, Limits, Prices, Server
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.api import ApiSpeech, ApiTeam, Limits, Prices
+from laconic.learners.agents.api.policy import ApiPolicy
 from laconic.learners.agents.base import Reply, Request, Streaming
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import ScriptedTeam
-from laconic.learners.agents.tiny import PATH
 from laconic.learners.errors import ServerError
-from laconic.learners.rollout.play import Start, play
 from laconic.learners.training.trainer import trainers_of
 
 QUICK = Limits(attempts=3, first_wait_seconds=0.02)
@@ -135,64 +133,8 @@ def test_a_conversation_that_is_too_long_ends_it_or_is_silent(policy, fault_serv
     assert "longer than 'm' reads; it is silent" in caplog.text
 
 
-def test_a_team_plays_whole_episodes_and_they_know_what_they_cost(fault_server, make_env):
-    team = ApiTeam("m", fault_server.base_url, limits=QUICK, prices=Prices(prompt=1.0))
-    fault_server.say = lambda body: "#### 7" if "solver" in body["messages"][0]["content"] else "hm"
-    environments = [make_env(rounds=1) for _ in range(2)]
-    policies = team.policies(environments[0])
-    starts = [Start(0, "fruit"), Start(1, "birds")]
-    fruit, birds = play(environments, policies, starts, seed=0, greedy=True)
-    assert (fruit.solved, birds.solved) == (True, False)
-    assert fault_server.calls == len(fruit.turns) + len(birds.turns) == 8
-    assert all(turn.usage.prompt_tokens == 10 for turn in fruit.turns)
-    assert all(turn.reply_ids == () for turn in fruit.turns)
-
-
 def test_it_has_nothing_to_train(policy):
-    assert isinstance(policy(), Streaming)
+    assert isinstance(policy(), ApiPolicy) and isinstance(policy(), Streaming)
     assert not isinstance(ScriptedTeam(), Streaming) and not hasattr(HFPolicy, "stream")
     with pytest.raises(SettingError, match="nobody in the team has weights to train.*ApiPolicy"):
         trainers_of({"solver_0": policy()}, lambda parameters: None, False)
-
-
-def test_budgets_are_counted_in_words_or_in_the_tokens_of_a_tokenizer():
-    assert ApiTeam("m").tokenize is split_words
-    tokenize = ApiTeam("m", tokenizer=str(PATH)).tokenize
-    assert "".join(tokenize("Anna has 12 apples.")) == "Anna has 12 apples."
-    with pytest.raises(SettingError, match="agent.tokenizer='/none'"):
-        _ = ApiTeam("m", tokenizer="/none").tokenize
-
-
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda: Limits(concurrency=0), "limits.concurrency must be a whole number of at least 1"),
-        (lambda: Limits(timeout_seconds="1"), "limits.timeout_seconds must be a number above 0"),
-        (lambda: Limits(requests_per_minute=0), "limits.requests_per_minute must be a number"),
-        (lambda: Prices(prompt=-1), "prices.prompt must be at least 0"),
-        (lambda: ApiSpeech(temperature=0), "speech.temperature must be a number above 0"),
-        (lambda: ApiSpeech(top_p=1.5), "top_p must be above 0 and at most 1"),
-        (lambda: ApiSpeech(silence=" "), "silence must be a word"),
-        (lambda: ApiSpeech(thinking_tokens=-1), "thinking_tokens must be a whole number"),
-        (lambda: ApiSpeech(extra_body={"stream": True}), "extra_body must not hold stream"),
-        (lambda: Server("localhost:8000", "m"), "base_url must be an address"),
-        (lambda: Server("http://a:secret@host/v1", "m"), "neither name and password"),
-        (lambda: Server("http://host/v1?key=secret", "m"), "neither name and password"),
-        (lambda: Server("http://host/v1", ""), "model must name a model"),
-    ],
-)
-def test_settings_out_of_range_are_refused(make, said):
-    with pytest.raises(SettingError, match=said) as caught:
-        make()
-    assert "secret" not in str(caught.value)
-
-
-def test_an_unknown_field_for_the_limit_is_refused():
-    with pytest.raises(UnknownNameError, match="Did you mean 'max_tokens'"):
-        ApiSpeech(limit_field="max_token")
-
-
-def test_waits_double_up_to_a_bound_and_are_drawn_from_their_upper_half():
-    limits = Limits(first_wait_seconds=1.0, longest_wait_seconds=5.0)
-    assert [limits.wait_seconds(attempt, 1.0) for attempt in (1, 2, 3, 4, 999)] == [1, 2, 4, 5, 5]
-    assert limits.wait_seconds(3, 0.0) == 2.0

@@ -1,0 +1,48 @@
+"""One model behind a server speaks for a whole team."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic.envs.dialogue.tokens import split_words
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.api.settings import Limits, Prices
+from laconic.learners.agents.api.team import ApiTeam
+from laconic.learners.agents.tiny import PATH
+from laconic.learners.rollout.play import Start, play
+
+QUICK = Limits(attempts=3, first_wait_seconds=0.02)
+
+
+def test_all_agents_share_one_policy_and_one_client(make_env):
+    team = ApiTeam("m")
+    first, second = team.policies(make_env()), team.policies(make_env())
+    assert list(first) == make_env().possible_agents and len(set(first.values())) == 1
+    (one,), (other,) = set(first.values()), set(second.values())
+    assert one is not other and one._client is other._client
+
+
+def test_what_cannot_be_asked_is_refused_before_anything_begins():
+    with pytest.raises(SettingError, match="base_url must be an address"):
+        ApiTeam("m", "localhost:8000")
+
+
+def test_a_team_plays_whole_episodes_and_they_know_what_they_cost(fault_server, make_env):
+    team = ApiTeam("m", fault_server.base_url, limits=QUICK, prices=Prices(prompt=1.0))
+    fault_server.say = lambda body: "#### 7" if "solver" in body["messages"][0]["content"] else "hm"
+    environments = [make_env(rounds=1) for _ in range(2)]
+    policies = team.policies(environments[0])
+    starts = [Start(0, "fruit"), Start(1, "birds")]
+    fruit, birds = play(environments, policies, starts, seed=0, greedy=True)
+    assert (fruit.solved, birds.solved) == (True, False)
+    assert fault_server.calls == len(fruit.turns) + len(birds.turns) == 8
+    assert all(turn.usage.prompt_tokens == 10 for turn in fruit.turns)
+    assert all(turn.reply_ids == () for turn in fruit.turns)
+
+
+def test_budgets_are_counted_in_words_or_in_the_tokens_of_a_tokenizer():
+    assert ApiTeam("m").tokenize is split_words
+    tokenize = ApiTeam("m", tokenizer=str(PATH)).tokenize
+    assert "".join(tokenize("Anna has 12 apples.")) == "Anna has 12 apples."
+    with pytest.raises(SettingError, match="agent.tokenizer='/none'"):
+        _ = ApiTeam("m", tokenizer="/none").tokenize
