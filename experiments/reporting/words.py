@@ -46,6 +46,12 @@ def level(name: str, interval: Interval | None) -> str:
     return _with_ends(name, interval, "", unit)
 
 
+def split_level(name: str, interval: Interval) -> tuple[str, str]:
+    """A mean and its interval apart: `81.2 %` and `[78.7, 83.5]`, which is empty where unknown."""
+    mean, _, bracket = level(name, interval).partition(" [")
+    return mean, bracket and f"[{bracket}"
+
+
 def change(name: str, before: Interval | None, after: Interval | None) -> str:
     """How much a metric moved: `+1.3 points [−1.1, +3.7]`, or for tokens `−21.4 [...], −62 %`."""
     if before is None or after is None:

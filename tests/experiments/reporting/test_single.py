@@ -13,7 +13,7 @@ from rich.console import Console
 from laconic.experiments.report import main, write_report
 from laconic.experiments.reporting import single
 from laconic.experiments.reporting.curves import smooth
-from laconic.experiments.reporting.page import safe
+from laconic.experiments.reporting.page import visible
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.words import change, level
 from laconic.learners.metrics import Interval
@@ -86,8 +86,8 @@ def test_what_agents_say_cannot_become_part_of_the_page(run: Path, report: Any) 
 
 
 def test_control_characters_are_shown_and_endless_texts_shortened() -> None:
-    assert safe("a\x1b[31mb\x00\u202ec") == "a�[31mb��c"
-    assert safe("x" * 12, longest=5) == "xxxxx … (7 more characters)"
+    assert visible("a\x1b[31mb\x00\u202ec") == "a�[31mb��c"
+    assert visible("x" * 12, longest=5) == "xxxxx … (7 more characters)"
 
 
 def test_warnings_configuration_and_glossary_are_on_the_page(run: Path, report: Any) -> None:
