@@ -32,13 +32,12 @@ def visible(text: object, longest: int = _LONGEST) -> str:
     plain = str(text)
     if len(plain) > longest:
         plain = f"{plain[:longest]} … ({len(plain) - longest} more characters)"
-    seen = "".join(
+    return "".join(
         char
         if char in "\n\t" or char.isprintable() or char.isspace()
         else "\N{REPLACEMENT CHARACTER}"
         for char in plain
     )
-    return seen.encode("utf-8", "replace").decode("utf-8")
 
 
 def fill(template: str, **values: Any) -> str:
