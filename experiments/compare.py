@@ -22,11 +22,10 @@ from laconic.experiments.command_line.cli import Interrupt, program
 from laconic.experiments.command_line.mistakes import describe
 from laconic.experiments.comparing import table
 from laconic.experiments.comparing.arrange import arrange, budget_of
-from laconic.experiments.comparing.entries import Entry, read_entries
+from laconic.experiments.comparing.entries import Entry, entries_of_runs, read_entries
 from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.playing import play_entry
 from laconic.experiments.comparing.rows import Row, read_row
-from laconic.experiments.comparing.runs import entries_of_runs
 from laconic.experiments.comparing.shapes import Unfit
 from laconic.experiments.evaluate import SPLITS
 from laconic.experiments.running.run_folder import RunFolder, write_atomically

@@ -15,14 +15,13 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from laconic.experiments.reporting import frontier, single, standing, sweep
 from laconic.experiments.reporting.look import Picture
 from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.reporting.words import text_table
 
 PAGE = "report.html"
 PICTURES = "report"
@@ -111,16 +110,8 @@ def _save(folder: Path, document: str, pictures: Sequence[Picture]) -> Path:
 def _print_table(
     console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
-    # As Text, because overrides hold square brackets and rich would read them as markup.
-    table = Table(
-        title=Text(title, style="bold"), title_justify="left", header_style="dim", box=SIMPLE_HEAD
-    )
     # Names may fold, but never lose their end, where settings differ; numbers stay whole.
-    table.add_column(columns[0], overflow="fold")
-    for column in columns[1:]:
-        table.add_column(column, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(Text, row))
+    table = text_table(title, columns, rows, whole="others")
     console.print(table if rows else Text(f"{title}: no evaluation yet"))
 
 

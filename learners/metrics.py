@@ -10,7 +10,6 @@ the law of succession, and statistical inference". All others: the percentile bo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,8 +21,6 @@ from laconic.learners.episode import Episode, Turn
 
 RESAMPLES = 2000
 """Bootstrap resamples behind an interval."""
-NORMAL_975 = 1.959963984540054
-"""The 97.5 % quantile of the standard normal distribution."""
 _DRAWS_AT_ONCE = 4_000_000
 
 GLOSSARY: Mapping[str, str] = {
@@ -125,16 +122,13 @@ def wilson(successes: float, count: int) -> tuple[float, float]:
     Returns:
         Lower and upper end, inside 0 to 1; (0, 1) without trials.
     """
+    # Imported here because it takes long, and most of what imports this needs no interval.
+    from scipy.stats import binomtest
+
     if count == 0:
         return 0.0, 1.0
-    share, square = successes / count, NORMAL_975**2
-    centre = (share + square / (2 * count)) / (1 + square / count)
-    spread = math.sqrt(share * (1 - share) / count + square / (4 * count**2))
-    half = NORMAL_975 * spread / (1 + square / count)
-    # At the edges the formula is exactly 0 or 1, and rounding must not say otherwise.
-    low = 0.0 if successes == 0 else max(centre - half, 0.0)
-    high = 1.0 if successes == count else min(centre + half, 1.0)
-    return low, high
+    found = binomtest(round(successes), count).proportion_ci(0.95, method="wilson")
+    return float(found.low), float(found.high)
 
 
 def prefixed(metrics: Mapping[str, float], prefix: str) -> dict[str, float]:

@@ -17,7 +17,7 @@ from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.roster import agent_names, role_of
 from laconic.envs.errors import SettingError
 from laconic.experiments.comparing.entries import Entry
-from laconic.experiments.comparing.shapes import SHAPES, Setting, Unfit
+from laconic.experiments.comparing.shapes import SHAPES, TeamSettings, Unfit
 
 _MERGED = ("budget", "reward")
 """Records within the environment's settings; all other settings are replaced as a whole."""
@@ -80,13 +80,13 @@ def budget_of(cfg: DictConfig) -> int | None:
     if caps.get("episode") is not None:
         return int(caps["episode"])
     if caps.get("message") is not None:
-        return int(caps["message"]) * Setting.of(_resolved(cfg.env)).turns
+        return int(caps["message"]) * TeamSettings.of(_resolved(cfg.env)).turns
     return None
 
 
 def _dialogue(cfg: DictConfig, entry: Entry, settings: dict[str, Any]) -> dict[str, Any]:
     """The environment in the entry's shape, under the budget, with the entry's own settings."""
-    configured = Setting.of(_resolved(cfg.env))
+    configured = TeamSettings.of(_resolved(cfg.env))
     if configured.joint and entry.votes is not None:
         raise Unfit("there is no vote over joint work (env.answer=joint)")
     changed = _changed(settings, SHAPES[entry.shape](configured, entry.agents))
@@ -96,7 +96,7 @@ def _dialogue(cfg: DictConfig, entry: Entry, settings: dict[str, Any]) -> dict[s
         return changed
     caps: dict[str, Any] = {"episode": total}
     if entry.shape != "team":
-        turns = Setting.of(changed).turns
+        turns = TeamSettings.of(changed).turns
         if turns > total:
             raise SettingError(
                 f"a budget of {total} tokens an episode leaves none for some of the {turns}"

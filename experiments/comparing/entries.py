@@ -1,13 +1,16 @@
 """Entries of a comparison: what each row changes of the environment and of who speaks.
 
-An entry never changes what is asked: environment, source and tasks are the comparison's own.
+An entry never changes what is asked: environment, source and tasks are the comparison's own. From
+the folder of a trained run come its policies and what its team is like (`TAKEN`); tasks, budgets
+and reward are the comparison's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -19,6 +22,10 @@ from laconic.learners.agents.scripted import SCRIPTS
 MATCHED = "matched"
 ASKED = ("_target_", "name", "source", "split", "tasks", "generator")
 """Settings of the environment that are the same for all entries."""
+TAKEN = ("team", "rounds", "information", "topology", "schedule", "answer", "instructions")
+"""Settings of the environment that a run brings along."""
+POLICY = "policy"
+"""Folder in which a finished run leaves its policies."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 
 
@@ -98,6 +105,34 @@ def read_entries(cfg: DictConfig) -> list[Entry]:
     return found
 
 
+def entries_of_runs(cfg: DictConfig, taken: Collection[str]) -> list[Entry]:
+    """One entry for each folder of `compare.runs`.
+
+    Args:
+        cfg: the comparison's configuration.
+        taken: names of other entries.
+
+    Raises:
+        SettingError: a folder is no run of this environment, or has no trained policy.
+    """
+    runs = cfg.compare.runs
+    if runs is None:
+        return []
+    if OmegaConf.is_dict(runs):
+        named = {str(name): Path(str(folder)) for name, folder in runs.items()}
+    elif OmegaConf.is_list(runs):
+        named = _names([Path(str(folder)) for folder in runs])
+    else:
+        raise SettingError(f"compare.runs must be a list of run folders; got {runs!r}")
+    clash = [name for name in named if name in taken]
+    if clash:
+        raise SettingError(
+            f"a run and an entry are both called {clash[0]!r}; name the run in compare.runs, as in"
+            " {mine: <folder>}"
+        )
+    return [_of_run(name, folder, str(cfg.env.get("name"))) for name, folder in named.items()]
+
+
 def _read(name: str, node: Any) -> Entry:
     if not OmegaConf.is_dict(node):
         raise SettingError(f"entries.{name} must be settings of an entry; got {node!r}")
@@ -117,3 +152,36 @@ def _check_count(name: str, value: object, least: int, others: str = "") -> None
         raise SettingError(
             f"{name} must be null{others} or a whole number of at least {least}; got {value!r}"
         )
+
+
+def _of_run(name: str, folder: Path, environment: str) -> Entry:
+    saved = folder / "config.yaml"
+    if not saved.is_file():
+        raise SettingError(f"compare.runs: {str(folder)!r} is no run folder: it has no config.yaml")
+    found: Any = OmegaConf.to_container(OmegaConf.load(saved), resolve=True)
+    env: Mapping[str, Any] = found.get("env") or {}
+    if env.get("name") != environment:
+        raise SettingError(
+            f"compare.runs: the run in {str(folder)!r} is of env={env.get('name')}, and this"
+            f" comparison is of env={environment}"
+        )
+    if not (folder / POLICY).is_dir():
+        raise SettingError(
+            f"compare.runs: {str(folder)!r} has no folder {POLICY!r}; a run leaves its policies"
+            " there when it has finished"
+        )
+    agent = {**(found.get("agent") or {}), "model": str((folder / POLICY).resolve())}
+    taken = {key: env[key] for key in TAKEN if key in env}
+    return Entry(name, env=taken, agent=agent, source=str(folder))
+
+
+def _names(folders: list[Path]) -> dict[str, Path]:
+    """Folders by their last part, with the part before it where two have the same."""
+    made: dict[str, Path] = {}
+    for folder in folders:
+        parts = [re.sub(r"[^\w.+-]", "-", part) for part in folder.resolve().parts[1:]]
+        length = 1
+        while (name := "_".join(parts[-length:])) in made and length < len(parts):
+            length += 1
+        made[name] = folder
+    return made

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, PercentFormatter
-from numpy.typing import NDArray
 
 from laconic.experiments.comparing.rows import Row
 from laconic.experiments.comparing.table import NAME, told
-from laconic.experiments.reporting.look import GREY, MARKERS, MUTED, PALETTE, Picture, draw, say
-from laconic.learners.metrics import Interval
+from laconic.experiments.reporting.look import (
+    GREY,
+    MARKERS,
+    MUTED,
+    Picture,
+    against_tokens,
+    draw,
+    mark,
+    marks,
+    say,
+)
 
 _HEIGHT, _PANEL, _LEGEND = 4.8, 5.6, 2.2
 """Inches."""
@@ -57,68 +64,27 @@ def _panel(axes: Axes, metric: str, rows: Sequence[Row], budget: int | None) -> 
     if not rows:
         say(axes, "the environment does not tell how many tokens are said")
         return
-    for number, (row, (colour, marker)) in enumerate(zip(rows, _marks(rows), strict=True)):
+    for number, (row, look) in enumerate(zip(rows, _marks(rows), strict=True)):
         # Where marks coincide, those drawn first are larger and show around the others.
         over = sum(_coincide(row, other, metric) for other in rows[number + 1 :])
-        _mark(axes, row, metric, (colour, marker), 8.5 + 4.5 * min(over, 3))
-    axes.set(xlabel="tokens said in an episode (fewer is better)", ylabel=_label(metric))
-    axes.yaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
-    if metric == "accuracy":
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
-    axes.grid(True, axis="both")
+        size = 8.5 + 4.5 * min(over, 3)
+        at = row.figures["tokens_said"], row.figures[metric]
+        mark(axes, at, look, row.name, size=size, hollow=row.script, clip_on=False)
+    against_tokens(axes, metric)
     _limits(axes, metric, rows, budget)
 
 
 def _marks(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Colour and shape of each row; scripts are grey and told apart by their shape."""
-    made, spoken, scripts = [], 0, 0
-    for row in rows:
-        if row.script:
-            made.append((GREY, MARKERS[scripts % len(MARKERS)]))
-            scripts += 1
-        else:
-            # The shape moves on at another pace than the colour, so that 49 entries stay apart.
-            marker = MARKERS[(spoken + spoken // len(PALETTE)) % len(MARKERS)]
-            made.append((PALETTE[spoken % len(PALETTE)], marker))
-            spoken += 1
-    return made
+    spoken = iter(marks(len(rows)))
+    shapes = itertools.cycle(MARKERS)
+    return [(GREY, next(shapes)) if row.script else next(spoken) for row in rows]
 
 
 def _coincide(one: Row, other: Row, metric: str) -> bool:
     tokens = [row.figures["tokens_said"].mean for row in (one, other)]
     values = [row.figures[metric].mean for row in (one, other)]
     return math.isclose(*tokens, rel_tol=0.02, abs_tol=0.5) and math.isclose(*values, abs_tol=0.01)
-
-
-def _mark(axes: Axes, row: Row, metric: str, look: tuple[str, str], size: float) -> None:
-    colour, marker = look
-    tokens, value = row.figures["tokens_said"], row.figures[metric]
-    axes.errorbar(
-        tokens.mean,
-        value.mean,
-        xerr=_reach(tokens),
-        yerr=_reach(value),
-        fmt="none",
-        ecolor=colour,
-        elinewidth=1.4,
-        capsize=3,
-        zorder=4,
-        clip_on=False,
-    )
-    axes.plot(
-        tokens.mean,
-        value.mean,
-        linestyle="none",
-        marker=marker,
-        color=colour,
-        markersize=size,
-        markerfacecolor="white" if row.script else colour,
-        markeredgecolor=colour if row.script else "white",
-        markeredgewidth=1.6 if row.script else 1.0,
-        zorder=5,
-        clip_on=False,
-        label=row.name,
-    )
 
 
 def _limits(axes: Axes, metric: str, rows: Sequence[Row], budget: int | None) -> None:
@@ -144,14 +110,3 @@ def _limits(axes: Axes, metric: str, rows: Sequence[Row], budget: int | None) ->
         axes.set_ylim(-0.03, 1.03)
     else:
         axes.margins(y=0.08)
-
-
-def _label(metric: str) -> str:
-    return "tasks solved" if metric == "accuracy" else "score"
-
-
-def _reach(interval: Interval) -> NDArray[np.float64] | None:
-    if math.isnan(interval.low) or math.isnan(interval.high):
-        return None
-    low, high = interval.mean - interval.low, interval.high - interval.mean
-    return np.array([[max(low, 0.0)], [max(high, 0.0)]])

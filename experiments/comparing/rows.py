@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from laconic.experiments.reporting.runs import read_interval
 from laconic.experiments.running.run_folder import write_atomically
 from laconic.experiments.statistics.intervals import over_seeds
 from laconic.learners.episode import Episode
@@ -63,17 +64,15 @@ def read_row(folder: Path) -> Row | None:
     if not path.is_file():
         return None
     found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    found["figures"] = {name: _interval(one) for name, one in found["figures"].items()}
+    found["figures"] = {name: read_interval(one) for name, one in found["figures"].items()}
     return Row(**{**found, "notes": tuple(found["notes"])})
 
 
 def as_json(row: Row) -> dict[str, Any]:
     """A row in types of json; what is not known is null."""
     found = asdict(row)
-    found["figures"] = {
-        name: {key: _known(value) for key, value in asdict(one).items()}
-        for name, one in row.figures.items()
-    }
+    for figure in found["figures"].values():
+        figure |= {end: None for end, value in figure.items() if not math.isfinite(value)}
     return found
 
 
@@ -87,14 +86,3 @@ def figures_of(episodes: Sequence[Episode], seconds: Sequence[float]) -> dict[st
     """
     found = intervals(episodes) | {SECONDS: over_seeds(seconds, (0.0, math.inf))}
     return {name: found[name] for name in FIGURES if name in found}
-
-
-def _interval(one: Mapping[str, Any]) -> Interval:
-    mean, low, high = (
-        math.nan if one[end] is None else float(one[end]) for end in ("mean", "low", "high")
-    )
-    return Interval(mean, low, high, int(one["count"]))
-
-
-def _known(value: float) -> float | None:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -25,7 +25,7 @@ class Unfit(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class TeamSettings:
     """What a shape has to know of the environment as it is configured."""
 
     team: Mapping[str, int]
@@ -40,7 +40,7 @@ class Setting:
     """Whose turn it is."""
 
     @classmethod
-    def of(cls, env: Mapping[str, Any]) -> Setting:
+    def of(cls, env: Mapping[str, Any]) -> TeamSettings:
         """Read the settings of a dialogue; what they leave out is the constructor's default."""
         parameters = signature(DialogueEnv).parameters
         found = {name: env.get(name, parameters[name].default) for name in cls.__dataclass_fields__}
@@ -69,12 +69,12 @@ class Setting:
         return sum(len(made.cycle[round % len(made.cycle)]) for round in range(self.rounds))
 
 
-def team(setting: Setting, agents: int | None) -> dict[str, Any]:
+def team(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
     """The environment as it is configured."""
     return {}
 
 
-def alone(setting: Setting, agents: int | None) -> dict[str, Any]:
+def alone(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
     """One agent reads everything and answers in one message; a joint work it writes whole."""
     role = WRITER if setting.joint else setting.role
     return {
@@ -88,7 +88,7 @@ def alone(setting: Setting, agents: int | None) -> dict[str, Any]:
     }
 
 
-def debate(setting: Setting, agents: int | None) -> dict[str, Any]:
+def debate(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
     """Several agents of the answering role read everything, and one another; most win."""
     if setting.joint:
         raise Unfit("a debate ends in a vote, and there is none over joint work (env.answer=joint)")
@@ -102,7 +102,7 @@ def debate(setting: Setting, agents: int | None) -> dict[str, Any]:
     }
 
 
-def discussion(setting: Setting, agents: int | None) -> dict[str, Any]:
+def discussion(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
     """All speak, hear everybody and speak once more; a role that answers does so after that."""
     if setting.joint or setting.answer == MAJORITY:
         return {"rounds": 2, "topology": "complete", "schedule": "all"}
@@ -112,7 +112,7 @@ def discussion(setting: Setting, agents: int | None) -> dict[str, Any]:
     return {"rounds": 3, "topology": "complete", "schedule": schedule}
 
 
-def sequential(setting: Setting, agents: int | None) -> dict[str, Any]:
+def sequential(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
     """One role after another, the answering one last; each has read what was said before."""
     order = list(setting.team) if setting.joint else [*setting.others, setting.role]
     if len(order) < 2:
@@ -121,14 +121,14 @@ def sequential(setting: Setting, agents: int | None) -> dict[str, Any]:
     return {"rounds": len(order), "topology": "complete", "schedule": schedule}
 
 
-def concatenation(setting: Setting, agents: int | None) -> dict[str, Any]:
+def concatenation(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
     """All roles write at once, nobody hears anybody, and the parts are put together."""
     if not setting.joint:
         raise Unfit("there is one answer here and no parts to put together (env.answer=joint)")
     return {"rounds": 1, "topology": "none", "schedule": "all"}
 
 
-SHAPES: dict[str, Callable[[Setting, int | None], dict[str, Any]]] = {
+SHAPES: dict[str, Callable[[TeamSettings, int | None], dict[str, Any]]] = {
     "team": team,
     "alone": alone,
     "debate": debate,

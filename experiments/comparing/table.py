@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from laconic.experiments.comparing.rows import FIGURES, SECONDS, Row, as_json
-from laconic.experiments.reporting.words import NOTHING, level
+from laconic.experiments.reporting.records import graded
+from laconic.experiments.reporting.words import NOTHING, level, text_table
 from laconic.experiments.running.run_folder import write_atomically
 
 NAME = "comparison"
@@ -32,20 +31,11 @@ _WIDTH = 120
 _ENDS = ("mean", "low", "high")
 
 
-def graded(rows: Sequence[Row]) -> bool:
-    """Whether some score is not just solved or not, or nobody tells what is solved."""
-    scored = [row.figures for row in rows if "score" in row.figures]
-    return any(
-        "accuracy" not in one
-        or not math.isclose(one["accuracy"].mean, one["score"].mean, abs_tol=1e-9)
-        for one in scored
-    )
-
-
 def told(rows: Sequence[Row]) -> list[str]:
     """Metrics that some row has; all there may be where none has any."""
     found = {name for row in rows for name in row.figures} or set(_HEADS)
-    return [name for name in _HEADS if name in found and (name != "score" or graded(rows))]
+    scored = graded(row.figures for row in rows)
+    return [name for name in _HEADS if name in found and (name != "score" or scored)]
 
 
 def write(folder: Path, title: str, facts: Mapping[str, Any], rows: Sequence[Row]) -> None:
@@ -74,13 +64,7 @@ def show(title: str, rows: Sequence[Row], console: Console | None = None) -> Non
         # A file has no edge at which intervals would have to be broken.
         console.width = max(console.width, _WIDTH)
     heads, cells = _cells(rows, "\n")
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-    for head in heads:
-        first = head == "entry"
-        table.add_column(head, justify="left" if first else "right", no_wrap=first)
-    for line in cells:
-        table.add_row(*line)
-    console.print(table)
+    console.print(text_table(title, heads, cells, whole="first"))
     for note in _notes(rows):
         console.print(note, highlight=False, markup=False, soft_wrap=not console.is_terminal)
 

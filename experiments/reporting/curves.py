@@ -8,9 +8,19 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import MaxNLocator
 
-from laconic.experiments.reporting.look import BLUE, GREEN, GREY, INK, ORANGE, Picture, draw, say
+from laconic.experiments.reporting.look import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    Picture,
+    draw,
+    in_percent,
+    say,
+)
 from laconic.experiments.reporting.records import Run, goal
 from laconic.experiments.reporting.words import SHARES, label
 
@@ -142,7 +152,7 @@ def _frame(axes: Axes, run: Run, metrics: Sequence[str]) -> None:
         # One share alone starts at a quarter below it, where a few points can still be seen.
         lowest = axes.dataLim.y0 - 0.02 if len(metrics) == 1 else 0.0
         axes.set_ylim(max(math.floor(4 * lowest) / 4, 0.0), 1.02)
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+        in_percent(axes)
     else:
         axes.margins(y=0.1)
         axes.set_ylim(bottom=min(axes.dataLim.y0, 0.0))

@@ -1,4 +1,4 @@
-"""What every picture of a report looks like: colours, type and frame.
+"""What every picture of a report looks like: colours, type frame and marks.
 
 The palette is that of M. Okabe and K. Ito, "Color universal design" (2008): its colours can be told
 apart with every common form of colour blindness. Kinds are told apart by shape as well.
@@ -7,21 +7,28 @@ apart with every common form of colour blindness. Kinds are told apart by shape 
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+from numpy.typing import NDArray
+
+from laconic.learners.metrics import Interval
 
 INK, MUTED, RULE = "#1b2430", "#687385", "#d9dee5"
 BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PINK, SKY, GREY = "#CC79A7", "#56B4E9", "#7b8490"
 PALETTE = (BLUE, RED, GREEN, ORANGE, PINK, SKY, INK)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_REACHED = {"accuracy": "tasks solved", "score": "score of an episode"}
 
 _STYLE: Any = {
     "axes.axisbelow": True,
@@ -105,3 +112,74 @@ def say(axes: Axes, words: str) -> None:
     axes.set(xticks=[], yticks=[])
     axes.grid(False)
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=MUTED)
+
+
+def marks(count: int) -> list[tuple[str, str]]:
+    """As many pairs of colour and shape; the first 49 differ."""
+    # The shape moves on at another pace than the colour.
+    return [
+        (PALETTE[i % len(PALETTE)], MARKERS[(i + i // len(PALETTE)) % len(MARKERS)])
+        for i in range(count)
+    ]
+
+
+def mark(
+    axes: Axes,
+    at: tuple[Interval, Interval],
+    look: tuple[str, str],
+    name: str,
+    *,
+    size: float = 9.0,
+    hollow: bool = False,
+    **more: Any,
+) -> None:
+    """Draw one point with a bar for the interval of each of its coordinates.
+
+    Args:
+        axes: to draw on.
+        at: horizontally and vertically.
+        look: colour and shape.
+        name: for the legend.
+        size: of the point.
+        hollow: white within.
+        more: of both drawings, as matplotlib knows them.
+    """
+    (colour, shape), (x, y) = look, at
+    bars: Any = {"fmt": "none", "ecolor": colour, "elinewidth": 1.4, "capsize": 3, "zorder": 4}
+    axes.errorbar(x.mean, y.mean, xerr=_reach(x), yerr=_reach(y), **bars, **more)
+    axes.plot(
+        x.mean,
+        y.mean,
+        linestyle="none",
+        marker=shape,
+        color=colour,
+        markersize=size,
+        markerfacecolor="white" if hollow else colour,
+        markeredgecolor=colour if hollow else "white",
+        markeredgewidth=1.6 if hollow else 1.0,
+        zorder=5,
+        label=name,
+        **more,
+    )
+
+
+def against_tokens(axes: Axes, goal: str) -> None:
+    """Name the axes of a picture of accuracy or score against tokens said."""
+    axes.set(xlabel="tokens said in an episode (fewer is better)", ylabel=_REACHED[goal])
+    axes.yaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
+    if goal == "accuracy":
+        in_percent(axes)
+    axes.grid(True, axis="both")
+
+
+def in_percent(axes: Axes) -> None:
+    """Write a share on the upright axis in percent."""
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+
+
+def _reach(interval: Interval) -> NDArray[np.float64] | None:
+    """How far an interval goes down and up from its mean, (2, 1); None where it is not known."""
+    if math.isnan(interval.low) or math.isnan(interval.high):
+        return None
+    low, high = interval.mean - interval.low, interval.high - interval.mean
+    return np.array([[max(low, 0.0)], [max(high, 0.0)]])

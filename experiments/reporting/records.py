@@ -1,7 +1,11 @@
-"""What a report knows of a run: records that the reader fills and pages show."""
+"""What a run folder holds: records that evaluations write, `read_run` reads and pages show.
+
+The fields of `Transcript` and `Said` are, in this order, the keys of `transcripts.jsonl`.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +48,7 @@ class Transcript:
     """One evaluation episode in full."""
 
     step: int
-    """Training steps before it."""
+    """Training steps of the policies that played it."""
     task: str
     """Key of the task."""
     question: str
@@ -57,6 +61,8 @@ class Transcript:
     """All turns."""
     solved: bool | None
     """Whether the task was solved; None: not known."""
+    score: float | None
+    """Reward for the task, before any price is taken off; None: not known."""
     answer: str
     """The answer that was graded."""
     tokens_said: int | None
@@ -120,15 +126,22 @@ class Run:
 
 
 def goal(runs: Iterable[Run]) -> str:
-    """What runs are after: `score` where it tells more than the share of tasks solved, `accuracy`.
-
-    Work that is written together is worth more or less; an answer is right or wrong. Not every
-    environment tells what is solved.
-    """
+    """What runs are after: `score` where it tells more than the share solved, else `accuracy`."""
     found = (one.intervals for run in runs for one in run.evaluations)
-    scored = [one for one in found if "score" in one]
-    graded = any(
-        "accuracy" not in one or abs(one["score"].mean - one["accuracy"].mean) > 1e-9
-        for one in scored
+    return "score" if graded(found) else "accuracy"
+
+
+def graded(measured: Iterable[Mapping[str, Interval]]) -> bool:
+    """Whether some score is by degrees, or stands where nobody tells what is solved.
+
+    Work that is written together is worth more or less; an answer is right or wrong.
+
+    Args:
+        measured: metric name -> interval, of each evaluation or row.
+    """
+    return any(
+        "accuracy" not in one
+        or not math.isclose(one["score"].mean, one["accuracy"].mean, abs_tol=1e-9)
+        for one in measured
+        if "score" in one
     )
-    return "score" if graded else "accuracy"

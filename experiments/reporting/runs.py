@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from omegaconf import OmegaConf
 
 from laconic.experiments.command_line.sweeping import ERROR, reason
 from laconic.experiments.reporting.records import Evaluation, Run, Said, Transcript
 from laconic.learners.metrics import Interval
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 def read_run(folder: Path) -> Run:
@@ -103,56 +109,31 @@ def _evaluations(
         number, entries = _number(row.get("step")), row.get("intervals")
         if number is None or not isinstance(entries, dict):
             continue
-        read = {name: _interval(entry) for name, entry in entries.items()}
+        read = {name: read_interval(entry) for name, entry in entries.items()}
         whole = {name: interval for name, interval in read.items() if interval is not None}
         episodes = int(_number(row.get("episodes")) or 0)
         found[int(number)] = Evaluation(int(number), episodes, whole)
     return tuple(found[step] for step in sorted(found))
 
 
-def _interval(entry: Any) -> Interval | None:
-    if not isinstance(entry, dict) or (mean := _number(entry.get("mean"))) is None:
-        return None
-    low, high = _number(entry.get("low")), _number(entry.get("high"))
-    count = int(_number(entry.get("count")) or 0)
-    return Interval(
-        mean, math.nan if low is None else low, math.nan if high is None else high, count
-    )
+def read_interval(entry: Any) -> Interval | None:
+    """An interval from JSON; an end that is not there is NaN, and without a mean there is none."""
+    known = isinstance(entry, dict) and _number(entry.get("mean")) is not None
+    return _read(Interval, entry) if known else None
 
 
 def _transcripts(rows: list[dict[str, Any]]) -> tuple[Transcript, ...]:
-    found = {}
-    for row in rows:
-        step = _number(row.get("step"))
-        if step is not None and "task" in row:
-            found[int(step), str(row["task"])] = Transcript(
-                step=int(step),
-                task=str(row["task"]),
-                question=str(row.get("question") or ""),
-                statements=tuple(map(str, _list(row.get("statements")))),
-                reference=str(row.get("reference", "")),
-                messages=tuple(
-                    _said(one) for one in _list(row.get("messages")) if isinstance(one, dict)
-                ),
-                solved=None if row.get("solved") is None else bool(row["solved"]),
-                answer=str(row.get("answer") or ""),
-                tokens_said=None
-                if (said := _number(row.get("tokens_said"))) is None
-                else int(said),
-            )
+    found = {
+        (int(row["step"]), str(row["task"])): _read(Transcript, row)
+        for row in rows
+        if _number(row.get("step")) is not None and "task" in row
+    }
     return tuple(sorted(found.values(), key=lambda one: one.step))
 
 
-def _said(row: dict[str, Any]) -> Said:
-    informed = row.get("informed")
-    return Said(
-        agent=str(row.get("agent", "?")),
-        round=int(_number(row.get("round")) or 0),
-        text=str(row.get("text") or ""),
-        tokens=int(_number(row.get("tokens")) or 0),
-        cut=bool(row.get("cut")),
-        informed=informed if isinstance(informed, bool) else None,
-    )
+def _read(kind: type[T], row: Mapping[str, Any]) -> T:
+    """A record from JSON by its fields; what is missing or of another type is empty or None."""
+    return kind(**{one.name: _READ[str(one.type)](row.get(one.name)) for one in fields(kind)})
 
 
 def _settings(config: str, problems: list[str]) -> dict[str, Any]:
@@ -238,3 +219,19 @@ def _number(value: Any) -> float | None:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "str": lambda value: "" if value is None else str(value),
+    "int": lambda value: int(_number(value) or 0),
+    "bool": bool,
+    "float": lambda value: math.nan if _number(value) is None else _number(value),
+    "int | None": lambda value: None if _number(value) is None else int(value),
+    "float | None": _number,
+    "bool | None": lambda value: value if isinstance(value, bool) else None,
+    "tuple[str, ...]": lambda value: tuple(map(str, _list(value))),
+    "tuple[Said, ...]": lambda value: tuple(
+        _read(Said, one) for one in _list(value) if isinstance(one, dict)
+    ),
+}
+"""Annotation of a field -> what makes its value from anything that JSON holds."""

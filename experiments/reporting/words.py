@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Literal
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
 
 from laconic.experiments.statistics.intervals import difference
 from laconic.learners.metrics import Interval
@@ -46,6 +52,12 @@ def level(name: str, interval: Interval | None) -> str:
     return _with_ends(name, interval, "", unit)
 
 
+def split_level(name: str, interval: Interval) -> tuple[str, str]:
+    """A mean and its interval apart: `81.2 %` and `[78.7, 83.5]`, which is empty where unknown."""
+    mean, _, bracket = level(name, interval).partition(" [")
+    return mean, bracket and f"[{bracket}"
+
+
 def change(name: str, before: Interval | None, after: Interval | None) -> str:
     """How much a metric moved: `+1.3 points [−1.1, +3.7]`, or for tokens `−21.4 [...], −62 %`."""
     if before is None or after is None:
@@ -61,6 +73,37 @@ def share_of_before(before: Interval, after: Interval) -> str:
     if before.mean == 0:
         return ""
     return _signed(f"{100 * (after.mean / before.mean - 1):+.0f}") + " %"
+
+
+def text_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    whole: Literal["first", "others"],
+) -> Table:
+    """A table for a terminal; everything is shown as it is, square brackets too.
+
+    Args:
+        title: stands above it.
+        columns: heads, from the left; all but the first are aligned to the right.
+        rows: one text for each column.
+        whole: which columns are never broken into lines; the first may fold but loses no end.
+    """
+    table = Table(
+        title=Text(title, style="bold"), title_justify="left", header_style="dim", box=SIMPLE_HEAD
+    )
+    for column in columns:
+        first = column == columns[0]
+        table.add_column(
+            column,
+            justify="left" if first else "right",
+            overflow="fold" if first else "ellipsis",
+            no_wrap=first == (whole == "first"),
+        )
+    for row in rows:
+        # As Text, because overrides hold square brackets and rich would read them as markup.
+        table.add_row(*map(Text, row))
+    return table
 
 
 def _with_ends(name: str, interval: Interval, sign: str, unit: str) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import asdict
 
 from laconic.envs.task import Task
+from laconic.experiments.reporting.records import Said, Transcript
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments, task_keys, tasks_of
 from laconic.learners.agents.base import Policy
@@ -75,49 +76,33 @@ def record(
     more: Mapping[str, Interval] | None = None,
 ) -> None:
     """Write intervals, `more` of them too, and the first transcripts of an evaluation."""
-    found = {
-        name: {
-            "mean": interval.mean,
-            "low": interval.low,
-            "high": interval.high,
-            "count": interval.count,
-        }
-        for name, interval in (intervals(episodes) | dict(more or {})).items()
-    }
+    found = {name: asdict(one) for name, one in (intervals(episodes) | dict(more or {})).items()}
     folder.append_evaluation({"step": step, "episodes": len(episodes), "intervals": found})
     tasks = tasks_of(environments[0])
-    folder.append_transcripts(
-        [transcript(episode, tasks.get(episode.task), step) for episode in episodes[:transcripts]]
-    )
+    kept = [transcript(one, tasks.get(one.task), step) for one in episodes[:transcripts]]
+    folder.append_transcripts([asdict(one) for one in kept])
 
 
-def transcript(episode: Episode, task: Task | None, step: int) -> dict[str, Any]:
-    """One episode as a row of `transcripts.jsonl`.
+def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:
+    """One episode as `transcripts.jsonl` keeps it.
 
     Args:
         episode: what was played.
         task: its task, or None where the environment has no such thing.
         step: training step of the policies that played it.
     """
-    return {
-        "step": step,
-        "task": episode.task,
-        "question": task.question if task else "",
-        "statements": list(task.statements) if task else [],
-        "reference": task.answer if task else "",
-        "messages": [
-            {
-                "agent": turn.agent,
-                "round": turn.round,
-                "text": turn.message,
-                "tokens": turn.tokens_said,
-                "cut": turn.cut,
-                "informed": turn.informed,
-            }
-            for turn in episode.turns
-        ],
-        "solved": episode.solved,
-        "score": episode.score,
-        "answer": episode.answer,
-        "tokens_said": sum(episode.tokens_said.values()) if episode.tokens_said else None,
-    }
+    return Transcript(
+        step=step,
+        task=episode.task,
+        question=task.question if task else "",
+        statements=tuple(task.statements) if task else (),
+        reference=task.answer if task else "",
+        messages=tuple(
+            Said(one.agent, one.round, one.message, one.tokens_said, one.cut, one.informed)
+            for one in episode.turns
+        ),
+        solved=episode.solved,
+        score=episode.score,
+        answer=episode.answer,
+        tokens_said=sum(episode.tokens_said.values()) if episode.tokens_said else None,
+    )

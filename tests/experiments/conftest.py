@@ -1,5 +1,6 @@
-"""Programs that run, here or in processes of their own; see `tests/support/runs.py`."""
+"""Programs that run, here or in processes of their own, and made-up runs; see `tests/support`."""
 
+from made_runs import build_run  # noqa: F401
 from runs import (  # noqa: F401
     _short_errors,
     my_package,

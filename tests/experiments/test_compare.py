@@ -10,7 +10,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.comparing.runs import entries_of_runs
+from laconic.experiments.compare import check_reference
+from laconic.experiments.comparing.entries import Entry
 from laconic.learners.agents.scripted import ScriptedPolicy
 
 SMALL = ["evaluation.tasks=6", "evaluation.batch=3", "threads=1"]
@@ -143,21 +144,24 @@ def test_a_trained_run_is_a_row_with_its_own_team(run, trained, tmp_path):
     assert rows_of(folder)["mine"]["state"] == "finished"
 
 
-def test_runs_of_a_list_are_called_after_their_folders(tmp_path):
-    for name in ("a/7", "b/7", "b/8"):
-        folder = tmp_path / name
-        (folder / "policy").mkdir(parents=True)
-        (folder / "config.yaml").write_text("env: {name: gsm8k, rounds: 3}\nagent: {}\n")
-    runs = [str(tmp_path / name) for name in ("a/7", "b/7", "b/8")]
-    cfg = OmegaConf.create({"env": {"name": "gsm8k"}, "compare": {"runs": runs}})
-    found = entries_of_runs(cfg, ())
-    assert [one.name for one in found] == ["7", "b_7", "8"]
-    assert found[0].env == {"rounds": 3}
-    with pytest.raises(SettingError, match="a run and an entry are both called '8'"):
-        entries_of_runs(cfg, {"8"})
-    cfg.env.name = "math"
-    with pytest.raises(SettingError, match="is of env=gsm8k, and this comparison is of env=math"):
-        entries_of_runs(cfg, ())
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"votes": "matched"}, None),
+        ({"votes": 3}, None),
+        ({"name": "team", "votes": "matched"}, "is matched to the reference itself"),
+    ],
+)
+def test_a_matched_vote_needs_a_reference_that_is_not_matched(settings, words):
+    cfg = OmegaConf.create({"compare": {"reference": "team"}})
+    entries = [Entry(**{"name": "vote", "shape": "alone", **settings})]
+    if "name" not in settings:
+        entries.append(Entry("team"))
+    if words is None:
+        check_reference(cfg, entries)
+    else:
+        with pytest.raises(SettingError, match=words):
+            check_reference(cfg, entries)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic import envs
-from laconic.experiments.comparing.shapes import SHAPES, Setting, Unfit
+from laconic.experiments.comparing.shapes import SHAPES, TeamSettings, Unfit
 
 BY_ROLE = {
     "team": {"solver": 1, "helper": 3},
@@ -19,20 +19,20 @@ MAJORITY = {"team": {"solver": 3}, "answer": "majority"}
 
 
 def shaped(shape, env, agents=None):
-    return SHAPES[shape](Setting.of(env), agents)
+    return SHAPES[shape](TeamSettings.of(env), agents)
 
 
 def turns(shape, env, agents=None):
-    return Setting.of({**env, **shaped(shape, env, agents)}).turns
+    return TeamSettings.of({**env, **shaped(shape, env, agents)}).turns
 
 
 def test_messages_of_an_episode_are_counted_from_schedule_and_rounds():
     # Three helpers, then the solver.
-    assert Setting.of(BY_ROLE).turns == 4
-    assert Setting.of({**BY_ROLE, "rounds": 3}).turns == 7
-    assert Setting.of(JOINT).turns == 2
+    assert TeamSettings.of(BY_ROLE).turns == 4
+    assert TeamSettings.of({**BY_ROLE, "rounds": 3}).turns == 7
+    assert TeamSettings.of(JOINT).turns == 2
     # The constructor's own rounds are two.
-    assert Setting.of(MAJORITY).turns == 6
+    assert TeamSettings.of(MAJORITY).turns == 6
 
 
 def test_the_team_is_left_as_it_is():

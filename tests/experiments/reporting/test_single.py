@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from laconic.experiments.report import main, write_report
 from laconic.experiments.reporting import single
 from laconic.experiments.reporting.curves import smooth
-from laconic.experiments.reporting.page import safe
 from laconic.experiments.reporting.runs import read_run
-from laconic.experiments.reporting.words import change, level
-from laconic.learners.metrics import Interval
 
 PICTURES = {"accuracy", "tokens_said", "tokens_read", "silence", "learner"}
 
@@ -83,11 +77,6 @@ def test_what_agents_say_cannot_become_part_of_the_page(run: Path, report: Any) 
     assert "script" not in page.tags and "b" in page.tags
     assert len(page.sources) == len(PICTURES)
     assert "<script>alert(1)</script>" in page.text and "<script>alert(2)</script>" in page.text
-
-
-def test_control_characters_are_shown_and_endless_texts_shortened() -> None:
-    assert safe("a\x1b[31mb\x00\u202ec") == "a�[31mb��c"
-    assert safe("x" * 12, longest=5) == "xxxxx … (7 more characters)"
 
 
 def test_warnings_configuration_and_glossary_are_on_the_page(run: Path, report: Any) -> None:
@@ -179,41 +168,3 @@ def test_smoothing_is_a_running_mean() -> None:
     assert smooth([2.0]) == [2.0]
     # Half width 1: the mean of three, at the ends of two.
     assert smooth([0.0, 3.0, 3.0, 9.0]) == pytest.approx([1.5, 2.0, 5.0, 6.0], rel=1e-12)
-
-
-def test_numbers_are_written_for_people() -> None:
-    assert level("accuracy", None) == "–"
-    assert level("accuracy", Interval(0.5, math.nan, math.nan, 1)) == "50.0 %"
-    assert level("reward", Interval(-0.25, -0.5, 0.0, 9)) == "−0.25 [−0.50, 0.00]"
-    same = Interval(0.0, 0.0, 0.0, 9)
-    assert change("tokens_said", same, same) == "0.00 [0.00, 0.00]"
-
-
-def test_the_terminal_shows_the_table_and_the_paths(run: Path, tmp_path: Path) -> None:
-    console = Console(width=160, record=True, quiet=False, file=(tmp_path / "out").open("w"))
-    path = write_report(run, console)
-    text = console.export_text()
-    assert "tokens said" in text and "before training" in text
-    assert str(path) in text.replace("\n", "")
-
-
-def test_a_report_of_the_same_folder_is_the_same_file(run: Path) -> None:
-    first = write_report(run).read_bytes()
-    assert write_report(run).read_bytes() == first
-
-
-@pytest.mark.parametrize("exists", [False, True])
-def test_a_folder_without_runs_is_refused_with_what_to_do(tmp_path: Path, exists: bool) -> None:
-    folder = tmp_path / "typo"
-    if exists:
-        folder.mkdir()
-    with pytest.raises(FileNotFoundError, match="typo"):
-        write_report(folder)
-
-
-def test_the_command_ends_with_an_error_and_no_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main([str(tmp_path / "typo")])
-    assert "expected the folder of a run" in capsys.readouterr().err

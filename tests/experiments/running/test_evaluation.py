@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+
 import pytest
 
 from laconic import envs
@@ -82,7 +85,7 @@ def test_a_transcript_says_who_said_what_and_what_came_of_it(environments):
         tokens_said={"helper_0": 1, "solver_0": 3},
     )
     turn = {"agent": "helper_0", "round": 0, "text": "two", "tokens": 1}
-    assert transcript(episode, task, step=4) == {
+    assert json.loads(json.dumps(asdict(transcript(episode, task, step=4)))) == {
         "step": 4,
         "task": task.key,
         "question": task.question,
@@ -108,4 +111,4 @@ def test_a_transcript_says_who_said_what_and_what_came_of_it(environments):
 
 def test_a_transcript_without_a_task_leaves_its_words_empty():
     row = transcript(Episode("5", (), {}), None, step=0)
-    assert (row["task"], row["question"], row["statements"], row["reference"]) == ("5", "", [], "")
+    assert (row.task, row.question, row.statements, row.reference) == ("5", "", (), "")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from statistics import stdev
 
 import pytest
+from scipy import stats
 
-from laconic.experiments.statistics.intervals import difference, over_seeds, t_quantile
+from laconic.experiments.statistics.intervals import difference, over_seeds
 from laconic.learners.metrics import Interval
 
 
@@ -43,13 +45,21 @@ def test_the_interval_is_cut_at_the_bounds() -> None:
     # From printed tables.
     [(1, 12.706), (4, 2.776), (9, 2.262), (10, 2.228), (19, 2.093), (30, 2.042), (120, 1.980)],
 )
-def test_quantiles_are_those_of_the_tables(df: int, expected: float) -> None:
-    assert t_quantile(df) == pytest.approx(expected, abs=6e-4)
+def test_half_an_interval_is_the_quantile_of_the_tables_times_the_standard_error(
+    df: int, expected: float
+) -> None:
+    values = [float(number % 5) for number in range(df + 1)]
+    error = stdev(values) / math.sqrt(len(values))
+    found = over_seeds(values)
+    assert (found.high - found.mean) / error == pytest.approx(expected, abs=6e-4)
+    assert found.mean - found.low == pytest.approx(found.high - found.mean, rel=1e-12)
 
 
-def test_quantiles_need_a_degree_of_freedom() -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        t_quantile(0)
+def test_the_interval_is_that_of_a_t_test() -> None:
+    values = [0.31, 0.28, 0.4, 0.37, 0.29, 0.33]
+    low, high = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
+    found = over_seeds(values)
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
 
 
 def test_a_change_carries_the_spread_of_both_ends() -> None:

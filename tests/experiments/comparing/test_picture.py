@@ -1,0 +1,86 @@
+"""The picture of a comparison: its panels, and what it says where there is nothing to draw."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.image import imread
+
+from laconic.experiments.comparing.picture import picture
+from laconic.experiments.comparing.rows import Row
+from laconic.learners.metrics import Interval
+
+
+def row(name, said=20.0, accuracy=0.5, score=None, script=False):
+    figures = {"accuracy": Interval(accuracy, accuracy, accuracy, 4)}
+    figures |= {} if said is None else {"tokens_said": Interval(said, said - 1, said + 1, 4)}
+    figures |= {} if score is None else {"score": Interval(score, math.nan, math.nan, 1)}
+    return Row(name, "finished", figures=figures, script=script)
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Lines and words of a picture, as they are drawn: (words, label -> line)."""
+
+    def call(rows, budget=None):
+        words, lines = [], {}
+        text, plot, annotate = Axes.text, Axes.plot, Axes.annotate
+
+        def record_text(self, x, y, s, **more):
+            words.append(s)
+            return text(self, x, y, s, **more)
+
+        def record_note(self, s, *places, **more):
+            words.append(s)
+            return annotate(self, s, *places, **more)
+
+        def record_plot(self, *places, **more):
+            made = plot(self, *places, **more)
+            lines[more.get("label")] = made[0]
+            return made
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Axes, "text", record_text)
+            patch.setattr(Axes, "annotate", record_note)
+            patch.setattr(Axes, "plot", record_plot)
+            picture("title", rows, budget)
+        return words, lines
+
+    return call
+
+
+def width(rows):
+    return imread(io.BytesIO(picture("title", rows, None).png)).shape[1]
+
+
+def test_a_score_that_tells_more_has_a_panel_of_its_own():
+    # 5.6 inches a panel and 2.2 for the legend, 150 dots an inch.
+    assert width([row("a", score=0.5)]) == 1170
+    assert width([row("a", score=2.5)]) == 2010
+
+
+def test_where_nothing_is_finished_or_no_tokens_are_told_the_picture_says_so(drawn):
+    assert "no finished entry yet" in drawn([Row("a", "failed", ("why",))])[0]
+    assert any("does not tell how many tokens" in one for one in drawn([row("a", said=None)])[0])
+
+
+def test_scripts_are_hollow_and_the_others_filled_with_colours_of_their_own(drawn):
+    _, lines = drawn([row("a"), row("oracle", script=True), row("b")])
+    assert lines["oracle"].get_markerfacecolor() == "white"
+    colours = [lines[name].get_markerfacecolor() for name in "ab"]
+    assert len({*colours, "white"}) == 3
+
+
+def test_marks_that_would_hide_others_are_larger_than_those_drawn_over_them(drawn):
+    _, lines = drawn([row("under"), row("over"), row("apart", said=60.0)])
+    sizes = {name: line.get_markersize() for name, line in lines.items()}
+    assert sizes == {"under": 13.0, "over": 8.5, "apart": 8.5}
+
+
+def test_a_budget_is_drawn_where_it_is_not_far_off(drawn):
+    # The upper end of the tokens is 21; twice that is 42.
+    assert "budget" in drawn([row("a")], budget=42)[0]
+    assert "budget" not in drawn([row("a")], budget=43)[0]

@@ -1,0 +1,86 @@
+"""An entry is played: batches, times, samples of a vote, and what a reader has to know."""
+
+from __future__ import annotations
+
+import pytest
+from hydra import compose, initialize_config_dir
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.cli import CONF, Interrupt
+from laconic.experiments.comparing.arrange import arrange
+from laconic.experiments.comparing.entries import Entry
+from laconic.experiments.comparing.playing import play_entry
+from laconic.experiments.comparing.rows import Row
+from laconic.experiments.comparing.shapes import Unfit
+from laconic.experiments.running.run_folder import RunFolder
+from laconic.experiments.running.setup import make_team
+from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.metrics import Interval
+
+
+@pytest.fixture
+def played(tmp_path):
+    """Plays an entry: its row, and its folder."""
+
+    def call(entry, *overrides, reference=None, interrupt=None):
+        given = ["agent=scripted", "evaluation.tasks=5", "evaluation.batch=2", *overrides]
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            cfg = compose("compare", overrides=given)
+        counter = make_team(cfg).tokenize
+        folder = RunFolder(tmp_path / "entry")
+        team = dict(cfg.env.get("team") or {})
+        with Interrupt() as own:
+            row = play_entry(
+                arrange(cfg, entry), entry, counter, team, folder, interrupt or own, reference
+            )
+        return row, folder
+
+    return call
+
+
+def test_a_row_is_over_all_tasks_with_a_time_for_each_batch(played, rows):
+    row, folder = played(Entry("oracle", script="oracle"))
+    assert (row.state, row.episodes, row.votes, row.script) == ("finished", 5, None, True)
+    assert row.figures["accuracy"].mean == 1.0
+    # Five tasks, at most two at a time: three batches.
+    assert row.figures["seconds"].count == 3
+    assert "per episode" in row.caps
+    assert rows(folder.evaluations)[0]["episodes"] == 5
+    assert rows(folder.metrics)[0]["eval/accuracy"] == 1.0
+
+
+def test_a_matched_vote_takes_as_many_samples_as_say_what_its_reference_says(played):
+    entry = Entry("vote", shape="alone", votes="matched", greedy=False)
+    single, _ = played(Entry("single", shape="alone", greedy=False))
+    said = single.figures["tokens_said"].mean
+    goal = Interval(3 * said, 0, 0, 5)
+    row, _ = played(entry, reference=Row("team", "finished", figures={"tokens_said": goal}))
+    assert row.votes == 3
+    assert row.figures["tokens_said"].mean == pytest.approx(3 * said, rel=0.2)
+    assert row.notes[-1].startswith("3 samples of") and row.notes[-1].endswith("of team")
+
+
+@pytest.mark.parametrize(("script", "kind"), [("oracle", Unfit), (None, SettingError)])
+def test_only_a_script_that_cannot_play_the_environment_is_unfit_for_it(
+    played, monkeypatch, script, kind
+):
+    def refuse(self, environment):
+        raise SettingError("these tasks are not ours")
+
+    monkeypatch.setattr(ScriptedTeam, "policies", refuse)
+    with pytest.raises(kind, match="not ours"):
+        played(Entry("one", script=script))
+
+
+def test_who_was_made_for_another_shape_is_told_to_be(played):
+    row, _ = played(Entry("one", shape="alone"), "agent=tiny")
+    assert "not for this shape" in row.notes[0]
+
+
+def test_an_interrupt_ends_it_between_batches(played):
+    class Now:
+        def is_set(self):
+            return True
+
+    with pytest.raises(KeyboardInterrupt):
+        played(Entry("oracle", script="oracle"), interrupt=Now())

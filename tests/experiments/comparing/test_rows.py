@@ -1,0 +1,64 @@
+"""A row: what it keeps, and that nothing of it is lost in its file."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import fields
+
+import pytest
+
+from laconic.experiments.comparing.rows import FILE, Row, as_json, figures_of, read_row
+from laconic.learners.episode import Episode
+from laconic.learners.metrics import Interval
+
+FULL = Row(
+    "mine",
+    "finished",
+    ("first", "second"),
+    6,
+    3,
+    "48 per message",
+    True,
+    {"score": Interval(0.5, 0.25, 0.75, 6), "accuracy": Interval(0.1, 0.0, 0.2, 6)},
+)
+
+
+def test_every_field_differs_from_its_default_and_survives_its_file(tmp_path):
+    plain = Row("", "failed")
+    assert [
+        one.name for one in fields(Row) if getattr(FULL, one.name) == getattr(plain, one.name)
+    ] == []
+    FULL.save(tmp_path)
+    assert read_row(tmp_path) == FULL
+
+
+def test_what_is_not_known_is_null_in_json_and_comes_back_as_such(tmp_path):
+    row = Row("one", "finished", figures={"seconds": Interval(0.5, math.nan, math.nan, 1)})
+    assert as_json(row)["figures"]["seconds"] == {
+        "mean": 0.5,
+        "low": None,
+        "high": None,
+        "count": 1,
+    }
+    row.save(tmp_path)
+    json.loads((tmp_path / FILE).read_text(), parse_constant=pytest.fail)
+    found = read_row(tmp_path).figures["seconds"]
+    assert (found.mean, found.count) == (0.5, 1) and math.isnan(found.low)
+
+
+def test_an_entry_that_was_not_played_has_no_row(tmp_path):
+    assert read_row(tmp_path) is None
+
+
+def test_time_has_an_interval_over_batches_and_returns_are_no_figure():
+    episodes = [
+        Episode(str(n), (), {"a": (0.5,)}, score=1.0, solved=True, tokens_said={"a": 4})
+        for n in range(3)
+    ]
+    found = figures_of(episodes, [1.0, 2.0, 3.0])
+    # Mean 2, standard error sqrt(1 / 3); t with 2 degrees of freedom is 4.302653: below zero.
+    assert (found["seconds"].mean, found["seconds"].low) == (2.0, 0.0)
+    assert found["seconds"].high == pytest.approx(2 + 4.302653 / math.sqrt(3), abs=1e-6)
+    assert list(found)[:3] == ["accuracy", "score", "tokens_said"] and "reward" not in found
+    assert math.isnan(figures_of(episodes, [1.0])["seconds"].low)

@@ -1,0 +1,53 @@
+"""The page of a folder of runs: its picture, its links and its counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from made_runs import Reader
+
+from laconic.experiments.reporting.frontier import document, frontier
+from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.reporting.sweep import Sweep, sort_out
+
+
+@pytest.fixture
+def short(build_run: Callable[..., Path]) -> Callable[..., Path]:
+    return lambda folder, **more: build_run(folder, steps=4, every=2, **more)
+
+
+def test_without_a_finished_run_the_picture_says_so() -> None:
+    drawn = frontier(Sweep((), (), ()))
+    assert (drawn.name, drawn.wide) == ("accuracy_tokens", True)
+    assert drawn.png.startswith(b"\x89PNG")
+
+
+def test_the_caption_tells_intervals_over_seeds_from_those_over_tasks(
+    tmp_path: Path, short: Callable[..., Path]
+) -> None:
+    runs = [read_run(short(tmp_path / str(seed), seed=seed)) for seed in range(2)]
+    assert "over seeds" in frontier(sort_out(runs)).caption
+    assert "over its evaluation tasks" in frontier(sort_out(runs[:1])).caption
+
+
+def test_a_run_is_linked_where_it_has_a_report_and_its_name_cannot_break_the_address(
+    tmp_path: Path, short: Callable[..., Path]
+) -> None:
+    folders = [short(tmp_path / name, seed=seed) for seed, name in enumerate(("a#b?<c>", "plain"))]
+    (folders[0] / "report.html").touch()
+    runs = [read_run(folder) for folder in folders]
+    page = Reader(document(tmp_path, runs, sort_out(runs))[0])
+    assert [one for one in page.sources if not one.startswith("data:")] == [
+        "a%23b%3F%3Cc%3E/report.html"
+    ]
+    assert "a#b?<c>" in page.text and "plain" in page.text
+
+
+def test_runs_and_settings_are_counted(tmp_path: Path, short: Callable[..., Path]) -> None:
+    runs = [read_run(short(tmp_path / str(seed), seed=seed)) for seed in range(3)]
+    runs.append(read_run(short(tmp_path / "3", seed=3, upto=2)))
+    page = Reader(document(tmp_path, runs, sort_out(runs))[0])
+    assert "4 runs · 3 finished · 1 unfinished" in page.text
+    assert "3 in the means · 1 settings" in page.text

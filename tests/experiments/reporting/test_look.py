@@ -1,0 +1,58 @@
+"""Pictures: their size, their marks, and that they leave no trace."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import matplotlib
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import imread
+
+from laconic.experiments.reporting.look import against_tokens, draw, mark, marks, say
+from laconic.learners.metrics import Interval
+
+
+@pytest.fixture
+def axes() -> Axes:
+    return Figure().subplots()
+
+
+def test_the_first_49_marks_differ() -> None:
+    assert len(set(marks(49))) == 49
+    assert marks(50)[49] == marks(1)[0]
+    assert marks(0) == []
+
+
+def test_a_picture_has_the_size_it_was_asked_for_and_its_panels() -> None:
+    seen: list[int] = []
+    png = draw(4.0, 2.0, 3, lambda *panels: seen.append(len(panels)))
+    # 150 dots an inch.
+    assert imread(io.BytesIO(png)).shape[:2] == (300, 600)
+    assert seen == [3]
+
+
+def test_drawing_leaves_the_settings_of_the_library_alone_and_is_the_same_each_time() -> None:
+    before = dict(matplotlib.rcParams)
+    pictures = {draw(2.0, 1.0, 1, lambda axes: say(axes, "nothing $x^{2 yet")) for _ in range(2)}
+    assert len(pictures) == 1
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_a_mark_stands_at_its_means_with_bars_as_far_as_they_are_known(axes: Axes) -> None:
+    known, unknown = Interval(0.5, 0.25, 1.0, 9), Interval(3.0, math.nan, math.nan, 1)
+    mark(axes, (unknown, known), ("red", "o"), "mine")
+    (bars,) = axes.containers
+    assert (bars.has_xerr, bars.has_yerr) == (False, True)
+    (segment,) = bars.lines[2][0].get_segments()
+    assert segment.tolist() == [[3.0, 0.25], [3.0, 1.0]]
+    assert axes.get_legend_handles_labels()[1] == ["mine"]
+
+
+@pytest.mark.parametrize(("goal", "words"), [("accuracy", "tasks solved"), ("score", "score of")])
+def test_the_axes_say_what_is_better_and_what_is_reached(axes: Axes, goal: str, words: str) -> None:
+    against_tokens(axes, goal)
+    assert "fewer is better" in axes.get_xlabel() and words in axes.get_ylabel()
+    assert ("%" in axes.yaxis.get_major_formatter()(0.5)) is (goal == "accuracy")
