@@ -1,4 +1,4 @@
-"""Which name is meant by one that does not exist: its new name if it is an old one, or the nearest.
+"""Which name is meant by one that does not exist: the new one of what was renamed, or the nearest.
 
 To add a row to `RENAMES`, write `old: new` under its kind. A row holds for a whole name and for everything below
 it (`learners.price` for `learners.price.Fixed`); the longest row wins.

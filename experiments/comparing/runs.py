@@ -16,6 +16,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.comparing.entries import Entry
+from laconic.experiments.running.run_folder import flatten, refuse_old_names
+from laconic.experiments.running.trust import check_settings
 
 TAKEN = ("team", "rounds", "information", "topology", "schedule", "answer", "instructions")
 """Settings of the environment that a run brings along."""
@@ -31,7 +33,8 @@ def entries_of_runs(cfg: DictConfig, taken: Collection[str]) -> list[Entry]:
         taken: names of other entries.
 
     Raises:
-        SettingError: a folder is no run of this environment, or has no trained policy.
+        SettingError: a folder is no run of this environment, has no trained policy, was written by
+            a version with other names, or would build what `compare.trust` does not allow.
     """
     runs = cfg.compare.runs
     if runs is None:
@@ -48,14 +51,16 @@ def entries_of_runs(cfg: DictConfig, taken: Collection[str]) -> list[Entry]:
             f"a run and an entry are both called {clash[0]!r}; name the run in compare.runs, as in"
             " {mine: <folder>}"
         )
-    return [_entry(name, folder, str(cfg.env.get("name"))) for name, folder in named.items()]
+    trusted = [str(one) for one in cfg.compare.get("trust") or ()]
+    return [_entry(one, named[one], str(cfg.env.get("name")), trusted) for one in named]
 
 
-def _entry(name: str, folder: Path, environment: str) -> Entry:
+def _entry(name: str, folder: Path, environment: str, trusted: list[str]) -> Entry:
     saved = folder / "config.yaml"
     if not saved.is_file():
         raise SettingError(f"compare.runs: {str(folder)!r} is no run folder: it has no config.yaml")
-    found: Any = OmegaConf.to_container(OmegaConf.load(saved), resolve=True)
+    found: Any = OmegaConf.to_container(OmegaConf.load(saved), resolve=False)
+    refuse_old_names(folder, flatten(found))
     env: Mapping[str, Any] = found.get("env") or {}
     if env.get("name") != environment:
         raise SettingError(
@@ -69,6 +74,9 @@ def _entry(name: str, folder: Path, environment: str) -> Entry:
         )
     agent = {**(found.get("agent") or {}), "model": str((folder / POLICY).resolve())}
     taken = {key: env[key] for key in TAKEN if key in env}
+    for part, settings in (("env", taken), ("agent", agent)):
+        where = f"compare.runs: {folder}: {part}"
+        check_settings(settings, where, trusted, "pass compare.trust=[{}] to allow it")
     return Entry(name, env=taken, agent=agent, source=str(folder))
 
 

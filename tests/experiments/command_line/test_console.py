@@ -15,7 +15,7 @@ from laconic.experiments.command_line import console
 
 @pytest.fixture
 def call(monkeypatch, capsys):
-    """Type `laconic <arguments>`; gives the exit code, or what is said at the exit, and the output."""
+    """Type `laconic <arguments>`; gives the exit code (or its text) and the output."""
 
     def type_(*arguments):
         monkeypatch.setattr(sys, "argv", ["laconic", *arguments])

@@ -15,7 +15,11 @@ from laconic.experiments.command_line.names import RENAMES, nearest, renamed
         ("key", "evaluation.part", "evaluation.split"),
         ("key", "benchmark.answers", "measure.answers"),
         ("target", "envs.make", "laconic.envs.make"),
-        ("target", "learners.advantages.Advantages", "laconic.learners.advantages.group.Advantages"),
+        (
+            "target",
+            "learners.advantages.Advantages",
+            "laconic.learners.advantages.group.Advantages",
+        ),
         ("target", "laconic.learners.price.Ramp", "laconic.learners.prices.schedule.Ramp"),
         ("program", "benchmark", "measure-speed"),
         # What is right, or of somebody else, has no new name.
