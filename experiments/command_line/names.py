@@ -1,7 +1,7 @@
 """Which name is meant by one that does not exist: the new one of what was renamed, or the nearest.
 
-To add a row to `RENAMES`, write `old: new` under its kind. A row holds for a whole name and for everything below
-it (`learners.price` for `learners.price.Fixed`); the longest row wins.
+To add a row to `RENAMES`, write `old: new` under its kind. A row holds for a whole name and for
+everything below it (`learners.price` for `learners.price.Fixed`); the longest row wins.
 """
 
 from __future__ import annotations
