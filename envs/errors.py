@@ -27,7 +27,7 @@ class UnknownNameError(ValueError):
             known: the names that exist.
         """
         names = sorted(known)
-        near = get_close_matches(str(name), names, n=1, cutoff=0.4)
+        near = get_close_matches(str(name), names, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
         super().__init__(f"unknown {kind} {name!r}.{hint} Known: {shown or 'none'}")

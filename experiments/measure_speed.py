@@ -2,89 +2,82 @@
 
     laconic measure-speed
 
-Environment steps per second with scripted agents, on one core. Answers graded per second
-(`experiments.running.grading`), which does not depend on the environment chosen. The environment's
-own cost: the share of a training step that is spent neither in a policy nor in the learner. And the
-whole step (rollout and update) as a multiple of the bare calls it is made of: `generate` on the
-same prompts, then for each minibatch the forward pass with its cross entropy, the backward pass and
-the optimiser step, on the same tokens padded to the longest of the minibatch. Steps and bare calls
-take turns in one process from the same weights, and ratios are taken pair by pair, because machines
-are noisy.
+Environment steps per second with scripted agents, on one core. Answers graded per second, which
+does not depend on the environment chosen. The environment's own cost: the share of a training step
+that is spent neither in a policy nor in the learner. And the whole step (rollout and update) as a
+multiple of its bare calls (`experiments.running.bare_calls`): the two take turns in one process
+from the same weights, and ratios are taken pair by pair, because machines are noisy.
 """
 
 from __future__ import annotations
 
-import copy
 import json
+import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
-import torch
 from hydra.core.hydra_config import HydraConfig
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor
-from torch.optim import Optimizer
 
-from laconic.envs.errors import SettingError
+from laconic import envs
+from laconic.envs.task import Task
 from laconic.experiments.command_line.cli import program
-from laconic.experiments.running import grading
+from laconic.experiments.running.bare_calls import Sample, StepTimer
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.setup import (
-    Environments,
     draw_starts,
     make_environments,
-    make_learner,
     make_team,
     set_up_process,
-    task_keys,
 )
-from laconic.learners.agents.base import Policy, Reply, Request
-from laconic.learners.agents.generate import pad_left
-from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import ScriptedTeam
-from laconic.learners.algorithms.group import GroupLearner
-from laconic.learners.episode import Episode, Group
-from laconic.learners.rollout.play import collect, play
-from laconic.learners.training.sequences import TokenSequence, collate
+from laconic.learners.rollout.play import play
 
-IGNORED = -100
-"""The label that the cross entropy of `transformers` leaves out."""
+_STARTING = 8
+"""Answers per core that are graded before the measured ones, to start what grading needs."""
 
 
-class Timed:
-    """A policy that adds up the time spent in it."""
+def committed(task: Task) -> str:
+    """The reference answer, as it stands."""
+    return task.commitment
 
-    def __init__(self, policy: Policy) -> None:
-        """Wrap a policy."""
-        self._policy = policy
-        self.seconds = 0.0
 
-    def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
-        """Pass the requests on and take the time."""
-        begun = time.perf_counter()
-        replies = self._policy.reply(requests, seed=seed, greedy=greedy)
-        self.seconds += time.perf_counter() - begun
-        return replies
+def rewritten(task: Task) -> str:
+    r"""The reference answer of a `math` task, in other words where these take algebra to judge."""
+    single = "\\" in task.answer and not any(
+        mark in task.answer for mark in ("(", "[", ",", "matrix")
+    )
+    number = re.fullmatch(r"-?\\frac\{\d+\}\{\d+\}", task.answer)
+    return rf"\boxed{{0+{task.answer}}}" if single and not number else task.commitment
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One repetition, in seconds."""
+class Grading:
+    """A benchmark whose grading takes time."""
 
-    step: float
-    """The whole training step."""
-    bare: float
-    """Its bare model calls."""
-    environment: float
-    """The part of the step that was spent neither in a policy nor in the learner."""
+    benchmark: str
+    """Its name in `envs.benchmark`."""
+    label: str
+    """How the figure is shown."""
+    wanted: float
+    """Answers per second, at the least, on two cores."""
+    answer: Callable[[Task], str] = committed
+    """How a task is answered: rightly, since a wrong answer is often found sooner."""
+
+
+GRADINGS = {
+    "programs_per_second": Grading("humaneval", "HumanEval programs graded per second", 20),
+    "math_answers_per_second": Grading("math", "MATH answers graded per second", 200, rewritten),
+}
+"""Name of the figure in `speed.json` -> what is graded."""
 
 
 @program("measure_speed")
@@ -93,19 +86,18 @@ def main(cfg: DictConfig) -> float:
     set_up_process(cfg.threads)
     team = make_team(cfg)
     count = cfg.train.tasks_per_step * cfg.train.group_size
-    environments = make_environments(cfg, count, "train", team)
-    bench = _Bench(cfg, team, environments)
+    timer = StepTimer(cfg, team, make_environments(cfg, count, "train", team))
     samples = []
     with Progress(cfg.measure.repetitions, "measure-speed") as progress:
         for repetition in range(cfg.measure.repetitions + 1):
-            sample = bench.measure(repetition)
+            sample = timer.measure(repetition)
             if repetition:
                 samples.append(sample)
                 progress.update(repetition, {})
     figures = {
         "env_steps_per_second": scripted_steps_per_second(cfg),
         **summarise(samples),
-        **grading.measure(cfg.measure.answers),
+        **{name: graded_per_second(one, cfg.measure.answers) for name, one in GRADINGS.items()},
     }
     folder = Path(HydraConfig.get().runtime.output_dir)
     (folder / "speed.json").write_text(json.dumps(figures, indent=2) + "\n")
@@ -133,6 +125,28 @@ def scripted_steps_per_second(cfg: DictConfig) -> float:
     return steps / (time.perf_counter() - begun)
 
 
+def graded_per_second(grading: Grading, count: int) -> float:
+    """Right answers that are recognised per second.
+
+    Grading that waits for other processes is asked for by a thread per core, as in rollouts.
+
+    Args:
+        grading: what is graded.
+        count: measured answers.
+    """
+    graded, cores = envs.benchmark(grading.benchmark), os.cpu_count() or 1
+    tasks = graded.generate(0, count + _STARTING * cores)
+
+    def solved(task: Task) -> bool:
+        return graded.score(task, {f"{graded.roles[0]}_1": grading.answer(task)}).solved
+
+    with ThreadPoolExecutor(cores if graded.slow else 1) as threads:
+        list(threads.map(solved, tasks[count:]))
+        begun = time.perf_counter()
+        right = sum(threads.map(solved, tasks[:count]))
+        return right / (time.perf_counter() - begun)
+
+
 def summarise(samples: Sequence[Sample]) -> dict[str, float]:
     """Medians over the repetitions, and a bootstrap interval for that of the ratio."""
     ratios = np.array([sample.step / sample.bare for sample in samples])
@@ -151,140 +165,19 @@ def summarise(samples: Sequence[Sample]) -> dict[str, float]:
 
 def show(figures: Mapping[str, float]) -> None:
     """Print the figures with what they should be."""
-    table = Table(title="cost", title_justify="left")
-    for heading in ("figure", "measured", "wanted"):
-        table.add_column(heading, justify="left" if heading == "figure" else "right")
-    interval = f"{figures['step_over_bare_low']:.2f} to {figures['step_over_bare_high']:.2f}"
+    table = Table("figure", title="cost", title_justify="left")
+    for heading in ("measured", "wanted"):
+        table.add_column(heading, justify="right")
+    low, high = figures["step_over_bare_low"], figures["step_over_bare_high"]
+    ratio = f"{figures['step_over_bare']:.2f} ({low:.2f} to {high:.2f})"
+    share = f"{figures['environment_share']:.1%}"
     table.add_row("environment steps per second", f"{figures['env_steps_per_second']:,.0f}", "")
-    table.add_row(
-        "environment's share of a training step", f"{figures['environment_share']:.1%}", "<= 3 %"
-    )
-    table.add_row(
-        "training step over its bare calls",
-        f"{figures['step_over_bare']:.2f} ({interval})",
-        "<= 1.15",
-    )
+    table.add_row("environment's share of a training step", share, "<= 3 %")
+    table.add_row("training step over its bare calls", ratio, "<= 1.15")
     table.add_row("seconds per training step", f"{figures['step_seconds']:.2f}", "")
-    for row in grading.rows(figures):
-        table.add_row(*row)
+    for name, one in GRADINGS.items():
+        table.add_row(one.label, f"{figures[name]:.0f}", f">= {one.wanted:g}")
     Console().print(table)
-
-
-def _checked(learner: object, policies: Mapping[str, Policy]) -> GroupLearner:
-    """The learner, if its step is one whose bare calls are known here.
-
-    Raises:
-        SettingError: it has a critic or another step of its own, or the team has several policies.
-    """
-    if not isinstance(learner, GroupLearner):
-        raise SettingError(
-            "measure-speed knows the bare calls of learners that compare the episodes of a group;"
-            f" got {type(learner).__name__}. Choose one of those, such as learner=grpo"
-        )
-    if len({id(policy) for policy in policies.values()}) > 1:
-        raise SettingError(
-            "measure-speed takes one policy for the whole team; got several. Set"
-            " agent.sharing=shared, or a learner that does not ask for separate policies"
-        )
-    return learner
-
-
-class _Bench:
-    """A learner, and a copy of its model and optimiser for the bare calls."""
-
-    def __init__(self, cfg: DictConfig, team: Any, environments: Environments) -> None:
-        self._cfg = cfg
-        self._environments = environments
-        policies = team.policies(environments[0])
-        self._learner = _checked(make_learner(cfg, policies), policies)
-        self._policy: HFPolicy = next(iter(policies.values()))
-        timed = Timed(self._policy)
-        self._timed, self._policies = timed, dict.fromkeys(policies, timed)
-        self._state = copy.deepcopy(self._learner.state_dict())
-        self._bare_model = copy.deepcopy(self._policy.model)
-        self._bare_optimizer: Optimizer = instantiate(
-            cfg.optimizer, self._bare_model.parameters(), _partial_=False, _convert_="all"
-        )
-
-    def measure(self, repetition: int) -> Sample:
-        """One step and its bare calls, from the weights the benchmark began with."""
-        self._learner.load_state_dict(copy.deepcopy(self._state))
-        self._bare_model.load_state_dict(self._state["trainers"][0]["model"])
-        self._timed.seconds = 0.0
-        train, seed = self._cfg.train, self._cfg.seed
-        starts = draw_starts(
-            task_keys(self._environments[0]), train.tasks_per_step, seed, repetition
-        )
-        begun = time.perf_counter()
-        groups = collect(
-            self._environments, self._policies, starts, train.group_size, seed=repetition
-        )
-        collected = time.perf_counter()
-        self._learner.update(groups)
-        ended = time.perf_counter()
-        return Sample(
-            step=ended - begun,
-            bare=self._bare(groups, repetition),
-            environment=collected - begun - self._timed.seconds,
-        )
-
-    def _bare(self, groups: Sequence[Group], repetition: int) -> float:
-        episodes = [episode for group in groups for episode in group.episodes]
-        calls: list[Callable[[], None]] = []
-        for prompts in prompts_by_round(episodes):
-            calls.append(self._bare_generate(prompts))
-        sequences = [sequence for group in groups for sequence in self._learner.sequences(group)]
-        calls += [self._bare_step(part) for part in self._learner.split(sequences)]
-        torch.manual_seed(repetition)
-        begun = time.perf_counter()
-        for call in calls:
-            call()
-        return time.perf_counter() - begun
-
-    def _bare_generate(self, prompts: Sequence[Sequence[int]]) -> Callable[[], None]:
-        ids, mask = pad_left(prompts, self._policy.pad_id, self._policy.device)
-        speech = self._policy.speech
-
-        def call() -> None:
-            with torch.inference_mode():
-                self._bare_model.generate(
-                    input_ids=ids,
-                    attention_mask=mask,
-                    do_sample=True,
-                    temperature=speech.temperature,
-                    top_k=0,
-                    top_p=1.0,
-                    max_new_tokens=speech.max_reply_tokens,
-                )
-
-        return call
-
-    def _bare_step(self, sequences: Sequence[TokenSequence]) -> Callable[[], None]:
-        batch = collate(sequences, self._policy.pad_id).to(self._policy.device)
-        labels: Tensor = torch.where(batch.generated_mask, batch.token_ids, IGNORED)
-
-        def call() -> None:
-            self._bare_optimizer.zero_grad(set_to_none=True)
-            loss = self._bare_model(
-                input_ids=batch.token_ids, attention_mask=batch.attention_mask.long(), labels=labels
-            ).loss
-            loss.backward()
-            self._bare_optimizer.step()
-
-        return call
-
-
-def prompts_by_round(episodes: Sequence[Episode]) -> list[list[list[int]]]:
-    """What every generate call of a rollout was given, round by round."""
-    rounds: dict[int, list[list[int]]] = {}
-    for episode in episodes:
-        past: dict[str, list[int]] = {}
-        for turn in episode.turns:
-            conversation = past.setdefault(turn.agent, [])
-            conversation += turn.prompt_ids
-            rounds.setdefault(turn.round, []).append(list(conversation))
-            conversation += turn.reply_ids
-    return [rounds[number] for number in sorted(rounds)]
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ lie in `conf/`, from any working folder. What a user did wrong is said in one me
 traceback (`LACONIC_TRACEBACK=1` or `HYDRA_FULL_ERROR=1` brings it back); a fault of the program
 keeps its own.
 
-Exit codes: 0 done, 1 failed, 2 wrong command line, 130 and 143 interrupted by SIGINT and SIGTERM.
+Exit codes: 0 done, 1 failed, 2 wrong command line, and 128 more than the number of the signal that
+interrupted it: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from laconic.experiments.command_line.mistakes import (
     find_wrong_override,
 )
 from laconic.experiments.command_line.targets import settle
+from laconic.experiments.running import lock
 from laconic.learners.distributed import launcher
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
@@ -49,9 +51,10 @@ _received: list[int] = []
 
 
 class Interrupt:
-    """Turns the first Ctrl-C or SIGTERM into a flag that a loop polls; the second one ends at once.
+    """Turns the first SIGINT, SIGTERM or SIGHUP into a flag that a loop polls.
 
-    Outside the main thread signals cannot be taken and the flag is never set.
+    The second one ends at once. A SIGHUP that is ignored (`nohup`) stays so. Outside the main
+    thread signals cannot be taken and the flag is never set.
     """
 
     def __init__(self) -> None:
@@ -65,7 +68,9 @@ class Interrupt:
 
     def __enter__(self) -> Interrupt:
         """Take the signals."""
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+                continue
             try:
                 self._before[number] = signal.signal(number, self._take)
             except ValueError:
@@ -156,6 +161,8 @@ def _run(
             raise
         _say(f"error: {message}")
         sys.exit(2 if isinstance(error, HydraException) else 1)
+    finally:
+        lock.release()
     if _tell_failures():
         sys.exit(1)
 
@@ -177,10 +184,12 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
     sweep = HydraConfig.get().mode == RunMode.MULTIRUN
     overrides = HydraConfig.get().overrides.task
     folder = Path(HydraConfig.get().runtime.output_dir)
-    sweeping.unmark(folder)
     if sweep:
         sweeping.remember(HydraConfig.get())
+    # Where another process is at work nothing is written, not even that this job failed.
+    taken = launcher.rank() == 0 and lock.hold(folder)
     try:
+        sweeping.unmark(folder)
         _check_resume(cfg, sweep)
         _check_processes(sweep)
         notes = settle(cfg, overrides)
@@ -200,6 +209,9 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
             _say(f"error: {message}")
             raise SystemExit(1) from error
         raise
+    finally:
+        if taken:
+            lock.release(folder)
     if _received:
         # Ctrl-C has ended this job in good order; a sweep must not go on with its next one.
         raise KeyboardInterrupt

@@ -6,6 +6,8 @@ import sys
 from difflib import get_close_matches
 from importlib import import_module
 
+from laconic.experiments.command_line.names import renamed
+
 PROGRAMS = {
     "train": "train a team on groups of episodes",
     "evaluate": "play every evaluation task once and say how well, in how many words",
@@ -20,14 +22,15 @@ PROGRAMS = {
 
 def main() -> None:
     """Run the program that the first argument names; without one, list them."""
-    name, *rest = sys.argv[1:] or ["--help"]
-    if name in ("-h", "--help"):
+    typed, *rest = sys.argv[1:] or ["--help"]
+    name = typed.replace("_", "-")
+    if typed in ("-h", "--help"):
         print(_usage())
     elif name in PROGRAMS:
         sys.argv = [f"laconic {name}", *rest]
         import_module(f"laconic.experiments.{name.replace('-', '_')}").main()
     else:
-        sys.exit(_unknown(name))
+        sys.exit(_unknown(typed))
 
 
 def _usage() -> str:
@@ -46,7 +49,8 @@ def _usage() -> str:
 
 
 def _unknown(name: str) -> str:
-    near = get_close_matches(name.replace("_", "-"), PROGRAMS, n=1)
+    new = renamed("program", name)
+    near = [new] if new else get_close_matches(name.replace("_", "-"), PROGRAMS, n=1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
     print(_usage(), file=sys.stderr)
     return f"\nerror: expected one of these programs; got {name!r}{meant}"

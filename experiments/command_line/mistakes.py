@@ -28,6 +28,7 @@ from hydra.errors import (
 from omegaconf import OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
+from laconic.experiments.command_line.names import nearest, renamed
 from laconic.experiments.command_line.target_mistakes import describe_target
 
 OWN = ("laconic.envs.errors", "laconic.learners.errors")
@@ -45,6 +46,7 @@ PLUGINS = {
 
 _HINT = " (LACONIC_TRACEBACK=1 shows where)"
 _FULL_KEY = re.compile(r"full_key: (\S+)")
+_UNKNOWN = re.compile(r"unknown [\w ]+ '(\w+)'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def describe(error: BaseException, overrides: Sequence[str] = ()) -> str | None:
     where = f" (config key {key!r})" if key else ""
     for one in chain:
         if type(one).__module__ in OWN:
-            return f"{one}{where}"
+            return _new_setting(str(one), key) or f"{one}{where}"
     for one in chain:
         if isinstance(one, MissingMandatoryValue) and key:
             return f"{key} has no value; pass {key}=<value>"
@@ -128,21 +130,13 @@ def find_wrong_override(line: CommandLine) -> str | None:
         return None
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like `name`, also by its last part; None when none is."""
-    names = sorted(known)
-    if close := get_close_matches(name, names, n=1, cutoff=0.6):
-        return close[0]
-    last = {one.rpartition(".")[2]: one for one in reversed(names)}
-    close = get_close_matches(name.rpartition(".")[2], list(last), n=1, cutoff=0.75)
-    return last[close[0]] if close else None
-
-
 def unknown_option(group: str, name: str, known: Iterable[str]) -> str:
     """Words for an option that is not there, with the nearest, and with what would install it."""
     names = sorted(known)
     plugins = PLUGINS.get(group, {})
-    near = get_close_matches(name, sorted({*names, *plugins}), n=1, cutoff=0.4)
+    if new := renamed("option", f"{group}/{name}"):
+        return f"option {name!r} of group {group!r} is now called {new.rpartition('/')[2]!r}"
+    near = get_close_matches(name, sorted({*names, *plugins}), n=1, cutoff=0.6)
     hint = f" Did you mean {near[0]!r}?" if near and near[0] != name else ""
     if near and near[0] not in names:
         hint += f" {near[0]!r} needs pip install 'laconic[{plugins[near[0]]}]'."
@@ -219,6 +213,8 @@ def _dotted(value: Any, prefix: str = "") -> Iterator[str]:
 
 def _unknown_key(override: Override, keys: Iterable[str]) -> str:
     key = override.key_or_group
+    if new := renamed("key", key):
+        return f"config key {key!r} is now called {new!r}"
     hydra = key.split(".")[0] == "hydra"
     candidates = [one for one in keys if (one.split(".")[0] == "hydra") == hydra]
     near = nearest(key, candidates)
@@ -241,6 +237,13 @@ def _describe_instantiation(
     if missing is not None:
         return f"{' '.join(str(missing).split())}{where}"
     return f"{_first_line(error)} {chain[-1]!r}{where}{_HINT}"
+
+
+def _new_setting(message: str, key: str | None) -> str | None:
+    """The new name of a setting that a class of ours does not know."""
+    found = _UNKNOWN.match(message)
+    old = f"{key}.{found[1]}" if found and key else ""
+    return f"config key {old!r} is now called {new!r}" if (new := renamed("key", old)) else None
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -11,13 +11,19 @@ A job that is killed cannot tell of itself; Hydra's joblib and submitit launcher
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.running import lock
+from laconic.learners.distributed import launcher
 
 ERROR = "error.txt"
 """File in a run folder: why its job failed, until the job runs again."""
@@ -26,12 +32,18 @@ _folders: set[Path] = set()
 """Folders of the sweeps that this process has started or plays jobs of."""
 
 
-class Watch(Callback):
-    """Hydra's callback that learns the folder of a sweep whose jobs run in other processes."""
+class FolderCallback(Callback):
+    """Takes the folder of a run or a sweep before Hydra writes to it, and remembers a sweep's."""
+
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Take the folder of the run."""
+        if launcher.rank() == 0:
+            _take(config.hydra.run.dir)
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Remember the folder."""
+        """Take and remember the folder of the sweep, whose jobs may run in other processes."""
         remember(config.hydra)
+        _take(config.hydra.sweep.dir)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +114,18 @@ def objective(result: Any) -> Any:
     values = result if isinstance(result, Sequence) else (result,)
     undefined = any(isinstance(one, float) and math.isnan(one) for one in values)
     return None if undefined else result
+
+
+def _take(folder: str) -> None:
+    """Hold a folder to the end of this process; ends it when another one writes there."""
+    # Whatever else is wrong with the folder Hydra says itself, with the key to change.
+    with suppress(OSError):
+        try:
+            lock.hold(folder)
+        except SettingError as error:
+            # Hydra turns an exception of a callback into a warning, and goes on.
+            print(f"error: {error}", file=sys.stderr, flush=True)
+            raise SystemExit(1) from error
 
 
 def _failure(path: Path, sweep: Path) -> Failure:

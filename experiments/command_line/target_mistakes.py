@@ -1,7 +1,7 @@
 """Words for a `_target_` that cannot be built: no such class, a setting too many or too few.
 
-Like `experiments.command_line.mistakes` it works after a failure only, and offers the nearest right
-name.
+Like `mistakes` it works after a failure only, and offers the new name of what was renamed and the
+nearest right one otherwise.
 """
 
 from __future__ import annotations
@@ -15,8 +15,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from laconic.envs.errors import UnknownNameError
-from laconic.experiments.command_line.targets import named_parameters, typed_keys
+from laconic.experiments.command_line.names import nearest, renamed
+from laconic.experiments.command_line.targets import (
+    default_of,
+    named_parameters,
+    typed_keys,
+    typed_values,
+)
 
 _CALLED = re.compile(r"Error in call to target '([^']+)'")
 _LOCATED = re.compile(r"Error locating target '([^']+)'")
@@ -45,14 +50,18 @@ def describe_target(error: BaseException, key: str, overrides: Sequence[str] = (
         return _describe_unknown(found[1], keyword[1], key, overrides)
     if missing := _MISSING.search(text):
         return _describe_missing(found[1], re.findall(r"'(\w+)'", missing[1]), key)
-    return None
+    return _describe_word(found[1], key, overrides) if "TypeError" in text else None
 
 
 def _describe_unknown(target: str, name: str, key: str, overrides: Sequence[str]) -> str:
     """A setting that the class does not take: the user's, or one of a yaml file."""
     wrong = _dotted(key, name)
-    known = [_dotted(key, one) for one in named_parameters(target)]
-    message = str(UnknownNameError("config key", wrong, known))
+    if new := renamed("key", wrong):
+        return f"config key {wrong!r} is now called {new!r}"
+    known = sorted(_dotted(key, one) for one in named_parameters(target))
+    near = nearest(wrong, known)
+    hint = f" Did you mean {near!r}?" if near else ""
+    message = f"unknown config key {wrong!r}.{hint} Known: {', '.join(known) or 'none'}"
     typed = typed_keys(overrides)
     # The last part alone, because the class may have been given it inside another setting.
     if not overrides or name in {one.rpartition(".")[2] for one in typed}:
@@ -71,6 +80,16 @@ def _describe_missing(target: str, names: Sequence[str], key: str) -> str | None
     return f"{target} needs {', '.join(map(repr, names))}; pass {wanted}"
 
 
+def _describe_word(target: str, key: str, overrides: Sequence[str]) -> str | None:
+    """A word that the user typed where the class has a number."""
+    for typed, value in typed_values(overrides).items():
+        parent, _, name = typed.rpartition(".")
+        default = default_of(target, name) if parent == key else None
+        if isinstance(value, str) and isinstance(default, int | float):
+            return f"{typed} must be a number, such as {default!r}; got {value!r}"
+    return None
+
+
 def _describe_not_callable(shown: str, kind: str, key: str) -> str:
     """A path that leads to something, but to no class and no function."""
     message = f"{_dotted(key, '_target_')} must name a class or a function"
@@ -83,6 +102,8 @@ def _describe_not_callable(shown: str, kind: str, key: str) -> str:
 def _describe_lost(target: str, key: str) -> str | None:
     """A path that leads nowhere: where it breaks off, and what has a similar name there."""
     where = f" (config key {key!r})" if key else ""
+    if (new := renamed("target", target)) and _leads_somewhere(new):
+        return f"{target!r} is now called {new!r}{where}"
     parts = target.split(".")
     found: Any = None
     for count in range(1, len(parts) + 1):

@@ -56,6 +56,21 @@ def typed_keys(overrides: Iterable[str]) -> set[str]:
     return found
 
 
+def typed_values(overrides: Iterable[str]) -> dict[str, Any]:
+    """Dotted key -> value of the overrides that set a single one."""
+    parsed = OverridesParser.create().parse_overrides(list(overrides))
+    return {one.key_or_group: one.value() for one in parsed if not one.is_delete()}
+
+
+def default_of(target: str, name: str) -> Any:
+    """The default that a class or function has for a setting; None when it has none."""
+    try:
+        parameter = inspect.signature(resolve_name(target)).parameters[name]
+    except Exception:
+        return None
+    return None if parameter.default is parameter.empty else parameter.default
+
+
 def names_taken(target: str) -> frozenset[str] | None:
     """Settings that a class or function takes by name.
 

@@ -17,6 +17,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.comparing.shapes import SHAPES
+from laconic.experiments.running.foreign import refuse_old_names
+from laconic.experiments.running.run_folder import flatten
+from laconic.experiments.running.trust import check_settings
 from laconic.learners.agents.scripted import SCRIPTS
 
 MATCHED = "matched"
@@ -113,7 +116,8 @@ def entries_of_runs(cfg: DictConfig, taken: Collection[str]) -> list[Entry]:
         taken: names of other entries.
 
     Raises:
-        SettingError: a folder is no run of this environment, or has no trained policy.
+        SettingError: a folder is no run of this environment, has no trained policy, was written by
+            a version with other names, or would build what `compare.trust` does not allow.
     """
     runs = cfg.compare.runs
     if runs is None:
@@ -130,7 +134,8 @@ def entries_of_runs(cfg: DictConfig, taken: Collection[str]) -> list[Entry]:
             f"a run and an entry are both called {clash[0]!r}; name the run in compare.runs, as in"
             " {mine: <folder>}"
         )
-    return [_of_run(name, folder, str(cfg.env.get("name"))) for name, folder in named.items()]
+    trusted = [str(one) for one in cfg.compare.get("trust") or ()]
+    return [_of_run(one, named[one], str(cfg.env.get("name")), trusted) for one in named]
 
 
 def _read(name: str, node: Any) -> Entry:
@@ -154,11 +159,12 @@ def _check_count(name: str, value: object, least: int, others: str = "") -> None
         )
 
 
-def _of_run(name: str, folder: Path, environment: str) -> Entry:
+def _of_run(name: str, folder: Path, environment: str, trusted: list[str]) -> Entry:
     saved = folder / "config.yaml"
     if not saved.is_file():
         raise SettingError(f"compare.runs: {str(folder)!r} is no run folder: it has no config.yaml")
-    found: Any = OmegaConf.to_container(OmegaConf.load(saved), resolve=True)
+    found: Any = OmegaConf.to_container(OmegaConf.load(saved), resolve=False)
+    refuse_old_names(folder, flatten(found))
     env: Mapping[str, Any] = found.get("env") or {}
     if env.get("name") != environment:
         raise SettingError(
@@ -172,6 +178,9 @@ def _of_run(name: str, folder: Path, environment: str) -> Entry:
         )
     agent = {**(found.get("agent") or {}), "model": str((folder / POLICY).resolve())}
     taken = {key: env[key] for key in TAKEN if key in env}
+    for part, settings in (("env", taken), ("agent", agent)):
+        where = f"compare.runs: {folder}: {part}"
+        check_settings(settings, where, trusted, "pass compare.trust=[{}] to allow it")
     return Entry(name, env=taken, agent=agent, source=str(folder))
 
 

@@ -18,6 +18,7 @@ from omegaconf import OmegaConf
 
 from laconic.experiments.command_line.sweeping import ERROR, reason
 from laconic.experiments.reporting.records import Evaluation, Run, Said, Transcript
+from laconic.experiments.running.run_folder import read_status
 from laconic.learners.metrics import Interval
 
 if TYPE_CHECKING:
@@ -162,16 +163,11 @@ def _seed(overrides: tuple[str, ...] | None, settings: Mapping[str, Any]) -> str
 
 
 def _status(path: Path, problems: list[str]) -> dict[str, Any]:
-    if not path.exists():
-        return {}
     try:
-        found = json.loads(path.read_text("utf-8", errors="replace"))
+        return read_status(path.parent)
     except (OSError, ValueError):
-        found = None
-    if not isinstance(found, dict):
         problems.append("status.json cannot be read")
         return {}
-    return found
 
 
 def _error(path: Path) -> str:

@@ -7,12 +7,13 @@
     episodes.jsonl      one object per finished episode, of an evaluation by itself
     replies.jsonl       one object per reply of a model server, of an evaluation by itself
     status.json         state, step, processes and warnings, replaced as a whole
+    provenance.json     what wrote it, and when: see `experiments.running.provenance`
     checkpoints/        see `learners.checkpoint`
     policy/             the trained weights, their model card, and who speaks with which
 
 Every row carries its `step`, so that a resumed run can drop what lies after its checkpoint. Numbers
 that are not finite are written as null, because strict readers of JSON know no other way.
-One process writes to a run folder.
+One process writes to a run folder (`experiments.running.lock`).
 """
 
 from __future__ import annotations
@@ -20,14 +21,18 @@ from __future__ import annotations
 import json
 import math
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase as fnmatch
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.names import renamed
+from laconic.experiments.running import lock, provenance
 
 MAY_DIFFER = ("resume", "train.steps", "learner.decay_updates", "logger", "objective")
 """Config keys, with all below them, that a resumed run may change."""
@@ -51,6 +56,8 @@ class RunFolder:
         self.transcripts = self.path / "transcripts.jsonl"
         self.episodes = self.path / "episodes.jsonl"
         self.replies = self.path / "replies.jsonl"
+        self._begun = time.monotonic()
+        self._provenance: list[dict[str, Any]] = []
         probe = self.path / f".probe.{os.getpid()}"
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -77,27 +84,32 @@ class RunFolder:
             before it began to write) starts anew and returns False.
 
         Raises:
-            SettingError: the folder holds a run and `resume` is false, or the settings differ.
+            SettingError: the folder holds a run and `resume` is false, the settings differ, or a
+                version wrote it whose classes have other names now.
         """
-        if resume and (self.path / "config.yaml").exists():
+        goes_on = resume and (self.path / "config.yaml").exists()
+        if goes_on:
             self.check_config(cfg, may_differ)
-            self._save_config(cfg)
-            return True
-        if self.metrics.exists() and not resume:
+        elif self.metrics.exists() and not resume:
             raise SettingError(
                 f"run folder {str(self.path)!r} already holds a run; pass resume=true to go on with"
                 " it, or another folder with hydra.run.dir=<folder>"
             )
-        self._save_config(cfg)
-        return False
+        resolved = OmegaConf.create(OmegaConf.to_container(cfg, resolve=True))
+        write_atomically(self.path / "config.yaml", OmegaConf.to_yaml(resolved))
+        self._provenance = [*provenance.read(self.path), provenance.describe_process()]
+        self._write_provenance()
+        return goes_on
 
     def check_config(self, cfg: DictConfig, may_differ: Sequence[str] = MAY_DIFFER) -> None:
         """Compare with the saved configuration; keys of `may_differ` are left out.
 
         Raises:
-            SettingError: lists every key that differs with its old and new value.
+            SettingError: lists every key that differs with its old and new value; or names the
+                version that wrote the folder, if its classes have other names now.
         """
         old = flatten(OmegaConf.to_container(OmegaConf.load(self.path / "config.yaml")))
+        refuse_old_names(self.path, old)
         new = flatten(OmegaConf.to_container(cfg, resolve=True))
         lines = [
             f"  {key}: was {_shown(old, key)}, now {_shown(new, key)}"
@@ -107,16 +119,13 @@ class RunFolder:
         ]
         if lines:
             raise SettingError(
-                f"the run in {str(self.path)!r} has another configuration:\n"
+                f"the run in {str(self.path)!r}, written by {provenance.writer(self.path)}, has"
+                " another configuration:\n"
                 + "\n".join(lines)
                 + "\nresume=true goes on with the same settings (only "
                 + ", ".join(may_differ)
                 + " may change); restore these or start a new run with hydra.run.dir=<folder>"
             )
-
-    def _save_config(self, cfg: DictConfig) -> None:
-        resolved = OmegaConf.create(OmegaConf.to_container(cfg, resolve=True))
-        write_atomically(self.path / "config.yaml", OmegaConf.to_yaml(resolved))
 
     def append_metrics(self, row: Mapping[str, Any]) -> None:
         """Add the figures of one step; `row` holds a `step`."""
@@ -172,6 +181,63 @@ class RunFolder:
             "warnings": list(warnings),
         }
         write_atomically(self.path / "status.json", json.dumps(status, indent=2) + "\n")
+        if self._provenance:
+            self._write_provenance()
+
+    def _write_provenance(self) -> None:
+        self._provenance[-1]["seconds"] = round(time.monotonic() - self._begun, 1)
+        text = json.dumps(self._provenance, indent=2) + "\n"
+        write_atomically(self.path / provenance.NAME, text)
+
+
+def read_status(path: Path) -> dict[str, Any]:
+    """What `status.json` of a run folder says, made true and fit to be shown; {} without one.
+
+    A run that says it is running, and whose lock nobody holds, is called "killed" here. Characters
+    that a terminal would obey are left out, because the folder may come from somebody else.
+
+    Raises:
+        ValueError: it is no JSON object.
+    """
+    if not (path / "status.json").is_file():
+        return {}
+    found = printable(json.loads((path / "status.json").read_text("utf-8", errors="replace")))
+    if not isinstance(found, dict):
+        raise ValueError("status.json holds no object")
+    # Before there were locks nothing told of a kill.
+    if found.get("state") == "running" and provenance.read(path) and not lock.is_held(path):
+        found["state"] = "killed"
+    return found
+
+
+def printable(value: Any) -> Any:
+    """A value of JSON whose texts have no control characters but line ends and tabs."""
+    if isinstance(value, str):
+        return "".join(one for one in value if one in "\n\t" or category(one) not in ("Cc", "Cf"))
+    if isinstance(value, list):
+        return [printable(one) for one in value]
+    return (
+        {printable(k): printable(v) for k, v in value.items()} if isinstance(value, dict) else value
+    )
+
+
+def refuse_old_names(path: Path, settings: Mapping[str, Any]) -> None:
+    """Stop what would go on with a run of a version whose classes have other names now.
+
+    Args:
+        path: its run folder.
+        settings: its configuration, dotted keys to values.
+
+    Raises:
+        SettingError: names the version, one such class and its new name.
+    """
+    for key, value in settings.items():
+        if key.rpartition(".")[2] == "_target_" and (new := renamed("target", str(value))):
+            raise SettingError(
+                f"the run in {str(path)!r} was written by {provenance.writer(path)}, which called"
+                f" {new!r} {value!r} ({key}); use it with that version, or start a new run with"
+                " hydra.run.dir=<folder>"
+            )
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

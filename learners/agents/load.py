@@ -141,7 +141,9 @@ def _load(loader: Callable[..., Any], name: str, **settings: Any) -> Any:
             f" save_pretrained; {name!r} {found}"
         )
     try:
-        return loader(str(path) if looks_local else name, **settings)
+        # Code that a model brings along is never run, and nobody is asked about it.
+        where = str(path) if looks_local else name
+        return loader(where, trust_remote_code=False, **settings)
     except Exception as error:  # What is wrong with the files decides the type, and any may come.
         raise SettingError(
             f"agent.model={name!r} could not be loaded: {_first_line(error)} Give a folder written"

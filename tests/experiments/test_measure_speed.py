@@ -1,16 +1,18 @@
-"""The benchmark runs on a small policy, and its arithmetic is right."""
+"""Costs are measured on a small policy, and the arithmetic is right."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from laconic.experiments.measure_speed import Sample, prompts_by_round, summarise
-from laconic.learners.episode import Episode, Turn
+from laconic import envs
+from laconic.experiments.measure_speed import GRADINGS, graded_per_second, rewritten, summarise
+from laconic.experiments.running.bare_calls import Sample
 
 
-def test_the_benchmark_measures_all_its_figures(run, policy_folder, tmp_path):
+def test_all_figures_are_measured(run, policy_folder, tmp_path):
     outcome = run(
         "measure_speed",
         f"agent.model={policy_folder}",
@@ -35,18 +37,6 @@ def test_the_benchmark_measures_all_its_figures(run, policy_folder, tmp_path):
     assert "HumanEval programs graded per second" in outcome.out
 
 
-@pytest.mark.parametrize(
-    ("learner", "said"),
-    [("ippo", "got ActorCriticLearner"), ("magrpo", "one policy for the whole team")],
-)
-def test_a_step_whose_bare_calls_are_unknown_is_refused(run, policy_folder, learner, said):
-    outcome = run(
-        "measure_speed", f"agent.model={policy_folder}", f"learner={learner}", "env.tasks=4"
-    )
-    assert outcome.code == 1
-    assert said in outcome.err
-
-
 def test_ratios_are_taken_pair_by_pair():
     # Ratios 0.5, 1, 2: their median is 1, while the ratio of the medians would be 2 / 4 = 0.5.
     samples = [Sample(2.0, 4.0, 0.2), Sample(8.0, 8.0, 0.8), Sample(2.0, 1.0, 0.1)]
@@ -57,12 +47,11 @@ def test_ratios_are_taken_pair_by_pair():
     assert figures["environment_share"] == pytest.approx(0.1, rel=1e-12)
 
 
-def test_the_bare_calls_get_the_prompts_of_each_round():
-    turns = (
-        Turn("a", 0, "x", (1, 2), (3,), (0.0,)),
-        Turn("b", 0, "y", (4,), (5, 6), (0.0, 0.0)),
-        Turn("a", 1, "z", (7,), (8,), (0.0,)),
-    )
-    episodes = [Episode("t", turns, {"a": (0.0, 0.0), "b": (0.0, 0.0)})]
-    # The second prompt of `a` is all it read and said before.
-    assert prompts_by_round(episodes) == [[[1, 2], [4]], [[1, 2, 3, 7]]]
+def test_right_answers_are_graded_and_those_of_math_are_rewritten_first():
+    assert graded_per_second(GRADINGS["math_answers_per_second"], 3) > 0
+    task = replace(envs.benchmark("math").generate(0, 1)[0], answer=r"2\sqrt{3}")
+    assert rewritten(task) == r"\boxed{0+2\sqrt{3}}"
+    # A plain fraction takes no algebra, and an interval is no sum.
+    for answer in (r"-\frac{1}{2}", r"(0,\infty)", "7"):
+        one = replace(task, answer=answer)
+        assert rewritten(one) == one.commitment

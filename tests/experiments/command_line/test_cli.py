@@ -12,7 +12,7 @@ from places import ROOT
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import CONF, Interrupt, program
-from laconic.experiments.command_line.mistakes import nearest
+from laconic.experiments.command_line.names import nearest
 
 FILES = {
     "main.yaml": """

@@ -12,7 +12,7 @@ from laconic.experiments.command_line import cli, sweeping
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.sweeping import (
     Failure,
-    Watch,
+    FolderCallback,
     failures,
     forget,
     mark,
@@ -52,7 +52,7 @@ def test_the_line_that_says_most_is_the_first_of_a_message_and_the_last_of_a_tra
 def test_failed_jobs_are_found_in_the_folder_of_the_sweep_until_they_run_again(tmp_path):
     assert failures() == []
     hydra = {"runtime": {"cwd": str(tmp_path)}, "sweep": {"dir": "many"}}
-    Watch().on_multirun_start(OmegaConf.create({"hydra": hydra}))
+    FolderCallback().on_multirun_start(OmegaConf.create({"hydra": hydra}))
     for job in ("0", "1/deep", "2"):
         (tmp_path / "many" / job / ".hydra").mkdir(parents=True)
     recorded = tmp_path / "many" / "1" / "deep" / ".hydra" / "overrides.yaml"
@@ -73,7 +73,10 @@ def test_failed_jobs_are_found_in_the_folder_of_the_sweep_until_they_run_again(t
 def test_every_program_learns_of_jobs_in_other_processes(name):
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose(name, return_hydra_config=True)
-    assert cfg.hydra.callbacks.sweep._target_ == "laconic.experiments.command_line.sweeping.Watch"
+    assert (
+        cfg.hydra.callbacks.sweep._target_
+        == "laconic.experiments.command_line.sweeping.FolderCallback"
+    )
 
 
 def test_a_job_sent_to_another_process_shares_that_process_with_nobody_elses_globals(monkeypatch):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 
 import pytest
+import torch
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from places import ROOT
 
 from laconic.experiments.command_line.mistakes import describe, unknown_option
+from laconic.experiments.command_line.target_mistakes import describe_target
 
 PLACE = {
     "toys/__init__.py": "from toys.blocks import Tower, build\n",
@@ -94,6 +96,35 @@ def test_a_setting_too_many_is_told_apart_by_who_set_it(message):
         f"{wrong}. No override sets env.storey: a yaml file does, and '~env'"
         f" +env._target_={target} begins without the settings of those"
     )
+
+
+def test_a_word_in_place_of_a_number_is_refused_in_words():
+    key, params = "optimizer", [torch.zeros(1)]
+    for name, default in (("lr", "0.001"), ("weight_decay", "0.01")):
+        cfg = OmegaConf.create({key: {"_target_": "torch.optim.AdamW", name: "abc"}})
+        with pytest.raises(Exception) as caught:
+            instantiate(cfg[key], params, _convert_="all")
+        said = describe_target(caught.value, key, [f"{key}.{name}=abc", "seed=0"])
+        assert said == f"{key}.{name} must be a number, such as {default}; got 'abc'"
+    assert describe_target(caught.value, key, ["learner.lr=abc"]) is None
+
+
+def test_a_class_with_a_new_name_is_told_with_it(message):
+    assert message("learners.price.Ramp") == (
+        "'learners.price.Ramp' is now called 'laconic.learners.prices.schedule.Ramp'"
+        " (config key 'env')"
+    )
+    # Not where somebody else has such a module, and it lacks the class.
+    assert "is now called" not in message("envs.no_such_thing")
+
+
+def test_an_old_setting_of_a_class_is_told_with_its_new_name(message):
+    said = message("laconic.envs.make", name="gsm8k", part="x")
+    assert said == "config key 'env.part' is now called 'env.split'"
+
+
+def test_what_is_no_mistake_of_a_target_is_left_to_others():
+    assert describe_target(ValueError("no"), "env") is None
 
 
 @pytest.mark.parametrize(

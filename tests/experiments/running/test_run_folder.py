@@ -9,7 +9,13 @@ import torch
 from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.running.run_folder import RunFolder, read_rows, write_atomically
+from laconic.experiments.running import lock, provenance
+from laconic.experiments.running.run_folder import (
+    RunFolder,
+    read_rows,
+    read_status,
+    write_atomically,
+)
 
 
 @pytest.fixture
@@ -179,3 +185,61 @@ def test_a_failed_write_keeps_the_old_text_and_leaves_nothing_behind(tmp_path):
         write_atomically(path, "\ud800")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+OLD = """
+seed: 0
+env: {_target_: envs.make, name: gsm8k}
+learner:
+  _target_: learners.update.GroupLearner
+  advantages: {_target_: learners.advantages.Advantages}
+"""
+
+
+def test_a_run_of_a_version_with_other_names_is_refused_in_one_line_with_that_version(folder, cfg):
+    (folder.path / "config.yaml").write_text(OLD)
+    folder.metrics.write_text('{"step": 1}\n')
+    with pytest.raises(SettingError) as refused:
+        folder.start(cfg, resume=True)
+    said = str(refused.value)
+    assert "was written by laconic 0.1.0 or earlier" in said and "\n" not in said
+    assert "called 'laconic.envs.make' 'envs.make' (env._target_)" in said
+    # Nothing was touched.
+    assert (folder.path / "config.yaml").read_text() == OLD
+    noted = json.dumps([{"version": "0.9", "commit": None}])
+    (folder.path / provenance.NAME).write_text(noted)
+    with pytest.raises(SettingError, match=r"was written by laconic 0\.9, which called"):
+        folder.start(cfg, resume=True)
+
+
+def test_every_process_that_goes_on_with_a_run_leaves_its_entry(folder, cfg):
+    folder.start(cfg, resume=False)
+    folder.write_status("interrupted", 1)
+    again = RunFolder(folder.path)
+    again.start(cfg, resume=True)
+    again._begun -= 60
+    again.write_status("finished", 2)
+    first, second = provenance.read(folder.path)
+    assert first["seconds"] < 60 <= second["seconds"]
+    assert first["version"] == second["version"] == provenance.package_version()
+
+
+def test_a_run_that_was_killed_is_not_called_running(folder, cfg):
+    assert read_status(folder.path) == {}
+    folder.start(cfg, resume=False)
+    folder.write_status("running", 3)
+    assert read_status(folder.path)["state"] == "killed"
+    lock.hold(folder.path)
+    assert read_status(folder.path)["state"] == "running"
+    lock.release()
+    folder.write_status("finished", 4)
+    assert read_status(folder.path)["state"] == "finished"
+
+
+def test_a_status_of_somebody_else_cannot_command_the_terminal(folder):
+    text = json.dumps({"state": "run\x1b[2Jning\u202e", "warnings": ["a\tb\nc\x07\u009b", 1]})
+    (folder.path / "status.json").write_text(text)
+    assert read_status(folder.path) == {"state": "run[2Jning", "warnings": ["a\tb\nc", 1]}
+    (folder.path / "status.json").write_text("[]")
+    with pytest.raises(ValueError):
+        read_status(folder.path)

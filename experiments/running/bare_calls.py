@@ -1,0 +1,191 @@
+"""Times a training step beside the bare model calls that it is made of.
+
+The bare calls are `generate` on the same prompts, then for each minibatch the forward pass with its
+cross entropy, the backward pass and the optimiser step, on the same tokens padded to the longest of
+the minibatch. They run on a copy of the model and of the optimiser, from the same weights.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+from torch import Tensor
+from torch.optim import Optimizer
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.running.setup import (
+    Environments,
+    draw_starts,
+    make_learner,
+    task_keys,
+)
+from laconic.learners.agents.base import Policy, Reply, Request
+from laconic.learners.agents.generate import pad_left
+from laconic.learners.agents.hf import HFPolicy
+from laconic.learners.algorithms.group import GroupLearner
+from laconic.learners.episode import Episode, Group
+from laconic.learners.rollout.play import collect
+from laconic.learners.training.sequences import TokenSequence, collate
+
+IGNORED = -100
+"""The label that the cross entropy of `transformers` leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One repetition, in seconds."""
+
+    step: float
+    """The whole training step."""
+    bare: float
+    """Its bare model calls."""
+    environment: float
+    """The part of the step that was spent neither in a policy nor in the learner."""
+
+
+class TimedPolicy:
+    """A policy that adds up the time spent in it."""
+
+    def __init__(self, policy: Policy) -> None:
+        """Wrap a policy."""
+        self._policy = policy
+        self.seconds = 0.0
+
+    def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
+        """Pass the requests on and take the time."""
+        begun = time.perf_counter()
+        replies = self._policy.reply(requests, seed=seed, greedy=greedy)
+        self.seconds += time.perf_counter() - begun
+        return replies
+
+
+class StepTimer:
+    """A learner, and a copy of its model and optimiser for the bare calls."""
+
+    def __init__(self, cfg: DictConfig, team: Any, environments: Environments) -> None:
+        """Build the learner.
+
+        Args:
+            cfg: the composed configuration of `measure_speed`.
+            team: the builder of the policies.
+            environments: one for each episode of a step.
+
+        Raises:
+            SettingError: the bare calls of the learner's step are not known.
+        """
+        self._cfg = cfg
+        self._environments = environments
+        policies = team.policies(environments[0])
+        self._learner = _checked(make_learner(cfg, policies), policies)
+        self._policy: HFPolicy = next(iter(policies.values()))
+        self._timed = TimedPolicy(self._policy)
+        self._policies = dict.fromkeys(policies, self._timed)
+        self._state = copy.deepcopy(self._learner.state_dict())
+        self._bare_model = copy.deepcopy(self._policy.model)
+        self._bare_optimizer: Optimizer = instantiate(
+            cfg.optimizer, self._bare_model.parameters(), _partial_=False, _convert_="all"
+        )
+
+    def measure(self, repetition: int) -> Sample:
+        """One step and its bare calls, from the first weights."""
+        self._learner.load_state_dict(copy.deepcopy(self._state))
+        self._bare_model.load_state_dict(self._state["trainers"][0]["model"])
+        self._timed.seconds = 0.0
+        train, seed = self._cfg.train, self._cfg.seed
+        starts = draw_starts(
+            task_keys(self._environments[0]), train.tasks_per_step, seed, repetition
+        )
+        begun = time.perf_counter()
+        groups = collect(
+            self._environments, self._policies, starts, train.group_size, seed=repetition
+        )
+        collected = time.perf_counter()
+        self._learner.update(groups)
+        ended = time.perf_counter()
+        return Sample(
+            step=ended - begun,
+            bare=self._bare(groups, repetition),
+            environment=collected - begun - self._timed.seconds,
+        )
+
+    def _bare(self, groups: Sequence[Group], repetition: int) -> float:
+        episodes = [episode for group in groups for episode in group.episodes]
+        calls = [self._bare_generate(prompts) for prompts in prompts_by_round(episodes)]
+        sequences = [sequence for group in groups for sequence in self._learner.sequences(group)]
+        calls += [self._bare_step(part) for part in self._learner.split(sequences)]
+        torch.manual_seed(repetition)
+        begun = time.perf_counter()
+        for call in calls:
+            call()
+        return time.perf_counter() - begun
+
+    def _bare_generate(self, prompts: Sequence[Sequence[int]]) -> Callable[[], None]:
+        ids, mask = pad_left(prompts, self._policy.pad_id, self._policy.device)
+        speech = self._policy.speech
+
+        def call() -> None:
+            with torch.inference_mode():
+                self._bare_model.generate(
+                    input_ids=ids,
+                    attention_mask=mask,
+                    do_sample=True,
+                    temperature=speech.temperature,
+                    top_k=0,
+                    top_p=1.0,
+                    max_new_tokens=speech.max_reply_tokens,
+                )
+
+        return call
+
+    def _bare_step(self, sequences: Sequence[TokenSequence]) -> Callable[[], None]:
+        batch = collate(sequences, self._policy.pad_id).to(self._policy.device)
+        labels: Tensor = torch.where(batch.generated_mask, batch.token_ids, IGNORED)
+
+        def call() -> None:
+            self._bare_optimizer.zero_grad(set_to_none=True)
+            loss = self._bare_model(
+                input_ids=batch.token_ids, attention_mask=batch.attention_mask.long(), labels=labels
+            ).loss
+            loss.backward()
+            self._bare_optimizer.step()
+
+        return call
+
+
+def prompts_by_round(episodes: Sequence[Episode]) -> list[list[list[int]]]:
+    """The token ids that every generate call of a rollout was given, round by round."""
+    rounds: dict[int, list[list[int]]] = {}
+    for episode in episodes:
+        past: dict[str, list[int]] = {}
+        for turn in episode.turns:
+            conversation = past.setdefault(turn.agent, [])
+            conversation += turn.prompt_ids
+            rounds.setdefault(turn.round, []).append(list(conversation))
+            conversation += turn.reply_ids
+    return [rounds[number] for number in sorted(rounds)]
+
+
+def _checked(learner: object, policies: Mapping[str, Policy]) -> GroupLearner:
+    """The learner, if its step is one whose bare calls are known.
+
+    Raises:
+        SettingError: it has a critic or another step of its own, or the team has several policies.
+    """
+    if not isinstance(learner, GroupLearner):
+        raise SettingError(
+            "measure-speed knows the bare calls of learners that compare the episodes of a group;"
+            f" got {type(learner).__name__}. Choose one of those, such as learner=grpo"
+        )
+    if len({id(policy) for policy in policies.values()}) > 1:
+        raise SettingError(
+            "measure-speed takes one policy for the whole team; got several. Set"
+            " agent.sharing=shared, or a learner that does not ask for separate policies"
+        )
+    return learner

@@ -1,0 +1,129 @@
+"""One process at a time writes to a folder: who it is stands in its file `.lock`.
+
+The system holds the lock (POSIX record locks), so it is free as soon as its process is gone,
+however it went; what the file of a dead process says is written over. Where the file system has no
+locks, the process that the file names counts as the holder while it lives on this machine.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+from laconic.envs.errors import SettingError
+
+NAME = ".lock"
+
+_held: dict[Path, int] = {}
+"""Folders that this process holds -> the open file."""
+
+
+def hold(folder: str | Path) -> bool:
+    """Take a folder, which is made when it is missing.
+
+    Returns:
+        Whether it was taken now; False when this process has it already.
+
+    Raises:
+        SettingError: another process has it.
+        OSError: the folder cannot be made or written to.
+    """
+    path = Path(folder).resolve()
+    if path in _held:
+        return False
+    path.mkdir(parents=True, exist_ok=True)
+    while True:
+        file = os.open(path / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if not _lock(file):
+            holder = _read(file)
+            os.close(file)
+            raise SettingError(_busy(path, holder))
+        if _is_in_place(file, path / NAME):
+            break
+        os.close(file)
+    told = {"pid": os.getpid(), "host": socket.gethostname(), "started": _now()}
+    os.ftruncate(file, 0)
+    os.pwrite(file, (json.dumps(told) + "\n").encode(), 0)
+    _held[path] = file
+    return True
+
+
+def release(folder: str | Path | None = None) -> None:
+    """Give a folder back; without one, all that this process holds."""
+    for path in list(_held) if folder is None else [Path(folder).resolve()]:
+        file = _held.pop(path, None)
+        if file is not None:
+            (path / NAME).unlink(missing_ok=True)
+            os.close(file)
+
+
+def is_held(folder: str | Path) -> bool:
+    """Whether a process, this one or another, is writing to a folder."""
+    path = Path(folder).resolve()
+    if path in _held:
+        return True
+    try:
+        file = os.open(path / NAME, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not _lock(file)
+    finally:
+        os.close(file)
+
+
+def _lock(file: int) -> bool:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EAGAIN):
+            return False
+        return not _lives(_read(file))
+    return True
+
+
+def _is_in_place(file: int, path: Path) -> bool:
+    """Whether the file is still the one of that name; its last holder may have removed it."""
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _read(file: int) -> dict[str, Any]:
+    try:
+        found = json.loads(os.pread(file, 4096, 0))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _lives(holder: dict[str, Any]) -> bool:
+    if holder.get("host") != socket.gethostname() or not isinstance(holder.get("pid"), int):
+        return bool(holder)
+    try:
+        os.kill(holder["pid"], 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return bool(holder["pid"] != os.getpid())
+
+
+def _busy(path: Path, holder: dict[str, Any]) -> str:
+    who = f"process {holder.get('pid', '?')} on {holder.get('host', '?')!r}"
+    return (
+        f"{str(path)!r} is being written to by {who} since {holder.get('started', '?')}; pass"
+        " another folder with hydra.run.dir=<folder> (hydra.sweep.dir for a sweep), or wait for its"
+        f" end. If that process is gone, delete {str(path / NAME)!r}"
+    )
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S %z")

@@ -1,0 +1,84 @@
+"""The command `laconic`: what it lists, what it starts, what it says of a name it does not know."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import subprocess
+import sys
+
+import pytest
+from places import CONF, ROOT
+
+from laconic.experiments.command_line import console
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Type `laconic <arguments>`; gives the exit code (or its text) and the output."""
+
+    def type_(*arguments):
+        monkeypatch.setattr(sys, "argv", ["laconic", *arguments])
+        try:
+            console.main()
+        except SystemExit as end:
+            return end.code, capsys.readouterr()
+        return 0, capsys.readouterr()
+
+    return type_
+
+
+def test_every_program_is_listed_and_nothing_else():
+    folder = ROOT / "experiments"
+    programs = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--"}
+    assert set(console.PROGRAMS) == programs
+    # What has a configuration of its own is a program.
+    assert {path.stem.replace("_", "-") for path in CONF.glob("*.yaml")} <= programs
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])
+def test_without_a_program_the_programs_are_listed(call, arguments):
+    code, said = call(*arguments)
+    assert code == 0 and said.out.startswith("usage: laconic <program>")
+    assert all(f"  {name}" in said.out for name in console.PROGRAMS)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("trian", "'train'"),
+        ("warm_starts", "'warm-start'"),
+        ("measure_speeds", "'measure-speed'"),
+        ("benchmark", "'measure-speed'"),
+        ("zzz", None),
+    ],
+)
+def test_an_unknown_program_is_answered_with_the_nearest_or_its_new_name(call, name, meant):
+    code, said = call(name)
+    hint = f"; did you mean {meant}?" if meant else ""
+    assert code == f"\nerror: expected one of these programs; got {name!r}{hint}"
+    assert "usage: laconic" in said.err
+
+
+@pytest.mark.parametrize("name", ["warm-start", "warm_start"])
+def test_a_program_is_found_with_a_dash_and_as_its_module_is_called(call, name):
+    code, said = call(name, "--cfg", "job")
+    assert code == 0 and "episodes_per_step" in said.out
+
+
+def test_the_module_is_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["laconic"])
+    runpy.run_module("laconic", run_name="__main__")
+    assert capsys.readouterr().out.startswith("usage: laconic")
+
+
+def test_a_settings_error_of_a_program_ends_with_its_code(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-m", "laconic", "train", "train.steeps=1"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 2
+    assert "Did you mean 'train.steps'?" in ended.stderr and "Traceback" not in ended.stderr
