@@ -161,6 +161,14 @@ class Benchmark(ABC):
         """
         return None
 
+    def exempt(self, message: str) -> str:
+        """The words that state the answer of a message and nothing else; empty without an answer.
+
+        With `env.reward.exempt_answer` no more tokens than these have are free of charge, so that
+        a commitment is no place for free speech. By default they are what commits.
+        """
+        return self.committed(message) or ""
+
     def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
         """What each agent is told of how its work was graded, level by level.
 

@@ -88,6 +88,11 @@ class Checkmate(Benchmark):
         found = commitment(message)
         return found[0] if found else None
 
+    def exempt(self, message: str) -> str:
+        """`#### Qh7#`, whatever else stands in the mark."""
+        found = commitment(message)
+        return f"#### {found[1]}" if found else ""
+
 
 def _read(row: Row, where: str, key: str) -> Task:
     from laconic.envs.families.chess.generate import task_of

@@ -74,6 +74,11 @@ class GSM8K(Benchmark):
         found = commitment(message)
         return found[0] if found else None
 
+    def exempt(self, message: str) -> str:
+        """`#### 12`, whatever else stands in the mark."""
+        found = commitment(message)
+        return f"{_MARK} {found[1]}" if found else ""
+
 
 def _read(row: Row, where: str, key: str) -> Task:
     text, solution = field(row, "question", where), field(row, "answer", where)

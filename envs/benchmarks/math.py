@@ -8,6 +8,7 @@ by its letters, by exact numbers and structure, or by algebra (`envs.families.ma
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from laconic.envs.families.mathematics.problems.original import read
 from laconic.envs.task import Benchmark, Score, Split, Task, majority
 
 _SHORTEST_ECHO = 5
+_WORDS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}\s*")
+"""Plain words; commands of LaTeX begin with a backslash."""
 
 
 class MATH(Benchmark):
@@ -95,6 +98,18 @@ class MATH(Benchmark):
         r"""The last `\boxed{...}` or `#### x` of a message, letter for letter; None without one."""
         found = commitment(message)
         return found[0] if found else None
+
+    def exempt(self, message: str) -> str:
+        r"""`\boxed{12}`: the number in its plain form, or the expression without words in it."""
+        found = commitment(message)
+        if found is None:
+            return ""
+        numerator, _, denominator = plain(found[1]).partition("/")
+        if (numerator.removeprefix("-") + denominator).isdecimal():
+            value = rf"\frac{{{numerator}}}{{{denominator}}}" if denominator else numerator
+        else:
+            value = _WORDS.sub("", found[1])
+        return rf"\boxed{{{value}}}"
 
 
 def _echoes(task: Task, answer: str) -> bool:

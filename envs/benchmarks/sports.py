@@ -18,7 +18,7 @@ from typing import Any
 from laconic.envs.errors import SourceError
 from laconic.envs.families.common.generation import Span, refuse
 from laconic.envs.families.common.sources import Row, field, numbered, open_source
-from laconic.envs.families.yes_no.answers import commitment, vote
+from laconic.envs.families.yes_no.answers import answer_in, commitment, vote
 from laconic.envs.families.yes_no.sports.generate import DISTRACTORS, LEVELS, generate
 from laconic.envs.task import Benchmark, Score, Split, Task
 
@@ -77,6 +77,10 @@ class Sports(Benchmark):
     def committed(self, message: str) -> str | None:
         """The last mark of a message, as in `#### yes` or `the answer is no`; None without one."""
         return commitment(message, plausible=True)
+
+    def exempt(self, message: str) -> str:
+        """`#### yes` or `#### no`, whatever the mark is."""
+        return f"#### {answer_in(message, plausible=True)}" if self.committed(message) else ""
 
 
 def _read(row: Row, where: str, key: str) -> Task:

@@ -231,6 +231,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self.ledger = Ledger(self.budget, self.possible_agents)
         self.messages = []
         self._latest: dict[str, Message] = {}
+        self._exempted: set[str] = set()
         self._referee = Referee(
             self.benchmark, self.task, self._roster, rounds=self.rounds, stop_at=self.stop_at
         )
@@ -282,9 +283,14 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
     def _charged(self) -> dict[str, int]:
         tokens = {agent: message.tokens for agent, message in self._latest.items()}
         for agent in self.answering if self.reward.exempt_answer else ():
-            if answer := self.benchmark.committed(self._latest[agent].text):
+            words = self._latest[agent].text
+            committed = self.benchmark.committed(words)
+            if committed and agent not in self._exempted:
+                self._exempted.add(agent)
+                stated = self.benchmark.exempt(words)
+                free = min(len(self.tokenize(committed)), len(self.tokenize(stated)))
                 # Cut on its own, an answer may have more tokens than the message it was part of.
-                tokens[agent] = max(0, tokens[agent] - len(self.tokenize(answer)))
+                tokens[agent] = max(0, tokens[agent] - free)
         return tokens
 
     def _observe(self, texts: Mapping[str, str]) -> dict[str, Observation]:

@@ -34,7 +34,8 @@ class Reward:
     """`end`: the task reward is that of the last answers. `round`: that of the answers so far is
     paid in every round (MAGRPO, arXiv 2508.04652: a return is the sum over turns)."""
     exempt_answer: bool = True
-    """Whether the tokens that state the final answer are free of charge (they use up budget)."""
+    """Whether the tokens that state the answer are free of charge (they use up budget): of what
+    commits to it no more than its plain statement takes, and once an episode for each agent."""
 
     def __post_init__(self) -> None:
         """Check ranges.

@@ -6,14 +6,17 @@ is worth nothing and starts no process. Reward: 1 for a program that passes ever
 
 from __future__ import annotations
 
+import ast
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
+from textwrap import dedent, indent
 from typing import Any
 
 from laconic.envs import sandbox
 from laconic.envs.families.coding.exam import Exam
-from laconic.envs.families.coding.extract import commitment
+from laconic.envs.families.coding.extract import commitment, fenced, fences
 from laconic.envs.families.coding.generate import DISTRACTORS, LEVELS, Item, items
+from laconic.envs.families.coding.syntax import parse
 from laconic.envs.families.common.generation import refuse
 from laconic.envs.task import Benchmark, Score, Split, Task, majority
 
@@ -83,6 +86,32 @@ class CodingBenchmark(Benchmark):
     def committed(self, message: str) -> str | None:
         """The last fence with a function or body in it, or else code with a function; or None."""
         return commitment(message)
+
+    def exempt(self, message: str) -> str:
+        """The code of the answer in a fence, without comments, docstrings and idle constants."""
+        code = "\n".join(block.code for block in fences(commitment(message) or "")[-1:])
+        found = working(code or commitment(message) or "")
+        return fenced(found) if found else ""
+
+
+def working(code: str) -> str:
+    """What a program or a body does, without comments and constants on lines of their own.
+
+    Empty where it is no Python. It is written as `ast.unparse` does.
+    """
+    module = parse(code) or parse("def body():\n" + indent(dedent(code), "    "))
+    if module is None:
+        return ""
+    for node in ast.walk(module):
+        for name, lines in ast.iter_fields(node):
+            if isinstance(lines, list) and name in ("body", "orelse", "finalbody"):
+                kept = [one for one in lines if not _idle(one)]
+                setattr(node, name, kept or ([ast.Pass()] if lines and name == "body" else []))
+    return ast.unparse(module)
+
+
+def _idle(line: ast.AST) -> bool:
+    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant | ast.JoinedStr)
 
 
 def vote(programs: Iterable[str | None]) -> str | None:

@@ -1,0 +1,68 @@
+"""What of an answer is free of charge: its plain statement, and no speech inside it."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic import envs
+from laconic.envs.dialogue.environment import DialogueEnv
+from laconic.envs.dialogue.reward import Reward
+from laconic.envs.task import Task
+
+FENCE = "```"
+
+
+def charged(name: str, message: str, **settings) -> float:
+    """Tokens that a first message of the answering agent is charged."""
+    benchmark = envs.benchmark(name)
+    env = DialogueEnv(
+        benchmark,
+        (Task("a", "?", ("s",), "1"),),
+        team={benchmark.roles[0]: 1, "other": 1},
+        answer=benchmark.roles[0],
+        reward=Reward(price=1.0, normalizer=1.0),
+        tokenize=list,
+        **settings,
+    )
+    env.reset(seed=0)
+    # Only the charge is looked at.
+    env._referee.score = lambda: envs.Score(0.0, False, "")
+    return -env.step({env.possible_agents[0]: message})[1][env.possible_agents[0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "plain", "message", "extra"),
+    [
+        # One character is one token. `#### 12` takes 7 of the 20 characters.
+        ("gsm8k", "#### 12", r"\boxed{any words 12}", 20 - 7),
+        ("strategyqa", "#### yes", "so the answer is yes", None),
+        ("checkmate", "#### Qh7#", r"\boxed{Qh7#}", 12 - 9),
+        # The words are not exempt, the number and its box are.
+        ("math", r"\boxed{12}", r"\boxed{any words 12}", 10),
+        ("math", r"\boxed{\frac{1}{2}}", r"\boxed{\frac{1}{2}} ok", 3),
+        ("signal", "#### red", "#### red or so", 6),
+    ],
+)
+def test_words_inside_an_answer_are_charged(name, plain, message, extra):
+    assert charged(name, plain) == 0
+    found = charged(name, message)
+    assert found > 0 if extra is None else found == extra
+
+
+@pytest.mark.parametrize(
+    "speech", ["# hello coder", '"""hello coder"""', "'hello coder'", "    # and more"]
+)
+def test_a_comment_or_a_docstring_in_a_program_is_charged(speech):
+    lines = ["def f(x):", f"    {speech}", "    return x"]
+    short = "\n".join([f"{FENCE}python", lines[0], lines[2], FENCE])
+    long = "\n".join([f"{FENCE}python", *lines, FENCE])
+    assert charged("humaneval", short) == 0
+    assert charged("humaneval", long) == len(long) - len(short)
+
+
+def test_an_answer_is_free_once_an_episode(start):
+    # `#7` has two tokens at 0.05 each; with a majority the episode goes on after it.
+    env = start(answer="majority", rounds=3, reward=Reward(price=0.5, normalizer=10))
+    said = {"solver_0": "#7", "helper_0": "a"}
+    assert env.step(said)[1]["solver_0"] == 0
+    assert env.step(said)[1]["solver_0"] == pytest.approx(-0.1)
