@@ -253,7 +253,9 @@ def test_a_yaml_restates_the_defaults_of_its_constructors(composed, program, opt
         leave_out(cfg, lies_in(option), what_makes(option))
     # What refers to another setting (`${train.steps}`) says no value of its own.
     pairs = zip(
-        nodes(OmegaConf.to_container(cfg, resolve=True)), nodes(OmegaConf.to_container(cfg))
+        nodes(OmegaConf.to_container(cfg, resolve=True)),
+        nodes(OmegaConf.to_container(cfg)),
+        strict=True,
     )
     for node, raw in pairs:
         target = node["_target_"]
