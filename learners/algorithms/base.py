@@ -160,7 +160,7 @@ class PolicyLearner(Learner):
             SettingError: a setting is out of range.
         """
         self.price = price or Fixed()
-        self.collector = collector_for(as_collector(collect), credit, unit)
+        self.collector = collector_for(collect, credit, unit)
         self._credit = credit_named(credit)
         self._unit: Unit = unit
         self._updates = 0

@@ -17,7 +17,7 @@ Knows neither models nor episodes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -35,8 +35,6 @@ LOG_RATIO_LIMIT = 20.0
 gradient. TRL has no such limit, verl's GSPO has one at 10."""
 LENGTH_BUCKETS = ((1, 2), (3, 8), (9, 32), (33, None))
 """Generated tokens per sequence, first and last of each bucket, by which clipping is reported."""
-EXTREMES: Mapping[str, Callable[[Sequence[float]], float]] = {"ratio_min": min, "ratio_max": max}
-"""Metrics of which parts do not add up: the extreme of all parts is kept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,13 +85,15 @@ class LossOutputs:
 
     loss: Tensor
     """Scalar of at least float32, to be minimised."""
-    sums: dict[str, Tensor]
-    """Scalars without gradient that `reduce_parts` adds up over the parts of a batch."""
+    rows: dict[str, Tensor]
+    """(sequences,) each, without gradient: what every sequence adds to the metrics."""
+    divisor: float
+    """What the sum of losses was divided by."""
 
     @property
     def metrics(self) -> dict[str, float]:
         """The metrics of this batch by itself, see `metrics_of`."""
-        return metrics_of(reduce_parts([self.sums]))
+        return metrics_of([self.rows], self.divisor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Objective:
             inputs: log-probabilities, mask and advantages.
 
         Returns:
-            The loss, and the sums that its metrics are made of.
+            The loss, and what each sequence adds to its metrics.
 
         Raises:
             SettingError: `kl` is above 0 and there are no reference log-probabilities.
@@ -165,9 +165,21 @@ class Objective:
             reference_kl = _k3(reference - current)
             if self.kl > 0:
                 losses = losses + self.kl * _mean(reference_kl, mask)
-        loss = self._averaged(losses, mask, inputs.divisor)
-        clipped = self._clipped(ratio, advantages, mask)
-        return LossOutputs(loss, _sums(loss, log_ratio, mask, clipped, reference_kl))
+        counts = mask.sum(1)
+        losses = self._weighted(losses, counts)
+        divisor = inputs.divisor or self.divisor(len(losses), int(counts.sum()))
+        rows = {
+            "loss": losses,
+            "tokens": counts,
+            "ratio": torch.exp(_limited(_mean(log_ratio, mask))),
+        }
+        rows["approx_kl"] = (_k3(log_ratio) * mask).sum(1)
+        if reference_kl is not None:
+            rows["reference_kl"] = (reference_kl * mask).sum(1)
+        if ratio is not None:
+            rows["clipped"] = self._clipped(ratio, advantages, mask)
+        rows = {name: row.detach().to(losses.dtype) for name, row in rows.items()}
+        return LossOutputs(losses.sum() / divisor, rows, divisor)
 
     def divisor(self, sequences: int, tokens: int) -> float:
         """What the losses of a batch are divided by, for `LossInputs.divisor` of its parts.
@@ -191,7 +203,7 @@ class Objective:
             # The value of the sequence ratio on every token, with the gradient of the token alone.
             zero = log_ratio - log_ratio.detach()
             log_ratio = _mean(log_ratio, mask)[:, None].detach() + zero
-        return torch.exp(log_ratio.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT))
+        return torch.exp(_limited(log_ratio))
 
     def _policy_loss(self, ratio: Tensor | None, current: Tensor, advantages: Tensor) -> Tensor:
         """Loss per token, (sequences, tokens)."""
@@ -200,19 +212,14 @@ class Objective:
         clipped = ratio.clamp(1 - self.clip_low, 1 + self.clip_high)
         return -torch.minimum(ratio * advantages, clipped * advantages).expand_as(current)
 
-    def _averaged(self, losses: Tensor, mask: Tensor, divisor: float | None) -> Tensor:
-        """One loss of the means over each sequence's tokens, (sequences,) -> ()."""
-        counts = mask.sum(1)
+    def _weighted(self, losses: Tensor, counts: Tensor) -> Tensor:
+        """What each sequence adds to the loss, from the means over its tokens (sequences,)."""
         if self.average == "token":
-            return (losses * counts).sum() / (divisor or counts.sum().clamp(min=1))
-        if self.average == "sum":
-            losses = losses * counts / self.normalizer
-        return losses.sum() / (divisor or len(losses))
+            return losses * counts
+        return losses * counts / self.normalizer if self.average == "sum" else losses
 
-    def _clipped(self, ratio: Tensor | None, advantages: Tensor, mask: Tensor) -> Tensor | None:
+    def _clipped(self, ratio: Tensor, advantages: Tensor, mask: Tensor) -> Tensor:
         """Share of each sequence whose gradient the clip removes, (sequences,)."""
-        if ratio is None:
-            return None
         below = (ratio < 1 - self.clip_low) & (advantages < 0)
         above = (ratio > 1 + self.clip_high) & (advantages > 0)
         return _mean((below | above).expand_as(mask).to(ratio.dtype), mask)
@@ -232,70 +239,22 @@ def _mean(values: Tensor, mask: Tensor) -> Tensor:
     return (values * mask).sum(1) / mask.sum(1).clamp(min=1)
 
 
+def _limited(log_ratio: Tensor) -> Tensor:
+    return log_ratio.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)
+
+
 def _k3(difference: Tensor) -> Tensor:
     """Non-negative estimate of a KL from d = log q - log p at samples of p (Schulman 2020)."""
-    difference = difference.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)
+    difference = _limited(difference)
     return torch.expm1(difference) - difference
 
 
-@torch.no_grad()
-def _sums(
-    loss: Tensor,
-    log_ratio: Tensor,
-    mask: Tensor,
-    clipped: Tensor | None,
-    reference_kl: Tensor | None,
-) -> dict[str, Tensor]:
-    """What the metrics of a batch are made of, scalars in the type of the loss."""
-    counts = mask.sum(1)
-    kept = counts > 0
-    ratios = torch.exp(_mean(log_ratio, mask).clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT))
-    sums = {
-        "loss": loss.detach(),
-        "sequences": kept.sum(),
-        "tokens": counts.sum(),
-        "ratio_mean": torch.where(kept, ratios, 0).sum(),
-        "ratio_min": torch.where(kept, ratios, math.inf).amin(),
-        "ratio_max": torch.where(kept, ratios, -math.inf).amax(),
-        "approx_kl": (_k3(log_ratio) * mask).sum(),
-    }
-    if reference_kl is not None:
-        sums["reference_kl"] = (reference_kl.detach() * mask).sum()
-    if clipped is not None:
-        sums["clip_fraction"] = clipped.sum()
-        for first, last in LENGTH_BUCKETS:
-            inside = (counts >= first) & (counts <= (last or counts.max()))
-            name = f"clip_fraction/{first}+" if last is None else f"clip_fraction/{first}-{last}"
-            sums[name] = (clipped * inside).sum()
-            sums[f"{name}:sequences"] = inside.sum()
-    return {name: value.to(loss.dtype) for name, value in sums.items()}
-
-
-def reduce_parts(parts: Sequence[Mapping[str, Tensor]]) -> dict[str, float]:
-    """Reduce the sums of some parts of a batch, brought to the host in one transfer."""
-    if not parts:
-        return {}
-    rows = torch.stack([torch.stack(list(part.values())) for part in parts]).tolist()
-    return add_up([dict(zip(parts[0], row, strict=True)) for row in rows])
-
-
-def add_up(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Add up the sums of parts of a batch; of ratios keep the extremes.
+def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[str, float]:
+    """The metrics of a batch, sums over its sequences, brought to the host in one transfer.
 
     Args:
-        rows: names of `LossOutputs.sums` -> numbers; an empty row adds nothing.
-    """
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {
-        name: EXTREMES.get(name, sum)([row[name] for row in rows if name in row]) for name in names
-    }
-
-
-def metrics_of(sums: Mapping[str, float]) -> dict[str, float]:
-    """The metrics of a batch.
-
-    Args:
-        sums: of all its parts, from `add_up`.
+        parts: `LossOutputs.rows` of all its parts, at least one.
+        divisor: what the sum of losses is divided by.
 
     Returns:
         `loss`, `sequences` (those with generated tokens) and, if there are any: `ratio_mean`,
@@ -303,19 +262,35 @@ def metrics_of(sums: Mapping[str, float]) -> dict[str, float]:
         token), `reference_kl` (with a reference), `clip_fraction` and `clip_fraction/<tokens>` by
         length (mean share of a sequence whose gradient the clip removed; not for ratio `none`).
     """
-    if not sums["sequences"]:
-        return {name: sums[name] for name in ("loss", "sequences")}
-    divisors = dict.fromkeys(("approx_kl", "reference_kl"), sums["tokens"])
-    divisors |= dict.fromkeys(("ratio_mean", "clip_fraction"), sums["sequences"])
-    divisors |= {
-        name.removesuffix(":sequences"): count
-        for name, count in sums.items()
-        if name.endswith(":sequences")
+    rows = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    counts, ratios = rows["tokens"], rows["ratio"]
+    kept = counts > 0
+    number, tokens = kept.sum().clamp(min=1), counts.sum().clamp(min=1)
+    found = {
+        "loss": rows["loss"].sum() / divisor,
+        "sequences": kept.sum(),
+        "ratio_mean": torch.where(kept, ratios, 0).sum() / number,
+        "ratio_min": torch.where(kept, ratios, math.inf).amin(),
+        "ratio_max": torch.where(kept, ratios, -math.inf).amax(),
     }
+    for name in ("approx_kl", "reference_kl"):
+        if name in rows:
+            found[name] = rows[name].sum() / tokens
+    if "clipped" in rows:
+        found["clip_fraction"] = rows["clipped"].sum() / number
+        for first, last in LENGTH_BUCKETS:
+            inside = (counts >= first) & (counts <= (last or math.inf))
+            name = f"clip_fraction/{first}+" if last is None else f"clip_fraction/{first}-{last}"
+            # 0 / 0 marks a bucket that does not occur
+            found[name] = (rows["clipped"] * inside).sum() / inside.sum()
+    values = torch.stack([value.to(ratios.dtype) for value in found.values()]).tolist()
+    metrics = dict(zip(found, values, strict=True))
+    if not metrics["sequences"]:
+        return {name: metrics[name] for name in ("loss", "sequences")}
     return {
-        name: value / divisors.get(name, 1.0)
-        for name, value in sums.items()
-        if name != "tokens" and not name.endswith(":sequences") and divisors.get(name, 1.0)
+        name: value
+        for name, value in metrics.items()
+        if not (name.startswith("clip_fraction/") and math.isnan(value))
     }
 
 

@@ -2,8 +2,8 @@
 
 `Trainer.update` cuts the sequences of one policy into minibatches, an optimiser step each, and a
 minibatch into microbatches, a forward and a backward pass each. The objective is evaluated once per
-microbatch; its metrics are sums that add up over microbatches and processes. Knows nothing of where
-advantages come from.
+microbatch; its metrics are sums over sequences, of all microbatches and processes. Knows nothing of
+where advantages come from.
 """
 
 from __future__ import annotations
@@ -27,20 +27,17 @@ from laconic.learners.agents.load import share_frozen
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.errors import check_count, check_number
 from laconic.learners.training.logprobs import current_logprobs, recomputed
-from laconic.learners.training.objective import (
-    EXTREMES,
-    LossInputs,
-    Objective,
-    add_up,
-    metrics_of,
-    reduce_parts,
-)
+from laconic.learners.training.objective import LossInputs, Objective, metrics_of
 from laconic.learners.training.sequences import TokenSequence, collate, microbatches
 
 MakeOptimizer = Callable[..., Optimizer]
 """Called with parameters, and with the settings that a policy has of its own."""
-COUNTS = ("steps", "skipped_steps", "sequences")
-"""Metrics that are summed over optimiser steps."""
+OVER_STEPS: Mapping[str, Callable[[Sequence[float]], float]] = {
+    **dict.fromkeys(("steps", "skipped_steps", "sequences"), sum),
+    "ratio_min": min,
+    "ratio_max": max,
+}
+"""How a metric of some optimiser steps is made of theirs, where it is not their mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +183,8 @@ class Trainer:
             outputs = objective(self._inputs(microbatch, divisor))
             (outputs.loss * factor).backward()  # type: ignore[no-untyped-call]
             if factor:
-                parts.append(outputs.sums)
-        metrics = metrics_of(add_up(processes.gather([reduce_parts(parts)])))
+                parts.append(outputs.rows)
+        metrics = metrics_of(processes.gather(parts), divisor)
         norm = processes.clip(self.parameters, self.settings.max_grad_norm)
         if not (math.isfinite(norm) and math.isfinite(metrics["loss"])):
             return {"skipped_steps": 1.0}
@@ -272,12 +269,12 @@ def mean_over_steps(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
         rows: one per step; a metric may be missing from some.
 
     Returns:
-        `COUNTS` are summed, extremes kept, and of the rest it is the mean over the rows that have
-        it. Without rows, the counts of steps alone.
+        Counts are summed, extremes kept, and of the rest it is the mean over the rows that have it.
+        Without rows, the counts of steps alone.
     """
     metrics = {"steps": 0.0, "skipped_steps": 0.0}
     for name in dict.fromkeys(name for row in rows for name in row):
-        reduce = sum if name in COUNTS else EXTREMES.get(name, fmean)
+        reduce = OVER_STEPS.get(name, fmean)
         metrics[name] = float(reduce([row[name] for row in rows if name in row]))
     return metrics
 

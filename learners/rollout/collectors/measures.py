@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from laconic.envs.errors import SettingError
-from laconic.learners.rollout.collectors.base import Collector
+from laconic.learners.rollout.collectors.base import Collector, as_collector
 from laconic.learners.rollout.collectors.counterfactual import CounterfactualCredit
 from laconic.learners.rollout.collectors.shapley import shapley
 from laconic.learners.rollout.collectors.silence import silence
+from laconic.learners.rollout.play import Collector as PlaysGroups
 
 MEASURES: Mapping[str, Callable[[Collector], CounterfactualCredit]] = MappingProxyType(
     {"silence": silence, "shapley": shapley}
@@ -17,7 +18,7 @@ MEASURES: Mapping[str, Callable[[Collector], CounterfactualCredit]] = MappingPro
 """Credits that need a measure, and what measures the episodes of a collector."""
 
 
-def collector_for(collect: Collector, credit: str, unit: str) -> Collector:
+def collector_for(collect: PlaysGroups, credit: str, unit: str) -> Collector:
     """The collector that a learner with these settings can learn from.
 
     A collector may say by `credit` and `unit` what a learner has to have set.
@@ -34,12 +35,13 @@ def collector_for(collect: Collector, credit: str, unit: str) -> Collector:
     Raises:
         SettingError: `collect` needs another credit or unit.
     """
-    for name, needed, setting in (("credit", collect.credit, credit), ("unit", collect.unit, unit)):
+    found = as_collector(collect)
+    for name, needed, setting in (("credit", found.credit, credit), ("unit", found.unit, unit)):
         if needed not in (None, setting):
             raise SettingError(
-                f"learner.collect ({collect.name}) works with learner.{name}={needed};"
+                f"learner.collect ({found.name}) works with learner.{name}={needed};"
                 f" got learner.{name}={setting}"
             )
-    if credit in MEASURES and collect.credit != credit:
-        return MEASURES[credit](collect)
-    return collect
+    if credit in MEASURES and found.credit != credit:
+        return MEASURES[credit](found)
+    return found

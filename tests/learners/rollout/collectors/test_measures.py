@@ -22,12 +22,13 @@ def test_every_credit_that_pays_by_worth_has_its_measure():
 
 @pytest.mark.parametrize("credit", ["own", "team"])
 def test_a_credit_without_measure_leaves_the_collector_alone(credit):
-    assert collector_for(collect, credit, "episode") is collect
+    assert collector_for(collect, credit, "episode").play is collect
 
 
 def test_a_credit_with_a_measure_puts_it_around_the_collector():
     measured = collector_for(collect, "silence", "episode")
-    assert (measured.credit, measured.collect, measured.greedy) == ("silence", collect, True)
+    assert (measured.credit, measured.greedy) == ("silence", True)
+    assert measured.collect.play is collect
 
 
 def test_a_measure_of_ones_own_stays_as_it_is():

@@ -105,7 +105,7 @@ def test_every_group_is_taken_once_and_a_resumed_run_remembers(node, environment
     again = GroupLearner(make_team(2), SGD, collect=node("bob"))
     again.load_state_dict(learner.state_dict())
     groups = again.collector(environments, make_team(2), STARTS, 2, seed=4)
-    assert again.collect.metrics["foreign_groups"] == 0.0
+    assert again.collector.metrics["foreign_groups"] == 0.0
     assert len(groups) == 4
 
 

@@ -1,0 +1,56 @@
+"""What a training refuses before anything is built, and a schedule of prices without a price."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from hydra import compose, initialize_config_module
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.running.preparation import check, check_price, common_folder
+from laconic.learners.algorithms.base import as_learner
+from laconic.learners.distributed.processes import ALONE
+from laconic.learners.prices.schedule import Fixed, Ramp
+
+
+def composed(*overrides):
+    with initialize_config_module("laconic.conf", version_base="1.3"):
+        return compose("train", overrides=list(overrides))
+
+
+@pytest.mark.parametrize(
+    ("override", "named"),
+    [
+        ("train.group_size=1", "an advantage compares episodes of one task; got 1"),
+        ("train.steps=-1", "train.steps must be"),
+        ("threads=0", "threads must be null or"),
+        ("evaluation.tasks=0", "evaluation.tasks must be null or"),
+    ],
+)
+def test_a_count_out_of_range_is_refused_by_its_key(override, named):
+    check(composed())
+    with pytest.raises(SettingError, match=named):
+        check(composed(override))
+
+
+def test_each_process_needs_a_group_to_play():
+    cfg = composed("train.tasks_per_step=2")
+    check(cfg, processes=2)
+    with pytest.raises(SettingError, match="at least the 3 processes"):
+        check(cfg, processes=3)
+
+
+def test_one_process_keeps_its_folder(tmp_path):
+    assert common_folder(str(tmp_path), ALONE) == str(tmp_path)
+
+
+def test_a_schedule_needs_a_price():
+    def run(schedule, price):
+        learner = as_learner(SimpleNamespace(update=lambda groups: {}, price=schedule))
+        return SimpleNamespace(learner=learner, price=price, environments=[object()])
+
+    check_price(run(Fixed(), None))
+    check_price(run(Ramp(), 0.5))
+    with pytest.raises(SettingError, match=r"learner\.price \(Ramp\)"):
+        check_price(run(Ramp(), None))

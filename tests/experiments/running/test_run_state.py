@@ -1,0 +1,51 @@
+"""What a run warns of, and which policies it leaves behind."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from laconic.experiments.running.run_state import SKIPPED, save_policies, watch
+from laconic.learners.prices.guard import CollapseGuard
+
+
+def run(**settings):
+    return SimpleNamespace(guard=CollapseGuard(window=1), step=3, warnings=[], **settings)
+
+
+def test_silence_at_the_cost_of_accuracy_is_warned_of():
+    one = run()
+    assert watch(one, {"train/accuracy": 0.9, "train/silence_rate": 0.1}) == []
+    (warning,) = watch(one, {"train/accuracy": 0.1, "train/silence_rate": 1.0})
+    assert "silence collapse at step 3" in warning
+
+
+def test_figures_that_are_not_told_are_not_watched():
+    assert watch(run(), {"train/silence_rate": 1.0}) == []
+
+
+def test_skipped_steps_are_warned_of_once():
+    one = run()
+    (warning,) = watch(one, {SKIPPED: 2.0})
+    assert "2 optimiser steps were skipped" in warning
+    one.warnings.append(warning)
+    assert watch(one, {SKIPPED: 1.0}) == [] and watch(run(), {SKIPPED: 0.0}) == []
+
+
+class Kept:
+    """A policy that writes down where it was saved."""
+
+    def __init__(self, frozen=False):
+        self.frozen, self.places = frozen, []
+
+    def save(self, place):
+        self.places.append(place)
+
+
+def test_one_policy_lies_in_the_folder_and_several_in_folders_of_their_first_agents(tmp_path):
+    shared, own, frozen = Kept(), Kept(), Kept(frozen=True)
+    save_policies({"a_0": shared, "a_1": shared}, tmp_path)
+    assert shared.places == [tmp_path]
+    team = {"a_0": shared, "a_1": shared, "b_0": own, "c_0": frozen, "d_0": object()}
+    save_policies(team, tmp_path)
+    assert shared.places[1:] == [tmp_path / "a_0"] and own.places == [tmp_path / "b_0"]
+    assert frozen.places == []
