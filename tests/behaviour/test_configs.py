@@ -59,18 +59,6 @@ DELIBERATE = {
         "normalizer": GAME,
         "paid": "the paper of a joint work adds up the rewards of its turns",
     },
-    "laconic.learners.agents.tiny.team": {
-        "instructions": "the shipped weights read the brief form"
-    },
-    "laconic.learners.agents.mixed.MixedTeam": {
-        "instructions": "what its members understand",
-        "learning_rate": "suits its members",
-    },
-    "laconic.learners.agents.hf.SamplingSettings": {
-        "explain_silence": "the shipped weights know the silence word",
-        "max_reply_tokens": "replies of the shipped weights are short",
-        "template": "thinking aloud would cost more than any message",
-    },
     "laconic.learners.training.objective.Objective": {
         "clip_low": "the paper's is for long chains of a large model",
         "clip_high": "the paper's is for long chains of a large model",
@@ -96,14 +84,6 @@ DELIBERATE = {
 }
 UNSET = {
     "laconic.envs.make": {"generator": "the environment has no constructor of its own for it"},
-    "laconic.learners.agents.tiny.team": {
-        "sharing": "passed on to HFTeam",
-        "lora": "passed on to HFTeam",
-        "frozen": "passed on to HFTeam",
-        "optimizer": "passed on to HFTeam",
-        "speech": "passed on to HFTeam",
-        "learning_rate": "passed on to HFTeam",
-    },
 }
 """Settings of a yaml whose default is not in the constructor's signature."""
 
