@@ -30,8 +30,8 @@ from laconic.experiments.running.evaluation import evaluation_starts
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.setup import check_counts, set_up_process
 from laconic.learners.agents.base import Policy
+from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.hf import HFPolicy, SamplingSettings
-from laconic.learners.agents.pieces import tokenize_with
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.agents.tiny.build import SILENCE, build_model, build_tokenizer
 from laconic.learners.algorithms.imitation import Demonstrator, demonstrations, imitation_loss

@@ -22,7 +22,7 @@ from laconic.experiments.reporting.words import label
 from laconic.experiments.running.run_folder import TEAM, write_atomically
 from laconic.experiments.sharing.loading import loading, public
 from laconic.learners.agents.base import Policy
-from laconic.learners.agents.hub import ONE
+from laconic.learners.agents.load import ONE
 
 METRICS = ("accuracy", "score", "reward", "tokens_said", "tokens_read", "silence_rate")
 """Figures that are in the metadata too."""

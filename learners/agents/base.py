@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from laconic.envs.dialogue.roster import role_of
+from laconic.envs.errors import UnknownNameError
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +100,28 @@ class Streaming(Protocol):
         Every request is answered once. What goes wrong raises after the last reply that came.
         """
         ...
+
+
+def by_agent(kind: str, named: Mapping[str, Value], agents: Sequence[str]) -> dict[str, Value]:
+    """What a mapping of roles and agents holds for each agent.
+
+    Args:
+        kind: what the names are of, for the message.
+        named: by role (`helper`) or agent (`helper_1`); an agent's own entry replaces its role's.
+        agents: the agents of an environment, `<role>_<number>`.
+
+    Returns:
+        Agent -> value; agents that neither they nor their role are named of are left out.
+
+    Raises:
+        UnknownNameError: a name is neither a role nor an agent of the environment.
+    """
+    known = {*agents, *map(role_of, agents)}
+    for name in named:
+        if name not in known:
+            raise UnknownNameError(kind, name, known)
+    return {
+        agent: named[agent] if agent in named else named[role_of(agent)]
+        for agent in agents
+        if agent in named or role_of(agent) in named
+    }

@@ -4,6 +4,8 @@ Sampling is `transformers`' own. Three things are added to it: the log-probabili
 recorded while it is sampled, which saves the forward pass that would recompute it; prompts that
 occur several times (a group starts from one state) go through the model once; and replies that have
 ended, silent ones at once, leave the batch instead of being padded until the longest has ended.
+The cache of `transformers` copies all it holds at every token, a seventh of a training step of the
+tiny policy; the one here writes into spare room.
 """
 
 from __future__ import annotations
@@ -23,14 +25,15 @@ from transformers import (
     StoppingCriteria,
     StoppingCriteriaList,
 )
-
-from laconic.learners.agents.cache import roomy_cache, shares_rows
+from transformers.cache_utils import DynamicLayer
 
 Sampled = tuple[tuple[int, ...], tuple[float, ...]]
 """Token ids of a reply and their log-probabilities."""
 
-_FEW = 16
-"""Rows of which none leaves before all have ended; going on without them would save nothing."""
+_MIN_ROWS = 16
+"""Batches of so few rows go on until all have ended; leaving earlier would save nothing."""
+ROOM = 32
+"""Tokens for which there is room after a copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Sampling:
     """How replies are drawn."""
 
     max_new_tokens: int
-    """Most tokens of a reply, its end token among them."""
+    """Max. tokens of a reply, its end token among them."""
     temperature: float
     """Divides the logits; log-probabilities are those of the divided ones."""
     greedy: bool
@@ -95,6 +98,58 @@ class HalfEnded(StoppingCriteria):
         return (2 * self._ended.sum() >= len(self._ended)).expand(len(self._ended))
 
 
+class RoomyLayer(DynamicLayer):
+    """Keys and values (rows, heads, tokens, width) of one layer, at the front of larger buffers."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        super().__init__()
+        self._buffers: dict[str, Tensor] = {}
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Add keys and values (rows, heads, new tokens, width); return all there are."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        self.keys = self._appended("keys", self.keys, key_states)
+        self.values = self._appended("values", self.values, value_states)
+        return self.keys, self.values
+
+    def _appended(self, name: str, held: Tensor | None, new: Tensor) -> Tensor:
+        length = 0 if held is None or not held.numel() else held.shape[-2]
+        total = length + new.shape[-2]
+        buffer = self._buffers.get(name)
+        if buffer is None or not _begins(buffer, held) or buffer.shape[-2] < total:
+            buffer = new.new_empty((*new.shape[:2], total + ROOM, new.shape[-1]))
+            if held is not None and length:
+                buffer[..., :length, :] = held
+            self._buffers[name] = buffer
+        buffer[..., length:total, :] = new
+        return buffer[..., :total, :]
+
+
+def roomy_cache(model: PreTrainedModel) -> DynamicCache:
+    """An empty cache for a model; layers of kinds of their own (sliding, recurrent) stay as is."""
+    cache = DynamicCache(config=model.config)
+    cache.layers = [
+        RoomyLayer() if type(layer) is DynamicLayer else layer for layer in cache.layers
+    ]
+    return cache
+
+
+def shares_rows(cache: DynamicCache) -> bool:
+    """Whether rows of a cache can be picked; those of recurrent layers cannot."""
+    return all(isinstance(layer, DynamicLayer) for layer in cache.layers)
+
+
+def _begins(buffer: Tensor, held: Tensor | None) -> bool:
+    """Whether what is held lies at the front of a buffer: rows that were picked are a copy."""
+    if held is None or buffer.data_ptr() != held.data_ptr():
+        return False
+    return buffer.shape[:2] == held.shape[:2] and buffer.stride() == held.stride()
+
+
 @torch.inference_mode()
 def generate(
     model: PreTrainedModel, prompts: Sequence[Sequence[int]], sampling: Sampling
@@ -147,7 +202,7 @@ def _go_on(
     ids: Tensor,
     mask: Tensor,
     sampling: Sampling,
-    most: int,
+    max_tokens: int,
     cache: DynamicCache | None = None,
 ) -> tuple[list[Sampled], Tensor]:
     """Continue conversations (rows, tokens) by at most so many tokens.
@@ -159,17 +214,21 @@ def _go_on(
     """
     recorder = LogprobRecorder(sampling.temperature)
     arguments: dict[str, Any] = {}
+    drawing: dict[str, Any] = {"do_sample": False}
+    if not sampling.greedy:
+        # From the whole distribution, as the recorded log-probabilities say.
+        drawing = {"do_sample": True, "temperature": sampling.temperature, "top_k": 0, "top_p": 1.0}
     if cache is not None:
         arguments["past_key_values"] = cache
-        if len(ids) > _FEW:
+        if len(ids) > _MIN_ROWS:
             half = HalfEnded(sampling.end_ids, len(ids), ids.device)
             arguments["stopping_criteria"] = StoppingCriteriaList([half])
     sequences: Tensor = model.generate(  # type: ignore[operator]
         input_ids=ids,
         attention_mask=mask,
         logits_processor=LogitsProcessorList([recorder]),
-        **_drawing(sampling),
-        max_new_tokens=most,
+        **drawing,
+        max_new_tokens=max_tokens,
         eos_token_id=list(sampling.end_ids),
         pad_token_id=sampling.pad_id,
         # Weights are whole while episodes are played (`Processes.map_sharded`); models that are in
@@ -180,13 +239,6 @@ def _go_on(
     logprobs = recorder.finish(sequences)
     new = sequences[:, ids.shape[1] :].tolist()
     return _trim(new, logprobs.tolist(), sampling.end_ids), sequences
-
-
-def _drawing(sampling: Sampling) -> dict[str, Any]:
-    """Draw from the whole distribution, as the recorded log-probabilities say."""
-    if sampling.greedy:
-        return {"do_sample": False}
-    return {"do_sample": True, "temperature": sampling.temperature, "top_k": 0, "top_p": 1.0}
 
 
 def pad_left(

@@ -17,9 +17,11 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Style
-from laconic.learners.agents.hub import fetched
+from laconic.learners.agents.base import by_agent
+from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.load import (
     agent_folders,
+    fetched,
     load_common,
     load_model,
     load_tokenizer,
@@ -35,9 +37,7 @@ from laconic.learners.agents.lora import (
     require_peft,
     saved_adapter,
 )
-from laconic.learners.agents.pieces import tokenize_with
 from laconic.learners.agents.policy import HFPolicy
-from laconic.learners.agents.roles import by_agent
 from laconic.learners.agents.sampling import SamplingSettings
 
 __all__ = ["HFPolicy", "HFTeam", "Sharing", "SamplingSettings", "give_optimizers"]

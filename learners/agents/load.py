@@ -1,19 +1,21 @@
 """Loads causal language models and tokenizers, and says what to do where that fails.
 
-Knows how separate policies lie on disk (`<folder>/<agent>`, each as `save_pretrained` wrote it),
-how several policies have one set of weights in common, and how a layer is told not to keep what its
-backward pass can compute again.
+Knows how separate policies lie on disk and on the hub (`<folder>/<agent>`, each as
+`save_pretrained` wrote it), how several policies have one set of weights in common, and how
+gradient checkpointing is switched on.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
+from huggingface_hub import snapshot_download
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -26,6 +28,8 @@ from laconic.envs.errors import SettingError
 
 _COMMON: WeakValueDictionary[tuple[str, str, str], PreTrainedModel] = WeakValueDictionary()
 """Bases that somebody uses, by name, type and device."""
+ONE = ("config.json", "adapter_config.json")
+"""A folder with one of these is one policy."""
 
 
 def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
@@ -95,7 +99,7 @@ def share_frozen(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def recompute_activations(model: PreTrainedModel) -> None:
-    """Let the layers forget what their backward pass can compute again, which saves memory.
+    """Switch gradient checkpointing on: activations are computed again, which saves memory.
 
     Layers of `transformers` do so in training mode only, which `current_logprobs` gives to them,
     and to nothing below them, for its forward pass; a dropout of their own is switched off here.
@@ -129,6 +133,38 @@ def agent_folders(name: str, file: str = "config.json") -> dict[str, str]:
     if not folder.is_dir() or (folder / file).is_file():
         return {}
     return {path.parent.name: str(path.parent) for path in sorted(folder.glob(f"*/{file}"))}
+
+
+@lru_cache(maxsize=32)
+def fetched(name: str) -> str:
+    """What to load policies from: a name as it is, or the folder of a team that was on the hub.
+
+    Args:
+        name: name on the hub, or path of a folder.
+
+    Returns:
+        The local copy of a repository that is no single model but an adapter or a team of
+        policies; else `name`, also where the hub cannot be asked: whoever loads it will say why.
+    """
+    if Path(name).expanduser().exists() or name.startswith((".", "/", "~")):
+        return name
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=[*ONE, *(f"*/{one}" for one in ONE)]))
+        if (folder / ONE[0]).is_file() or not any(_policies(folder)):
+            return name
+        wanted = [f"{one}/*" for one in _policies(folder)]
+        return snapshot_download(name, allow_patterns=[*wanted, "*.json", "*.safetensors"])
+    except Exception:  # No name of the hub, no such repository, no network: any error may come.
+        return name
+
+
+def _policies(folder: Path) -> set[str]:
+    """Folders of policies, relative; `.` for a lone adapter."""
+    return {
+        path.parent.relative_to(folder).as_posix()
+        for one in ONE
+        for path in (*folder.glob(one), *folder.glob(f"*/{one}"))
+    }
 
 
 def _load(loader: Callable[..., Any], name: str, **settings: Any) -> Any:

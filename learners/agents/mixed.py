@@ -15,10 +15,9 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Style
-from laconic.learners.agents.base import Policy
+from laconic.learners.agents.base import Policy, by_agent
 from laconic.learners.agents.hf import HFPolicy, HFTeam, give_optimizers
-from laconic.learners.agents.hub import fetched
-from laconic.learners.agents.roles import by_agent
+from laconic.learners.agents.load import fetched
 
 
 @dataclass
@@ -37,11 +36,12 @@ class MixedTeam:
     there."""
     optimizer: Mapping[str, Mapping[str, Any]] | None = None
     """By role or agent: settings of its optimiser that differ from those of `optimizer`."""
-    instructions: Style = "full"
-    """The form of first observation that all members understand; for `env.instructions`."""
-    learning_rate: float = 1e-6
-    """A learning rate that suits those who are trained; for `optimizer.lr`. The members' own are
-    not read."""
+    instructions: Style = "brief"
+    """The form of first observation that all members understand; for `env.instructions`, which
+    alone reads it. The default suits the shipped policy, as do members by default."""
+    learning_rate: float = 1e-4
+    """A learning rate that suits those who are trained; for `optimizer.lr`, which alone reads it.
+    The members' own are not read."""
 
     def __post_init__(self) -> None:
         """Check that there are members, and that they are builders.

@@ -172,13 +172,10 @@ class HFPolicy:
         Args:
             model: a copy of this policy's model to take them from; None takes them from itself.
         """
-        still = {
-            name
-            for name, parameter in self.model.named_parameters(remove_duplicate=False)
-            if not parameter.requires_grad
-        }
+        named = self.model.named_parameters(remove_duplicate=False)
+        frozen = {name for name, parameter in named if not parameter.requires_grad}
         state = (model or self.model).state_dict()
-        return {name: tensor for name, tensor in state.items() if name not in still}
+        return {name: tensor for name, tensor in state.items() if name not in frozen}
 
     def load_weights(
         self, state: Mapping[str, Tensor], model: PreTrainedModel | None = None
@@ -186,15 +183,17 @@ class HFPolicy:
         """Put what `weights` gave back into this policy's model, or into a copy of it."""
         target = model or self.model
         trained = self.weights()
-        still = {name: one for name, one in target.state_dict().items() if name not in trained}
-        target.load_state_dict({**still, **state})
+        frozen = {name: one for name, one in target.state_dict().items() if name not in trained}
+        target.load_state_dict({**frozen, **state})
 
     def _limit(self, request: Request, prompt: Sequence[int]) -> int:
         """Tokens this reply may have: the message and the token that ends it."""
-        most = self.speech.max_reply_tokens
+        limit = self.speech.max_reply_tokens
         if request.max_tokens is not None:
-            most = min(most, request.max_tokens + 1)
-        room = self._room(prompt)
+            limit = min(limit, request.max_tokens + 1)
+        if self._positions is None:
+            return limit
+        room = max(0, self._positions - len(prompt))
         if room == 0 and not self._warned:
             self._warned = True
             log.warning(
@@ -204,20 +203,20 @@ class HFPolicy:
                 len(prompt),
                 self._positions,
             )
-        return most if room is None else min(most, room)
-
-    def _room(self, prompt: Sequence[int]) -> int | None:
-        """Positions of the model that a conversation leaves free; None for no bound."""
-        return None if self._positions is None else max(0, self._positions - len(prompt))
+        return min(limit, room)
 
     def _sample(
         self, prompts: Sequence[Sequence[int]], limits: Sequence[int], seed: int, greedy: bool
     ) -> list[Sampled]:
         """Reply tokens and log-probabilities for every prompt; none where the limit is 0."""
         sampled: list[Sampled] = [((), ()) for _ in prompts]
-        devices = [self.model.device] if self.model.device.type == "cuda" else []
-        with torch.random.fork_rng(devices=devices):
-            _seed(self.model.device, seed)
+        cuda = self.device.type == "cuda"
+        with torch.random.fork_rng(devices=[self.device] if cuda else []):
+            # `torch.manual_seed` would seed every device.
+            torch.default_generator.manual_seed(seed)
+            if cuda:
+                with torch.cuda.device(self.device):
+                    torch.cuda.manual_seed(seed)
             for rows in self._calls(prompts, limits):
                 sampling = Sampling(
                     max_new_tokens=max(limits[row] for row in rows),
@@ -242,28 +241,19 @@ class HFPolicy:
         longest = max(limits, default=0)
         together: dict[int, list[int]] = {longest: []}
         for row, (prompt, limit) in enumerate(zip(prompts, limits, strict=True)):
-            room = self._room(prompt)
             if limit > 0:
-                fits = room is None or room >= longest
+                fits = self._positions is None or len(prompt) + longest <= self._positions
                 together.setdefault(longest if fits else limit, []).append(row)
-        most = self.speech.generate_batch or max(1, len(prompts))
+        size = self.speech.generate_batch or max(1, len(prompts))
         return [
-            tuple(rows[first : first + most])
+            tuple(rows[first : first + size])
             for rows in together.values()
-            for first in range(0, len(rows), most)
+            for first in range(0, len(rows), size)
         ]
 
 
 def _past(history: Sequence[Reply]) -> list[int]:
     return [token for reply in history for token in (*reply.prompt_ids, *reply.reply_ids)]
-
-
-def _seed(device: torch.device, seed: int) -> None:
-    """Seed the generators that sampling draws from; `torch.manual_seed` would seed every device."""
-    torch.default_generator.manual_seed(seed)
-    if device.type == "cuda":
-        with torch.cuda.device(device):
-            torch.cuda.manual_seed(seed)
 
 
 def _positions(model: PreTrainedModel) -> int | None:

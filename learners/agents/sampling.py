@@ -19,13 +19,13 @@ class SamplingSettings:
     explain_silence: bool = True
     """Whether the first text of a conversation says what the silence word is."""
     max_reply_tokens: int = 256
-    """Most tokens of a reply, whatever the environment would accept."""
+    """Max. tokens of a reply, whatever the environment would accept."""
     temperature: float = 1.0
     """Sampling temperature; greedy evaluation does not use it."""
-    template: Mapping[str, Any] = field(default_factory=dict)
-    """Further arguments of the tokenizer's chat template."""
+    template: Mapping[str, Any] = field(default_factory=lambda: {"enable_thinking": False})
+    """Further arguments of the tokenizer's chat template; those it does not know change nothing."""
     generate_batch: int | None = None
-    """Most conversations of one generate call, which bounds its memory; None: all of a round.
+    """Max. conversations of one generate call, which bounds its memory; None: all of a round.
     Other batches draw other samples from the same seed; greedy replies stay."""
 
     def __post_init__(self) -> None:

@@ -44,17 +44,18 @@ def from_plain(kind: type[Record], plain: Any) -> Record:
     known = fields(kind)  # type: ignore[arg-type]
     if strange := set(plain) - {one.name for one in known}:
         raise ValueError(f"{kind.__name__} has no field {sorted(strange)[0]!r:.60}")
+    hints = _types(kind)  # type: ignore[arg-type]
     found = {}
     for one in known:
         if one.name in plain:
-            found[one.name] = _read(_types(kind)[one.name], plain[one.name], one.name)
+            found[one.name] = _read(hints[one.name], plain[one.name], one.name)
         elif one.default is MISSING and one.default_factory is MISSING:
             raise TypeError(f"{kind.__name__} needs the field {one.name!r}")
     return kind(**found)
 
 
 @cache
-def _types(kind: type) -> Mapping[str, Any]:
+def _types(kind: Any) -> Mapping[str, Any]:
     return get_type_hints(kind)
 
 

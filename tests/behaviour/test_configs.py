@@ -52,17 +52,6 @@ WHOLE = ("experiment/", "entry/")
 defaults."""
 
 DELIBERATE = {
-    "laconic.learners.agents.tiny.team": {
-        "instructions": "the shipped weights read the brief form"
-    },
-    "laconic.learners.agents.mixed.MixedTeam": {
-        "instructions": "what its members understand",
-        "learning_rate": "suits its members",
-    },
-    "laconic.learners.agents.hf.SamplingSettings": {
-        "explain_silence": "the shipped weights know the silence word",
-        "max_reply_tokens": "replies of the shipped weights are short",
-        "template": "thinking aloud would cost more than any message",
     },
     "torch.optim.AdamW": {
         "lr": "follows the agent",
@@ -71,14 +60,6 @@ DELIBERATE = {
     },
 }
 UNSET = {
-    "laconic.learners.agents.tiny.team": {
-        "sharing": "passed on to HFTeam",
-        "lora": "passed on to HFTeam",
-        "frozen": "passed on to HFTeam",
-        "optimizer": "passed on to HFTeam",
-        "speech": "passed on to HFTeam",
-        "learning_rate": "passed on to HFTeam",
-    },
 }
 """Settings of a yaml whose default is not in the constructor's signature."""
 

@@ -15,8 +15,8 @@ from laconic.envs.task import Style
 from laconic.learners.agents.api.client import client_of
 from laconic.learners.agents.api.policy import ApiPolicy
 from laconic.learners.agents.api.settings import ApiSpeech, Limits, Prices, Server
+from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.load import load_tokenizer
-from laconic.learners.agents.pieces import tokenize_with
 
 
 @dataclass

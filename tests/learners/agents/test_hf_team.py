@@ -8,8 +8,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.learners.agents.base import Request
+from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.hf import HFPolicy, HFTeam
-from laconic.learners.agents.pieces import tokenize_with
 
 
 def request(text: str = "How many?", **fields) -> Request:

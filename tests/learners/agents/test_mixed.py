@@ -7,12 +7,11 @@ import torch
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.running.run_state import save_policies
-from laconic.learners.agents.base import Reply, Request
+from laconic.learners.agents.base import Reply, Request, by_agent
+from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.hf import HFPolicy, HFTeam
 from laconic.learners.agents.lora import Lora
 from laconic.learners.agents.mixed import MixedTeam
-from laconic.learners.agents.pieces import tokenize_with
-from laconic.learners.agents.roles import by_agent
 from laconic.learners.agents.scripted import ScriptedPolicy, ScriptedTeam
 
 AGENTS = ["solver_0", "helper_0", "helper_1", "helper_2"]

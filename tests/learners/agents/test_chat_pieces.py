@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from transformers import PreTrainedTokenizerFast
 
 from laconic.envs.dialogue.tokens import cut
-from laconic.learners.agents.pieces import tokenize_with
+from laconic.learners.agents.chat import tokenize_with
 
 
 def byte_level(trim_offsets: bool | None) -> PreTrainedTokenizerFast:
