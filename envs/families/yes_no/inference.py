@@ -1,7 +1,6 @@
 """Yes/no tasks whose answer follows from facts: the record, and drawing sets of them.
 
-Yes and no alternate in random order, so the two are equally common in every set. A digest of a
-problem's content says whether it is a train or an evaluation problem, as for the word problems.
+Yes and no alternate in random order, so the two are equally common in every set.
 """
 
 from __future__ import annotations
