@@ -22,7 +22,8 @@ from laconic.envs.families.common.generation import Span, refuse
 from laconic.envs.families.common.sentences import split_sentences
 from laconic.envs.families.common.sources import Row, field, numbered, open_source
 from laconic.envs.families.yes_no.answers import answer_in, commitment, vote
-from laconic.envs.families.yes_no.knowledge.generate import DISTRACTORS, LEVELS, generate
+from laconic.envs.families.yes_no.inference import DISTRACTORS
+from laconic.envs.families.yes_no.knowledge.generate import LEVELS, generate
 from laconic.envs.task import Benchmark, Score, Split, Task
 
 DOCUMENTS: Mapping[Split, tuple[str, ...]] = {

@@ -52,17 +52,12 @@ WHOLE = ("experiment/", "entry/")
 defaults."""
 
 DELIBERATE = {
-    },
     "torch.optim.AdamW": {
         "lr": "follows the agent",
         "betas": "a short memory for runs of tens of steps",
         "weight_decay": "a policy is not to be drawn to zero",
     },
 }
-UNSET = {
-}
-"""Settings of a yaml whose default is not in the constructor's signature."""
-
 
 def groups_of(program: str) -> set[str]:
     """The groups that a program lets choose from."""
@@ -238,7 +233,7 @@ def test_a_yaml_restates_the_defaults_of_its_constructors(composed, program, opt
     for node in nodes(cfg):
         target = node["_target_"]
         parameters = parameters_of(target)
-        excused = {*DELIBERATE.get(target, {}), *UNSET.get(target, {}), "_target_", "_partial_"}
+        excused = {*DELIBERATE.get(target, {}), "_target_", "_partial_"}
         for name in node.keys() - excused:
             default = parameters[name].default
             follows = isinstance(node[name], str) and node[name].startswith("${")
@@ -266,7 +261,7 @@ def test_an_environment_of_a_users_own_may_inherit_too(composed, tmp_path):
 
 
 def test_what_differs_on_purpose_still_exists():
-    for target, keys in {**DELIBERATE, **UNSET}.items():
+    for target, keys in DELIBERATE.items():
         known = {*parameters_of(target)}
         takes_more = "settings" in known
         assert takes_more or set(keys) <= known, target

@@ -1,4 +1,4 @@
-"""Drawing tasks from the families of word problems, each different, each in its part."""
+"""Drawing tasks from the families of word problems, each different."""
 
 from __future__ import annotations
 

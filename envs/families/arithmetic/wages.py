@@ -7,16 +7,16 @@ from random import Random
 from laconic.envs.families.arithmetic.tale import Problem, Tale
 from laconic.envs.families.arithmetic.words import PEOPLE, another, their
 
-_JOBS = (
-    "the bakery",
-    "the cinema",
-    "the bookshop",
-    "the farm",
-    "the garage",
-    "the hotel",
-    "the zoo",
-)
+_JOBS = tuple(f"the {place}" for place in "bakery cinema bookshop farm garage hotel zoo".split())
 _GOODS = ("coat", "bicycle", "desk", "radio", "guitar", "tent", "camera")
+_CHANGES = (
+    ("{person} works {number} days a week at {job}.", "*", (2, 6)),
+    ("{person} also gets ${number} in tips every {period}.", "+", (3, 40)),
+    ("{person} spends ${number} on bus rides every {period}.", "-", (2, 9)),
+    ("{person} keeps the job at {job} for {number} {period}s and saves the money.", "*", (2, 6)),
+    ("{person} had ${number} before starting at {job}.", "+", (10, 90)),
+)
+"""What may happen to the money, in this order: the fact, and the step with its number."""
 
 
 def wages(random: Random, level: int) -> Problem:
@@ -30,7 +30,13 @@ def wages(random: Random, level: int) -> Problem:
     chosen = sorted(random.sample(range(7), level - 1))
     period = "week" if 0 in chosen else "day"
     for stage in chosen:
-        _STAGES[stage](tale, person, job, period)
+        if stage >= len(_CHANGES):
+            _ENDINGS[stage - len(_CHANGES)](tale, person, job)
+            continue
+        fact, operation, limits = _CHANGES[stage]
+        number = random.randint(*limits)
+        tale.tell(fact.format(person=person, job=job, period=period, number=number))
+        tale.step(operation, number)
     if set(chosen) <= {0}:
         question = f"How many dollars does {person} earn in one {period}?"
     else:
@@ -49,43 +55,13 @@ def wages(random: Random, level: int) -> Problem:
     return tale.ask(question, decoy)
 
 
-def _days(tale: Tale, person: str, job: str, period: str) -> None:
-    days = tale.random.randint(2, 6)
-    tale.tell(f"{person} works {days} days a week at {job}.")
-    tale.step("*", days)
-
-
-def _tips(tale: Tale, person: str, job: str, period: str) -> None:
-    tips = tale.random.randint(3, 40)
-    tale.tell(f"{person} also gets ${tips} in tips every {period}.")
-    tale.step("+", tips)
-
-
-def _fares(tale: Tale, person: str, job: str, period: str) -> None:
-    fares = tale.random.randint(2, 9)
-    tale.tell(f"{person} spends ${fares} on bus rides every {period}.")
-    tale.step("-", fares)
-
-
-def _weeks(tale: Tale, person: str, job: str, period: str) -> None:
-    weeks = tale.random.randint(2, 6)
-    tale.tell(f"{person} keeps the job at {job} for {weeks} {period}s and saves the money.")
-    tale.step("*", weeks)
-
-
-def _savings(tale: Tale, person: str, job: str, period: str) -> None:
-    saved = tale.random.randint(10, 90)
-    tale.tell(f"{person} had ${saved} before starting at {job}.")
-    tale.step("+", saved)
-
-
-def _purchase(tale: Tale, person: str, job: str, period: str) -> None:
+def _purchase(tale: Tale, person: str, job: str) -> None:
     price, thing = tale.random.randint(4, min(120, tale.value - 2)), tale.random.choice(_GOODS)
     tale.tell(f"After the last day at {job}, {person} buys a {thing} for ${price}.")
     tale.step("-", price)
 
 
-def _change_of_luck(tale: Tale, person: str, job: str, period: str) -> None:
+def _change_of_luck(tale: Tale, person: str, job: str) -> None:
     """Half of the money goes, or, where it cannot be halved in whole dollars, it doubles."""
     if tale.value % 2 == 0:
         tale.tell(f"At the very end, {person} gives half of all {their(person)} money to charity.")
@@ -95,4 +71,4 @@ def _change_of_luck(tale: Tale, person: str, job: str, period: str) -> None:
         tale.step("*", 2)
 
 
-_STAGES = (_days, _tips, _fares, _weeks, _savings, _purchase, _change_of_luck)
+_ENDINGS = (_purchase, _change_of_luck)

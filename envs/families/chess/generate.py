@@ -1,4 +1,4 @@
-"""Drawing mate-in-one tasks from a seed, each different, each in its part."""
+"""Drawing mate-in-one tasks from a seed, each different."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Positions in which exactly one move mates, found by playing and searching.
 
 Levels 1 to 3 set up few pieces at random and search the position; levels 4 and 5 play games of
-random legal moves from the first position on and search every position on the way. Which part a
-position belongs to follows from its frame (kings and pawns) before any search, so that the part
-costs little.
+random legal moves from the first position on and search every position on the way. The split of
+a position follows from its frame (kings and pawns) before any search, so it costs little.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _PAWN_SQUARES = tuple(chess.SquareSet(~(chess.BB_RANK_1 | chess.BB_RANK_8) & che
 
 
 def positions(random: Random, level: int, split: Split) -> Iterator[tuple[chess.Board, chess.Move]]:
-    """Endless positions of a level and a part, each with its only mating move.
+    """Endless positions of a level and a split, each with its only mating move.
 
     Args:
         random: drawn from.

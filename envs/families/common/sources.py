@@ -24,7 +24,7 @@ from laconic.envs.task import Split, Task
 HUB = "hub:"
 """What the name of a hub data set begins with."""
 FILES: Mapping[Split, str] = MappingProxyType({"train": "train", "evaluation": "test"})
-"""The usual file (without ending) or hub split of each part."""
+"""The usual name of each split: a file without its ending, or a split of the hub."""
 
 Row = dict[str, Any]
 Documents = Mapping[Split, Sequence[str]]
@@ -40,8 +40,8 @@ def rows(
     Args:
         source: a file, a folder, or `hub:<id>` or `hub:<id>#<configuration>`.
         split: which file of a folder, or split of a hub data set, to read. A file is read whatever
-            the part is.
-        files: name of each part's file without ending, which is also its hub split.
+            the split is.
+        files: name of each split's file without ending, which is also its hub split.
 
     Yields:
         The place of the row (`file:line`, lines counted from 1) and the row itself.
@@ -107,10 +107,10 @@ def document_rows(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES) -> Path:
-    """The file that holds a part of a source: the source itself, or a file of that folder.
+    """The file that holds a split of a source: the source itself, or a file of that folder.
 
     Raises:
-        SourceError: there is no such file or folder, or the folder lacks the part.
+        SourceError: there is no such file or folder, or the folder lacks the split.
     """
     path = Path(source)
     if not path.exists():
@@ -137,7 +137,7 @@ def title(source: str | Path, split: Split, files: Mapping[Split, str] = FILES) 
     """Short name of what is read, for task keys: a file's name without endings, or the hub split.
 
     Raises:
-        SourceError: there is no such file or part.
+        SourceError: there is no such file or split.
     """
     if str(source).startswith(HUB):
         return _stem(source, split, files)

@@ -1,4 +1,4 @@
-"""Drawing pieces to write: texts to read, each different, each in its part, with drafts."""
+"""Drawing pieces to write: texts to read, each different, with drafts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Yes/no tasks whose answer follows from facts: the record, and drawing sets of them.
 
-Yes and no alternate in random order, so the two are equally common in every set. A digest of a
-problem's content says whether it is a train or an evaluation problem, as for the word problems.
+Yes and no alternate in random order, so the two are equally common in every set.
 """
 
 from __future__ import annotations
@@ -10,13 +9,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from laconic.envs.families.common.generation import Candidate, Posed, decoys, draw_different
+from laconic.envs.families.common.generation import (
+    Candidate,
+    Posed,
+    Span,
+    decoys,
+    draw_different,
+    span,
+)
 from laconic.envs.task import Split, Task
 
 Decoy = Callable[[Random], tuple[object, str]]
 """Draws what a statement that does not matter is about, and the statement."""
 
-MAX_DISTRACTORS = 12
+DISTRACTORS = (1, 2)
+"""Fewest and most distractors of a task, by default."""
+_MAX_DISTRACTORS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +48,8 @@ def draw(
     seed: int,
     count: int,
     split: Split,
-    levels: tuple[int, int],
-    extras: tuple[int, int],
+    level: Span,
+    distractors: Span,
 ) -> tuple[Task, ...]:
     """Draw different tasks, as `draw_different` does; of an even number half are answered with yes.
 
@@ -49,10 +57,15 @@ def draw(
         makes: for each level what makes its problems.
         seed: any whole number.
         count: how many tasks.
-        split: train or evaluation.
-        levels: lowest and highest level.
-        extras: fewest and most statements that do not matter.
+        split: train or evaluation; they share no problem.
+        level: one of `makes`; a pair draws from lowest to highest.
+        distractors: statements that do not matter; a pair draws from fewest to most.
+
+    Raises:
+        SettingError: a setting is out of its range, or there are not so many different problems.
     """
+    levels = span("level", level, (min(makes), max(makes)))
+    extras = span("distractors", distractors, (0, _MAX_DISTRACTORS))
     plans: dict[str, tuple[Make, bool]] = {}
 
     def make(random: Random, key: str) -> Candidate[Task]:

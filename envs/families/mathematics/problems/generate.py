@@ -1,9 +1,6 @@
-"""Drawing problems from the subjects, each different, each in its part.
+"""Drawing problems from the subjects, each different.
 
-A digest of a problem's content (its conditions and its question) says whether it is a train or an
-evaluation problem. So no problem is ever in both, whatever the seeds, and neither the order of the
-statements nor the distractors can smuggle one across. A distractor is a condition of a problem of
-another subject.
+A distractor is a condition of a problem of another subject.
 """
 
 from __future__ import annotations

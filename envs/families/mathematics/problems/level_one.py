@@ -6,6 +6,7 @@ own words: what comes from another subject is seen not to matter.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from random import Random
 
 from laconic.envs.families.arithmetic.words import ITEMS
@@ -21,7 +22,8 @@ _THINGS = tuple(
 def algebra(random: Random) -> Problem:
     """Two letters and their sum, difference or product."""
     one, other = random.sample(_LETTERS, 2)
-    return _step(random, "+-*", f"Let {one} = {{}}.", f"Let {other} = {{}}.", one, other)
+    facts = f"Let {one} = {{first}}.", f"Let {other} = {{second}}."
+    return _step(random, facts, {sign: f"What is {one} {sign} {other}?" for sign in "+-*"})
 
 
 def number_theory(random: Random) -> Problem:
@@ -40,70 +42,42 @@ def number_theory(random: Random) -> Problem:
 def counting(random: Random) -> Problem:
     """Ways to choose one of each kind, or one of either kind."""
     one, other = random.sample(ITEMS, 2)
-    first, second = random.randint(2, 9), random.randint(2, 9)
-    operation = random.choice("*+")
-    result = first * second if operation == "*" else first + second
-    ask = (
-        f"one of the {one} and one of the {other}"
-        if operation == "*"
-        else f"one of the {one} or {other}"
-    )
-    return Problem(
-        (f"There are {first} {one}.", f"There are {second} {other}."),
-        f"How many ways are there to choose {ask}?",
-        str(result),
-        f"{first} {operation} {second} = {result}",
-    )
+    ask = f"How many ways are there to choose one of the {one}"
+    facts = f"There are {{first}} {one}.", f"There are {{second}} {other}."
+    return _step(random, facts, {"*": f"{ask} and one of the {other}?", "+": f"{ask} or {other}?"})
 
 
 def geometry(random: Random) -> Problem:
     """The area of a rectangle, or the sum of its sides."""
     owned = f"{somebody(random)}'s {random.choice(_THINGS)}"
-    first, second = random.randint(2, 9), random.randint(2, 9)
-    operation = random.choice("*+")
-    result = first * second if operation == "*" else first + second
-    ask = "area" if operation == "*" else "length plus width"
-    return Problem(
-        (f"{owned} is {first} long.", f"{owned} is {second} wide."),
-        f"What is the {ask} of {owned}?",
-        str(result),
-        f"{first} {operation} {second} = {result}",
-    )
+    facts = f"{owned} is {{first}} long.", f"{owned} is {{second}} wide."
+    asks = {"*": f"What is the area of {owned}?", "+": f"What is the length plus width of {owned}?"}
+    return _step(random, facts, asks)
 
 
 def precalculus(random: Random) -> Problem:
     """The value of a function at a point."""
     name, point = random.choice("FGHPQRST"), random.choice("ABCDKLMN")
+    facts = f"{point} is {{first}}.", f"{name}(x) is x {{sign}} {{second}}."
+    return _step(random, facts, dict.fromkeys("+-*", f"What is {name}({point})?"))
+
+
+def _step(random: Random, facts: Sequence[str], questions: Mapping[str, str]) -> Problem:
+    """One step with two digits.
+
+    Args:
+        random: drawn from.
+        facts: sentences with gaps for `first`, `second` and `sign`.
+        questions: what is asked for each sign that may be drawn.
+    """
     first, second = random.randint(2, 9), random.randint(2, 9)
-    operation = random.choice("+-*")
-    if operation == "-" and second > first:
+    sign = random.choice("".join(questions))
+    if sign == "-" and second > first:
         first, second = second, first
-    result = _result(first, operation, second)
+    result = {"+": first + second, "-": first - second, "*": first * second}[sign]
     return Problem(
-        (f"{point} is {first}.", f"{name}(x) is x {operation} {second}."),
-        f"What is {name}({point})?",
+        tuple(fact.format(first=first, second=second, sign=sign) for fact in facts),
+        questions[sign],
         str(result),
-        f"{first} {operation} {second} = {result}",
+        f"{first} {sign} {second} = {result}",
     )
-
-
-def _step(
-    random: Random, operations: str, first_fact: str, second_fact: str, one: str, other: str
-) -> Problem:
-    first, second = random.randint(2, 9), random.randint(2, 9)
-    operation = random.choice(operations)
-    if operation == "-" and second > first:
-        first, second = second, first
-    result = _result(first, operation, second)
-    return Problem(
-        (first_fact.format(first), second_fact.format(second)),
-        f"What is {one} {operation} {other}?",
-        str(result),
-        f"{first} {operation} {second} = {result}",
-    )
-
-
-def _result(first: int, operation: str, second: int) -> int:
-    if operation == "*":
-        return first * second
-    return first + second if operation == "+" else first - second

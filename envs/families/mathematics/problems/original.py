@@ -2,7 +2,7 @@ r"""Reading the original problems, in the forms in which they are handed around.
 
 MATH (Hendrycks et al., arXiv:2103.03874): JSON Lines of `problem`, `level` ("Level 5"), `type` and
 `solution`, whose last `\boxed{}` holds the answer; or the distribution's own layout, a folder per
-part and subject with one such object per file. MATH-500 (Lightman et al., arXiv:2305.20050) adds
+split and subject with one such object per file. MATH-500 (Lightman et al., arXiv:2305.20050) adds
 `answer` and calls the type `subject`. The answers-only form has `prompt`, `answer`, `source` and
 `id`; a few of its rows have an empty answer and are left out.
 """
@@ -28,7 +28,7 @@ _LEVEL = re.compile(r"(?:Level |MATH-Level)?(?P<level>[1-5])")
 
 
 def read(source: str | Path, split: Split) -> tuple[Task, ...]:
-    """All problems of a part.
+    """All problems of a split.
 
     Args:
         source: a file, a folder or `hub:<id>`; a folder holds `train.jsonl` (or
@@ -48,12 +48,12 @@ def read(source: str | Path, split: Split) -> tuple[Task, ...]:
 
 
 def _part_folder(source: str | Path, split: Split) -> Path | None:
-    """The folder of a part in the original distribution's layout; None for any other source."""
+    """The folder of a split in the original distribution's layout; None for any other source."""
     if str(source).startswith(HUB) or split not in FILES:
         return None
     for folder in (Path(source) / FILES[split], Path(source)):
         if folder.is_dir() and next(folder.glob("*/*.json"), None):
-            # A folder over both parts is not read as one of them.
+            # A folder over both splits is not read as one of them.
             return None if {*FILES.values()} & {one.name for one in folder.iterdir()} else folder
     return None
 

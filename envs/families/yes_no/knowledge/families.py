@@ -1,4 +1,4 @@
-"""What is asked about a person and a thing: one table row per kind of question.
+"""Whom and what questions are about, and one table row per kind of question.
 
 Every kind joins a fact about the person with a fact about the thing: two places or two languages
 are the same or not, one number reaches the other or not. The question says nothing about the
@@ -11,8 +11,35 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+from laconic.envs.families.arithmetic import words
 from laconic.envs.families.arithmetic.words import another
-from laconic.envs.families.yes_no.knowledge.words import LANGUAGES, TEXTS, THINGS, TOWNS
+
+PEOPLE = tuple(
+    sorted(
+        {
+            *words.PEOPLE,
+            *"Alma Bob Cleo Dora Ella Finn Greta Hugo Ines Jonah Kira Lars Mona Nils".split(),
+            *"Otto Pia Rita Sven Tara Vera".split(),
+        }
+    )
+)
+"""Everybody; names say nothing about who they are."""
+THINGS = tuple(item[:-1] for item in words.ITEMS if item != "coins")
+"""Things that lie somewhere and can be bought; money is none."""
+TEXTS = tuple("book letter list map note poem recipe report riddle sign song story".split())
+"""Things that can be read."""
+TOWNS = tuple(
+    (
+        "Bath Bern Bonn Cairo Cork Delhi Doha Fez Genoa Ghent Graz Hanoi Kobe Kyiv Lagos Leeds Lima"
+        " Linz Lyon Malmo Metz Milan Minsk Nara Oslo Paris Perth Pisa Porto Praia Quito Riga Rome"
+        " Siena Sofia Tokyo Tunis Turin Vaduz York"
+    ).split()
+)
+"""Towns; where they are in the world plays no part."""
+LANGUAGES = tuple("Czech Danish Dutch Finnish Greek Hindi Irish Latin Polish Thai Welsh".split())
+"""Languages, of which everybody reads one."""
+RELATIONS = tuple("boss coach cousin doctor friend neighbor teacher".split())
+"""Of each kind everybody has one."""
 
 _Draw = Callable[[Random, bool], tuple[str, str]]
 
@@ -39,10 +66,10 @@ class Family:
         return f"{values[0]}, {values[1]}: {self.verdicts[holds]}."
 
 
-def _equal(words: tuple[str, ...]) -> _Draw:
+def _equal(values: tuple[str, ...]) -> _Draw:
     def draw(random: Random, holds: bool) -> tuple[str, str]:
-        first = random.choice(words)
-        return first, first if holds else another(random, words, first)
+        first = random.choice(values)
+        return first, first if holds else another(random, values, first)
 
     return draw
 

@@ -12,16 +12,19 @@ from functools import partial
 from random import Random
 
 from laconic.envs.families.arithmetic.words import another
-from laconic.envs.families.common.generation import Span, span
-from laconic.envs.families.yes_no.inference import MAX_DISTRACTORS, Inference, draw
-from laconic.envs.families.yes_no.knowledge.families import EASY, FAMILIES, Family
-from laconic.envs.families.yes_no.knowledge.words import PEOPLE, RELATIONS
+from laconic.envs.families.common.generation import Span
+from laconic.envs.families.yes_no.inference import DISTRACTORS, Inference, draw
+from laconic.envs.families.yes_no.knowledge.families import (
+    EASY,
+    FAMILIES,
+    PEOPLE,
+    RELATIONS,
+    Family,
+)
 from laconic.envs.task import Split, Task
 
 LEVELS = (1, 5)
 """Fewest and most joins of two facts."""
-DISTRACTORS = (1, 2)
-"""Fewest and most distractors of a task, by default."""
 _Fact = tuple[tuple[str, ...], str]
 """What a fact is about, and its sentence; a knowledge base has one fact of each subject."""
 
@@ -33,21 +36,8 @@ def generate(
     level: Span = LEVELS,
     distractors: Span = DISTRACTORS,
 ) -> tuple[Task, ...]:
-    """Make different tasks from a seed; fewer of the same seed are the first of these.
-
-    Args:
-        seed: any whole number.
-        count: how many tasks; of an even number half are answered with yes.
-        split: train or evaluation; they share no problem.
-        level: joins of two facts that a task takes, 1 to 5; a pair draws from fewest to most.
-        distractors: statements that do not matter; a pair draws from fewest to most.
-
-    Raises:
-        SettingError: a setting is out of its range, or there are not so many different problems.
-    """
-    levels = span("level", level, LEVELS)
-    extras = span("distractors", distractors, (0, MAX_DISTRACTORS))
-    return draw(_QUESTIONS, seed, count, split, levels, extras)
+    """Make different tasks from a seed, as `inference.draw` says; a level is a number of joins."""
+    return draw(_QUESTIONS, seed, count, split, level, distractors)
 
 
 def question(random: Random, holds: bool, level: int, family: Family) -> Inference:

@@ -15,8 +15,8 @@ from random import Random
 from typing import NamedTuple
 
 from laconic.envs.families.arithmetic.words import another
-from laconic.envs.families.common.generation import Span, span
-from laconic.envs.families.yes_no.inference import MAX_DISTRACTORS, Inference, draw
+from laconic.envs.families.common.generation import Span
+from laconic.envs.families.yes_no.inference import DISTRACTORS, Inference, draw
 from laconic.envs.families.yes_no.sports.table import (
     CLUBS,
     CUPS,
@@ -30,8 +30,6 @@ from laconic.envs.task import Split, Task
 
 LEVELS = (1, 3)
 """Fewest and most joins of facts."""
-DISTRACTORS = (1, 2)
-"""Fewest and most distractors of a task, by default."""
 _Fact = tuple[str, str]
 """What a fact is about, and its sentence."""
 
@@ -43,21 +41,8 @@ def generate(
     level: Span = LEVELS,
     distractors: Span = DISTRACTORS,
 ) -> tuple[Task, ...]:
-    """Make different tasks from a seed; fewer of the same seed are the first of these.
-
-    Args:
-        seed: any whole number.
-        count: how many tasks; of an even number half are plausible.
-        split: train or evaluation; they share no problem.
-        level: joins of facts that a task takes, 1 to 3; a pair draws from fewest to most.
-        distractors: statements that do not matter; a pair draws from fewest to most.
-
-    Raises:
-        SettingError: a setting is out of its range, or there are not so many different problems.
-    """
-    levels = span("level", level, LEVELS)
-    extras = span("distractors", distractors, (0, MAX_DISTRACTORS))
-    return draw(_SENTENCES, seed, count, split, levels, extras)
+    """Make different tasks from a seed, as `inference.draw` says; a level is a number of joins."""
+    return draw(_SENTENCES, seed, count, split, level, distractors)
 
 
 def sentence(random: Random, holds: bool, level: int) -> Inference:

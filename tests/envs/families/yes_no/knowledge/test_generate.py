@@ -8,8 +8,7 @@ import pytest
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.families.common.generation import split_of
-from laconic.envs.families.yes_no.knowledge.generate import generate
-from laconic.envs.families.yes_no.knowledge.words import (
+from laconic.envs.families.yes_no.knowledge.families import (
     LANGUAGES,
     PEOPLE,
     RELATIONS,
@@ -17,6 +16,7 @@ from laconic.envs.families.yes_no.knowledge.words import (
     THINGS,
     TOWNS,
 )
+from laconic.envs.families.yes_no.knowledge.generate import generate
 from laconic.envs.task import Task
 
 FACTS = {
