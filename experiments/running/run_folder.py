@@ -22,6 +22,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase as fnmatch
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,7 @@ class RunFolder:
             "step": step,
             "processes": processes,
             "warnings": list(warnings),
+            "version": version("laconic"),
         }
         write_atomically(self.path / "status.json", json.dumps(status, indent=2) + "\n")
 
