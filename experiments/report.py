@@ -91,8 +91,11 @@ def _write_sweep(folder: Path, found: Sequence[Path], console: Console | None) -
         _print_lines(console, "runs: ", [", ".join(standing.counts(folder, runs))])
         title = f"{folder.name}: 95 % t-intervals over seeds; one seed: over its tasks"
         # A terminal has no room for more; the page has the rest.
-        rows = [row[:_PRINTED] for row in sweep.rows(sorted_out)]
-        _print_table(console, title, sweep.columns(sorted_out)[:_PRINTED], rows)
+        for name, one in sorted_out.environments.items():
+            rows = [row[:_PRINTED] for row in sweep.rows(one)]
+            heads = sweep.columns(one)[:_PRINTED]
+            several = len(sorted_out.environments) > 1
+            _print_table(console, f"{title}; {name}" if several else title, heads, rows)
         _print_paths(console, path, pictures)
     return path
 

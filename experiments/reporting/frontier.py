@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from urllib.parse import quote
 
 from matplotlib.axes import Axes
 
+from laconic.experiments.reporting.facts import facts_of_all
 from laconic.experiments.reporting.look import (
     GREY,
     MUTED,
@@ -29,14 +31,15 @@ from laconic.experiments.reporting.words import label
 _LONGEST_LABEL = 60
 
 
-def frontier(sweep: Sweep) -> Picture:
+def frontier(sweep: Sweep, environment: str = "") -> Picture:
     """What runs are after against tokens said: a faint mark for a run, a strong one for a mean."""
     goal = sweep.goal
     settings = [one for one in sweep.settings if one.values(goal) and one.values("tokens_said")]
     several = any(len(setting.runs) > 1 for setting in settings)
 
     def paint(axes: Axes) -> None:
-        axes.set_title(f"{label(goal).capitalize()} against tokens said")
+        where = f"{environment}: {label(goal)}" if environment else label(goal).capitalize()
+        axes.set_title(f"{where} against tokens said")
         if not settings:
             say(axes, "no finished run yet")
             return
@@ -54,12 +57,21 @@ def frontier(sweep: Sweep) -> Picture:
         else "One run a setting; bars are 95 % intervals over its evaluation tasks."
     )
     caption = f"Last evaluation of each finished run. Up and to the left is better. {over}"
-    return Picture(f"{goal}_tokens", caption, draw(10.4, 5.2, 1, paint), wide=True)
+    name = "_".join(re.findall(r"[\w-]+", environment) + [f"{goal}_tokens"])
+    return Picture(
+        name,
+        f"{environment}: {caption}" if environment else caption,
+        draw(10.4, 5.2, 1, paint),
+        wide=True,
+    )
 
 
 def document(folder: Path, runs: Sequence[Run], sweep: Sweep) -> tuple[str, list[Picture]]:
     """The page of a folder of runs and the pictures in it."""
-    drawn = [frontier(sweep)]
+    found = sweep.environments
+    # One environment needs no name: it stands among the facts.
+    drawn = [frontier(one, name if len(found) > 1 else "") for name, one in found.items()]
+    tables = [(name, columns(one), rows(one)) for name, one in found.items()]
     facts = [f"{len(runs)} runs", *counts(folder, runs)]
     facts += [f"{len(sweep.runs)} in the means", f"{len(sweep.settings)} settings"]
     page = fill(
@@ -67,12 +79,12 @@ def document(folder: Path, runs: Sequence[Run], sweep: Sweep) -> tuple[str, list
         kind="sweep",
         name=folder.name,
         facts=facts,
+        about=facts_of_all(runs),
         warned=[f"{_name(folder, run)}: {words}" for run in runs for words in run.warnings],
         left_out=[f"{_name(folder, run)}: {reason}" for run, reason in sweep.left_out],
         drawn=drawn,
         shared=sweep.shared,
-        columns=columns(sweep),
-        rows=rows(sweep),
+        tables=tables,
         runs=[_listed(folder, run) for run in runs],
     )
     return page, drawn

@@ -1,12 +1,14 @@
 """Fills the templates of a report: everything that comes from outside is escaped on its way in.
 
-What agents say is hostile input: the page holds no script, its policy forbids any, and every value
-passes `visible` and the escaping of jinja2. A page is one file; style and pictures are inside it.
+What agents say is hostile input: every value passes `visible` and the escaping of jinja2, and the
+page's policy admits one style sheet and one script, ours, by their hashes. A page is one file;
+style, script and pictures are inside it.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from markupsafe import Markup, escape
 from laconic.learners.metrics import GLOSSARY
 
 _LONGEST, _LONGEST_FILE = 6000, 200_000
+_FOLDER = Path(__file__).with_name("templates")
+_OURS = (("style", "css"), ("script", "js"))
 _BRACKET = re.compile(r"\[[^\]]*\]")
 
 
@@ -47,12 +51,19 @@ def fill(template: str, **values: Any) -> str:
         template: file name of a template, `run.html` or `sweep.html`.
         values: what it shows; a name it does not get raises `jinja2.UndefinedError`.
     """
-    return _TEMPLATES.get_template(template).render(glossary=GLOSSARY, **values)
+    ours = {name: Markup((_FOLDER / f"report.{end}").read_text("utf-8")) for name, end in _OURS}
+    return _TEMPLATES.get_template(template).render(glossary=GLOSSARY, **ours, **values)
 
 
 def _whole(text: object) -> Markup:
     """A long text, cut later than others."""
     return escape(visible(text, _LONGEST_FILE))
+
+
+def _hash(text: str) -> Markup:
+    """What a content security policy calls a text that stands in the page."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return Markup(f"'sha256-{base64.b64encode(digest).decode('ascii')}'")
 
 
 def _address(png: bytes) -> Markup:
@@ -67,7 +78,7 @@ def _aside(text: object) -> Markup:
 
 
 _TEMPLATES = Environment(
-    loader=FileSystemLoader(Path(__file__).with_name("templates")),
+    loader=FileSystemLoader(_FOLDER),
     autoescape=True,
     # Applied to every value before it is escaped, so that no template can forget it.
     finalize=visible,
@@ -75,4 +86,4 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= {"whole": _whole, "address": _address, "aside": _aside}
+_TEMPLATES.filters |= {"whole": _whole, "hash": _hash, "address": _address, "aside": _aside}

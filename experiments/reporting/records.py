@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from laconic.learners.metrics import Interval
 
@@ -79,6 +80,10 @@ class Run:
     """The composed configuration as yaml; empty where missing."""
     overrides: tuple[str, ...] | None
     """What was set on the command line; None where it was not recorded."""
+    settings: Mapping[str, Any]
+    """The configuration as plain values, references as they are written; empty where broken."""
+    choices: Mapping[str, str]
+    """Group of the configuration -> what was chosen of it; empty where it was not recorded."""
     seed: str
     """The seed as text; empty where it is not known."""
     metrics: Mapping[int, Mapping[str, float]]
@@ -93,6 +98,8 @@ class Run:
     """Why its job failed, in one line; empty where it did not or is done all the same."""
     written: float | None
     """When the last row was written, in seconds of the epoch; None without rows."""
+    version: str
+    """Version of Laconic that wrote it; empty where it is not known."""
     warnings: tuple[str, ...]
     """What the run warned of."""
     problems: tuple[str, ...]
@@ -102,6 +109,18 @@ class Run:
     def finished(self) -> bool:
         """Whether the run came to its end."""
         return self.state == "finished"
+
+    @property
+    def environment(self) -> str:
+        """Name of the environment, or what makes it; empty where it is not known."""
+        env = self.settings.get("env")
+        return str(env.get("name") or env.get("_target_", "")) if isinstance(env, dict) else ""
+
+    @property
+    def seconds(self) -> float:
+        """Time of all steps, and of evaluations that belong to none; 0 where none was taken."""
+        rows = self.metrics.values()
+        return sum(row.get("time/step", row.get("time/evaluation", 0.0)) for row in rows)
 
     @property
     def last_step(self) -> int:

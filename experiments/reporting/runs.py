@@ -43,6 +43,8 @@ def read_run(folder: Path) -> Run:
         folder=folder,
         config=config,
         overrides=overrides,
+        settings=settings,
+        choices=_choices(folder / ".hydra" / "hydra.yaml"),
         seed=_seed(overrides, settings),
         metrics=metrics,
         evaluations=evaluations,
@@ -50,6 +52,7 @@ def read_run(folder: Path) -> Run:
         state=state,
         error="" if state == "finished" else error,
         written=_written(folder / "metrics.jsonl"),
+        version=str(status.get("version") or ""),
         warnings=tuple(str(one) for one in _list(status.get("warnings"))),
         problems=tuple(problems),
     )
@@ -155,6 +158,15 @@ def _overrides(path: Path, problems: list[str]) -> tuple[str, ...] | None:
     except Exception as error:
         problems.append(f".hydra/overrides.yaml cannot be read ({type(error).__name__})")
         return None
+
+
+def _choices(path: Path) -> dict[str, str]:
+    """What Hydra noted of the groups that were chosen from; nothing where it noted nothing."""
+    try:
+        found = OmegaConf.select(OmegaConf.load(path), "hydra.runtime.choices") or {}
+        return {str(group): str(choice) for group, choice in found.items()}
+    except Exception:
+        return {}
 
 
 def _seed(overrides: tuple[str, ...] | None, settings: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from laconic.experiments.reporting.curves import curves
+from laconic.experiments.reporting.facts import facts as about
 from laconic.experiments.reporting.look import Picture
 from laconic.experiments.reporting.page import fill
 from laconic.experiments.reporting.records import Run, Transcript, goal
@@ -10,6 +11,8 @@ from laconic.experiments.reporting.words import change, label, level, order, spl
 
 COLUMNS = ("metric", "before training", "after", "change")
 _TILES = ("tokens_said", "silent_if_uninformed", "spoke_if_informed")
+MARKS = ("solved", "unsolved", "changed", "silent")
+"""What transcripts can be filtered by."""
 _MAX_PAIRS = 12
 
 
@@ -52,6 +55,18 @@ def pairs(run: Run) -> list[tuple[Transcript, Transcript | None]]:
     ]
 
 
+def marks_of(before: Transcript, after: Transcript | None) -> list[str]:
+    """Which of `MARKS` a task has: at its latest episode, and against the one before training."""
+    latest = after or before
+    found = {
+        "solved": latest.solved is True,
+        "unsolved": latest.solved is False,
+        "changed": after is not None and after.solved != before.solved,
+        "silent": any(not said.text for said in latest.messages),
+    }
+    return [mark for mark in MARKS if found[mark]]
+
+
 def document(run: Run) -> tuple[str, list[Picture]]:
     """The page of a run and the pictures in it."""
     drawn = curves(run)
@@ -62,6 +77,7 @@ def document(run: Run) -> tuple[str, list[Picture]]:
         kind="run",
         name=run.folder.name,
         facts=[run.state, last, *([f"{episodes} evaluation episodes"] if episodes else [])],
+        about=about(run),
         run=run,
         missing=missing(run),
         tiles=_tiles(run),
@@ -70,6 +86,8 @@ def document(run: Run) -> tuple[str, list[Picture]]:
         rows=rows(run),
         pairs=pairs(run),
         most_pairs=_MAX_PAIRS,
+        marks=MARKS,
+        marks_of=marks_of,
     )
     return page, drawn
 

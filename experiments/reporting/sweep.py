@@ -1,7 +1,7 @@
 """Many runs together: which belong to one setting, and what their seeds say about it.
 
-Runs with equal overrides, `seed` and `resume` aside, are one setting. Runs that did not finish, or
-have no evaluation after training, are named and left out of every mean.
+Runs of one environment with equal overrides, `seed` and `resume` aside, are one setting. Runs that
+did not finish, or have no evaluation after training, are named and left out of every mean.
 """
 
 from __future__ import annotations
@@ -62,6 +62,16 @@ class Sweep:
     """Runs outside every mean, and why."""
 
     @property
+    def environments(self) -> dict[str, Sweep]:
+        """The same by environment, because figures of different worlds have no mean together."""
+        found: dict[str, list[Setting]] = {}
+        for setting in self.settings:
+            found.setdefault(setting.runs[0].environment, []).append(setting)
+        return {
+            name: Sweep(tuple(settings), self.shared, ()) for name, settings in found.items()
+        } or {"": self}
+
+    @property
     def runs(self) -> list[Run]:
         """All runs that are in a mean."""
         return [run for setting in self.settings for run in setting.runs]
@@ -92,25 +102,25 @@ def is_run(folder: Path) -> bool:
 
 def sort_out(runs: Sequence[Run]) -> Sweep:
     """Put runs into settings; see the module docstring."""
-    groups: dict[tuple[str, ...], dict[str, Run]] = {}
+    groups: dict[tuple[str, tuple[str, ...]], dict[str, Run]] = {}
     left_out = []
     for run in runs:
         reason = _unfit(run)
         if reason:
             left_out.append((run, reason))
             continue
-        seeds = groups.setdefault(_setting(run), {})
+        seeds = groups.setdefault((run.environment, _setting(run)), {})
         # Without a known seed two runs cannot be told to be the same.
         seed = run.seed or str(run.folder)
         if seed in seeds:
             left_out.append((seeds[seed], f"{run.folder.name} repeats its setting and seed {seed}"))
         seeds[seed] = run
-    shared = set.intersection(*map(set, groups)) if len(groups) > 1 else set()
+    shared = set.intersection(*(set(key) for _, key in groups)) if len(groups) > 1 else set()
     settings = tuple(
         Setting(
             ", ".join(one for one in key if one not in shared) or "default", tuple(seeds.values())
         )
-        for key, seeds in groups.items()
+        for (_, key), seeds in groups.items()
     )
     return Sweep(settings, tuple(sorted(shared)), tuple(left_out))
 

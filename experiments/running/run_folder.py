@@ -24,6 +24,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase as fnmatch
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from unicodedata import category
@@ -179,6 +180,7 @@ class RunFolder:
             "step": step,
             "processes": processes,
             "warnings": list(warnings),
+            "version": version("laconic"),
         }
         write_atomically(self.path / "status.json", json.dumps(status, indent=2) + "\n")
         if self._provenance:

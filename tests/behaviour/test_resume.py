@@ -160,6 +160,7 @@ def test_a_signal_ends_a_run_with_a_checkpoint_and_a_report_and_it_can_go_on(
     assert ended.code == 128 + number
     assert ended.err == "interrupted\n"
     status = json.loads((folder / "status.json").read_text())
+    assert status.pop("version")
     assert status == {"state": "interrupted", "step": step, "processes": 1, "warnings": []}
     assert checkpoint.latest(folder / "checkpoints").name == f"step_{step:08d}"
     assert len(rows_of(folder / "metrics.jsonl")) == step + 1

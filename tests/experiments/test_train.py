@@ -51,7 +51,9 @@ def test_a_run_folder_holds_everything_that_is_promised(trained):
         "policy",
     }
     assert outcome.out.splitlines()[-1] == f"report: {folder / 'report.html'}"
-    assert json.loads((folder / "status.json").read_text()) == {
+    status = json.loads((folder / "status.json").read_text())
+    assert status.pop("version")
+    assert status == {
         "state": "finished",
         "step": 4,
         "processes": 1,

@@ -146,23 +146,32 @@ def _build_multirun(folder: Path) -> Path:
 
 
 class Reader(HTMLParser):
-    """Tags, addresses and visible text of a page."""
+    """Tags, addresses, policy and text of a page, and what stands in its style and script."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
         self.tags: list[str] = []
         self.sources: list[str] = []
         self.text = ""
+        self.inside: dict[str, str] = {}
+        self.policy = ""
+        self.marks: list[str] = []
         self.feed(page)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.sources += [value or "" for name, value in attributes if name in ("src", "href")]
-        names = {name for name, _ in attributes}
+        found = dict(attributes)
+        if found.get("http-equiv") == "Content-Security-Policy":
+            self.policy = found["content"] or ""
+        self.marks += [found["data-marks"] or ""] if "data-marks" in found else []
+        names = set(found)
         assert not any(name.startswith("on") for name in names)
 
     def handle_data(self, data: str) -> None:
         self.text += data
+        if self.tags and self.tags[-1] in ("style", "script"):
+            self.inside.setdefault(self.tags[-1], data)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
+
 import pytest
 from jinja2 import UndefinedError
 from made_runs import Reader
@@ -12,13 +16,39 @@ from laconic.experiments.reporting.page import fill, visible
 
 
 def sweep(**values: object) -> str:
-    empty = dict.fromkeys(("facts", "warned", "left_out", "drawn", "shared", "rows", "runs"), ())
-    return fill("sweep.html", **{**empty, "kind": "k", "name": "n", "columns": ("a", "b")} | values)
+    empty = dict.fromkeys(("facts", "warned", "left_out", "drawn", "shared", "tables", "runs"), ())
+    return fill("sweep.html", **{**empty, "kind": "k", "name": "n", "about": {}} | values)
 
 
 def test_control_characters_are_shown_and_endless_texts_shortened() -> None:
     assert visible("a\x1b[31mb\x00\u202ec") == "a�[31mb��c"
     assert visible("x" * 12, longest=5) == "xxxxx … (7 more characters)"
+
+
+def test_the_policy_admits_our_style_and_our_script_and_nothing_else() -> None:
+    page = Reader(sweep())
+    rules = dict(rule.strip().split(" ", 1) for rule in page.policy.split(";"))
+    for kind, rule in (("style", "style-src"), ("script", "script-src")):
+        digest = hashlib.sha256(page.inside[kind].encode()).digest()
+        assert rules[rule] == f"'sha256-{base64.b64encode(digest).decode()}'"
+        assert page.tags.count(kind) == 1
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+
+
+def test_the_style_knows_dark_screens_and_hides_nothing_on_small_ones() -> None:
+    page = sweep(tables=[("", ("a",), [("b",)])])
+    style = Reader(page).inside["style"]
+    light, dark = style.split("@media screen and (prefers-color-scheme: dark)")
+    colours = set(re.findall(r"--\w+(?=: #)", light))
+    assert colours and colours == set(re.findall(r"--\w+(?=: #)", dark.split("}")[0]))
+    # Every other colour of the style is one of them, or that of paper in print.
+    assert set(re.findall(r"#\w+", dark.split("} }", 1)[1])) == {"#fff"}
+    small = style.split("@media (max-width: 760px)")[1].split("@media")[0]
+    assert "none" not in small.replace("max-height: none", "") and "hidden" not in style.replace(
+        "[hidden]", ""
+    )
+    assert 'name="viewport" content="width=device-width, initial-scale=1"' in page
+    assert page.count("<table") == page.count('<div class="scroll"><table') == 1
 
 
 def test_markup_is_not_escaped_twice() -> None:
@@ -28,15 +58,15 @@ def test_markup_is_not_escaped_twice() -> None:
 def test_every_value_is_escaped_and_made_visible_wherever_it_stands() -> None:
     attack = "</title><script>x</script>\x1b\ud800"
     values = ("facts", "warned", "left_out", "shared")
-    page = Reader(sweep(name=attack, **{name: [attack] for name in values}, columns=[attack]))
+    page = Reader(sweep(name=attack, about={attack: attack}, **{name: [attack] for name in values}))
     shown = "</title><script>x</script>" + 2 * "\N{REPLACEMENT CHARACTER}"
-    # Twice for the name, once for each other value; a table without rows is not there.
-    assert page.text.count(shown) == 2 + len(values)
-    assert "script" not in page.tags
+    # Twice for the name, once for each other value; twice for the name of a fact and its text.
+    assert page.text.count(shown) == 4 + len(values)
+    assert page.tags.count("script") == 1
 
 
 def test_what_stands_in_brackets_steps_back_but_in_the_first_column() -> None:
-    page = sweep(rows=[("[a]", "1 [0, <2]")])
+    page = sweep(tables=[("", ("a", "b"), [("[a]", "1 [0, <2]")])])
     assert "<td>[a]</td>" in page
     assert '<td>1 <span class="aside">[0, &lt;2]</span></td>' in page
 

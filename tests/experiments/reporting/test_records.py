@@ -10,7 +10,7 @@ import pytest
 from laconic.experiments.reporting.records import Evaluation, Run, goal, graded
 from laconic.learners.metrics import Interval
 
-EMPTY = Run(Path("run"), "", None, "", {}, (), (), "nothing recorded", "", None, (), ())
+EMPTY = Run(Path("run"), "", None, {}, {}, "", {}, (), (), "nothing recorded", "", None, "", (), ())
 
 
 def evaluation(step: int, **means: float) -> Evaluation:

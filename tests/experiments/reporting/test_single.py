@@ -20,7 +20,7 @@ def test_a_report_is_one_file_with_its_pictures_inside_and_beside(run: Path, rep
     assert {path.stem for path in (run / "report").glob("*.png")} == PICTURES
     assert len(page.sources) == len(PICTURES)
     assert all(source.startswith("data:image/png;base64,") for source in page.sources)
-    assert not {"script", "link", "iframe", "object"} & set(page.tags)
+    assert not {"link", "iframe", "object"} & set(page.tags)
 
 
 def test_the_table_shows_before_after_and_change_with_intervals(
@@ -65,6 +65,26 @@ def test_transcripts_of_the_same_tasks_stand_side_by_side(run: Path, report: Any
     assert "A late bus!" in text and "(silent)" in text and "nothing useful to tell" in text
 
 
+def test_tasks_carry_the_marks_by_which_they_are_filtered(
+    run: Path, report: Any, write_rows: Any
+) -> None:
+    rows = [json.loads(line) for line in (run / "transcripts.jsonl").read_text().splitlines()]
+    kept = [row for row in rows if row["step"] in (0, 60)]
+    for row in kept:
+        # The first is solved by training, the second lost by it, of the third nothing is told.
+        after = row["step"] == 60
+        task = int(row["task"][-1])
+        row["solved"] = (after, not after, None)[task]
+        row["messages"] = [one for one in row["messages"] if one["text"] or (task == 0 and after)]
+    write_rows(run / "transcripts.jsonl", kept)
+    page = report(run)
+    assert page.marks == ["solved changed silent", "unsolved changed", ""]
+    assert all(f"{mark}\n" in page.text or mark in page.text for mark in single.MARKS)
+    read = read_run(run)
+    alone = [before for before, _ in single.pairs(read)]
+    assert single.marks_of(alone[1], None) == ["solved"]
+
+
 def test_what_agents_say_cannot_become_part_of_the_page(run: Path, report: Any) -> None:
     attack = '</div><script>alert(1)</script><img src=x onerror="alert(1)">\x00\ud800 $x^{2 & <b>'
     row = json.loads((run / "transcripts.jsonl").read_text().splitlines()[0])
@@ -74,7 +94,7 @@ def test_what_agents_say_cannot_become_part_of_the_page(run: Path, report: Any) 
     (run / "config.yaml").write_text("seed: 0\nnote: '</pre><script>alert(2)</script>'\n")
     (run / "status.json").write_text(json.dumps({"state": attack, "warnings": [attack]}))
     page = report(run)
-    assert "script" not in page.tags and "b" in page.tags
+    assert page.tags.count("script") == 1 and "b" in page.tags
     assert len(page.sources) == len(PICTURES)
     assert "<script>alert(1)</script>" in page.text and "<script>alert(2)</script>" in page.text
 

@@ -95,6 +95,35 @@ def test_runs_that_failed_or_are_unfinished_are_named_and_left_out(
     assert "a/1: unfinished (step 30 of 60)" in text
 
 
+def test_environments_have_a_panel_and_a_table_each_and_no_mean_together(
+    tmp_path: Path, build_run: Any, report: Any
+) -> None:
+    for number, name in enumerate(("gsm8k", "gsm8k", "tl/dr", "tl/dr")):
+        folder = build_run(
+            tmp_path / str(number), seed=number % 2, steps=4, every=2, overrides=[f"env={name}"]
+        )
+        config = f"seed: {number % 2}\nenv:\n  name: {name}\n"
+        (folder / "config.yaml").write_text(config)
+    found = sweep.sort_out([read_run(one) for one in sweep.find_runs(tmp_path)])
+    worlds = found.environments
+    assert [(name, len(one.runs)) for name, one in worlds.items()] == [("gsm8k", 2), ("tl/dr", 2)]
+    assert [len(sweep.rows(one)) for one in worlds.values()] == [2, 2]
+    page = report(tmp_path)
+    pictures = sorted(path.name for path in (tmp_path / "report").iterdir())
+    assert pictures == ["gsm8k_accuracy_tokens.png", "tl_dr_accuracy_tokens.png"]
+    assert page.tags.count("figure") == page.tags.count("table") == page.tags.count("h3") == 2
+
+
+def test_equal_overrides_in_two_environments_are_two_settings(
+    tmp_path: Path, build_run: Any
+) -> None:
+    for number, name in enumerate(("gsm8k", "tldr")):
+        folder = build_run(tmp_path / str(number), steps=4, every=2, overrides=["seed=0"])
+        (folder / "config.yaml").write_text(f"env:\n  name: {name}\n")
+    found = sweep.sort_out([read_run(one) for one in sweep.find_runs(tmp_path)])
+    assert (len(found.settings), found.left_out) == (2, ())
+
+
 def test_runs_of_unknown_overrides_are_never_pooled(tmp_path: Path, build_run: Any) -> None:
     for number in range(2):
         folder = build_run(tmp_path / str(number), seed=number)

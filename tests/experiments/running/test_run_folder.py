@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -174,6 +175,7 @@ def test_the_status_is_replaced_as_a_whole(folder):
     folder.write_status("running", 1)
     folder.write_status("finished", 2, ["quiet"], processes=3)
     status = json.loads((folder.path / "status.json").read_text())
+    assert status.pop("version") == version("laconic")
     assert status == {"state": "finished", "step": 2, "processes": 3, "warnings": ["quiet"]}
     assert [path.name for path in folder.path.iterdir()] == ["status.json"]
 

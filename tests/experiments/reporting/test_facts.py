@@ -1,0 +1,101 @@
+"""What a page says a run was."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from laconic.experiments.reporting.facts import duration, facts, facts_of_all
+from laconic.experiments.reporting.records import Run
+from laconic.experiments.reporting.runs import read_run
+
+CONFIG = """
+seed: 3
+env: {name: gsm8k, source: generated, reward: {price: 0.5}}
+agent: {_target_: laconic.learners.agents.tiny.team, model: null}
+learner:
+  _target_: laconic.learners.algorithms.group.GroupLearner
+  price: {_target_: laconic.learners.prices.schedule.Ramp}
+"""
+NOON = datetime(2026, 3, 1, 12).timestamp()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    rows = [
+        {"step": 0, "time/evaluation": 10.0},
+        {"step": 1, "time/step": 200.0, "time/evaluation": 50.0, "train/price": 0.1},
+        {"step": 2, "time/step": 40.4, "train/price": 0.25},
+    ]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    os.utime(tmp_path / "metrics.jsonl", (NOON, NOON))
+    (tmp_path / "status.json").write_text('{"state": "finished", "version": "0.1.0"}')
+    return read_run(tmp_path)
+
+
+def test_everything_that_a_folder_tells_is_told_in_order(run: Run) -> None:
+    assert list(facts(run).items()) == [
+        ("environment", "gsm8k"),
+        ("source", "generated"),
+        ("agent", "tiny.team"),
+        ("learner", "group.GroupLearner"),
+        ("seed", "3"),
+        ("price", "0.5 (Ramp: 0.1 to 0.25)"),
+        ("date", "2026-03-01"),
+        # 10 before training, 200 and 40.4 for the steps; the evaluation is within its step.
+        ("duration", "4 min 10 s"),
+        ("version", "0.1.0"),
+    ]
+
+
+def test_what_hydra_noted_is_said_as_it_was_typed(run: Run) -> None:
+    (run.folder / ".hydra").mkdir()
+    noted = "hydra: {runtime: {choices: {learner: magrpo, agent: tiny}}}"
+    (run.folder / ".hydra" / "hydra.yaml").write_text(noted)
+    found = facts(read_run(run.folder))
+    assert (found["learner"], found["agent"]) == ("magrpo", "tiny")
+
+
+def test_a_price_that_stands_still_is_only_the_price(run: Run) -> None:
+    assert facts(replace(run, metrics={1: {"train/price": 0.5}}))["price"] == "0.5"
+
+
+@pytest.mark.parametrize("config", ["", "env: 3\nlearner: [1]\nagent: x", "[1]", "{]"])
+def test_what_is_not_known_is_left_out(tmp_path: Path, config: str) -> None:
+    (tmp_path / "config.yaml").write_text(config)
+    assert facts(read_run(tmp_path)) == {}
+
+
+def test_facts_of_several_runs_are_told_once_and_times_added_up(run: Run) -> None:
+    other = replace(run, seed="4", written=NOON + 86400)
+    found = facts_of_all([run, other])
+    assert (found["environment"], found["seed"]) == ("gsm8k", "3, 4")
+    assert found["duration"] == "8 min 21 s in all"
+    assert found["date"] == "2026-03-01 to 2026-03-02"
+    many = facts_of_all([replace(run, seed=str(seed)) for seed in range(9)])
+    assert many["seed"] == "0, 1, 2, 3, 4, 5 and 3 more"
+    assert facts_of_all([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, ""), (0.4, ""), (12.0, "12 s"), (59.6, "1 min 0 s"), (3599.0, "59 min 59 s")]
+    + [(3840.0, "1 h 4 min"), (360000.0, "100 h 0 min")],
+)
+def test_a_duration_has_its_two_largest_units(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_a_page_shows_the_facts_of_its_run(
+    tmp_path: Path, build_run: Callable[..., Path], report: Callable[[Path], object]
+) -> None:
+    page = report(build_run(tmp_path / "run", steps=4, every=2))
+    text = page.text.split("Over training")[0]  # type: ignore[attr-defined]
+    assert "price" in text and "0.5" in text and "seed" in text and "5 s" in text
