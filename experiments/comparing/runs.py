@@ -16,7 +16,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.comparing.entries import Entry
-from laconic.experiments.running.run_folder import flatten, refuse_old_names
+from laconic.experiments.running.foreign import refuse_old_names
+from laconic.experiments.running.run_folder import flatten
 from laconic.experiments.running.trust import check_settings
 
 TAKEN = ("team", "rounds", "information", "topology", "schedule", "answer", "instructions")
