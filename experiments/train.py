@@ -148,7 +148,9 @@ def update(run: Run, step: int) -> dict[str, float]:
     starts = draw_starts(task_keys(run.environments[0]), train.tasks_per_step, seed, step)
     collect = partial(learner.collector, run.environments, run.policies)
     drawn = sampling_seed(seed, step, run.processes.rank)
-    groups = run.processes.map_sharded(starts, lambda own: collect(own, train.group_size, seed=drawn))
+    groups = run.processes.map_sharded(
+        starts, lambda own: collect(own, train.group_size, seed=drawn)
+    )
     collected = time.perf_counter()
     learned = learner.update(groups)
     played = summarise([one for group in groups if group.own for one in group.episodes])

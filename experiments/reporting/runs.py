@@ -18,7 +18,7 @@ from omegaconf import OmegaConf
 
 from laconic.experiments.command_line.sweeping import ERROR, reason
 from laconic.experiments.reporting.records import Evaluation, Run, Said, Transcript
-from laconic.experiments.running.run_folder import read_status
+from laconic.experiments.running.foreign import read_status
 from laconic.learners.metrics import Interval
 
 if TYPE_CHECKING:

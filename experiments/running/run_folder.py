@@ -27,13 +27,12 @@ from fnmatch import fnmatchcase as fnmatch
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from unicodedata import category
 
 from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.names import renamed
-from laconic.experiments.running import lock, provenance
+from laconic.experiments.running import provenance
+from laconic.experiments.running.foreign import refuse_old_names
 
 MAY_DIFFER = ("resume", "train.steps", "learner.decay_updates", "logger", "objective")
 """Config keys, with all below them, that a resumed run may change."""
@@ -190,56 +189,6 @@ class RunFolder:
         self._provenance[-1]["seconds"] = round(time.monotonic() - self._begun, 1)
         text = json.dumps(self._provenance, indent=2) + "\n"
         write_atomically(self.path / provenance.NAME, text)
-
-
-def read_status(path: Path) -> dict[str, Any]:
-    """What `status.json` of a run folder says, made true and fit to be shown; {} without one.
-
-    A run that says it is running, and whose lock nobody holds, is called "killed" here. Characters
-    that a terminal would obey are left out, because the folder may come from somebody else.
-
-    Raises:
-        ValueError: it is no JSON object.
-    """
-    if not (path / "status.json").is_file():
-        return {}
-    found = printable(json.loads((path / "status.json").read_text("utf-8", errors="replace")))
-    if not isinstance(found, dict):
-        raise ValueError("status.json holds no object")
-    # Before there were locks nothing told of a kill.
-    if found.get("state") == "running" and provenance.read(path) and not lock.is_held(path):
-        found["state"] = "killed"
-    return found
-
-
-def printable(value: Any) -> Any:
-    """A value of JSON whose texts have no control characters but line ends and tabs."""
-    if isinstance(value, str):
-        return "".join(one for one in value if one in "\n\t" or category(one) not in ("Cc", "Cf"))
-    if isinstance(value, list):
-        return [printable(one) for one in value]
-    return (
-        {printable(k): printable(v) for k, v in value.items()} if isinstance(value, dict) else value
-    )
-
-
-def refuse_old_names(path: Path, settings: Mapping[str, Any]) -> None:
-    """Stop what would go on with a run of a version whose classes have other names now.
-
-    Args:
-        path: its run folder.
-        settings: its configuration, dotted keys to values.
-
-    Raises:
-        SettingError: names the version, one such class and its new name.
-    """
-    for key, value in settings.items():
-        if key.rpartition(".")[2] == "_target_" and (new := renamed("target", str(value))):
-            raise SettingError(
-                f"the run in {str(path)!r} was written by {provenance.writer(path)}, which called"
-                f" {new!r} {value!r} ({key}); use it with that version, or start a new run with"
-                " hydra.run.dir=<folder>"
-            )
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

@@ -59,6 +59,7 @@ DELIBERATE = {
     },
 }
 
+
 def groups_of(program: str) -> set[str]:
     """The groups that a program lets choose from."""
     listed = OmegaConf.to_container(OmegaConf.load(CONF / f"{program}.yaml")).get("defaults", [])

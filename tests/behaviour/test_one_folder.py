@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from places import CONF
 
 from laconic.experiments.running import lock
-from laconic.experiments.running.run_folder import read_status
+from laconic.experiments.running.foreign import read_status
 
 IN_THE_FIRST_STEP = ("laconic.learners.agents.hf.HFPolicy.reply", 3, "before")
 

@@ -10,11 +10,10 @@ import torch
 from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.running import lock, provenance
+from laconic.experiments.running import provenance
 from laconic.experiments.running.run_folder import (
     RunFolder,
     read_rows,
-    read_status,
     write_atomically,
 )
 
@@ -224,24 +223,3 @@ def test_every_process_that_goes_on_with_a_run_leaves_its_entry(folder, cfg):
     first, second = provenance.read(folder.path)
     assert first["seconds"] < 60 <= second["seconds"]
     assert first["version"] == second["version"] == provenance.package_version()
-
-
-def test_a_run_that_was_killed_is_not_called_running(folder, cfg):
-    assert read_status(folder.path) == {}
-    folder.start(cfg, resume=False)
-    folder.write_status("running", 3)
-    assert read_status(folder.path)["state"] == "killed"
-    lock.hold(folder.path)
-    assert read_status(folder.path)["state"] == "running"
-    lock.release()
-    folder.write_status("finished", 4)
-    assert read_status(folder.path)["state"] == "finished"
-
-
-def test_a_status_of_somebody_else_cannot_command_the_terminal(folder):
-    text = json.dumps({"state": "run\x1b[2Jning\u202e", "warnings": ["a\tb\nc\x07\u009b", 1]})
-    (folder.path / "status.json").write_text(text)
-    assert read_status(folder.path) == {"state": "run[2Jning", "warnings": ["a\tb\nc", 1]}
-    (folder.path / "status.json").write_text("[]")
-    with pytest.raises(ValueError):
-        read_status(folder.path)

@@ -1,0 +1,63 @@
+"""Run folders that another program has left: killed, of an older version, or of somebody else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from unicodedata import category
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.names import renamed
+from laconic.experiments.running import lock, provenance
+
+
+def read_status(path: Path) -> dict[str, Any]:
+    """What `status.json` of a run folder says, made true and fit to be shown; {} without one.
+
+    A run that says it is running, and whose lock nobody holds, is called "killed" here. Characters
+    that a terminal would obey are left out, because the folder may come from somebody else.
+
+    Raises:
+        ValueError: it is no JSON object.
+    """
+    if not (path / "status.json").is_file():
+        return {}
+    found = printable(json.loads((path / "status.json").read_text("utf-8", errors="replace")))
+    if not isinstance(found, dict):
+        raise ValueError("status.json holds no object")
+    # Before there were locks nothing told of a kill.
+    if found.get("state") == "running" and provenance.read(path) and not lock.is_held(path):
+        found["state"] = "killed"
+    return found
+
+
+def printable(value: Any) -> Any:
+    """A value of JSON whose texts have no control characters but line ends and tabs."""
+    if isinstance(value, str):
+        return "".join(one for one in value if one in "\n\t" or category(one) not in ("Cc", "Cf"))
+    if isinstance(value, list):
+        return [printable(one) for one in value]
+    return (
+        {printable(k): printable(v) for k, v in value.items()} if isinstance(value, dict) else value
+    )
+
+
+def refuse_old_names(path: Path, settings: Mapping[str, Any]) -> None:
+    """Stop what would go on with a run of a version whose classes have other names now.
+
+    Args:
+        path: its run folder.
+        settings: its configuration, dotted keys to values.
+
+    Raises:
+        SettingError: names the version, one such class and its new name.
+    """
+    for key, value in settings.items():
+        if key.rpartition(".")[2] == "_target_" and (new := renamed("target", str(value))):
+            raise SettingError(
+                f"the run in {str(path)!r} was written by {provenance.writer(path)}, which called"
+                f" {new!r} {value!r} ({key}); use it with that version, or start a new run with"
+                " hydra.run.dir=<folder>"
+            )

@@ -1,0 +1,41 @@
+"""The command line of `laconic share`; what it sends is in `sharing/`."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic.experiments import share
+
+
+@pytest.mark.parametrize("given", [[], ["me/team", "--folder", "x"]])
+def test_a_repository_or_a_folder_is_named_and_not_both(capsys, given):
+    with pytest.raises(SystemExit) as end:
+        share.main(["run", *given])
+    assert end.value.code == 2
+    assert "expected a repository (<owner>/<name>) or --folder" in capsys.readouterr().err
+
+
+def test_a_folder_without_policies_is_refused_in_words(capsys, tmp_path):
+    with pytest.raises(SystemExit) as end:
+        share.main([str(tmp_path), "--folder", str(tmp_path / "new")])
+    said = capsys.readouterr().err
+    assert end.value.code == 1 and not (tmp_path / "new").exists()
+    assert said.startswith("error: ") and "has no policies with a team.json" in said
+
+
+def test_a_repository_is_private_and_its_commit_named_after_the_run_unless_told(
+    capsys, monkeypatch, tmp_path
+):
+    sent = []
+
+    def push(folder, name, *, private, message):
+        sent.append((name, private, message))
+        return "https://hub/commit"
+
+    monkeypatch.setattr(share, "assemble", lambda *places, **settings: None)
+    monkeypatch.setattr(share, "push", push)
+    run = str(tmp_path / "mine")
+    share.main([run, "me/team"])
+    share.main([run, "me/team", "--public", "--message", "words"])
+    assert sent == [("me/team", True, "Policies of mine"), ("me/team", False, "words")]
+    assert capsys.readouterr().out == "sent: https://hub/commit\n" * 2
