@@ -202,9 +202,12 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         over = terminated or truncated
         if over and score is None:
             score = self._referee.score()
-        rewards = self._account.rewards(self._charged(), score, over=over)
+        ended = terminated and self._referee.is_ended_by_team(self.round, said)
+        rounds_left = self.rounds - 1 - self.round if ended else 0
+        rewards = self._account.rewards(self._charged(), score, over=over, rounds_left=rounds_left)
         self._end_round(over)
-        observations = self._observe(self._news(agents, score, over))
+        # What comes when the episode is over is read by nobody who could use it.
+        observations = self._observe(self._news(agents, score, over), read=not over)
         infos = {agent: self._info(agent, score) for agent in agents}
         if self.render_mode == "human":
             # Rich is imported only where somebody looks.
@@ -293,10 +296,10 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
                 tokens[agent] = max(0, tokens[agent] - free)
         return tokens
 
-    def _observe(self, texts: Mapping[str, str]) -> dict[str, Observation]:
+    def _observe(self, texts: Mapping[str, str], read: bool = True) -> dict[str, Observation]:
         observations = {}
         for agent, text in texts.items():
-            self.ledger.read[agent] += len(self.tokenize(text))
+            self.ledger.read[agent] += len(self.tokenize(text)) if read else 0
             tokens_left = np.array(self._left(agent), dtype=np.int32)
             observations[agent] = {"text": text, "tokens_left": tokens_left}
         return observations
