@@ -32,7 +32,7 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import by_key, check_actions, choice, number, whole
 from laconic.envs.dialogue.briefing import Rules, first_texts
-from laconic.envs.dialogue.budget import Budget, Ledger
+from laconic.envs.dialogue.budget import UNLIMITED, Budget, Ledger
 from laconic.envs.dialogue.feedback import Expert, Feedback, Mode
 from laconic.envs.dialogue.information import Information, Shares, deal, informed
 from laconic.envs.dialogue.referee import Referee
@@ -74,6 +74,8 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         stop_at: a score from which on an episode ends; None for none.
         budget: caps on what may be said.
         reward: the price of a token.
+        tokens_left: what an agent sees of the caps: `all`, or its `own` without those of the round
+            and the episode, which move when others speak, also for an agent that hears nobody.
         instructions: `full` for language models, `brief` for policies trained on the game.
         tokenize: cuts text into tokens; a policy brings its own.
         render_mode: None, `ansi` (`render` returns text) or `human` (each round is printed).
@@ -105,6 +107,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         stop_at: float | None = None,
         budget: Budget | None = None,
         reward: Reward | None = None,
+        tokens_left: Literal["all", "own"] = "all",
         instructions: Style = "full",
         tokenize: Tokenize = split_words,
         render_mode: Literal["human", "ansi"] | None = None,
@@ -121,8 +124,10 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self.instructions: Style = choice("env.instructions", instructions, ("full", "brief"))
         self.render_mode = choice("env.render_mode", render_mode, (None, "ansi", "human"))
         self.budget = budget or Budget()
+        self._message_cap = UNLIMITED if self.budget.message is None else self.budget.message
         self.reward = reward or Reward()
         self.tokenize = tokenize
+        self._sees_all = choice("env.tokens_left", tokens_left, ("all", "own")) == "all"
         self.stop_at = number("env.stop_at", stop_at, optional=True)
         self._feedback = Feedback(benchmark, feedback, expert)
         self._keys = tuple(self.tasks)
@@ -202,9 +207,12 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         over = terminated or truncated
         if over and score is None:
             score = self._referee.score()
-        rewards = self._account.rewards(self._charged(), score, over=over)
+        ended = terminated and self._referee.is_ended_by_team(self.round, said)
+        rounds_left = self.rounds - 1 - self.round if ended else 0
+        rewards = self._account.rewards(self._charged(), score, over=over, rounds_left=rounds_left)
         self._end_round(over)
-        observations = self._observe(self._news(agents, score, over))
+        # What comes when the episode is over is read by nobody who could use it.
+        observations = self._observe(self._news(agents, score, over), read=not over)
         infos = {agent: self._info(agent, score) for agent in agents}
         if self.render_mode == "human":
             # Rich is imported only where somebody looks.
@@ -253,8 +261,10 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
 
     def _left(self, agent: str) -> tuple[int, int, int, int]:
         left = self.ledger.left(agent)
-        in_turn = self._roster.in_turn(agent, self.round)
-        return left if self.agents and in_turn else (0, *left[1:])
+        return left if self._may_speak(agent) else (0, *left[1:])
+
+    def _may_speak(self, agent: str) -> bool:
+        return bool(self.agents) and self._roster.in_turn(agent, self.round)
 
     @property
     def _grades_rounds(self) -> bool:
@@ -293,11 +303,15 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
                 tokens[agent] = max(0, tokens[agent] - free)
         return tokens
 
-    def _observe(self, texts: Mapping[str, str]) -> dict[str, Observation]:
+    def _observe(self, texts: Mapping[str, str], read: bool = True) -> dict[str, Observation]:
         observations = {}
         for agent, text in texts.items():
-            self.ledger.read[agent] += len(self.tokenize(text))
-            tokens_left = np.array(self._left(agent), dtype=np.int32)
+            self.ledger.read[agent] += len(self.tokenize(text)) if read else 0
+            left = self._left(agent)
+            if not self._sees_all:
+                own = left[1] if self._may_speak(agent) else 0
+                left = (min(self._message_cap, own), left[1], UNLIMITED, UNLIMITED)
+            tokens_left = np.array(left, dtype=np.int32)
             observations[agent] = {"text": text, "tokens_left": tokens_left}
         return observations
 

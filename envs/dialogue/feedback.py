@@ -1,8 +1,9 @@
 """What the environment says to a team between two rounds, about what it has written so far.
 
 `none`: nothing. `plain`: the request to revise. `level`: that, and what the benchmark found at each
-level of its reward. `expert`: that, and the words of an outside expert. MAGRPO (arXiv 2508.04652,
-section on multi-turn collaboration) uses the last three.
+level of its reward. `expert`: the request, and the words of an outside expert, who may quote an
+agent: further lines are indented as in messages, so that none can pose as an agent's. MAGRPO (arXiv
+2508.04652, section on multi-turn collaboration) uses the last three.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from laconic.envs.checks import choice
+from laconic.envs.dialogue.transcript import indented
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score, Task
 
@@ -68,5 +70,6 @@ class Feedback:
         if self._mode == "level" and score is not None:
             found = self._benchmark.findings(task, score, agents)
         elif self._expert is not None:
-            found = self._expert(task, written)
+            said = self._expert(task, written)
+            found = {agent: f"Expert: {indented(text)}" for agent, text in said.items() if text}
         return {agent: "\n".join(filter(None, (found.get(agent), REVISE))) for agent in agents}

@@ -32,7 +32,8 @@ class Reward:
     """`always`: in the round of the message. `solved`: at the end, and only in solved episodes."""
     paid: Literal["end", "round"] = "end"
     """`end`: the task reward is that of the last answers. `round`: that of the answers so far is
-    paid in every round (MAGRPO, arXiv 2508.04652: a return is the sum over turns)."""
+    earned in every round (MAGRPO, arXiv 2508.04652: a return is the sum over turns); a team that
+    ends an episode by its answer or by silence earns the last score for the rounds left, too."""
     exempt_answer: bool = True
     """Whether the tokens that state the answer are free of charge (they use up budget): of what
     commits to it no more than its plain statement takes, and once an episode for each agent."""
@@ -85,7 +86,12 @@ class Account:
         self._owed = dict.fromkeys(agents, 0.0)
 
     def rewards(
-        self, tokens: Mapping[str, int], score: Score | None, *, over: bool = True
+        self,
+        tokens: Mapping[str, int],
+        score: Score | None,
+        *,
+        over: bool = True,
+        rounds_left: int = 0,
     ) -> dict[str, float]:
         """The reward of each agent for one round.
 
@@ -93,10 +99,14 @@ class Account:
             tokens: charged tokens of each agent in this round.
             score: the score of the answers so far; None where they were not graded.
             over: whether this round was the last one.
+            rounds_left: rounds that the team did without by ending the episode; where every round
+                earns the score, these earn the last one, so that it never pays not to commit.
         """
         costs = self._reward.costs(tokens)
         graded = score if over or self._reward.paid == "round" else None
         value = graded.value if graded else 0.0
+        if self._reward.paid == "round":
+            value *= 1 + rounds_left
         if self._reward.when == "always":
             return {agent: value - cost for agent, cost in costs.items()}
         for agent, cost in costs.items():

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 Tokenize = Callable[[str], Sequence[str]]
 
+_MAX_BYTES = 8
 # At most eight letters a token, so that a long unbroken word is not cheap; every character matches.
 _TOKEN = re.compile(r"\s?[^\W\d_]{1,8}|\s?\d{1,3}|\s?[^\w\s]|[\s\S]")
 
@@ -18,10 +19,30 @@ _TOKEN = re.compile(r"\s?[^\W\d_]{1,8}|\s?\d{1,3}|\s?[^\w\s]|[\s\S]")
 def split_words(text: str) -> list[str]:
     """Cut text into short words, numbers and signs; needs no download.
 
-    A word of more than eight letters counts once for every eight, a number once for every three
-    digits. One white space before a token belongs to it.
+    A word counts once for every eight letters, and where they are not ASCII once for every eight
+    bytes of UTF-8, so that no script is cheaper than another; a number once for every three digits.
+    One white space before a token belongs to it.
     """
-    return _TOKEN.findall(text)
+    tokens = _TOKEN.findall(text)
+    if text.isascii():
+        return tokens
+    return [piece for token in tokens for piece in _short(token)]
+
+
+def _short(token: str) -> list[str]:
+    """A token in pieces of at most eight bytes, a white space before it not counted."""
+    pieces, size = [""], 0
+    for place, character in enumerate(token):
+        size += 0 if place == 0 and character.isspace() else _bytes(character)
+        if size > _MAX_BYTES:
+            pieces.append("")
+            size = _bytes(character)
+        pieces[-1] += character
+    return pieces
+
+
+def _bytes(character: str) -> int:
+    return len(character.encode("utf-8", "surrogatepass"))
 
 
 def cut(text: str, limit: int, tokenize: Tokenize) -> tuple[str, int]:

@@ -30,7 +30,7 @@ def heard(messages: Iterable[Message], speakers: Collection[str]) -> str:
     Further lines of a message are indented, so that no message can pose as another agent's.
     """
     lines = [
-        f"{message.agent}: {_indented(message.text)}"
+        f"{message.agent}: {indented(message.text)}"
         for message in messages
         if message.text and message.agent in speakers
     ]
@@ -46,7 +46,7 @@ def show(messages: Iterable[Message], closing: str = "") -> str:
     """
     lines = []
     for message in messages:
-        words = printable(_indented(message.text)) or "(silent)"
+        words = printable(indented(message.text)) or "(silent)"
         mark = " [cut]" if message.cut else ""
         lines.append(f"[{message.round}] {message.agent} ({message.tokens}): {words}{mark}")
     return "\n".join([*lines, closing] if closing else lines)
@@ -57,5 +57,6 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
 
 
-def _indented(text: str) -> str:
+def indented(text: str) -> str:
+    """The text with all lines but the first indented."""
     return "\n  ".join(text.splitlines())

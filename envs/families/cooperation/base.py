@@ -114,7 +114,8 @@ def _words(answers: Mapping[str, str], role: str) -> str:
 
 def _fields(found: LevelPoints, exam: Exam) -> dict[str, Any]:
     if found.verdict is not None:
-        return fields_of(found.verdict)
+        failed = [number for number, right in enumerate(found.verdict.results, 1) if not right]
+        return fields_of(found.verdict) | ({"first_failed": failed[0]} if failed else {})
     if "syntax" in found.points:
         message = "the functions together are not Python"
         return fields_without_run(NO_SYNTAX, message, len(exam.tests))

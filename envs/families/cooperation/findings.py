@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -39,7 +40,19 @@ def _together(points: Mapping[str, float], detail: Mapping[str, Any]) -> Iterato
         return
     yield f"{detail['passed']} of {detail['total']} tests passed."
     if detail["passed"] < detail["total"]:
-        yield f"The first failure: {detail['outcome']} {detail['message']}".strip()
+        number, outcome = detail["first_failed"], detail["outcome"]
+        yield f"The first failure, test {number}: {outcome}{_kind(detail)}."
+
+
+def _kind(detail: Mapping[str, Any]) -> str:
+    """The built-in exception that was raised, without its text.
+
+    The text is written by a program, which would speak through it to whoever may not hear it.
+    """
+    name = str(detail["message"]).partition(":")[0]
+    raised = getattr(builtins, name, None)
+    known = isinstance(raised, type) and issubclass(raised, BaseException)
+    return f", {name}" if known else ""
 
 
 def _cooperation(name: str, points: Mapping[str, float]) -> Iterator[str]:

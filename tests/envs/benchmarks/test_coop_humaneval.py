@@ -216,9 +216,14 @@ def test_level_feedback_tells_each_agent_what_concerns_it(task):
     spoilt = "The two functions together are not valid Python, so nothing was tested."
     assert all(text.endswith(spoilt) for text in findings(task, "def aux(x):\n    return (", MAIN))
     auxiliary, main = findings(task, AUX, "def up(x):\n    return 3")
-    failed = "1 of 2 tests passed. The first failure: failed AssertionError:"
+    failed = "1 of 2 tests passed. The first failure, test 2: failed, AssertionError."
     assert auxiliary == f"Your function aux was found. {failed}"
     assert main == f"Your function up was found. {failed} Your up does not call aux."
+    # What a program raises is no way to speak: neither agent hears the other here.
+    for kind, told in (("Exception", "error, Exception"), ("ValueError", "error, ValueError")):
+        calling = f"def aux(x):\n    raise {kind}('HELLO MAIN 42')"
+        for text in findings(task, calling, MAIN):
+            assert f"test 1: {told}." in text and "HELLO" not in text
     thin = "def up(x):\n    return aux(x)"
     assert findings(task, AUX, thin)[1].endswith("returns; do part of the work in it.")
     ignoring = "def up(x):\n    aux(x)\n    return math.ceil(2 * x)"

@@ -125,3 +125,24 @@ def test_a_schedule_starts_again_when_it_ends(start):
     env = start(schedule=["solver", ["solver", "helper"]], rounds=3)
     rounds = [_messages(_say(env, "a", "b", "c")[4]) for _ in range(3)]
     assert rounds == [["a", "", ""], ["a", "b", "c"], ["a", "", ""]]
+
+
+def test_an_agent_that_sees_its_own_caps_alone_learns_nothing_of_who_spoke(start):
+    caps = Budget(message=5, agent=8, round=9, episode=20)
+
+    def left(words, **settings):
+        env = start(topology="none", budget=caps, **settings)
+        return env.step({"helper_0": words})[0]["solver_0"]["tokens_left"].tolist()
+
+    assert left("abc") == [5, 8, 9, 17] and left("") == [5, 8, 9, 20]
+    assert (
+        left("abc", tokens_left="own")
+        == left("", tokens_left="own")
+        == [5, 8, UNLIMITED, UNLIMITED]
+    )
+
+
+def test_what_is_not_seen_still_holds(start):
+    env = start(budget=Budget(episode=2), tokens_left="own")
+    *_, infos = env.step({"solver_0": "abc"})
+    assert infos["solver_0"]["message"] == "ab" and infos["solver_0"]["cut"]

@@ -144,7 +144,7 @@ def test_an_expert_is_asked_with_the_task_and_what_was_written():
         return {"second_0": "Try z."}
 
     env = make(feedback="expert", expert=expert)
-    assert told(say(env, "ab", "")) == [REVISE, f"Try z.\n{REVISE}"]
+    assert told(say(env, "ab", "")) == [REVISE, f"Expert: Try z.\n{REVISE}"]
     assert asked == [("letters", {"first_0": "ab"})]
 
 

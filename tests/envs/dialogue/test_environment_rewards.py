@@ -102,3 +102,23 @@ def test_silence_costs_nothing_and_is_no_negative_zero(start):
     for settings in (PRICE, {**PRICE, "charge": "team"}, {**PRICE, "when": "solved"}):
         rewards = _say(start(reward=Reward(**settings)), "", "", "")[1]
         assert [(r, math.copysign(1, r)) for r in rewards.values()] == [(0.0, 1.0)] * 3
+
+
+def test_where_every_round_earns_the_score_an_early_answer_earns_as_much_as_a_late_one(start):
+    # Three rounds: the right answer at once earns 3 scores of 1, in the last one it earns 1 ...
+    early = start(reward=Reward(paid="round"))
+    assert _say(early, "#7")[1]["solver_0"] == 3.0
+    # ... and 7 said without committing to it earns 1 each round, which is no more.
+    held_back = start(reward=Reward(paid="round"))
+    assert [_say(held_back, "7", "a")[1]["solver_0"] for _ in range(3)] == [1.0] * 3
+    # A team that falls silent in the second round has two scores to come.
+    silent = start(reward=Reward(paid="round"))
+    assert [_say(silent, text)[1]["solver_0"] for text in ("7", "")] == [1.0, 2.0]
+
+
+def test_what_is_heard_when_an_episode_is_over_is_no_token_read(start):
+    env = start()
+    first = _say(env, "one", "two")[-1]["solver_0"]["tokens_read"]
+    observations, *_, infos = _say(env, "#7", "three")
+    assert observations["solver_0"]["text"] == "helper_0: three"
+    assert infos["solver_0"]["tokens_read"] == first

@@ -24,7 +24,11 @@ def test_the_empty_text_has_no_tokens():
         ("$12.50", ["$", "12", ".", "50"]),
         ("a_b", ["a", "_", "b"]),
         ("x  y\n\n", ["x", " ", " y", "\n", "\n"]),
-        ("Ångström", ["Ångström"]),
+        # Å and ö have two bytes each, so seven bytes stand before the ö.
+        ("Ångström", ["Ångstr", "öm"]),
+        # Three bytes a letter, so two letters a token, whatever stands before them.
+        ("\u4f60\u597d\u4e16\u754c\u548c", ["\u4f60\u597d", "\u4e16\u754c", "\u548c"]),
+        (" \u4f60\u597d\u4e16", [" \u4f60\u597d", "\u4e16"]),
         ("e\u0301", ["e", "\u0301"]),
     ],
 )
