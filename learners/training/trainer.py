@@ -177,7 +177,7 @@ class Trainer:
         objective, processes = self.settings.objective, self._processes
         self.optimizer.zero_grad(set_to_none=True)
         divisor = objective.divisor(len(sequences), sum(sum(one.generated) for one in sequences))
-        parts = []
+        parts: list[Mapping[str, Tensor]] = []
         most = self.settings.microbatch_tokens
         for microbatch, factor in dealt(sequences, most, processes):
             outputs = objective(self._inputs(microbatch, divisor))
