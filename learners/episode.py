@@ -15,7 +15,7 @@ from laconic.learners.agents.base import Usage
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One agent in one round: what it read, what it said, what it was paid."""
+    """One agent in one round: what it read and what it said."""
 
     agent: str
     """Who spoke (or kept silent)."""

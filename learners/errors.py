@@ -23,13 +23,7 @@ class CheckpointError(OSError):
 
 
 def check_count(name: str, value: object, least: int, what: str = "") -> None:
-    """Refuse a setting that is no whole number or too small.
-
-    Args:
-        name: the setting's config key.
-        value: what it was set to.
-        least: the smallest it may be.
-        what: is counted, for the message (`of training steps`).
+    """Refuse a setting that is no whole number of at least `least`; `what` says what is counted.
 
     Raises:
         SettingError: names the key and its value.
@@ -56,9 +50,9 @@ def check_number(
     Args:
         name: the setting's config key.
         value: what it was set to.
-        least: the smallest it may be; None where `above` or nothing bounds it.
+        least: the smallest it may be; `above` excludes the bound itself.
         above: what it has to be larger than.
-        most: the largest it may be.
+        most: the largest it may be; `below` excludes the bound itself.
         below: what it has to be smaller than.
         finite: whether infinity is refused; NaN always is.
 

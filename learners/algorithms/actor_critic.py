@@ -155,8 +155,8 @@ class ActorCriticLearner(PolicyLearner):
         mask = pad_sequence([torch.ones(n, dtype=torch.bool) for n in lengths], batch_first=True)
         rewards = [torch.tensor(one.rewards, dtype=values.dtype) for one in trajectories]
         padded = pad_sequence(list(values.split(lengths)), batch_first=True)
-        paid = pad_sequence(rewards, batch_first=True)
-        return gae(paid, padded, mask, self._gamma, self._lambda)[mask]
+        given = pad_sequence(rewards, batch_first=True)
+        return gae(given, padded, mask, self._gamma, self._lambda)[mask]
 
 
 def trajectories_of(

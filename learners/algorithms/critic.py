@@ -96,13 +96,7 @@ class Critic:
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=learning_rate)
 
     def view(self, agent: str, round: int, states: States) -> View:
-        """What it sees of a decision.
-
-        Args:
-            agent: who decides.
-            round: when.
-            states: of the episode.
-        """
+        """What it sees of an agent's decision in a round, given the states of the episode."""
         if self.sees == "own":
             return View(agent, {agent: states[agent, round]})
         return View(agent, {other: one for (other, at), one in states.items() if at == round})
@@ -239,7 +233,7 @@ def _stacked(states: Sequence[Tensor], like: Tensor) -> Tensor:
 def read_states(
     episodes: Sequence[Episode], policies: Mapping[str, HFPolicy], max_tokens: int
 ) -> list[States]:
-    """Read every conversation once.
+    """Read every conversation of some episodes once, without gradient.
 
     Args:
         episodes: sampled by the policies as they are now.
@@ -294,16 +288,9 @@ def _ends(turns: Sequence[Turn], rounds: int) -> dict[int, int]:
 def _conversation(episode: Episode, index: int, turns: Sequence[Turn]) -> TokenSequence:
     """All tokens of an agent as context."""
     token_ids = tuple(token for turn in turns for token in (*turn.prompt_ids, *turn.reply_ids))
-    return TokenSequence(
-        task=episode.task,
-        agent=turns[0].agent,
-        episode=index,
-        round=None,
-        token_ids=token_ids,
-        generated=(False,) * len(token_ids),
-        behaviour_logprobs=(0.0,) * len(token_ids),
-        return_to_go=0.0,
-    )
+    length, agent = len(token_ids), turns[0].agent
+    masks = (False,) * length, (0.0,) * length
+    return TokenSequence(episode.task, agent, index, None, token_ids, *masks, return_to_go=0.0)
 
 
 @torch.no_grad()

@@ -105,7 +105,7 @@ class CollapseGuard:
             f" its turns and solved {accurate:.0%} of its tasks, down from {best:.0%} around step"
             f" {self._best_step}. The price of tokens seems to outweigh what messages earn. Try a"
             " lower env.reward.price, a price that starts at 0 and rises slowly (learner.price), or"
-            " credit that shows what a message was worth (learner.credit)."
+            " counterfactual credit (learner.credit=silence)."
         )
 
 

@@ -182,14 +182,9 @@ class Objective:
         return LossOutputs(losses.sum() / divisor, rows, divisor)
 
     def divisor(self, sequences: int, tokens: int) -> float:
-        """What the losses of a batch are divided by, for `LossInputs.divisor` of its parts.
+        """What the losses of a batch of so many sequences and generated tokens are divided by.
 
-        Args:
-            sequences: of the whole batch.
-            tokens: generated ones of the whole batch.
-
-        Returns:
-            A number of at least 1.
+        It is for `LossInputs.divisor` of the parts, and at least 1.
         """
         return float(max(tokens if self.average == "token" else sequences, 1))
 
@@ -213,7 +208,7 @@ class Objective:
         return -torch.minimum(ratio * advantages, clipped * advantages).expand_as(current)
 
     def _weighted(self, losses: Tensor, counts: Tensor) -> Tensor:
-        """What each sequence adds to the loss, from the means over its tokens (sequences,)."""
+        """What each sequence adds to the loss, from the means over its tokens, (sequences,)."""
         if self.average == "token":
             return losses * counts
         return losses * counts / self.normalizer if self.average == "sum" else losses

@@ -100,16 +100,15 @@ class Trainer:
         settings: UpdateSettings | None = None,
         processes: Processes = ALONE,
     ) -> None:
-        """Make the optimiser and the reference.
+        """Make the optimiser and, with a KL, the reference: the policy as it is now.
 
         Args:
             policy: whose trainable parameters are trained.
             agents: who speaks by it.
             optimizer: makes an optimiser of parameters; the policy's own settings go before it.
-            settings: how an update is made. With a KL the reference is the policy as it is now; it
-                shares the parameters that are not trained.
-            processes: those that train it together. Where weights are sharded these are too, but
-                for adapters: their base is common to several, and stays whole.
+            settings: how an update is made.
+            processes: those that train it together. Weights are sharded if theirs are, but for
+                adapters: their base is common to several, and stays whole.
 
         Raises:
             SettingError: the optimiser refuses the policy's own settings.
@@ -129,11 +128,10 @@ class Trainer:
         self._learning_rates = [group["lr"] for group in self.optimizer.param_groups]
 
     def update(self, sequences: Sequence[TokenSequence], updates: int) -> list[dict[str, float]]:
-        """Take the optimiser steps of one update.
+        """Take the optimiser steps of one update; without sequences none.
 
         Args:
-            sequences: with their advantages, of all processes, sampled by the policy as it is now;
-                none take no step.
+            sequences: with their advantages, of all processes, sampled by the policy as it is now.
             updates: done so far; the order of the sequences and the learning rate follow it.
 
         Returns:
@@ -159,8 +157,7 @@ class Trainer:
         state = {"model": self.policy.weights(), "optimizer": self.optimizer.state_dict()}
         if self._reference is not None:
             state["reference"] = self.policy.weights(self._reference)
-        whole: dict[str, Any] = self._processes.full_state(state)
-        return whole
+        return dict(self._processes.full_state(state))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a state of `state_dict`."""
@@ -177,7 +174,7 @@ class Trainer:
         objective, processes = self.settings.objective, self._processes
         self.optimizer.zero_grad(set_to_none=True)
         divisor = objective.divisor(len(sequences), sum(sum(one.generated) for one in sequences))
-        parts = []
+        parts: list[Mapping[str, Tensor]] = []
         most = self.settings.microbatch_tokens
         for microbatch, factor in dealt(sequences, most, processes):
             outputs = objective(self._inputs(microbatch, divisor))
@@ -209,7 +206,7 @@ class Trainer:
         )
 
     def _recomputed(self, sequences: Sequence[TokenSequence]) -> list[TokenSequence]:
-        """The sequences with log-probabilities of a training pass as those of the behaviour."""
+        """The sequences with the log-probabilities of a training pass as behaviour."""
         policy, most = self.policy, self.settings.microbatch_tokens
         return recomputed(policy.model, sequences, policy.pad_id, policy.speech.temperature, most)
 
@@ -218,7 +215,7 @@ class Trainer:
         self.policy.load_weights(parts, model)
 
     def _optimizer_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """The state of an optimiser, each tensor sharded like the parameter that it is of."""
+        """The state of an optimiser, each tensor sharded like its parameter."""
         own = [one for group in self.optimizer.param_groups for one in group["params"]]
         placed = {
             index: self._processes.shard_like(values, dict.fromkeys(values, own[index]))
@@ -234,11 +231,6 @@ def dealt(
 
     Sequences are dealt out by length, so that each process has as many as others, and as long ones.
     Equal ones stay together, because a forward pass takes them through the model once.
-
-    Args:
-        sequences: of one minibatch, the same on all processes.
-        max_tokens: see `microbatches`.
-        processes: those that share it; one alone sees to all.
 
     Returns:
         Sequences and the factor of their loss. Where weights are sharded all processes make the
@@ -265,9 +257,6 @@ def dealt(
 def mean_over_steps(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Make one row of metrics of those of some optimiser steps.
 
-    Args:
-        rows: one per step; a metric may be missing from some.
-
     Returns:
         Counts are summed, extremes kept, and of the rest it is the mean over the rows that have it.
         Without rows, the counts of steps alone.
@@ -287,11 +276,7 @@ def trainers_of(
 ) -> list[Trainer]:
     """A trainer for each set of weights that can be trained; scripts and frozen weights have none.
 
-    Args:
-        policies: who speaks for each agent; equal objects share weights.
-        optimizer: makes an optimiser of parameters.
-        settings: how an update is made.
-        processes: those that train them together.
+    The arguments are those of `Trainer`, with the policy of each agent; equal ones share weights.
 
     Returns:
         Trainers in the order of their first agents; none without policies.
