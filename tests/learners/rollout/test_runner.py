@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Reply
+from laconic.learners.rollout.play import play
 from laconic.learners.rollout.runner import AgentState, EpisodeRunner, Start
+
+
+class Hummer:
+    """Always says the same."""
+
+    def reply(self, requests, *, seed, greedy):
+        return [Reply("hm")] * len(requests)
 
 
 def test_a_state_reads_and_asks():
@@ -70,3 +80,13 @@ def test_an_agent_that_joins_after_the_reset_is_refused(make_env):
     env.step = joined
     with pytest.raises(SettingError, match="'late_0' joined after the reset"):
         runner.step([])
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_an_episode_that_never_ends_is_an_error_that_names_the_setting(make_env, rounds):
+    env = make_env(rounds=9)
+    start = Start(0, "fruit", max_rounds=rounds)
+    talker = dict.fromkeys(env.possible_agents, Hummer())
+    with pytest.raises(SettingError, match=rf"did not end within max_rounds={rounds}"):
+        play([env], talker, [start], seed=0)
+    assert len(play([env], talker, [replace(start, max_rounds=9)], seed=0)) == 1
