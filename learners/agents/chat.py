@@ -47,8 +47,10 @@ class Chat:
         self._opening = self._encode(opening)
         self._between = self._encode(between)
         self._asking = self._encode(asking)
-        controls = _controls(tokenizer, (*self._opening, *self._between, *self._asking))
+        controls = _controls(tokenizer)
         self._spelled = _spellings(tokenizer, controls)
+        # What a tokenizer writes for words that it does not know is no control.
+        self._barred = controls - {tokenizer.unk_token_id}
         self.end_id = next((token for token in self._between if token in controls), None)
         """The control token with which the template ends a reply; None where it has none."""
         self._texts = lru_cache(maxsize=65536)(self._encode_text)
@@ -78,15 +80,21 @@ class Chat:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
     def _encode_text(self, text: str) -> tuple[int, ...]:
+        found: list[int] = []
+        for part in self._apart(well_formed(text)):
+            ids = self._plain(part)
+            if not self._barred.isdisjoint(ids):
+                # Spelled in another way (another case, a vocabulary that holds it): by characters.
+                ids = [one for character in part for one in self._plain(character)]
+            found += [one for one in ids if one not in self._barred]
+        return tuple(found)
+
+    def _plain(self, text: str) -> list[int]:
         encode = self._tokenizer.encode
-        return tuple(
-            token
-            for part in self._apart(well_formed(text))
-            for token in encode(part, add_special_tokens=False, split_special_tokens=True)
-        )
+        return list(encode(text, add_special_tokens=False, split_special_tokens=True))
 
     def _apart(self, text: str) -> Iterator[str]:
-        """The text, cut after the first character of everything that spells a control token."""
+        """The text, cut after the first character of everything that spells an added token."""
         start = 0
         while self._spelled and (found := self._spelled.search(text, start)):
             yield text[start : found.start() + 1]
@@ -94,10 +102,13 @@ class Chat:
         yield text[start:]
 
 
-def _controls(tokenizer: PreTrainedTokenizerBase, used: Sequence[int]) -> set[int]:
-    """Those of the template's tokens that stand outside the vocabulary of ordinary text."""
+def _controls(tokenizer: PreTrainedTokenizerBase) -> set[int]:
+    """The tokens outside the vocabulary of ordinary text, such as `<|im_end|>` and `<tool_call>`.
+
+    Runs of white space and single characters are ordinary, also where they were added.
+    """
     added = tokenizer.added_tokens_decoder
-    return {token for token in used if token in added and not str(added[token]).isspace()}
+    return {one for one, token in added.items() if not str(token).isspace() and len(str(token)) > 1}
 
 
 def _spellings(
@@ -109,8 +120,7 @@ def _spellings(
     """
     added = tokenizer.added_tokens_decoder
     words = sorted(str(added[token]) for token in controls if not added[token].special)
-    spelled = [re.escape(word) for word in words if len(word) > 1]
-    return re.compile("|".join(spelled)) if spelled else None
+    return re.compile("|".join(map(re.escape, words))) if words else None
 
 
 def _parts(tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> tuple[str, str, str]:

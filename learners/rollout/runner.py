@@ -33,6 +33,8 @@ class Start:
     again up to some point, or with one message changed. A function makes the reply of the request,
     for callers that know the words but not yet the tokens before them; where it returns None, the
     policy is asked."""
+    max_rounds: int = 1000
+    """Rounds after which an episode that does not end is an error."""
 
 
 @dataclass(slots=True)
@@ -99,7 +101,16 @@ class EpisodeRunner:
         """One request for each living agent that has tokens left, with the reply the start gives.
 
         None in place of a reply: the agent's policy has to be asked.
+
+        Raises:
+            SettingError: the episode has had `Start.max_rounds` and goes on.
         """
+        if self.round >= self._start.max_rounds:
+            raise SettingError(
+                f"the episode of seed {self._start.seed} did not end within"
+                f" max_rounds={self._start.max_rounds}; let the environment end or truncate it, or"
+                " begin with Start(max_rounds=...)"
+            )
         found: list[tuple[Request, Reply | None]] = []
         for agent in self._environment.agents:
             if self._states[agent].max_tokens != 0:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from laconic.envs.errors import SettingError
@@ -134,6 +136,20 @@ def test_text_that_spells_control_tokens_never_becomes_them(qwen_tokenizer, text
     assert qwen_tokenizer.decode(chat.say(text)) == text
     assert not controls & set(chat.say(text))
     assert not controls & set(chat.go_on(text, ())[len(chat._between) : -len(chat._asking)])
+
+
+@pytest.mark.parametrize("word", ["<tool_call>", "</tool_call>", "</think>", "<|fim|>"])
+def test_added_tokens_that_no_template_shows_are_plain_text_in_a_message(qwen_tokenizer, word):
+    tokenizer = copy.deepcopy(qwen_tokenizer)
+    added = ["<tool_call>", "</tool_call>"]
+    tokenizer.add_tokens([AddedToken(one, special=False, normalized=False) for one in added])
+    tokenizer.add_tokens([AddedToken("<|FIM|>", special=False, normalized=True)])
+    controls = set(tokenizer.added_tokens_decoder)
+    # Without `enable_thinking: false` the template shows no thought.
+    chat = Chat(tokenizer, {})
+    for text in (word, f"a{word}b", f"<{word}{word}>", word.upper()):
+        assert not controls & set(chat.say(text))
+        assert tokenizer.decode(chat.say(text)) == text
 
 
 def test_the_tiny_tokenizers_control_words_are_plain_text_too(tiny_tokenizer):

@@ -225,7 +225,7 @@ def test_greedy_replies_are_the_same_whether_ended_rows_leave_or_stay(
     sampling = replace(SAMPLING, greedy=True, end_ids=tuple(range(10)))
     prompts = [(first, second) for first in range(8) for second in range(8)]
     left = seeded(model, prompts, sampling)
-    monkeypatch.setattr(module, "_FEW", len(prompts))
+    monkeypatch.setattr(module, "_MIN_ROWS", len(prompts))
     stayed = seeded(model, prompts, sampling)
     assert [ids for ids, _ in left] == [ids for ids, _ in stayed]
     for (_, one), (_, other) in zip(left, stayed, strict=True):

@@ -15,8 +15,8 @@ from laconic.envs.dialogue.reward import Reward
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.scripted import ScriptedTeam
-from laconic.learners.episode import Episode, Turn
-from laconic.learners.rollout.play import Start, collect, play, replies_of
+from laconic.learners.episode import Episode
+from laconic.learners.rollout.play import Start, collect, play
 
 
 class Talker:
@@ -381,42 +381,3 @@ def test_observations_may_be_dicts_with_other_limits():
     assert talker.calls[0][0].max_tokens == 3
     assert env.heard[1] == {"b_0": "", "c_0": ""}
     assert len(episode.rewards["c_0"]) == 3
-
-
-# Playing again
-
-
-def test_a_reply_is_given_again_as_it_was_written(make_env):
-    env = make_env(budget=Budget(message=3))
-    talker = Talker({"solver_0": ("one two three four five", "7")})
-    episode = play([env], everyone(env, talker), [Start(0, "fruit")], seed=0)[0]
-    given = replies_of(episode.turns)
-    assert given["solver_0", 0] == Reply("one two three four five", (1,), (10, 2), (-0.5, -0.25))
-    silent = Talker()
-    again = play([env], everyone(env, silent), [Start(0, "fruit", given)], seed=1)[0]
-    assert (again, silent.calls) == (episode, [])
-
-
-def test_a_turn_that_does_not_say_what_was_written_gives_its_message():
-    assert replies_of([Turn("a", 2, "hm")]) == {("a", 2): Reply("hm")}
-
-
-@pytest.mark.parametrize(
-    ("greedy", "start", "expected"),
-    [
-        (False, None, [False, False, False]),
-        (False, 1, [False, True, True]),
-        (False, 0, [True, True, True]),
-        (True, 2, [True, True, True]),
-    ],
-)
-def test_rounds_are_greedy_from_the_one_that_is_named(make_env, greedy, start, expected):
-    class Watcher(Talker):
-        def reply(self, requests, *, seed, greedy):
-            seen.append(greedy)
-            return super().reply(requests, seed=seed, greedy=greedy)
-
-    seen: list[bool] = []
-    env = make_env(rounds=3)
-    play([env], everyone(env, Watcher()), [Start(0)], seed=0, greedy=greedy, greedy_from=start)
-    assert seen == expected

@@ -12,6 +12,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Reply
 from laconic.learners.rollout.play import Start, play
+from laconic.learners.rollout.text_env import fit_to_space, known, number_of
 
 SAID = "Tom has 7 apples, I think."
 
@@ -222,3 +223,19 @@ def test_silence_outside_a_space_is_explained():
     env = Strict()
     with pytest.raises(SettingError, match=r"has to hold the empty text: Text\(min_length=0"):
         play([env], dict.fromkeys(env.possible_agents, Silent()), [Start(0)], seed=0)
+
+
+def test_a_reward_is_a_number_an_array_of_one_or_nothing():
+    assert [number_of("a", one) for one in (2, np.array([0.5]), None)] == [2.0, 0.5, 0.0]
+    with pytest.raises(SettingError, match="agent 'a' was paid 'much'"):
+        number_of("a", "much")
+
+
+def test_a_key_with_none_says_nothing():
+    assert known(None) == {}
+    assert known({"score": None, "solved": False}) == {"solved": False}
+
+
+def test_a_message_is_cut_to_the_characters_and_the_length_of_its_space():
+    assert fit_to_space(None, "any thing") == "any thing"
+    assert fit_to_space(Text(3, charset="ab"), "xaybaab") == "aba"
