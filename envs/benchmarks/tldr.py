@@ -104,7 +104,7 @@ class Tldr(Benchmark):
         Several agents of one role write one text together, in their order. The detail has the
         points of every level that was looked at.
         """
-        return grading.score(LEVELS, answers)
+        return grading.score(LEVELS, answers, task.text)
 
     def committed(self, message: str) -> str | None:
         """None: whatever was written last is graded, and no word of it is free."""
