@@ -39,8 +39,12 @@ def score(levels: Levels, answers: Mapping[str, str], source: str = "") -> Score
     """
     texts = texts_of(answers, levels.roles)
     graded = grade(levels, *texts)
-    detail = {"points": graded.points, "stopped": graded.stopped, "found": graded.found}
-    detail["source_overlap"] = source_overlap(source, *texts)
+    detail = {
+        "points": graded.points,
+        "stopped": graded.stopped,
+        "found": graded.found,
+        "source_overlap": source_overlap(source, *texts),
+    }
     solved = graded.value >= SOLVED
     return Score(graded.value, solved, "\n\n".join(filter(None, texts)), detail)
 
