@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.families.writing.levels import SOLVED, WORTH, Levels, Plateau, grade
+from laconic.envs.families.writing.measures import source_overlap
 from laconic.envs.families.writing.words import CONNECTIVES
 from laconic.envs.task import Benchmark, Score, Task
 
@@ -42,16 +43,27 @@ def texts_of(answers: Mapping[str, str], roles: Sequence[str]) -> tuple[str, ...
     )
 
 
-def score(levels: Levels, answers: Mapping[str, str]) -> Score:
+def score(levels: Levels, answers: Mapping[str, str], source: str = "") -> Score:
     """Grade the texts of two roles; never raises, whatever they hold.
+
+    Args:
+        levels: the thresholds.
+        answers: what each agent wrote.
+        source: what they read. It changes no points: the reward of the paper does not look at it.
 
     Returns:
         A score from 0 to 2.98. Its detail has the `points` of every level that was looked at, the
-        level that failed (`stopped`, or empty), and what was `found` there.
+        level that failed (`stopped`, or empty), what was `found` there, and `source_overlap`, the
+        share of the texts' words that stand in the source.
     """
     texts = texts_of(answers, levels.roles)
     graded = grade(levels, *texts)
-    detail = {"points": graded.points, "stopped": graded.stopped, "found": graded.found}
+    detail = {
+        "points": graded.points,
+        "stopped": graded.stopped,
+        "found": graded.found,
+        "source_overlap": source_overlap(source, *texts),
+    }
     solved = graded.value >= SOLVED
     return Score(graded.value, solved, "\n\n".join(filter(None, texts)), detail)
 

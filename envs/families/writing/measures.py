@@ -41,6 +41,16 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / either if either else 0.0
 
 
+def source_overlap(source: str, *texts: str) -> float:
+    """The share of the texts' different words that stand in the source, from 0 to 1.
+
+    Stop-words do not count; texts without another word have 0. Tells a summary from words that were
+    written without reading.
+    """
+    said = vocabulary("\n".join(texts))
+    return len(said & vocabulary(source)) / len(said) if said else 0.0
+
+
 def connectives(*texts: str) -> tuple[str, ...]:
     """The categories of connectives that appear in any of the texts, in the order of the table.
 

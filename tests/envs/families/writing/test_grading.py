@@ -9,6 +9,7 @@ from laconic.envs.benchmarks import arxiv, tldr
 from laconic.envs.dialogue.feedback import REVISE
 from laconic.envs.families.writing import grading
 from laconic.envs.families.writing.levels import Levels
+from laconic.envs.families.writing.measures import source_overlap
 from laconic.envs.task import Task
 
 TASK = Task("post", "Summarise.", (), "")
@@ -154,3 +155,36 @@ def test_odd_replies_get_a_score_in_no_time(levels: Levels, text: str) -> None:
         assert len(grading.findings(levels, found.detail, agents)) == 2
     # Four pairs of texts.
     assert time.process_time() - started < 4.0
+
+
+OWN = [
+    f"{start}{end}"
+    for start in ("zab", "kir", "mol", "tep")
+    for end in ("ora", "uni", "eki", "ilo")
+]
+MORE = [
+    f"{start}{end}"
+    for start in ("vud", "gax", "fep", "nij")
+    for end in ("ora", "uni", "eki", "ilo")
+]
+JOINTS = "also but although because so first when for example if so that indeed overall".split()
+NONSENSE = {"concise_0": " ".join(OWN), "detailed_0": " ".join((*OWN, *JOINTS, *MORE))}
+"""A pair that nobody needs to read a post for."""
+
+
+def test_nonsense_earns_everything_on_every_post_and_only_the_overlap_with_it_tells() -> None:
+    for task in tldr.BENCHMARK.generate(0, 50):
+        score = tldr.BENCHMARK.score(task, NONSENSE)
+        # 0.5 + 1 + 0.5 + 0.4 * 0.95 + 0.6: all there is.
+        assert score.value == pytest.approx(2.98) and score.solved
+        # At most one of its 35 words that count, a connective, stands in a post.
+        assert score.detail["source_overlap"] <= 1 / 35
+        drafts = {f"{role}_0": texts[0] for role, texts in task.drafts.items()}
+        assert tldr.BENCHMARK.score(task, drafts).detail["source_overlap"] > 0.9
+
+
+def test_the_overlap_with_the_source_is_the_share_of_words_it_has() -> None:
+    # The words that count: stone, sinks, dog; two of the three stand in the source.
+    assert source_overlap("A stone sinks.", "The stone sinks", "and the dog sinks") == 2 / 3
+    assert source_overlap("A stone.", "", "the") == 0.0
+    assert source_overlap("", "stone") == 0.0
