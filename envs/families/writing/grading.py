@@ -25,7 +25,7 @@ class WritingBenchmark(Benchmark):
         Several agents of one role write one text together, in their order. The detail has the
         points of every level that was looked at.
         """
-        return score(self.levels, answers)
+        return score(self.levels, answers, task.text)
 
     def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
         """Per level: the points, what was found and what is wanted."""
