@@ -14,7 +14,7 @@ from laconic.envs.benchmarks import humaneval
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.generate import Item
 from laconic.envs.families.common.sources import field, rows, title
-from laconic.envs.families.cooperation.base import SECONDS, CooperativeCoding, timed
+from laconic.envs.families.cooperation.base import CooperativeCoding
 from laconic.envs.families.cooperation.testing import split
 from laconic.envs.task import Split, Task
 
@@ -42,7 +42,7 @@ class CoopHumanEval(CooperativeCoding):
         for index, (where, row) in enumerate(rows(path, split), start=1):
             solution = field(row, _SOLUTION, where) if _SOLUTION in row else ""
             read = humaneval.read(row, where, f"{name}/{index}", solution)
-            found.append(timed(_by_assert(read), SECONDS))
+            found.append(_by_assert(read))
         return tuple(found)
 
     def pose(self, item: Item) -> Task:
