@@ -142,8 +142,8 @@ def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said:
 
 @needs_data
 @pytest.mark.parametrize(("folder", "split", "count", "_"), SOURCES)
-def test_all_real_rows_load_and_lose_no_word(folder: str, part: Any, count: int, _: int) -> None:
-    tasks = BENCHMARK.load(DATA / folder, part)
+def test_all_real_rows_load_and_lose_no_word(folder: str, split: Any, count: int, _: int) -> None:
+    tasks = BENCHMARK.load(DATA / folder, split)
     assert len(tasks) == len({read.key for read in tasks}) == count
     for read in tasks:
         assert " ".join((*read.statements, read.question)).split() == read.text.split()
@@ -164,16 +164,16 @@ def test_the_last_box_is_the_given_answer_on_all_of_math_500() -> None:
 @needs_data
 @pytest.mark.parametrize(("folder", "split", "count", "step"), SOURCES)
 def test_real_answers_are_right_however_written_and_corrupted_ones_wrong(
-    folder: str, part: Any, count: int, step: int
+    folder: str, split: Any, count: int, step: int
 ) -> None:
-    assert misjudged(BENCHMARK.load(DATA / folder, part), step) == ([], [])
+    assert misjudged(BENCHMARK.load(DATA / folder, split), step) == ([], [])
 
 
 @needs_data
 @pytest.mark.slow
 @pytest.mark.parametrize(("folder", "split", "count", "_"), SOURCES)
-def test_this_holds_on_every_real_row(folder: str, part: Any, count: int, _: int) -> None:
-    assert misjudged(BENCHMARK.load(DATA / folder, part), 1) == ([], [])
+def test_this_holds_on_every_real_row(folder: str, split: Any, count: int, _: int) -> None:
+    assert misjudged(BENCHMARK.load(DATA / folder, split), 1) == ([], [])
 
 
 Pairs = list[tuple[Task, str]]

@@ -148,7 +148,9 @@ def test_hostile_text_costs_little(text: str) -> None:
     assert time.perf_counter() - started < 0.5
 
 
-@pytest.mark.parametrize("wrong", ["#### 15e3", "#### 1e999999999", "#### 15abc1", "#### --3", r"\boxed{15e3}"])
+@pytest.mark.parametrize(
+    "wrong", ["#### 15e3", "#### 1e999999999", "#### 15abc1", "#### --3", r"\boxed{15e3}"]
+)
 def test_what_only_begins_like_a_number_is_none(wrong):
     assert commitment(wrong) is None
 
