@@ -129,8 +129,8 @@ def _same_equation(
     given_sides = [part for part in got.parts if part]
     if _is_name(squeezed(got.parts[0])):
         # What stands between, as in `x = 14 = 13`, may not say another number.
-        numbers = [quantity(side).number for side in given_sides[1:]]
-        contradicts = len({number for number in numbers if number is not None}) > 1
+        between = [quantity(side).number for side in given_sides[1:]]
+        contradicts = len({one for one in between if one is not None}) > 1
         return len(given_sides) > 1 and not contradicts and same(gold, given_sides[-1], decide)
     return bool(given_sides) and all(same(gold, side, decide) for side in given_sides)
 
