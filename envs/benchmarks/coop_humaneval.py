@@ -14,7 +14,7 @@ from laconic.envs.benchmarks import humaneval
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.generate import Item
 from laconic.envs.families.common.sources import Row, field, numbered, rows, title
-from laconic.envs.families.cooperation.base import SECONDS, CooperativeCoding, timed
+from laconic.envs.families.cooperation.base import CooperativeCoding
 from laconic.envs.families.cooperation.testing import split
 from laconic.envs.task import Split, Task
 
@@ -37,7 +37,7 @@ class CoopHumanEval(CooperativeCoding):
 
 def _read(row: Row, where: str, key: str) -> Task:
     solution = field(row, _SOLUTION, where) if _SOLUTION in row else ""
-    return timed(_by_assert(humaneval.read(row, where, key, solution)), SECONDS)
+    return _by_assert(humaneval.read(row, where, key, solution))
 
 
 def _by_assert(task: Task) -> Task:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from laconic.envs.benchmarks import mbpp
 from laconic.envs.families.coding.generate import Item
-from laconic.envs.families.cooperation.base import SECONDS, CooperativeCoding, timed
+from laconic.envs.families.cooperation.base import CooperativeCoding
 from laconic.envs.task import Split, Task
 
 
@@ -22,7 +22,7 @@ class CoopMBPP(CooperativeCoding):
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         """Read the original rows, as `envs.benchmarks.mbpp` does."""
-        return tuple(timed(task, SECONDS) for task in mbpp.BENCHMARK.load(path, split))
+        return mbpp.BENCHMARK.load(path, split)
 
     def pose(self, item: Item) -> Task:
         """A text of steps, two asserts to show and other asserts to test with."""

@@ -113,11 +113,23 @@ class MATH(Benchmark):
 
 
 def _echoes(task: Task, answer: str) -> bool:
-    """Whether an answer stands in the problem as it is."""
+    """Whether an answer stands in the problem, as it is or dressed up (`+ 0`, `^1`).
+
+    Dressed up is what is as long as an expression of the problem that equals the reference, where
+    that expression is longer than the reference: it has not been worked out.
+    """
     copied = squeezed(tidy(answer) or "")
+    if len(copied) < _SHORTEST_ECHO:
+        return False
     # The problem is longer than what `tidy` reads, and formulas are all that can be copied.
-    formulas = (squeezed(tidy(formula) or "") for formula in task.text.split("$"))
-    return len(copied) >= _SHORTEST_ECHO and any(copied in formula for formula in formulas)
+    formulas = {squeezed(tidy(formula) or "") for formula in task.text.split("$")}
+    if any(copied in formula for formula in formulas):
+        return True
+    shortest = max(_SHORTEST_ECHO, len(squeezed(tidy(task.answer) or "")) + 1)
+    sides = {side for formula in formulas for side in re.split(r"=|\\\\|&", formula)}
+    return any(
+        shortest <= len(side) <= len(copied) and grade(task.answer, side).right for side in sides
+    )
 
 
 BENCHMARK = MATH()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from laconic.envs.errors import SourceError
 from laconic.envs.families.coding.base import CodingBenchmark
-from laconic.envs.families.coding.exam import Exam
+from laconic.envs.families.coding.exam import SECONDS, Exam
 from laconic.envs.families.coding.extract import fenced
 from laconic.envs.families.coding.generate import Item, pose
 from laconic.envs.families.coding.moves import NAMES
@@ -27,8 +27,8 @@ from laconic.envs.task import Split, Task
 
 _TESTED = "Your code should pass these tests:"
 _SANITIZED = "prompt"
-_SECONDS = 10.0
-"""Processor time of a program: the reference solution of task 123 alone takes about four."""
+_LONG = {123: 10.0}
+"""Processor time of tasks whose reference solution takes longer than others: about four seconds."""
 
 
 class MBPP(CodingBenchmark):
@@ -82,7 +82,14 @@ def _read(row: Row, where: str, key: str) -> Task:
         commitment=fenced(code),
         whole="\n".join((text, _TESTED, *statements)),
         details={
-            "exam": Exam(called[0], tests, called, setup=setup, imports=imports, seconds=_SECONDS),
+            "exam": Exam(
+                called[0],
+                tests,
+                called,
+                setup=setup,
+                imports=imports,
+                seconds=_LONG.get(number, SECONDS),
+            ),
             "id": number,
             "challenge": challenge,
         },

@@ -30,6 +30,7 @@ from laconic.envs.checks import number
 from laconic.envs.errors import SettingError
 from laconic.envs.sandbox import guards, syscalls
 from laconic.envs.sandbox.processes import cores
+from laconic.envs.sandbox.usage import ASLEEP
 from laconic.envs.sandbox.wardens import WardenError, grade
 
 Form = Literal["separate", "shared"]
@@ -61,7 +62,9 @@ class Limits:
     seconds: float = 5.0
     """Wall time of the program and its tests together."""
     cpu_seconds: float = 5.0
-    """Processor time of the program, rounded up to whole seconds."""
+    """Processor time of the program and its tests together."""
+    idle_seconds: float = 1.0
+    """Wall time for which both may sleep at a stretch."""
     memory_mb: float = 512
     """Address space in MiB."""
     processes: int = 16
@@ -92,6 +95,13 @@ class Verdict:
     """How the program was shut in."""
     message: str = field(default="")
     """The first failure in one line of printable ASCII, at most 200 characters."""
+    cpu_seconds: float = 0.0
+    """Processor time of the program and its tests, as last looked at while they ran."""
+
+    @property
+    def slept(self) -> bool:
+        """Whether it was stopped for doing nothing."""
+        return self.outcome == "timeout" and self.message.startswith(ASLEEP)
 
     @property
     def passed(self) -> bool:
@@ -167,7 +177,9 @@ def level() -> Level:
         if not _LEVEL:
             verdicts = []
             for one in ("bubblewrap", "process"):
-                verdicts.append(run_at(one, _TRIAL, Limits(seconds=30, cpu_seconds=30)))
+                verdicts.append(
+                    run_at(one, _TRIAL, Limits(seconds=30, cpu_seconds=30, idle_seconds=30))
+                )
                 if verdicts[-1].passed:
                     _LEVEL.append(one)
                     break

@@ -129,27 +129,28 @@ class Children:
 
     def __init__(self) -> None:
         """Start with none."""
-        self._leaders: set[int] = set()
+        self.leaders: set[int] = set()
+        """Those that lead a group of their own."""
 
     def add(self, pid: int) -> None:
         """Note a child that leads a group of its own."""
-        self._leaders.add(pid)
+        self.leaders.add(pid)
 
     def end(self) -> None:
         """Kill and collect every descendant of this process."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
-            for pid in self._leaders:
+            for pid in self.leaders:
                 with suppress(OSError):
                     os.killpg(pid, signal.SIGKILL)
-            for pid in (*self._leaders, *_children()):
+            for pid in (*self.leaders, *_children()):
                 with suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
             try:
                 ended, _ = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 return
-            self._leaders.discard(ended)
+            self.leaders.discard(ended)
             if ended == 0:
                 time.sleep(0.0005)
 

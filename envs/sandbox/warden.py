@@ -13,15 +13,16 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from laconic.envs.sandbox import guards
 from laconic.envs.sandbox.interpreters import Children, start_program, start_tests
 from laconic.envs.sandbox.leftovers import crowded, remove
+from laconic.envs.sandbox.usage import ASLEEP, Usage
 
 TICK = 0.05
-"""Seconds between looks at the program's folder."""
+"""Seconds between looks at the program's folder and at what both interpreters use."""
 SHOWN = 200
 """Characters of a message."""
 
@@ -43,13 +44,13 @@ def main() -> None:
 
 
 def grade(job: Job) -> dict[str, Any]:
-    """Run one program and its tests; returns `results`, `outcome`, `form` and `message`."""
+    """Run one program and its tests; returns the fields of a `Verdict` but `level`."""
     folder = tempfile.mkdtemp(prefix="program-") if job["level"] == "process" else ""
     finding = Finding(len(job["tests"]), job["limits"])
     children = Children()
     try:
         events = start(job, folder, children)
-        watch(events, folder, finding)
+        watch(events, folder, finding, children.leaders)
         os.close(events)
     finally:
         children.end()
@@ -68,14 +69,14 @@ def start(job: Job, folder: str, children: Children) -> int:
     return events
 
 
-def watch(events: int, folder: str, finding: Finding) -> None:
-    """Take in what the tests report until they end or the time is up."""
-    data = b""
+def watch(events: int, folder: str, finding: Finding, pids: Collection[int]) -> None:
+    """Take in what the tests report until they end, the time is up, or nothing happens."""
+    data, usage = b"", Usage(pids)
     poll = select.poll()
     poll.register(events, select.POLLIN)
     poll.register(0, select.POLLIN)
     while (left := finding.seconds_left()) > 0:
-        ready = dict(poll.poll(1000 * min(left, TICK if folder else left)))
+        ready = dict(poll.poll(1000 * min(left, TICK)))
         if 0 in ready:  # Only the end of input comes while a job is on.
             raise SystemExit
         if events in ready:
@@ -88,6 +89,8 @@ def watch(events: int, folder: str, finding: Finding) -> None:
         elif folder and crowded(folder, finding.max_bytes):
             finding.stop("error", "the program wrote more than its limit")
             return
+        elif finding.is_over(usage):
+            return
     finding.stop("timeout", f"no end within {finding.seconds:g} seconds")
 
 
@@ -99,7 +102,7 @@ class Finding:
 
         Args:
             count: number of pieces of tests.
-            limits: `seconds`, `cpu_seconds`, `file_kb`.
+            limits: `seconds`, `cpu_seconds`, `idle_seconds`, `file_kb`.
         """
         self._results: list[bool] = []
         self._count = count
@@ -107,12 +110,26 @@ class Finding:
         self._form = "separate"
         self._begun = time.monotonic()
         self._cpu_seconds = limits["cpu_seconds"]
+        self._idle_seconds = limits["idle_seconds"]
+        self._used = 0.0
         self.seconds = limits["seconds"]
         self.max_bytes = limits["file_kb"] * 1024
 
     def seconds_left(self) -> float:
         """Wall time left."""
         return self._begun + self.seconds - time.monotonic()
+
+    def is_over(self, usage: Usage) -> bool:
+        """Whether processor time is used up, or the processes have slept for too long."""
+        asleep = usage.look()
+        self._used = usage.cpu_seconds
+        if self._used > self._cpu_seconds:
+            self.stop("timeout", f"more than {self._cpu_seconds:g} seconds of processor time")
+        elif asleep > self._idle_seconds:
+            self.stop("timeout", f"{ASLEEP} for more than {self._idle_seconds:g} seconds")
+        else:
+            return False
+        return True
 
     def note(self, event: Mapping[str, Any]) -> None:
         """Take in one event of `judge`."""
@@ -145,6 +162,7 @@ class Finding:
             "results": results,
             "outcome": kind,
             "form": self._form,
+            "cpu_seconds": self._used,
             "message": shown.encode("ascii", "replace").decode()[:SHOWN],
         }
 

@@ -22,22 +22,27 @@ _SIGN = r"[-\u2212]"
 # Possessive, so that no text makes the search go back over digits it has read.
 _WHOLE = r"[0-9](?:,?[0-9])*+(?:\.[0-9]++)?+"
 _DECIMAL = r"\.[0-9]++"
-_OVER = r"[ ]?/[ ]?[0-9]"
+# A fraction; over 1 it is the number itself.
+_OVER = r"[ ]?/[ ]?(?!1(?![0-9.]))[0-9]"
+# Letters with digits after them (`15e3`) make a word of it.
+_GLUED = r"[A-Za-z]+[0-9]"
+_SPACED = r"[0-9]{1,3}(?:[ ][0-9]{3})++(?![0-9])(?:\.[0-9]++)?+"
 _MARKED = re.compile(
     rf"####[ \t]{{0,4}}\*{{0,2}}(?P<sign>{_SIGN})?[ ]?\\?\$?[ ]?(?P<late>{_SIGN})?"
-    rf"(?P<digits>{_WHOLE}|{_DECIMAL})(?!{_OVER})"
+    rf"(?P<digits>{_SPACED}|{_WHOLE}|{_DECIMAL})(?!{_OVER}|{_GLUED})"
 )
 _PLAIN = re.compile(
     # A minus glued to what stands before it subtracts or joins (`10-3`, `2-5 days`).
-    rf"(?:(?<![A-Za-z0-9_)\]}}%.])(?P<sign>{_SIGN})\\?\$?|\\?\$(?P<late>{_SIGN})?)?+"
-    rf"(?P<digits>(?<![A-Za-z0-9_]){_WHOLE}|(?<![A-Za-z0-9_.]){_DECIMAL})(?P<over>{_OVER})?+"
+    rf"(?:(?<![A-Za-z0-9_)\]}}%.\-])(?P<sign>{_SIGN})\\?\$?|\\?\$(?P<late>{_SIGN})?)?+"
+    rf"(?P<digits>(?<![A-Za-z0-9_])(?<!--){_WHOLE}|(?<![A-Za-z0-9_.])(?<!--){_DECIMAL})(?!{_GLUED})"
+    rf"(?P<over>{_OVER})?+(?:[ ]?/[ ]?1(?![0-9.]))?+"
 )
 _BOXED = re.compile(r"\\boxed[ ]?\{")
 
 
 def plain(number: str) -> str | None:
     """A number in plain form (`$1,234.50` -> `1234.5`), or None when the text is not one number."""
-    found = _PLAIN.fullmatch(number.strip().rstrip("%").removesuffix("."))
+    found = _PLAIN.fullmatch(_unspaced(number.strip().rstrip("%").removesuffix(".")))
     return _value(found) if found and not found["over"] else None
 
 
@@ -73,8 +78,9 @@ def commitment(text: str) -> tuple[str, str] | None:
 
 
 def _value(found: re.Match[str]) -> str | None:
-    digits = found["digits"].replace(",", "")
-    if len(digits) > _MAX_DIGITS:
+    digits = found["digits"].replace(",", "").replace(" ", "")
+    # Two signs are no number: `--3`.
+    if len(digits) > _MAX_DIGITS or (found["sign"] and found["late"]):
         return None
     whole, _, decimals = digits.partition(".")
     value = whole.lstrip("0") or "0"
@@ -105,4 +111,9 @@ def _boxed_number(content: str) -> str | None:
     if "frac" in content:
         return None
     simple = re.sub(r"\{,\}", ",", content)
-    return _last_number(re.sub(r"\\[!,;: ]", "", simple), 0)
+    return _last_number(_unspaced(re.sub(r"\\[!,;: ]", "", simple).strip()), 0)
+
+
+def _unspaced(text: str) -> str:
+    """`5 760` as `5760`, where that is all there is."""
+    return text.replace(" ", "") if re.fullmatch(rf"[-$]*{_SPACED}", text) else text

@@ -15,7 +15,7 @@ from typing import Any
 from laconic.envs import sandbox
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.families.coding.base import NO_PROGRAM, fields_of, fields_without_run
-from laconic.envs.families.coding.exam import Exam
+from laconic.envs.families.coding.exam import SECONDS, Exam
 from laconic.envs.families.coding.generate import Item, items
 from laconic.envs.families.common.generation import refuse, span
 from laconic.envs.families.cooperation.assemble import AUXILIARY, assemble
@@ -27,8 +27,6 @@ from laconic.envs.task import Benchmark, Score, Split, Task
 
 LEVELS = (2, 4)
 """Fewest and most steps of a function: it takes two to share the work."""
-SECONDS = 10.0
-"""Processor time of one test; in the paper it is time by the clock."""
 NO_SYNTAX = "no syntax"
 """The outcome of functions that together are not Python."""
 

@@ -18,8 +18,10 @@ from laconic.envs import sandbox
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.syntax import function, parse
 
-MAX_TIMEOUTS = 3
-"""Tests that may run out of time before the rest counts as failed."""
+MAX_TIMEOUTS = 1
+"""Tests that may run out of time, each by itself, before the rest counts as failed."""
+MAX_TESTS_OF_TIME = 5
+"""The whole grade may take the processor time of so many tests."""
 _CHECK = "check"
 
 
@@ -28,7 +30,8 @@ def run(exam: Exam, code: str) -> sandbox.Verdict:
 
     By the clock it may take twice that, so that a busy machine fails no right program.
     All tests run together first. Only if they take longer than one of them may, those that did not
-    pass run again, each by itself, until three of these have run out of time.
+    pass run again, each by itself, until one of these runs out of time or all have used that of
+    five tests. Who hangs in the first test, or sleeps, is not asked again.
 
     Args:
         exam: the tests.
@@ -36,17 +39,25 @@ def run(exam: Exam, code: str) -> sandbox.Verdict:
     """
     sheet = exam.sheet(code)
     together = sandbox.run(sheet, exam.limits)
-    if together.outcome != "timeout":
-        return together
     results, timeouts = list(together.results), 0
+    if together.outcome != "timeout" or together.slept:
+        return together
     failure: sandbox.Verdict | None = None
+    if not any(results):
+        failure, timeouts = together, MAX_TIMEOUTS
+    spent = together.cpu_seconds
     for index, test in enumerate(sheet.tests):
-        if results[index] or timeouts == MAX_TIMEOUTS:
+        if timeouts == MAX_TIMEOUTS or spent > MAX_TESTS_OF_TIME * exam.seconds:
+            break
+        if results[index]:
             continue
         alone = sandbox.run(replace(sheet, tests=(test,)), exam.limits)
+        spent += alone.cpu_seconds
         results[index] = alone.passed
         timeouts += alone.outcome == "timeout"
         failure = failure or (None if alone.passed else alone)
+    if failure is None and not all(results):
+        failure = together
     outcome, message = (failure.outcome, failure.message) if failure else ("passed", "")
     return replace(together, results=tuple(results), outcome=outcome, message=message)
 

@@ -364,3 +364,20 @@ def test_the_contract_holds_in_both_information_modes(settings: dict[str, Any]) 
 
     parallel_api_test(make(), num_cycles=200)
     check_env(make)
+
+
+@pytest.mark.parametrize(
+    "dressed",
+    [
+        r"\sqrt{8}+\sqrt{2}+0",
+        r"\left(\sqrt{8}+\sqrt{2}\right)^1",
+        r"\frac{2(\sqrt{8}+\sqrt{2})}{2}",
+        r"\sqrt{2}+\sqrt{8}",
+    ],
+)
+def test_the_problems_own_expression_dressed_up_is_no_answer(dressed):
+    question = r"Simplify $\sqrt{8}+\sqrt{2}$."
+    task = Task(key="own", question=question, statements=(), answer=r"3\sqrt{2}")
+    score = BENCHMARK.score(task, {"solver_0": rf"\boxed{{{dressed}}}"})
+    assert (score.solved, score.detail["graded_by"]) == (False, "copied")
+    assert BENCHMARK.score(task, {"solver_0": r"\boxed{\sqrt{18}}"}).solved

@@ -9,7 +9,7 @@ import pytest
 
 from laconic.envs.sandbox.warden import SHOWN, Finding, watch
 
-LIMITS = {"seconds": 5.0, "cpu_seconds": 5.0, "file_kb": 1}
+LIMITS = {"seconds": 5.0, "cpu_seconds": 5.0, "idle_seconds": 5.0, "file_kb": 1}
 PASSED = {"result": True}
 FAILED = {"result": False, "kind": "failed", "message": "AssertionError"}
 
@@ -62,11 +62,11 @@ def test_events_are_taken_in_until_the_tests_end_or_the_time_is_up(monkeypatch):
         os.write(sink, json.dumps(PASSED).encode() + b"\n" + json.dumps(FAILED).encode() + b"\n")
         os.close(sink)
         finding = Finding(2, LIMITS)
-        watch(source, "", finding)
+        watch(source, "", finding, ())
         assert finding.verdict()["results"] == [True, False]
         source, sink = os.pipe()
         late = Finding(1, {**LIMITS, "seconds": 0.1})
-        watch(source, "", late)
+        watch(source, "", late, ())
         assert late.verdict()["outcome"] == "timeout"
     finally:
         os.dup2(kept, 0)

@@ -128,7 +128,10 @@ def _same_equation(
         return numbers and any(same(side, given, decide) for side in gold_sides)
     given_sides = [part for part in got.parts if part]
     if _is_name(squeezed(got.parts[0])):
-        return len(given_sides) > 1 and same(gold, given_sides[-1], decide)
+        # What stands between, as in `x = 14 = 13`, may not say another number.
+        between = [quantity(side).number for side in given_sides[1:]]
+        contradicts = len({one for one in between if one is not None}) > 1
+        return len(given_sides) > 1 and not contradicts and same(gold, given_sides[-1], decide)
     return bool(given_sides) and all(same(gold, side, decide) for side in given_sides)
 
 

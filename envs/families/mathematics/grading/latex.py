@@ -57,7 +57,7 @@ _REWRITES = tuple(
         (r"(?<!\\)\\[,;: ]|~|\\q?quad(?![A-Za-z])", " "),
         (r"\\\$|(?<!\\)\$|(?<!\\)\\[()\[\]]", ""),
         (r"\\?%", f"{WORD}percent{DROW}"),
-        (r"\^\s*\{?\s*\\circ\s*\}?|\\degrees?(?![A-Za-z])", r"^\\circ "),
+        (r"\^\s*(?:\{\s*\\circ\s*\}|\\circ(?![A-Za-z]))|\\degrees?(?![A-Za-z])", r"^\\circ "),
         (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
         (r"\\le(?:q|qslant)?(?![A-Za-z])", r"\\le "),
         (r"\\ge(?:q|qslant)?(?![A-Za-z])", r"\\ge "),
@@ -79,7 +79,7 @@ _REWRITES = tuple(
 _COMMAND = re.compile(r"\\[A-Za-z]+|\\.?", re.DOTALL)
 _WITH_ARGUMENTS = re.compile(r"\\(frac|sqrt)(?![A-Za-z])")
 _ROOT_INDEX = re.compile(r"\s*\[[^\[\]]*\]")
-_TRAILING = re.compile(r"(?:\s|(?<!\\)[.,;:!])+$")
+_TRAILING = re.compile(r"(?:\s|(?<!\\)[.,;:])+$")
 
 
 def tidy(answer: str) -> str | None:

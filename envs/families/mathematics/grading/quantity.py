@@ -40,6 +40,8 @@ _PLAIN_UNIT = re.compile(
 _NO_UNITS = frozenset(
     "hundred thousand million billion trillion dozen half pi sqrt squared".split()
 )
+_REMARKS = frozenset("no not or but is wait actually instead maybe".split())
+_MAX_UNIT_WORDS = 6
 _GENERIC = frozenset("unit sq. of in^2".split())
 _SAME = {
     alias: name
@@ -164,13 +166,23 @@ def _split_unit(text: str) -> tuple[str, str]:
     if found and (value := text[: found.start()].strip()) and value[-1] not in "+-_^/,=\\":
         if found["degree"]:
             return (text, "") if _FUNCTIONS.search(text) else (value, "degree")
+        if _is_remark(found["unit"]):
+            return text, ""
         return value, _unit(found["unit"], found["power"])
     found = _PLAIN_UNIT.search(text)
     if found and (value := text[: found.start("unit")].strip()):
         words = set(found["unit"].lower().split())
-        if not words & _NO_UNITS and rational(value) is not None:
+        if not words & _NO_UNITS and not _is_remark(found["unit"]) and rational(value) is not None:
             return value, _unit(found["unit"], found["power"])
     return text, ""
+
+
+def _is_remark(words: str) -> bool:
+    """Whether words after a number say more than a unit: another number, or second thoughts."""
+    said = words.lower().replace(",", " ").split()
+    return (
+        len(said) > _MAX_UNIT_WORDS or bool(re.search("[0-9]", words)) or bool(_REMARKS & {*said})
+    )
 
 
 def _unit(words: str, power: str | None) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from laconic.envs.benchmarks.coop_humaneval import BENCHMARK
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.families.cooperation.base import NO_SYNTAX, SECONDS, timed
+from laconic.envs.families.cooperation.base import NO_SYNTAX, timed
 
 AUX = "def aux(xs):\n    return sorted(xs)\n"
 MAIN = "def tidy(xs):\n    return [2 * x for x in aux(xs)]\n"
@@ -34,7 +34,7 @@ def test_nothing_commits_and_each_agent_hears_of_its_own(tidy):
 
 
 def test_tests_have_a_time_and_settings_a_range(tidy):
-    assert SECONDS == 10.0
+    assert tidy.details["exam"].seconds == 2.0
     assert timed(tidy, 3.0).details["exam"].seconds == 3.0
     task = BENCHMARK.generate(0, 1, seconds=2.0)[0]
     assert task.details["exam"].seconds == 2.0 and task.drafts

@@ -53,15 +53,41 @@ def test_each_test_has_a_time_of_its_own(clock):
 
 
 def test_a_test_over_its_time_fails_and_the_others_count(clock):
-    verdict = run(EXAM, "{1: 11, 4: 99}")
-    assert verdict.results == (True, False, True, True, False, True)
+    verdict = run(EXAM, "{1: 1, 3: 9, 5: 99}")
+    assert verdict.results == (True, True, True, True, True, False)
     assert verdict.outcome == "timeout"
 
 
-def test_after_three_time_outs_the_rest_has_failed(clock):
-    verdict = run(EXAM, "{0: 11, 2: 11, 3: 11}")
-    assert verdict.results == (False, True, False, False, False, False)
-    assert MAX_TIMEOUTS == 3 and len(clock) == 1 + 4
+def test_after_a_time_out_by_itself_the_rest_has_failed(clock):
+    verdict = run(EXAM, "{1: 11, 2: 11, 3: 11}")
+    assert verdict.results == (True, False, False, False, False, False)
+    assert MAX_TIMEOUTS == 1 and clock == [EXAM.tests, EXAM.tests[1:2]]
+
+
+def test_who_hangs_in_the_first_test_is_not_asked_again(clock):
+    verdict = run(EXAM, "{0: 11}")
+    assert verdict.results == (False,) * 6 and verdict.outcome == "timeout"
+    assert clock == [EXAM.tests]
+
+
+@pytest.mark.parametrize(("slept", "runs"), [(True, 1), (False, 3)])
+def test_no_test_follows_one_that_slept_or_once_all_have_used_the_time_of_five(
+    monkeypatch, slept, runs
+):
+    asked = []
+
+    def fake(program, limits):
+        asked.append(program.tests)
+        results = (len(asked) < 9,) + (False,) * (len(program.tests) - 1)
+        outcome = "timeout" if len(asked) == 1 else "passed"
+        message = "asleep for more than 1 seconds" if slept else "no end"
+        return sandbox.Verdict(results, outcome, "separate", "process", message, cpu_seconds=20.0)
+
+    monkeypatch.setattr(sandbox, "run", fake)
+    verdict = run(EXAM, "")
+    # 20 seconds together, and 20 for each that follows: the third reaches 5 times 10.
+    assert len(asked) == runs and sum(verdict.results) == runs
+    assert verdict.outcome == "timeout" if slept else verdict.message
 
 
 def test_the_first_failure_is_told(clock):
