@@ -6,7 +6,7 @@
 
 from laconic.learners.agents.api.expert import ApiExpert
 from laconic.learners.agents.api.policy import ApiPolicy
-from laconic.learners.agents.api.settings import ApiSpeech, Limits, Prices, Server
+from laconic.learners.agents.api.settings import ApiSamplingSettings, Limits, Prices, Server
 from laconic.learners.agents.api.team import ApiTeam
 
-__all__ = ["ApiExpert", "ApiPolicy", "ApiSpeech", "ApiTeam", "Limits", "Prices", "Server"]
+__all__ = ["ApiExpert", "ApiPolicy", "ApiSamplingSettings", "ApiTeam", "Limits", "Prices", "Server"]

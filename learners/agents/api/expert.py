@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from laconic.envs.dialogue.tokens import well_formed
 from laconic.envs.task import Task
 from laconic.learners.agents.api.client import client_of
-from laconic.learners.agents.api.settings import ApiSpeech, Limits, Prices, Server
+from laconic.learners.agents.api.settings import ApiSamplingSettings, Limits, Prices, Server
 from laconic.learners.agents.base import Usage
 
 _ADVICE = (
@@ -32,7 +32,9 @@ class ApiExpert:
     """What is asked for; `{agent}` stands for who is advised."""
     limits: Limits = field(default_factory=Limits)
     """How much is asked at a time, and how patiently."""
-    speech: ApiSpeech = field(default_factory=lambda: ApiSpeech(explain_silence=False))
+    speech: ApiSamplingSettings = field(
+        default_factory=lambda: ApiSamplingSettings(explain_silence=False)
+    )
     """How the expert speaks: greedily, and with no silence word."""
     prices: Prices = field(default_factory=Prices)
     """What its tokens cost."""

@@ -15,7 +15,7 @@ from typing import Any
 from laconic.envs.dialogue.tokens import well_formed
 from laconic.learners.agents.api.answers import Answer
 from laconic.learners.agents.api.client import Client
-from laconic.learners.agents.api.settings import ApiSpeech, Prices
+from laconic.learners.agents.api.settings import ApiSamplingSettings, Prices
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.sampling import first_text, said
 from laconic.learners.errors import ServerError
@@ -30,7 +30,12 @@ class ApiPolicy:
     """There is nothing to train here."""
 
     def __init__(
-        self, client: Client, speech: ApiSpeech, prices: Prices, *, silent_when_full: bool = False
+        self,
+        client: Client,
+        speech: ApiSamplingSettings,
+        prices: Prices,
+        *,
+        silent_when_full: bool = False,
     ) -> None:
         """Join a server and a way to speak.
 

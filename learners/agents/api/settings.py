@@ -159,7 +159,7 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True)
-class ApiSpeech:
+class ApiSamplingSettings:
     """How a policy behind a server speaks."""
 
     silence: str = "<silence>"

@@ -14,7 +14,7 @@ from laconic.envs.errors import SettingError
 from laconic.envs.task import Style
 from laconic.learners.agents.api.client import client_of
 from laconic.learners.agents.api.policy import ApiPolicy
-from laconic.learners.agents.api.settings import ApiSpeech, Limits, Prices, Server
+from laconic.learners.agents.api.settings import ApiSamplingSettings, Limits, Prices, Server
 from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.load import load_tokenizer
 
@@ -31,7 +31,7 @@ class ApiTeam:
     """Environment variable that holds the key. None: no key is sent."""
     limits: Limits = field(default_factory=Limits)
     """How much is asked at a time, and how patiently."""
-    speech: ApiSpeech = field(default_factory=ApiSpeech)
+    speech: ApiSamplingSettings = field(default_factory=ApiSamplingSettings)
     """How the model speaks."""
     prices: Prices = field(default_factory=Prices)
     """What its tokens cost."""

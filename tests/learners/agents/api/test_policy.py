@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.api import ApiSpeech, ApiTeam, Limits, Prices
+from laconic.learners.agents.api import ApiSamplingSettings, ApiTeam, Limits, Prices
 from laconic.learners.agents.api.policy import ApiPolicy
 from laconic.learners.agents.base import Reply, Request, Streaming
 from laconic.learners.agents.hf import HFPolicy
@@ -52,7 +52,7 @@ def test_a_conversation_is_told_as_one(policy, fault_server):
 
 
 def test_a_sampled_request_says_how(policy, fault_server):
-    speech = ApiSpeech(
+    speech = ApiSamplingSettings(
         explain_silence=False,
         temperature=0.7,
         top_p=0.9,
@@ -73,7 +73,7 @@ def test_a_sampled_request_says_how(policy, fault_server):
 
 
 def test_what_a_server_refuses_can_be_left_unsaid(policy, fault_server):
-    ask(policy(speech=ApiSpeech(temperature=None, seeded=False)), greedy=False)
+    ask(policy(speech=ApiSamplingSettings(temperature=None, seeded=False)), greedy=False)
     assert fault_server.bodies[0].keys() == {"model", "messages", "max_tokens"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.agents.api.settings import ApiSpeech, Limits, Prices, Server
+from laconic.learners.agents.api.settings import ApiSamplingSettings, Limits, Prices, Server
 from laconic.learners.agents.base import Usage
 
 
@@ -16,11 +16,14 @@ from laconic.learners.agents.base import Usage
         (lambda: Limits(timeout_seconds="1"), "limits.timeout_seconds must be a number above 0"),
         (lambda: Limits(requests_per_minute=0), "limits.requests_per_minute must be a number"),
         (lambda: Prices(prompt=-1), "prices.prompt must be at least 0"),
-        (lambda: ApiSpeech(temperature=0), "speech.temperature must be a number above 0"),
-        (lambda: ApiSpeech(top_p=1.5), "top_p must be above 0 and at most 1"),
-        (lambda: ApiSpeech(silence=" "), "silence must be a word"),
-        (lambda: ApiSpeech(thinking_tokens=-1), "thinking_tokens must be a whole number"),
-        (lambda: ApiSpeech(extra_body={"stream": True}), "extra_body must not hold stream"),
+        (lambda: ApiSamplingSettings(temperature=0), "speech.temperature must be a number above 0"),
+        (lambda: ApiSamplingSettings(top_p=1.5), "top_p must be above 0 and at most 1"),
+        (lambda: ApiSamplingSettings(silence=" "), "silence must be a word"),
+        (lambda: ApiSamplingSettings(thinking_tokens=-1), "thinking_tokens must be a whole number"),
+        (
+            lambda: ApiSamplingSettings(extra_body={"stream": True}),
+            "extra_body must not hold stream",
+        ),
         (lambda: Server("localhost:8000", "m"), "base_url must be an address"),
         (lambda: Server("http://a:secret@host/v1", "m"), "neither name and password"),
         (lambda: Server("http://host/v1?key=secret", "m"), "neither name and password"),
@@ -35,7 +38,7 @@ def test_settings_out_of_range_are_refused(make, said):
 
 def test_an_unknown_field_for_the_limit_is_refused():
     with pytest.raises(UnknownNameError, match="Did you mean 'max_tokens'"):
-        ApiSpeech(limit_field="max_token")
+        ApiSamplingSettings(limit_field="max_token")
 
 
 def test_waits_double_up_to_a_bound_and_are_drawn_from_their_upper_half():
@@ -69,7 +72,7 @@ def test_prices_are_of_a_million_tokens():
 
 
 def test_a_request_asks_for_no_more_than_the_environment_takes():
-    speech = ApiSpeech(max_reply_tokens=10, thinking_tokens=100, top_p=0.9)
+    speech = ApiSamplingSettings(max_reply_tokens=10, thinking_tokens=100, top_p=0.9)
     # 4 tokens, the one that ends the reply, and 100 of thought.
     assert speech.fields(4, 7, greedy=True) == {"max_tokens": 105, "temperature": 0.0}
     sampled = {"max_tokens": 110, "temperature": 1.0, "top_p": 0.9, "seed": 7}
