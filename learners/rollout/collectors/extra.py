@@ -16,7 +16,7 @@ from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Group
 from laconic.learners.rollout.collectors.base import Collector
 from laconic.learners.rollout.play import Start, collect
-from laconic.learners.training.steps import check_count
+from laconic.learners.errors import check_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Extra(Collector):
 
     def __post_init__(self) -> None:
         """Check the range."""
-        check_count("collect.episodes", self.episodes, 1)
+        check_count("learner.collect.episodes", self.episodes, 1)
 
     def members(self, group_size: int) -> int:
         """Episodes of a group when `group_size` are asked for."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from laconic.learners.rollout.collectors.counterfactual import CounterfactualCredit, Weights
 from laconic.learners.rollout.play import Collector, collect
-from laconic.learners.training.steps import check_count
+from laconic.learners.errors import check_count
 
 
 def shapley(
@@ -34,7 +34,7 @@ def shapley(
     Raises:
         SettingError: `samples` is below 1.
     """
-    check_count("collect.samples", samples, 1)
+    check_count("learner.collect.samples", samples, 1)
     return CounterfactualCredit("shapley", partial(shares, samples=samples), collect, greedy)
 
 
