@@ -38,6 +38,7 @@ def judged(link, *tests, code="", helpers=""):
 def test_each_piece_passes_when_nothing_raises():
     link = Link()
     events = judged(link, "assert f(3) == 9", "assert f(2) == 5, 'five'", "f(1).x", "assert f(1)")
+    assert events.pop(0) == {"form": "shared"}
     assert [event["result"] for event in events] == [True, False, False, True]
     assert events[1]["kind"] == "failed" and events[1]["message"] == "AssertionError: five"
     assert events[2]["kind"] == "error"

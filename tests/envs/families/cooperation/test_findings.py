@@ -9,7 +9,8 @@ from laconic.envs.families.cooperation.findings import told
 NOTHING = {"points": {"auxiliary": 0.0, "main": 0.0}}
 BROKEN = {"points": {"auxiliary": 0.4, "main": 0.6, "syntax": 0.0}}
 POINTS = {"auxiliary": 0.4, "main": 0.6, "syntax": 0.5, "tests": 0.5}
-HALF = {"points": POINTS, "passed": 1, "total": 2, "outcome": "failed", "message": "no"}
+HALF = {"points": POINTS, "passed": 1, "total": 2, "outcome": "error", "first_failed": 2}
+HALF["message"] = "ValueError: words that a program wrote"
 THIN = {"calls": 0.5, "substance": 0.0, "ignored": -0.5}
 
 
@@ -25,7 +26,12 @@ THIN = {"calls": 0.5, "substance": 0.0, "ignored": -0.5}
             "Your function aux was found."
             " The two functions together are not valid Python, so nothing was tested.",
         ),
-        ("judge", HALF, "1 of 2 tests passed. The first failure: failed no"),
+        ("judge", HALF, "1 of 2 tests passed. The first failure, test 2: error, ValueError."),
+        (
+            "judge",
+            {**HALF, "message": "Aux says hello: words"},
+            "1 of 2 tests passed. The first failure, test 2: error.",
+        ),
         (
             "main",
             {**HALF, "passed": 2, "points": {**POINTS, "calls": 0.0}},
