@@ -14,9 +14,9 @@ from pettingzoo import ParallelEnv
 
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Group
+from laconic.learners.errors import check_count
 from laconic.learners.rollout.collectors.base import Collector
 from laconic.learners.rollout.play import Start, collect
-from laconic.learners.errors import check_count
 
 
 @dataclass(frozen=True, slots=True)

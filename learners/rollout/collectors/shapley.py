@@ -15,9 +15,9 @@ from math import factorial
 
 import numpy as np
 
+from laconic.learners.errors import check_count
 from laconic.learners.rollout.collectors.counterfactual import CounterfactualCredit, Weights
 from laconic.learners.rollout.play import Collector, collect
-from laconic.learners.errors import check_count
 
 
 def shapley(
