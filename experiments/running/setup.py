@@ -163,7 +163,7 @@ def refuse_lone_collector(learner: Learner, count: int) -> None:
         SettingError: it does (swarm sharing, for one).
     """
     if learner.collector.state_dict():
-        name = learner.collector.name
+        name = learner.collector.kind
         raise SettingError(
             f"learner.collect ({name}) remembers what it has seen and plays in one process; got"
             f" {count} processes. Start the run without accelerate launch; of a swarm, start one"

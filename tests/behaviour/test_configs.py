@@ -52,6 +52,7 @@ WHOLE = ("experiment/", "entry/")
 defaults."""
 
 DELIBERATE = {
+    "laconic.learners.agents.tiny.team": {"frozen": "one member of a mixed team stays as it is"},
     "torch.optim.AdamW": {
         "lr": "follows the agent",
         "betas": "a short memory for runs of tens of steps",

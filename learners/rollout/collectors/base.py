@@ -23,8 +23,8 @@ class Collector(PlaysGroups, Protocol):
     """Counts of the last call."""
 
     @property
-    def name(self) -> str:
-        """The name of what plays, for messages."""
+    def kind(self) -> str:
+        """The name of the class that plays, for messages."""
         return type(self).__name__
 
     def members(self, group_size: int) -> int:
@@ -55,7 +55,7 @@ class Independent(Collector):
                 setattr(self, name, getattr(play, name))
 
     @property
-    def name(self) -> str:
+    def kind(self) -> str:
         """The name of what was given."""
         return type(self.play).__name__
 

@@ -39,7 +39,7 @@ def collector_for(collect: PlaysGroups, credit: str, unit: str) -> Collector:
     for name, needed, setting in (("credit", found.credit, credit), ("unit", found.unit, unit)):
         if needed not in (None, setting):
             raise SettingError(
-                f"learner.collect ({found.name}) works with learner.{name}={needed};"
+                f"learner.collect ({found.kind}) works with learner.{name}={needed};"
                 f" got learner.{name}={setting}"
             )
     if credit in MEASURES and found.credit != credit:

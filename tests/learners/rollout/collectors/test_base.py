@@ -16,7 +16,7 @@ def test_a_function_has_the_defaults():
     found = as_collector(lambda *arguments, seed: [arguments, seed])
     assert isinstance(found, Collector) and found("a", "b", seed=1) == [("a", "b"), 1]
     assert found.members(8) == 8 and found.state_dict() == {} and found.metrics == {}
-    assert found.credit is None and found.unit is None and found.name == "function"
+    assert found.credit is None and found.unit is None and found.kind == "function"
     found.load_state_dict({"anything": 1})
     assert Independent().play is collect
 
@@ -44,6 +44,6 @@ def test_what_an_object_of_a_users_own_has_is_used():
     assert found.unit == "reply" and found.credit is None and found.members(3) == 3
     found(seed=0)
     found(seed=0)
-    assert found.metrics == found.state_dict() == {"calls": 2.0} and found.name == "Twice"
+    assert found.metrics == found.state_dict() == {"calls": 2.0} and found.kind == "Twice"
     found.load_state_dict({"calls": 7.0})
     assert found.metrics == {"calls": 7.0}
