@@ -86,7 +86,7 @@ $(CLIENTS:%=judge-%): judge-%: .venv-judge-%/installed
 
 # A judge brings its own gymnasium; of our requirements it gets those of envs/ alone. BARE is what
 # asks for more than it needs.
-ENVS := gymnasium pettingzoo numpy math-verify pebble rich chess markdown-it-py
+ENVS := gymnasium pettingzoo numpy math-verify rich chess markdown-it-py
 .venv-judge-pettingzoo/installed: JUDGE := pettingzoo==1.27.0 gymnasium==1.4.0
 .venv-judge-gymnasium/installed: JUDGE := gymnasium==1.4.0
 .venv-judge-torchrl/installed: JUDGE := torch==2.13.0 torchrl==0.14.1 tensordict
