@@ -16,6 +16,9 @@ RENAMES: Mapping[str, Mapping[str, str]] = {
         "benchmark": "measure",
         "env.part": "env.split",
         "evaluation.part": "evaluation.split",
+        "learner.price.gain": "learner.price.integral_gain",
+        "learner.price.most": "learner.price.max_price",
+        "learner.price.proportional": "learner.price.proportional_gain",
     },
     # Names of metrics, without the `train/`, `eval/` or `learner/` before them.
     "metric": {},
@@ -28,6 +31,7 @@ RENAMES: Mapping[str, Mapping[str, str]] = {
         "experiments.trackers": "experiments.tracking",
         "learners.actor_critic": "learners.algorithms.actor_critic",
         "learners.advantages.Advantages": "learners.advantages.group.Advantages",
+        "learners.agents.api.ApiSpeech": "learners.agents.api.ApiSamplingSettings",
         "learners.agents.hf.Speech": "learners.agents.hf.SamplingSettings",
         "learners.collectors": "learners.rollout.collectors",
         "learners.critic": "learners.algorithms.critic",
