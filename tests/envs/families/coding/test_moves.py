@@ -1,4 +1,4 @@
-"""The table of moves: what each gives, worked out by hand, and that words tell them apart."""
+"""The table of moves: what each gave before it was a table, and that words tell them apart."""
 
 from __future__ import annotations
 
