@@ -22,6 +22,8 @@ HIDDEN = ("_target_", "_partial_", "defaults", "hydra")
 """Keys that say what is made, not how."""
 Row = tuple[str, str, str]
 """Key, value and comment of a setting."""
+_OUTSIDE = re.compile(r"\[([^\]]+)\]\((?!docs/|#|\w+:)[^)]+\)")
+"""A link of the README to a file that is not in the site."""
 _MARK = re.compile(r"^<!-- (settings|words|readme): (\S+)(?: (\w+))? -->$", re.M)
 
 
@@ -44,6 +46,8 @@ def _fill(mark: re.Match[str]) -> str:
 def section(page: str, name: str) -> str:
     """What stands under a heading, up to the next one of any level; paths as in `docs/`.
 
+    Links to files outside `docs/` become their text.
+
     Args:
         page: Markdown of the README.
         name: the heading in small letters, with hyphens.
@@ -54,7 +58,7 @@ def section(page: str, name: str) -> str:
     for part in re.split(r"^##+ ", page, flags=re.M):
         heading, _, text = part.partition("\n")
         if heading.lower().replace(" ", "-") == name:
-            return text.strip().replace("](docs/", "](")
+            return _OUTSIDE.sub(r"\1", text.strip()).replace("](docs/", "](")
     raise LookupError(f"README.md has no heading {name!r}")
 
 

@@ -82,6 +82,11 @@ def test_a_section_of_the_readme_stands_on_a_page_with_paths_of_its_own(hooks):
         hooks.section(page, "two")
 
 
+def test_a_link_of_the_readme_to_a_file_that_the_site_lacks_becomes_its_text(hooks):
+    page = "# T\n## One\n[A](docs/a.md), [SEC.md](SEC.md), [w](https://w.org/), [h](#one)\n"
+    assert hooks.section(page, "one") == "[A](a.md), SEC.md, [w](https://w.org/), [h](#one)"
+
+
 def test_a_mark_that_names_nothing_stops_the_build(hooks):
     with pytest.raises(FileNotFoundError):
         hooks.on_page_markdown("<!-- settings: env/gsm9k -->")
