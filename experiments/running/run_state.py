@@ -146,7 +146,8 @@ def finish(run: Run) -> None:
 
     def write() -> None:
         write_status(run, "finished" if done else "interrupted")
-        print(f"report: {write_report(run.folder.path)}")
+        if run.cfg.report:
+            print(f"report: {write_report(run.folder.path)}")
         try:
             write_card(run.folder.path, run.policies)
         except Exception as error:  # Settings are a user's own; the run is done, its weights saved.

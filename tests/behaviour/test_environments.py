@@ -27,6 +27,7 @@ def test_it_is_trained_for_a_few_steps(run, small, rows, tmp_path, name):
         "train.checkpoint_every=2",
         "train.evaluate_every=null",
         "evaluation.tasks=2",
+        "report=true",
         f"hydra.run.dir={tmp_path}",
     )
     assert outcome.code == 0, outcome.err

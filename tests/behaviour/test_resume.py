@@ -154,9 +154,9 @@ def test_a_signal_ends_a_run_with_a_checkpoint_and_a_report_and_it_can_go_on(
     processes, small, tmp_path, assert_equal, number, call, step
 ):
     folder = tmp_path / "run"
-    command = ["train", *small, f"hydra.run.dir={folder}"]
+    command = ["train", *small, "report=true", f"hydra.run.dir={folder}"]
     moment = ("laconic.learners.agents.hf.HFPolicy.reply", call, "before")
-    ended = processes.run(*command, die=moment, number=number, report=True)
+    ended = processes.run(*command, die=moment, number=number)
     assert ended.code == 128 + number
     assert ended.err == "interrupted\n"
     status = json.loads((folder / "status.json").read_text())

@@ -38,7 +38,13 @@ FSDP = {
 def wanted(small: list[str]) -> list[str]:
     """Three tasks a step, so that up to three processes have one each, and not as many."""
     changed = [one for one in small if not one.startswith(("train.tasks_per_step", "train.steps"))]
-    return [*changed, "train.tasks_per_step=3", "train.steps=2", "learner.microbatch_tokens=400"]
+    return [
+        *changed,
+        "train.tasks_per_step=3",
+        "train.steps=2",
+        "learner.microbatch_tokens=400",
+        "report=true",
+    ]
 
 
 @pytest.fixture

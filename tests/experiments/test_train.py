@@ -161,10 +161,22 @@ def test_the_report_is_one_file_that_refers_to_no_other(trained):
     assert not re.search(r"""(src|href)=["'](?!data:|#)""", page)
 
 
+def test_without_a_report_no_picture_is_drawn_and_a_resumed_run_may_ask_for_one(
+    run, small, tmp_path
+):
+    wanted = [*small, "train.steps=1", f"hydra.run.dir={tmp_path}/run"]
+    outcome = run("train", *wanted)
+    assert outcome.code == 0 and "report" not in outcome.out
+    assert not list((tmp_path / "run").glob("report*"))
+    assert run("train", *wanted, "resume=true", "report=true").code == 0
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
 def test_output_that_is_no_terminal_gets_plain_lines_and_nothing_on_the_error_stream(
     processes, small, tmp_path
 ):
-    outcome = processes.run("train", *small, "train.steps=1", f"hydra.run.dir={tmp_path}/run")
+    wanted = [*small, "train.steps=1", "report=true", f"hydra.run.dir={tmp_path}/run"]
+    outcome = processes.run("train", *wanted)
     assert outcome.code == 0
     first, last, report = outcome.out.splitlines()
     assert first.startswith("step 0/1  accuracy ") and last.startswith("step 1/1  accuracy ")
@@ -264,7 +276,8 @@ def test_agents_with_weights_of_their_own_are_saved_apart_and_found_again(
 
 def test_warnings_reach_the_status_the_report_and_the_screen(run, small, outside, tmp_path):
     folder = tmp_path / "run"
-    outcome = run("train", *small, "guard._target_=my_parts.Nag", f"hydra.run.dir={folder}")
+    nagged = ["guard._target_=my_parts.Nag", "report=true"]
+    outcome = run("train", *small, *nagged, f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
     expected = ["warned at step 1", "warned at step 3"]
     assert json.loads((folder / "status.json").read_text())["warnings"] == expected

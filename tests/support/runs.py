@@ -78,6 +78,8 @@ def small(policy_folder: Path) -> list[str]:
         "learner.minibatches=2",
         # A rate that falls with the length of the run would tell a longer run from a resumed one.
         "learner.decay_updates=null",
+        # Pictures take half of the time of so small a training.
+        "report=false",
         "threads=1",
     ]
 
@@ -107,7 +109,7 @@ def trained(
 ) -> tuple[Path, Outcome]:
     """The folder and the outcome of a training of four steps that nothing disturbed."""
     folder = tmp_path_factory.mktemp("trained") / "run"
-    outcome = run("train", *small, f"hydra.run.dir={folder}")
+    outcome = run("train", *small, "report=true", f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
     return folder, outcome
 
@@ -159,7 +161,6 @@ class Processes:
         self,
         name: str,
         *arguments: str,
-        report: bool = False,
         path: Sequence[str] = (),
         **wishes: Any,
     ) -> Process:
@@ -172,7 +173,6 @@ class Processes:
             "err": str(self._folder / f"{self._count}.err"),
             "folder": str(self._folder),
             "path": list(path),
-            "report": report,
             **wishes,
         }
         return Process(self, self.ask(request), Path(request["out"]), Path(request["err"]))
