@@ -243,7 +243,9 @@ def make_policy(
     ) -> HFPolicy:
         tokenizer = tokenizer or tiny_tokenizer
         made = make_model(architecture, len(tokenizer), **(model or {}))
-        return HFPolicy(made, tokenizer, SamplingSettings(**{"explain_silence": False, **speech}))
+        # A random model hardly ever ends its reply.
+        short = {"explain_silence": False, "max_reply_tokens": 24}
+        return HFPolicy(made, tokenizer, SamplingSettings(**{**short, **speech}))
 
     return make
 

@@ -13,7 +13,7 @@ from laconic.learners.agents.hf import HFPolicy, HFTeam
 
 
 def request(text: str = "How many?", **fields) -> Request:
-    return Request(agent="solver_0", text=text, **fields)
+    return Request(**{"agent": "solver_0", "text": text, "max_tokens": 12, **fields})
 
 
 def state(policy: HFPolicy) -> dict[str, torch.Tensor]:

@@ -15,7 +15,9 @@ from laconic.learners.agents.hf import HFPolicy, HFTeam
 from laconic.learners.agents.lora import Lora
 
 peft = pytest.importorskip("peft")
-ASKED = [Request("solver_0", text) for text in ("Hello", "How many birds?", "There are 3")]
+ASKED = [
+    Request("solver_0", text, max_tokens=12) for text in ("Hello", "How many birds?", "There are 3")
+]
 IDS = torch.arange(5, 25)[None]
 
 
