@@ -12,7 +12,7 @@ from updates import played
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Request
-from laconic.learners.agents.hf import HFPolicy, HFTeam
+from laconic.learners.agents.hf import HFPolicy, HFTeam, SamplingSettings
 from laconic.learners.agents.lora import Lora
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.algorithms.group import GroupLearner
@@ -182,9 +182,8 @@ def test_settings_that_the_optimiser_refuses_are_said_of_their_agent(team, setti
 @pytest.fixture
 def adapted(saved, make_env):
     pytest.importorskip("peft")
-    return lambda model=None: HFTeam(model or str(saved), "lora", lora=Lora(rank=2)).policies(
-        make_env()
-    )
+    short = {"lora": Lora(rank=2), "speech": SamplingSettings(max_reply_tokens=12)}
+    return lambda model=None: HFTeam(model or str(saved), "lora", **short).policies(make_env())
 
 
 def test_an_update_moves_adapters_alone_each_for_its_agent(adapted, make_env):

@@ -8,7 +8,7 @@ import pytest
 from updates import SGD, played
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.hf import HFTeam
+from laconic.learners.agents.hf import HFTeam, SamplingSettings
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.training.sequences import TokenSequence
 from laconic.learners.training.trainer import UpdateSettings, mean_over_steps
@@ -120,7 +120,8 @@ def test_behaviour_computed_again_is_that_of_a_training_pass(make_policy, make_e
 def test_in_bfloat16_the_first_ratio_is_one_once_behaviour_is_computed_again(saved, make_env):
     ranges = []
     for again in (False, True):
-        team = HFTeam(str(saved), dtype="bfloat16", recompute_logprobs=again)
+        speech = SamplingSettings(max_reply_tokens=12)
+        team = HFTeam(str(saved), dtype="bfloat16", recompute_logprobs=again, speech=speech)
         policies = team.policies(make_env())
         group = played(policies, make_env)
         metrics = GroupLearner(policies, SGD, minibatches=1).update([group])
