@@ -123,42 +123,6 @@ def build(cfg: Any, folder: Path) -> dict[str, Any]:
     return built
 
 
-def test_the_glob_finds_the_programs_and_the_choices():
-    assert {"train", "evaluate", "warm_start"} <= set(PROGRAMS)
-    assert {"env/gsm8k", "agent/tiny", "agent/hf", "learner/gspo"} <= set(OPTIONS)
-    assert all(groups_of(program) for program in PROGRAMS)
-
-
-def test_every_option_belongs_to_a_program():
-    offered = {option for _, option in COMBINATIONS}
-    assert offered == set(OPTIONS)
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_every_program_is_composed_and_built(composed, tmp_path, program):
-    built = build(composed(program), tmp_path)
-    assert isinstance(built["env"], DialogueEnv)
-    if "learner" in built:
-        assert isinstance(built["learner"], Resumable) and callable(built["learner"].update)
-        assert isinstance(built["learner"].price, Price)
-
-
-@pytest.mark.parametrize(("program", "option"), COMBINATIONS)
-def test_every_option_is_composed_and_built_with_every_program_that_has_it(
-    composed, tmp_path, program, option
-):
-    cfg = composed(program, *choice(option))
-    if option.startswith((HYDRAS, *TRACKERS)):
-        return
-    if option.startswith("agent/scripted") and "optimizer" in cfg:
-        # A script has no learning rate that the optimizer could follow; training refuses it.
-        cfg.optimizer.lr = 1.0
-    built = build(cfg, tmp_path)
-    assert isinstance(built["env"], ParallelEnv)
-    if not option.startswith(WHOLE):
-        assert option.partition("/")[0] in built
-
-
 def nodes(value: Any) -> Iterator[Mapping[str, Any]]:
     """Every node that names a constructor."""
     if isinstance(value, Mapping):
@@ -215,16 +179,9 @@ def plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-@pytest.mark.parametrize(
-    ("program", "option"),
-    [one for one in COMBINATIONS if not one[1].startswith((HYDRAS, *WHOLE))]
-    + [(program, "") for program in PROGRAMS],
-)
-def test_a_yaml_restates_the_defaults_of_its_constructors(composed, program, option):
-    cfg = composed(program, *(choice(option) if option else []))
-    if option == "agent/scripted" and "optimizer" in cfg:
-        cfg.optimizer.lr = 1.0
-    cfg = OmegaConf.to_container(cfg)
+def check_defaults(composed: Any, program: str, option: str = "") -> None:
+    """A yaml restates the defaults of its constructors."""
+    cfg = OmegaConf.to_container(composed)
     # What a program's own yaml says of a chosen option is meant to differ from that option.
     own = OmegaConf.to_container(OmegaConf.load(CONF / f"{program}.yaml"))
     for group in groups_of(program) & own.keys() & cfg.keys():
@@ -243,6 +200,46 @@ def test_a_yaml_restates_the_defaults_of_its_constructors(composed, program, opt
                 # Required, or a record that is a node of its own, or said by another key.
                 continue
             assert node[name] == plain(default), f"{option or program}: {target} {name}"
+
+
+def test_the_glob_finds_the_programs_and_the_choices():
+    assert {"train", "evaluate", "warm_start"} <= set(PROGRAMS)
+    assert {"env/gsm8k", "agent/tiny", "agent/hf", "learner/gspo"} <= set(OPTIONS)
+    assert all(groups_of(program) for program in PROGRAMS)
+
+
+def test_every_option_belongs_to_a_program():
+    offered = {option for _, option in COMBINATIONS}
+    assert offered == set(OPTIONS)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_program_is_composed_and_built(composed, tmp_path, program):
+    cfg = composed(program)
+    check_defaults(cfg, program)
+    built = build(cfg, tmp_path)
+    assert isinstance(built["env"], DialogueEnv)
+    if "learner" in built:
+        assert isinstance(built["learner"], Resumable) and callable(built["learner"].update)
+        assert isinstance(built["learner"].price, Price)
+
+
+@pytest.mark.parametrize(("program", "option"), COMBINATIONS)
+def test_every_option_is_composed_and_built_with_every_program_that_has_it(
+    composed, tmp_path, program, option
+):
+    cfg = composed(program, *choice(option))
+    if option.startswith("agent/scripted") and "optimizer" in cfg:
+        # A script has no learning rate that the optimizer could follow; training refuses it.
+        cfg.optimizer.lr = 1.0
+    if not option.startswith((HYDRAS, *WHOLE)):
+        check_defaults(cfg, program, option)
+    if option.startswith((HYDRAS, *TRACKERS)):
+        return
+    built = build(cfg, tmp_path)
+    assert isinstance(built["env"], ParallelEnv)
+    if not option.startswith(WHOLE):
+        assert option.partition("/")[0] in built
 
 
 def test_what_environments_inherit_is_not_offered_as_an_environment(composed):
