@@ -15,6 +15,7 @@ from laconic.envs.families.arithmetic.shopping import shopping
 from laconic.envs.families.arithmetic.tale import Problem
 from laconic.envs.families.arithmetic.wages import wages
 from laconic.envs.families.common.generation import (
+    DISTRACTORS,
     Candidate,
     Span,
     decoys,
@@ -26,8 +27,6 @@ from laconic.envs.task import Split, Task
 
 LEVELS = (1, 8)
 """Fewest and most arithmetic steps."""
-DISTRACTORS = (1, 2)
-"""Fewest and most distractors of a task, by default."""
 _MAX_DISTRACTORS = 12
 
 FAMILIES: tuple[Callable[[Random, int], Problem], ...] = (
@@ -49,31 +48,20 @@ def generate(
     level: Span = LEVELS,
     distractors: Span = DISTRACTORS,
 ) -> tuple[Task, ...]:
-    """Make different tasks from a seed; fewer of the same seed are the first of these.
+    """Make different tasks, as `draw_different` does.
 
-    Args:
-        seed: any whole number.
-        count: how many tasks.
-        split: train or evaluation; they share no problem.
-        level: arithmetic steps of a task, 1 to 8; a pair draws from fewest to most.
-        distractors: statements that do not matter; a pair draws from fewest to most.
-
-    Raises:
-        SettingError: a setting is out of its range, or there are not so many different problems.
+    `level` is the arithmetic steps of a task, 1 to 8, `distractors` its statements that do not
+    matter; of each a pair draws from fewest to most.
     """
     levels = span("level", level, LEVELS)
     extras = span("distractors", distractors, (0, _MAX_DISTRACTORS))
 
     def make(random: Random, key: str) -> Candidate[Task]:
-        problem = _draw(random, levels)
+        drawn = random.randint(*levels)
+        problem = one_step(random) if drawn == 1 else random.choice(FAMILIES)(random, drawn)
         return Candidate(problem.content, lambda: _task(key, problem, random, extras))
 
     return draw_different(make, seed, count, split, f"problems of level {level!r}")
-
-
-def _draw(random: Random, levels: tuple[int, int]) -> Problem:
-    level = random.randint(*levels)
-    return one_step(random) if level == 1 else random.choice(FAMILIES)(random, level)
 
 
 def _task(key: str, problem: Problem, random: Random, extras: tuple[int, int]) -> Task:

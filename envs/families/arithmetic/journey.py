@@ -44,9 +44,7 @@ def journey(random: Random, level: int) -> Problem:
 def _first_leg(tale: Tale, person: str, hours: bool) -> None:
     random = tale.random
     if hours:
-        time, speed = random.randint(2, 6), random.randint(6, 13) * 5
-        tale.tell(f"On {DAYS[0]}, {person} drives {time} hours at {speed} miles an hour.")
-        tale.step("*", speed, time)
+        _timed_leg(tale, person, DAYS[0])
     else:
         miles = random.randint(20, 90)
         tale.start(miles, f"On {DAYS[0]}, {person} drives {miles} miles.")
@@ -55,17 +53,10 @@ def _first_leg(tale: Tale, person: str, hours: bool) -> None:
 def _leg(
     tale: Tale, person: str, days: tuple[str, str], steps: int, previous: tuple[int, int]
 ) -> int:
-    """One more day on the road.
+    """One more day on the road, after the day before; the miles of this day.
 
-    Args:
-        tale: the story.
-        person: who drives.
-        days: the day before and this day.
-        steps: 1 for a plain distance, 2 for one that has to be worked out.
-        previous: miles of the day before, and what a plain leg makes the sum a multiple of.
-
-    Returns:
-        The miles of this day.
+    One step is a plain distance, two are one that has to be worked out. `previous` has the miles of
+    the day before, and what a plain leg makes the sum a multiple of.
     """
     random, so_far, (before, today) = tale.random, tale.value, days
     miles_before, even = previous
@@ -83,11 +74,15 @@ def _leg(
         tale.tell(f"On {today}, {person} drives half as many miles as on {before}.")
         miles = tale.step("/", 2, miles_before)
     else:
-        time, speed = random.randint(2, 6), random.randint(6, 13) * 5
-        tale.tell(f"On {today}, {person} drives {time} hours at {speed} miles an hour.")
-        miles = tale.step("*", speed, time)
+        miles = _timed_leg(tale, person, today)
     tale.step("+", miles, so_far)
     return miles
+
+
+def _timed_leg(tale: Tale, person: str, day: str) -> int:
+    time, speed = tale.random.randint(2, 6), tale.random.randint(6, 13) * 5
+    tale.tell(f"On {day}, {person} drives {time} hours at {speed} miles an hour.")
+    return tale.step("*", speed, time)
 
 
 def _costs(tale: Tale, person: str, stages: int, miles_a_gallon: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import add, floordiv, mul, sub
 from random import Random
 
 from laconic.envs.families.common.generation import Posed
@@ -16,7 +17,7 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 """Days that stamp events whose order matters."""
 TIMES = {2: "twice", 3: "three times", 4: "four times"}
 """Words for small factors."""
-
+_OPERATIONS = {"+": add, "-": sub, "*": mul, "/": floordiv}
 
 Decoy = Callable[[Random], tuple[str, str]]
 """Draws what a distractor is about, and the distractor, a sentence that looks like a fact."""
@@ -48,11 +49,7 @@ class Tale:
     """A story under construction: the sentences, the steps and the quantity they have reached."""
 
     def __init__(self, random: Random) -> None:
-        """Nothing is told yet.
-
-        Args:
-            random: source of every choice in the story.
-        """
+        """Nothing is told yet; every choice in the story is drawn from the generator."""
         self.random = random
         self.facts: list[str] = []
         self.steps: list[str] = []
@@ -68,23 +65,12 @@ class Tale:
         self.facts.append(fact)
 
     def step(self, operation: str, operand: int, start: int | None = None) -> int:
-        """Take one arithmetic step from the present quantity, or from `start`.
+        """Take one arithmetic step from the present quantity, or from `start`, to its result.
 
-        Args:
-            operation: `+`, `-`, `*` or `/`; a division must come out even.
-            operand: the second number.
-            start: the first number. None: the quantity reached so far.
-
-        Returns:
-            The result, which becomes the present quantity.
+        The operation is `+`, `-`, `*` or `/`; a division must come out even.
         """
         first = self.value if start is None else start
-        if operation == "/":
-            self.value = first // operand
-        elif operation == "*":
-            self.value = first * operand
-        else:
-            self.value = first + operand if operation == "+" else first - operand
+        self.value = _OPERATIONS[operation](first, operand)
         self.steps.append(f"{first} {operation} {operand} = {self.value}")
         return self.value
 
@@ -98,15 +84,9 @@ class Tale:
         return Problem(tuple(self.facts), question, tuple(self.steps), decoy)
 
 
-def portions(random: Random, total: int, most: int) -> list[int]:
-    """Cut a number of steps into events of one or two steps each.
-
-    Args:
-        random: source of the cut.
-        total: number of steps.
-        most: most events; at least half of `total`.
-    """
-    twos = random.randint(max(0, total - most), total // 2)
+def portions(random: Random, total: int, max_events: int) -> list[int]:
+    """Cut a number of steps into events of one or two; `max_events` is at least half of it."""
+    twos = random.randint(max(0, total - max_events), total // 2)
     cut = [2] * twos + [1] * (total - 2 * twos)
     random.shuffle(cut)
     return cut

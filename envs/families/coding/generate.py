@@ -1,4 +1,4 @@
-"""Drawing functions to be written, each different, each in its part.
+"""Drawing functions to be written, each different, each in its split.
 
 A digest of what a function does, its results on fixed inputs, says whether it is for training or
 for evaluation. So no function is ever in both, whatever the seeds, its name, its examples and the
@@ -14,13 +14,18 @@ from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import fenced
 from laconic.envs.families.coding.function import body, draw, signature
 from laconic.envs.families.coding.puzzle import Puzzle, behaviour, puzzle
-from laconic.envs.families.common.generation import Candidate, Span, draw_different, mix, span
+from laconic.envs.families.common.generation import (
+    DISTRACTORS,
+    Candidate,
+    Span,
+    draw_different,
+    mix,
+    span,
+)
 from laconic.envs.task import Split, Task
 
 LEVELS = (1, 4)
 """Fewest and most steps of a function."""
-DISTRACTORS = (1, 2)
-"""Fewest and most distractors of a task, by default."""
 _MAX_DISTRACTORS = 8
 NAMES = tuple(
     start + end
@@ -61,17 +66,10 @@ def items(
     level: Span = LEVELS,
     distractors: Span = DISTRACTORS,
 ) -> tuple[Item, ...]:
-    """Make different functions from a seed; fewer of the same seed are the first of these.
+    """Make different functions, as `draw_different` does.
 
-    Args:
-        seed: any whole number.
-        count: how many.
-        split: train or evaluation; they share no function.
-        level: steps of a function, 1 to 4; a pair draws from fewest to most.
-        distractors: statements about other functions; a pair draws from fewest to most.
-
-    Raises:
-        SettingError: a setting is out of its range, or there are not so many different functions.
+    `level` is the steps of a function, 1 to 4, `distractors` the statements about others; of each a
+    pair draws from fewest to most.
     """
     levels = span("level", level, LEVELS)
     extras = span("distractors", distractors, (0, _MAX_DISTRACTORS))

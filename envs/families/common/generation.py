@@ -13,14 +13,15 @@ from hashlib import blake2b
 from random import Random
 from typing import Generic, TypeVar
 
-from laconic.envs.checks import check_names, choice, is_whole, whole
+from laconic.envs.checks import choice, is_whole, whole
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Split
 
 Item = TypeVar("Item")
 Span = int | tuple[int, int]
 """A whole number, or a pair of them from fewest to most."""
-
+DISTRACTORS = (1, 2)
+"""Fewest and most distractors of a task, by default."""
 _EVALUATION_SHARE = 4
 """One problem in so many is an evaluation problem."""
 _PATIENCE = 10_000
@@ -72,7 +73,9 @@ def draw_different(
             gave nothing new.
         UnknownNameError: there is no such split.
     """
-    check_request(seed, count, split)
+    whole("generator.seed", seed)
+    whole("count", count, 0)
+    choice("env.split", split, ("train", "evaluation"))
     random, misses = Random(f"{split}/{seed}"), 0
     items: list[Item] = []
     seen: set[str] = set()
@@ -113,30 +116,15 @@ def mix(
 
 
 def decoys(draw: Callable[[Random], tuple[object, str]], random: Random, count: int) -> list[str]:
-    """Draw so many distractors, each about another subject.
+    """So many distractors, each about another subject, of which there must be enough.
 
-    Args:
-        draw: draws what a distractor is about, and its sentence.
-        random: drawn from.
-        count: how many; there must be so many subjects.
+    `draw` draws what a distractor is about, and its sentence.
     """
     found: dict[object, str] = {}
     while len(found) < count:
         subject, sentence = draw(random)
         found.setdefault(subject, sentence)
     return list(found.values())
-
-
-def check_request(seed: object, count: object, split: str) -> None:
-    """Refuse a seed or count that is no whole number, a negative count, and an unknown split.
-
-    Raises:
-        SettingError: seed or count is no whole number, or count is negative.
-        UnknownNameError: there is no such split.
-    """
-    whole("generator.seed", seed)
-    whole("count", count, 0)
-    choice("env.split", split, ("train", "evaluation"))
 
 
 def span(name: str, value: object, limits: tuple[int, int]) -> tuple[int, int]:
@@ -156,16 +144,3 @@ def span(name: str, value: object, limits: tuple[int, int]) -> tuple[int, int]:
             f" or a pair of them from fewest to most; got {value!r}"
         )
     return pair
-
-
-def refuse(unknown: Iterable[str], *known: str) -> None:
-    """Refuse settings that a generator does not have.
-
-    Args:
-        unknown: names of settings that were given and not taken.
-        *known: names of those it has, besides the seed.
-
-    Raises:
-        UnknownNameError: there is one.
-    """
-    check_names("setting of generator", unknown, ("seed", *known))

@@ -2,7 +2,7 @@
 
 A source is a `.jsonl` or `.jsonl.gz` file; a folder that holds the original files (`train.jsonl`,
 `test.jsonl`, either of them with `.gz`); or `hub:<id>`, where `hub:openai/gsm8k#main` names the
-configuration `main`. `open_source` reads documents, too: `[{...}, ...]`, or `{"examples": [{...},
+configuration `main`. `keyed_rows` reads documents, too: `[{...}, ...]`, or `{"examples": [{...},
 ...]}` as in BIG-bench. Every row comes with its place, so that an error can name file and line, or
 file and row.
 """
@@ -12,14 +12,14 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar, cast, overload
 
 from laconic.envs.errors import SourceError
-from laconic.envs.task import Split, Task
+from laconic.envs.task import Split
 
 HUB = "hub:"
 """What the name of a hub data set begins with."""
@@ -29,6 +29,7 @@ FILES: Mapping[Split, str] = MappingProxyType({"train": "train", "evaluation": "
 Row = dict[str, Any]
 Documents = Mapping[Split, Sequence[str]]
 """The usual names of each split's JSON document in a folder."""
+NO_DOCUMENTS: Documents = MappingProxyType({})
 Value = TypeVar("Value")
 
 
@@ -61,14 +62,20 @@ def rows(
         raise SourceError(f"{source}: expected at least one row; the source is empty")
 
 
-def open_source(
-    source: str | Path, split: Split, documents: Documents
-) -> tuple[str, Iterator[tuple[str, Row]]]:
-    """The title of a source, for task keys, and its rows with their places.
+def keyed_rows(
+    source: str | Path,
+    split: Split,
+    files: Mapping[Split, str] = FILES,
+    documents: Documents = NO_DOCUMENTS,
+) -> Iterator[tuple[Row, str, str]]:
+    """The rows of a source, each with its place and the key of its task, `<title>/<number>`.
+
+    The title is a file's name without endings, or the split of the hub; numbers are from 1.
 
     Args:
         source: a `.json` file, or whatever `rows` reads.
         split: which file of a folder, or split of a hub data set, to read.
+        files: as `rows` has it.
         documents: names that a split's document may have in a folder; they are looked for where
             the folder has no JSON Lines of that split.
 
@@ -76,7 +83,10 @@ def open_source(
         SourceError: the source is missing, unreadable or empty, or a row is no JSON object.
     """
     path = _document(source, split, documents)
-    return (path.stem, document_rows(path)) if path else (title(source, split), rows(source, split))
+    title = path.stem if path else _title(source, split, files)
+    found = document_rows(path) if path else rows(source, split, files)
+    for number, (where, row) in enumerate(found, start=1):
+        yield row, where, f"{title}/{number}"
 
 
 def document_rows(path: Path) -> Iterator[tuple[str, Row]]:
@@ -133,33 +143,6 @@ def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES)
     )
 
 
-def title(source: str | Path, split: Split, files: Mapping[Split, str] = FILES) -> str:
-    """Short name of what is read, for task keys: a file's name without endings, or the hub split.
-
-    Raises:
-        SourceError: there is no such file or split.
-    """
-    if str(source).startswith(HUB):
-        return _stem(source, split, files)
-    return locate(source, split, files).name.removesuffix(".gz").removesuffix(".jsonl")
-
-
-def numbered(
-    name: str,
-    found: Iterable[tuple[str, Row]],
-    read: Callable[[Row, str, str], Task],
-) -> tuple[Task, ...]:
-    """The task of each row, under the key `<name>/<number>`, numbers from 1.
-
-    Args:
-        name: of the source, as `title` gives it.
-        found: places and rows, as `rows` gives them.
-        read: makes a task of a row, its place and its key.
-    """
-    numbers = enumerate(found, start=1)
-    return tuple(read(row, where, f"{name}/{number}") for number, (where, row) in numbers)
-
-
 @overload
 def field(row: Row, name: str, where: str) -> str: ...
 @overload
@@ -188,6 +171,17 @@ def field(row: Row, name: str, where: str, kind: type[Any] = str) -> Any:
             f" got {type(value).__name__} {repr(value)[:80]}"
         )
     return value
+
+
+def filled(text: str, name: str, where: str, what: str = "question") -> str:
+    """The text of the field `name`, which is not to be blank.
+
+    Raises:
+        SourceError: it is.
+    """
+    if not text.strip():
+        raise SourceError(f"{where}: expected a {what}; the field {name!r} is empty")
+    return text
 
 
 def _file_rows(path: Path) -> Iterator[tuple[str, Row]]:
@@ -270,6 +264,12 @@ def _hub_rows(source: str, split: Split, files: Mapping[Split, str]) -> Iterator
         ) from error
     for index, row in enumerate(data, start=1):
         yield f"{source}:{index}", dict(row)
+
+
+def _title(source: str | Path, split: Split, files: Mapping[Split, str]) -> str:
+    if str(source).startswith(HUB):
+        return _stem(source, split, files)
+    return locate(source, split, files).name.removesuffix(".gz").removesuffix(".jsonl")
 
 
 def _stem(source: str | Path, split: Split, files: Mapping[Split, str]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 from laconic.envs.families.common.generation import (
+    DISTRACTORS,
     Candidate,
     Posed,
     Span,
@@ -22,8 +23,6 @@ from laconic.envs.task import Split, Task
 Decoy = Callable[[Random], tuple[object, str]]
 """Draws what a statement that does not matter is about, and the statement."""
 
-DISTRACTORS = (1, 2)
-"""Fewest and most distractors of a task, by default."""
 _MAX_DISTRACTORS = 12
 
 
@@ -43,29 +42,36 @@ Make = Callable[[Random, bool], Inference]
 """Makes a problem whose answer is yes (True) or no."""
 
 
-def draw(
-    makes: Mapping[int, Sequence[Make]],
-    seed: int,
-    count: int,
-    split: Split,
-    level: Span,
-    distractors: Span,
-) -> tuple[Task, ...]:
-    """Draw different tasks, as `draw_different` does; of an even number half are answered with yes.
+def generator(makes: Mapping[int, Sequence[Make]]) -> Callable[..., tuple[Task, ...]]:
+    """What makes the tasks of a benchmark from problems of so many levels.
 
     Args:
         makes: for each level what makes its problems.
-        seed: any whole number.
-        count: how many tasks.
-        split: train or evaluation; they share no problem.
-        level: one of `makes`; a pair draws from lowest to highest.
-        distractors: statements that do not matter; a pair draws from fewest to most.
 
-    Raises:
-        SettingError: a setting is out of its range, or there are not so many different problems.
+    Returns:
+        A function that draws tasks as `draw_different` does, of seed, count, split, `level` and
+        `distractors`; of an even number of tasks half are answered with yes.
     """
-    levels = span("level", level, (min(makes), max(makes)))
-    extras = span("distractors", distractors, (0, _MAX_DISTRACTORS))
+    limits = min(makes), max(makes)
+
+    def generate(
+        seed: int,
+        count: int,
+        split: Split,
+        level: Span = limits,
+        distractors: Span = DISTRACTORS,
+    ) -> tuple[Task, ...]:
+        levels = span("level", level, limits)
+        extras = span("distractors", distractors, (0, _MAX_DISTRACTORS))
+        make = _plan(makes, levels, extras)
+        return draw_different(make, seed, count, split, f"problems of level {levels!r}")
+
+    return generate
+
+
+def _plan(
+    makes: Mapping[int, Sequence[Make]], levels: tuple[int, int], extras: tuple[int, int]
+) -> Callable[[Random, str], Candidate[Task]]:
     plans: dict[str, tuple[Make, bool]] = {}
 
     def make(random: Random, key: str) -> Candidate[Task]:
@@ -80,7 +86,7 @@ def draw(
         problem = question(random, holds)
         return Candidate(problem.content, lambda: _task(key, problem, random, extras))
 
-    return draw_different(make, seed, count, split, f"problems of level {levels!r}")
+    return make
 
 
 def _task(key: str, problem: Inference, random: Random, extras: tuple[int, int]) -> Task:

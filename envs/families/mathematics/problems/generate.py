@@ -46,18 +46,12 @@ def generate(
     subjects: str | Sequence[str] = tuple(FAMILIES),
     distractors: Span = 1,
 ) -> tuple[Task, ...]:
-    """Make different tasks from a seed; fewer of the same seed are the first of these.
+    """Make different tasks, as `draw_different` does.
 
-    Args:
-        seed: any whole number.
-        count: how many tasks.
-        split: train or evaluation; they share no problem.
-        level: 1 to 5; a pair draws from easiest to hardest.
-        subjects: one of `FAMILIES` or several of them.
-        distractors: statements that do not matter; a pair draws from fewest to most.
+    `level` is 1 to 5, `subjects` one of `FAMILIES` or several of them, `distractors` the statements
+    that do not matter; of level and distractors a pair draws from lowest to highest.
 
     Raises:
-        SettingError: a setting is out of its range, or there are not so many different problems.
         UnknownNameError: there is no such subject.
     """
     levels, extras = span("level", level, LEVELS), span("distractors", distractors, DISTRACTORS)

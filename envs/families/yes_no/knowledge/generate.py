@@ -12,8 +12,7 @@ from functools import partial
 from random import Random
 
 from laconic.envs.families.arithmetic.words import another
-from laconic.envs.families.common.generation import Span
-from laconic.envs.families.yes_no.inference import DISTRACTORS, Inference, draw
+from laconic.envs.families.yes_no.inference import Inference, generator
 from laconic.envs.families.yes_no.knowledge.families import (
     EASY,
     FAMILIES,
@@ -21,23 +20,9 @@ from laconic.envs.families.yes_no.knowledge.families import (
     RELATIONS,
     Family,
 )
-from laconic.envs.task import Split, Task
 
-LEVELS = (1, 5)
-"""Fewest and most joins of two facts."""
 _Fact = tuple[tuple[str, ...], str]
 """What a fact is about, and its sentence; a knowledge base has one fact of each subject."""
-
-
-def generate(
-    seed: int,
-    count: int,
-    split: Split,
-    level: Span = LEVELS,
-    distractors: Span = DISTRACTORS,
-) -> tuple[Task, ...]:
-    """Make different tasks from a seed, as `inference.draw` says; a level is a number of joins."""
-    return draw(_QUESTIONS, seed, count, split, level, distractors)
 
 
 def question(random: Random, holds: bool, level: int, family: Family) -> Inference:
@@ -102,10 +87,13 @@ def _of_thing(family: Family, thing: str, value: str) -> _Fact:
     return (thing, family.thing_fact), family.thing_fact.format(thing=thing, value=value)
 
 
-_QUESTIONS = {
-    level: [
-        partial(question, level=level, family=family)
-        for family in (EASY if level == LEVELS[0] else FAMILIES)
-    ]
-    for level in range(LEVELS[0], LEVELS[1] + 1)
-}
+generate = generator(
+    {
+        level: [
+            partial(question, level=level, family=family)
+            for family in (EASY if level == 1 else FAMILIES)
+        ]
+        for level in range(1, 6)
+    }
+)
+"""Makes different tasks, as `inference.generator` says; a level is a number of joins."""

@@ -15,8 +15,7 @@ from random import Random
 from typing import NamedTuple
 
 from laconic.envs.families.arithmetic.words import another
-from laconic.envs.families.common.generation import Span
-from laconic.envs.families.yes_no.inference import DISTRACTORS, Inference, draw
+from laconic.envs.families.yes_no.inference import Inference, generator
 from laconic.envs.families.yes_no.sports.table import (
     CLUBS,
     CUPS,
@@ -26,23 +25,9 @@ from laconic.envs.families.yes_no.sports.table import (
     SPORTS,
     VERBS,
 )
-from laconic.envs.task import Split, Task
 
-LEVELS = (1, 3)
-"""Fewest and most joins of facts."""
 _Fact = tuple[str, str]
 """What a fact is about, and its sentence."""
-
-
-def generate(
-    seed: int,
-    count: int,
-    split: Split,
-    level: Span = LEVELS,
-    distractors: Span = DISTRACTORS,
-) -> tuple[Task, ...]:
-    """Make different tasks from a seed, as `inference.draw` says; a level is a number of joins."""
-    return draw(_SENTENCES, seed, count, split, level, distractors)
 
 
 def sentence(random: Random, holds: bool, level: int) -> Inference:
@@ -107,18 +92,10 @@ def _near(random: Random, names: _Names, taken: frozenset[str]) -> _Fact:
     """A fact like those of the task whose subject is none of theirs."""
     first, last, verb, move = names
     while True:
-        athlete = random.choice(
-            (
-                f"{first} {another(random, LAST_NAMES, last)}",
-                f"{another(random, FIRST_NAMES, first)} {last}",
-            )
-        )
-        action = random.choice(
-            (
-                _action(verb, another(random, MOVES, move)),
-                _action(another(random, VERBS, verb), move),
-            )
-        )
+        family = f"{first} {another(random, LAST_NAMES, last)}"
+        athlete = random.choice((family, f"{another(random, FIRST_NAMES, first)} {last}"))
+        done = _action(verb, another(random, MOVES, move))
+        action = random.choice((done, _action(another(random, VERBS, verb), move)))
         club, sport = random.choice(CLUBS), random.choice(SPORTS)
         subject, text = random.choice(
             (
@@ -156,4 +133,5 @@ def _cup(cup: str, sport: str) -> _Fact:
     return f"{cup} Cup", f"The {cup} Cup is for {sport}."
 
 
-_SENTENCES = {level: [partial(sentence, level=level)] for level in range(LEVELS[0], LEVELS[1] + 1)}
+generate = generator({level: [partial(sentence, level=level)] for level in range(1, 4)})
+"""Makes different tasks, as `inference.generator` says; a level is a number of joins."""

@@ -12,11 +12,9 @@ from laconic.envs.families.common import generation
 from laconic.envs.families.common.generation import (
     Candidate,
     Posed,
-    check_request,
     decoys,
     draw_different,
     mix,
-    refuse,
     span,
     split_of,
 )
@@ -137,13 +135,13 @@ def test_two_distractors_are_never_about_the_same() -> None:
 )
 def test_a_bad_request_is_refused(seed: Any, count: Any, said: str) -> None:
     with pytest.raises(SettingError) as caught:
-        check_request(seed, count, "train")
+        draw_different(dealt("a"), seed, count, "train", "letters")
     assert str(caught.value) == said
 
 
 def test_an_unknown_split_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="'test'"):
-        check_request(0, 1, "test")
+        draw_different(dealt("a"), 0, 1, "test", "letters")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("value", "pair"), [(2, (2, 2)), ((1, 3), (1, 3)), ([1, 1], (1, 1))])
@@ -155,9 +153,3 @@ def test_a_number_or_a_pair_becomes_a_pair(value: Any, pair: tuple[int, int]) ->
 def test_anything_else_is_no_span(value: Any) -> None:
     with pytest.raises(SettingError, match="generator.level must be a whole number from 1 to 3"):
         span("level", value, (1, 3))
-
-
-def test_settings_that_were_not_taken_are_refused() -> None:
-    refuse([], "level")
-    with pytest.raises(UnknownNameError, match="Did you mean 'level'"):
-        refuse(["levle"], "level")
