@@ -75,7 +75,7 @@ class Checkmate(MarkedAnswers):
         return task_of(key, board, mate, moves.strip())
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Make the move most agents answer with; it is worth 1 when it is legal and mates.
+        """Make the move most agents answer with; it scores 1 when it is legal and mates.
 
         Any mating move counts. Agents without a legal move have no vote.
         """

@@ -24,10 +24,7 @@ def role_of(agent: str) -> str:
 
 
 def agent_names(team: Mapping[str, int]) -> list[str]:
-    """The agents of a team, role by role.
-
-    Args:
-        team: number of agents of each role.
+    """The agents of a team, role by role, given the number of agents of each role.
 
     Raises:
         SettingError: the team is empty, a role is no plain word, or a number is not at least 1.
@@ -80,10 +77,10 @@ class Roster:
         roles = {role: [a for a in agents if role_of(a) == role] for role in team}
         cycle = speakers(schedule, roles)
         if all(set(answering).isdisjoint(speaking) for speaking in cycle[:rounds]):
+            turns = [sorted(speaking) for speaking in cycle]
             raise SettingError(
                 f"env.schedule must give {' or '.join(answering)} a turn to answer within"
-                f" env.rounds; got rounds={rounds} and turns"
-                f" {[sorted(speaking) for speaking in cycle]}"
+                f" env.rounds; got rounds={rounds} and turns {turns}"
             )
         return cls(agents, answer, answering, hears(topology, agents), cycle)
 

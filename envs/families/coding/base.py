@@ -1,7 +1,7 @@
 """What benchmarks have in common whose answers are programs, tested in the sandbox.
 
 Roles: the coder answers, testers know the examples, tests or conditions. A reply without a program
-is worth nothing and starts no process. Reward: 1 for a program that passes every test, else 0.
+scores 0 and starts no process. Reward: 1 for a program that passes every test, else 0.
 """
 
 from __future__ import annotations

@@ -73,9 +73,9 @@ class CooperativeCoding(ProgramBenchmark):
         )
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """LevelPoints the program that the first auxiliary and the first main agent wrote.
+        """Grade the program that the first auxiliary and the first main agent wrote.
 
-        Never raises: whatever is written is worth 0 to 4.
+        Never raises: whatever is written scores 0 to 4.
         """
         exam: Exam = task.details["exam"]
         auxiliary, main = (_words(answers, role) for role in self.roles)

@@ -16,17 +16,12 @@ def choose(random: Random) -> Problem:
     n, k = random.randint(4, 12), random.randint(2, 4)
     ordered = random.random() < 0.5
     value = perm(n, k) if ordered else comb(n, k)
-    facts = (
-        f"{person} has ${n}$ different {item}.",
-        f"{person} takes ${k}$ of the {item}, one after the other."
-        if ordered
-        else f"{person} takes ${k}$ of the {item} at once.",
+    how, counts, sign = (
+        (", one after the other", "orders", "P") if ordered else (" at once", "ways", "C")
     )
-    counts = "in how many orders" if ordered else "in how many ways"
-    sign = "P" if ordered else "C"
-    return Problem(
-        facts, f"In {counts[3:]} can {person} do this?", str(value), f"{sign}({n}, {k}) = {value}"
-    )
+    facts = (f"{person} has ${n}$ different {item}.", f"{person} takes ${k}$ of the {item}{how}.")
+    ask = f"In how many {counts} can {person} do this?"
+    return Problem(facts, ask, str(value), f"{sign}({n}, {k}) = {value}")
 
 
 def draw(random: Random) -> Problem:

@@ -108,16 +108,14 @@ def read(row: Row, where: str, key: str) -> Task | None:
 
 def _details(row: Row, where: str) -> dict[str, Any]:
     """What is known of a problem: level (1 to 5), subject, and its name in the data set."""
-    details: dict[str, Any] = {}
-    said = row.get("level", row.get("source"))
-    if said is not None:
-        found = _LEVEL.fullmatch(str(said))
+    said = {
+        "level": row.get("level", row.get("source")),
+        "subject": row.get("subject", row.get("type")),
+        "id": row.get("unique_id", row.get("id")),
+    }
+    details: dict[str, Any] = {key: str(text) for key, text in said.items() if text is not None}
+    if "level" in details:
+        found = _LEVEL.fullmatch(details["level"])
         # Two of the original problems have the level `Level ?`.
         details["level"] = int(found["level"]) if found else None
-    subject = row.get("subject", row.get("type"))
-    if subject is not None:
-        details["subject"] = str(subject)
-    name = row.get("unique_id", row.get("id"))
-    if name is not None:
-        details["id"] = str(name)
     return details

@@ -42,11 +42,7 @@ def times(number: Fraction | int, symbol: str) -> str:
 
 
 def surd(square: int) -> tuple[int, int]:
-    """The root of a whole number as `outside * sqrt(inside)`, nothing left to take out.
-
-    Args:
-        square: a whole number of at least 1.
-    """
+    """The root of a positive whole number as `outside * sqrt(inside)`, nothing left to take out."""
     outside, inside, factor = 1, square, 2
     while factor * factor <= inside:
         if inside % (factor * factor) == 0:
@@ -66,6 +62,11 @@ def root(square: int) -> str:
 def signed(number: int) -> str:
     """A number with its sign, to be put after something else: `+ 3`, `- 3`."""
     return f"{'-' if number < 0 else '+'} {abs(number)}"
+
+
+def given(form: str, **values: object) -> tuple[str, ...]:
+    """A sentence for each name and value, which stand for the gaps of the form."""
+    return tuple(form.format(name, value) for name, value in values.items())
 
 
 def somebody(random: Random) -> str:
