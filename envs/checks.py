@@ -28,14 +28,9 @@ def whole(
     *,
     optional: bool = False,
 ) -> Any:
-    """The value of a setting that is a whole number within bounds, or None where it may be.
+    """The value of a setting that is a whole number within bounds, or None where it is `optional`.
 
-    Args:
-        name: as the user types it, e.g. `env.rounds`.
-        value: what was given.
-        lowest: least number allowed; None for any.
-        highest: greatest number allowed.
-        optional: whether None is fine too.
+    The name is the one that the user types, e.g. `env.rounds`.
 
     Raises:
         SettingError: it is anything else.
@@ -58,15 +53,10 @@ def number(
     below: float = math.inf,
     optional: bool = False,
 ) -> Any:
-    """The value of a setting that is a finite number within bounds, or None where it may be.
+    """The value of a setting that is a finite number, or None where it is `optional`.
 
-    Args:
-        name: as the user types it, e.g. `reward.price`.
-        value: what was given.
-        lowest: least number allowed.
-        above: number that it must exceed.
-        below: number that it must stay under.
-        optional: whether None is fine too.
+    It is at least `lowest`, greater than `above` and less than `below`. The name is the one that
+    the user types, e.g. `reward.price`.
 
     Raises:
         SettingError: it is anything else.

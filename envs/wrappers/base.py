@@ -81,7 +81,6 @@ class ArrayWrapper(Wrapper, ABC):
         """
         self._seen = {}
         observations, infos = self.env.reset(seed=seed, options=self._named(options))
-        self._begin(infos)
         return self._shown(observations, infos)
 
     def step(self, actions: Mapping[str, Any]) -> Returned:
@@ -106,9 +105,6 @@ class ArrayWrapper(Wrapper, ABC):
         """What all agents observe, one after the other; zeros of those that observe nothing."""
         seen = [self._seen.get(agent, self._empty) for agent in self.possible_agents]
         return np.concatenate(seen)
-
-    def _begin(self, infos: Infos) -> None:
-        """Take in the first infos of an episode."""
 
     @abstractmethod
     def _said(self, agent: str, action: Any) -> str:

@@ -73,13 +73,12 @@ class DiscreteMessages(ArrayWrapper):
         """The messages of an agent in this episode by number; empty where there is none."""
         return self._readers[agent].entries
 
-    def _begin(self, infos: Infos) -> None:
-        task, tokenize = self._dialogue.task, self._dialogue.tokenize
-        for agent, info in infos.items():
-            entries = self.menu.entries(task, info["share"], agent, info["answering"])
-            statements = tuple(task.statements[index] for index in info["share"])
-            known = Known(task.question, statements, entries)
-            self._readers[agent] = Reader(self.layout, agent, known, tokenize)
+    def _reader(self, agent: str, info: Mapping[str, Any]) -> Reader:
+        """An agent at the beginning of an episode."""
+        task, share = self._dialogue.task, info["share"]
+        entries = self.menu.entries(task, share, agent, info["answering"])
+        known = Known(task.question, tuple(task.statements[index] for index in share), entries)
+        return Reader(self.layout, agent, known, self._dialogue.tokenize)
 
     def _said(self, agent: str, action: Any) -> str:
         number = np.asarray(action)
@@ -98,9 +97,12 @@ class DiscreteMessages(ArrayWrapper):
         shown: dict[str, Any] = {}
         figures: Infos = {}
         for agent, observation in observations.items():
-            reader, info = self._readers[agent], infos[agent]
+            info = infos[agent]
             if info["round"]:
-                reader.hear(observation["text"])
+                self._readers[agent].hear(observation["text"])
+            else:
+                self._readers[agent] = self._reader(agent, info)
+            reader = self._readers[agent]
             played = info["round"] / info["rounds"]
             array = self._seen[agent] = reader.look(played, observation["tokens_left"])
             figures[agent] = self._figures(observation, info)
