@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from laconic.envs.families.arithmetic.tale import Problem, Tale
+from laconic.envs.families.arithmetic.tale import Tale
 from laconic.envs.families.arithmetic.words import ITEMS, PEOPLE, another
+from laconic.envs.families.common.generation import Problem
 
 _FRUIT = ("apples", "pears", "lemons", "plums", "figs", "nuts")
 _BAKED = ("cakes", "cookies")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Problem, Tale, portions
+from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Tale, portions
 from laconic.envs.families.arithmetic.words import ITEMS, PEOPLE, another, their
+from laconic.envs.families.common.generation import Problem
 
 _PARTS = {3: "a third", 4: "a quarter"}
 _GAINS = (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Problem, Tale, portions
+from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Tale, portions
 from laconic.envs.families.arithmetic.words import PEOPLE, another
+from laconic.envs.families.common.generation import Problem
 
 _HABITS = (
     ("reads", "read", "pages", "{person}'s book has {whole} pages."),

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from laconic.envs.families.arithmetic.tale import Problem
 from laconic.envs.families.arithmetic.words import ITEMS, PEOPLE, another
+from laconic.envs.families.common.generation import Problem
 
 GAIN = ("buys", "finds", "gets")
 """Verbs that add."""
@@ -44,9 +44,9 @@ def one_step(random: Random) -> Problem:
     return Problem(
         facts=(f"{person} has {first} {item}.", f"{person} {verb} {second} {item}."),
         question=f"How many {item} does {person} have now?",
-        steps=(f"{first} {operation} {second} = {result}",),
+        answer=str(result),
+        working=f"{first} {operation} {second} = {result}",
         decoy=lambda random: _decoy(random, person, item, _BOXES),
-        ordered=False,
     )
 
 
@@ -55,9 +55,9 @@ def _boxes(random: Random, person: str, item: str) -> Problem:
     return Problem(
         facts=(f"{person} fills {first} boxes with {item}.", _puts(person, item, second)),
         question=f"How many {item} does {person} have in all?",
-        steps=(f"{first} * {second} = {first * second}",),
+        answer=str(first * second),
+        working=f"{first} * {second} = {first * second}",
         decoy=lambda random: _decoy(random, person, item, _PIECES),
-        ordered=False,
     )
 
 

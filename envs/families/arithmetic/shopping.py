@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from laconic.envs.families.arithmetic.tale import Problem, Tale, one
+from laconic.envs.families.arithmetic.tale import Tale, one
 from laconic.envs.families.arithmetic.words import ITEMS, PEOPLE, another, their
+from laconic.envs.families.common.generation import Problem
 
 _NOTES = (20, 50, 100, 200, 500, 1000)
 

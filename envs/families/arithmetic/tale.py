@@ -6,43 +6,17 @@ events matters to the result the sentence says when it happens.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from operator import add, floordiv, mul, sub
 from random import Random
 
-from laconic.envs.families.common.generation import Posed
+from laconic.envs.families.common.generation import Decoy, Problem
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 """Days that stamp events whose order matters."""
 TIMES = {2: "twice", 3: "three times", 4: "four times"}
 """Words for small factors."""
 _OPERATIONS = {"+": add, "-": sub, "*": mul, "/": floordiv}
-
-Decoy = Callable[[Random], tuple[str, str]]
-"""Draws what a distractor is about, and the distractor, a sentence that looks like a fact."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem(Posed):
-    """A word problem; its facts stand in an order that reads well."""
-
-    steps: tuple[str, ...]
-    """The solution, one arithmetic step each: `7 + 5 = 12`. The last result is the answer."""
-    decoy: Decoy
-    """Draws a distractor; two distractors of one task are about different subjects."""
-    ordered: bool = True
-    """Whether the facts are told in their order. False: they are shuffled."""
-
-    @property
-    def answer(self) -> str:
-        """The result of the last step."""
-        return self.steps[-1].rpartition(" ")[2]
-
-    @property
-    def solution(self) -> str:
-        """The steps in one line: `7 + 5 = 12, 12 * 2 = 24`."""
-        return ", ".join(self.steps)
 
 
 class Tale:
@@ -81,7 +55,8 @@ class Tale:
 
     def ask(self, question: str, decoy: Decoy) -> Problem:
         """End the story with its question."""
-        return Problem(tuple(self.facts), question, tuple(self.steps), decoy)
+        working = ", ".join(self.steps)
+        return Problem(tuple(self.facts), question, str(self.value), working, decoy, ordered=True)
 
 
 def portions(random: Random, total: int, max_events: int) -> list[int]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from laconic.envs.families.arithmetic.tale import Problem, Tale
+from laconic.envs.families.arithmetic.tale import Tale
 from laconic.envs.families.arithmetic.words import PEOPLE, another, their
+from laconic.envs.families.common.generation import Problem
 
 _JOBS = tuple(f"the {place}" for place in "bakery cinema bookshop farm garage hotel zoo".split())
 _GOODS = ("coat", "bicycle", "desk", "radio", "guitar", "tent", "camera")

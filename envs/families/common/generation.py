@@ -18,8 +18,11 @@ from laconic.envs.errors import SettingError
 from laconic.envs.task import Split
 
 Item = TypeVar("Item")
-Span = int | tuple[int, int]
+Pair = tuple[int, int]
+Span = int | Pair
 """A whole number, or a pair of them from fewest to most."""
+Decoy = Callable[[Random], tuple[object, str]]
+"""Draws what a distractor is about, and the distractor, a sentence that looks like a fact."""
 DISTRACTORS = (1, 2)
 """Fewest and most distractors of a task, by default."""
 _EVALUATION_SHARE = 4
@@ -28,19 +31,46 @@ _PATIENCE = 10_000
 """Draws in a row that gave nothing new before the problems count as used up."""
 
 
+def _no_decoy(random: Random) -> tuple[object, str]:
+    raise NotImplementedError("distractors of this problem are drawn elsewhere")
+
+
 @dataclass(frozen=True, slots=True)
-class Posed:
-    """What every kind of problem has, before statements that do not matter are mixed in."""
+class Problem:
+    """A problem, before statements that do not matter are mixed in."""
 
     facts: tuple[str, ...]
     """The sentences that the answer depends on, every one of them."""
     question: str
     """What is asked."""
+    answer: str
+    """The reference answer, in plain form."""
+    working: str
+    """How the answer comes about, in few words."""
+    decoy: Decoy = _no_decoy
+    """Draws a distractor; two distractors of one task are about different subjects."""
+    ordered: bool = False
+    """Whether the facts are told in their order, which reads well. False: they are shuffled."""
 
     @property
     def content(self) -> str:
         """What makes this problem this problem: its facts, whatever their order, and question."""
         return "\n".join((*sorted(self.facts), self.question))
+
+    def told(self, random: Random) -> list[str]:
+        """The facts in the order in which they are told."""
+        facts = list(self.facts)
+        if not self.ordered:
+            random.shuffle(facts)
+        return facts
+
+    def decoys(self, random: Random, count: int) -> list[str]:
+        """So many distractors, each about another subject, of which there must be enough."""
+        found: dict[object, str] = {}
+        while len(found) < count:
+            subject, sentence = self.decoy(random)
+            found.setdefault(subject, sentence)
+        return list(found.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +145,36 @@ def mix(
     return statements, relevant
 
 
-def decoys(draw: Callable[[Random], tuple[object, str]], random: Random, count: int) -> list[str]:
-    """So many distractors, each about another subject, of which there must be enough.
+def leveled(
+    makes: Callable[[Pair, Pair], Callable[[Random, str], Candidate[Item]]],
+    kind: str,
+    levels: Pair,
+    max_distractors: int,
+) -> Callable[..., tuple[Item, ...]]:
+    """A generator of items that have a level and distractors.
 
-    `draw` draws what a distractor is about, and its sentence.
+    Args:
+        makes: from fewest and most of both what draws a candidate, as `draw_different` has it.
+        kind: what there may be too few of, e.g. `problems`.
+        levels: lowest and highest, which are also what is drawn from by default.
+        max_distractors: how many an item has at the most.
+
+    Returns:
+        A function of seed, count, split, `level` and `distractors`, which draws as
+        `draw_different` does; each of the two settings is a number, or a pair to draw from.
     """
-    found: dict[object, str] = {}
-    while len(found) < count:
-        subject, sentence = draw(random)
-        found.setdefault(subject, sentence)
-    return list(found.values())
+
+    def generate(
+        seed: int, count: int, split: Split, level: Span = levels, distractors: Span = DISTRACTORS
+    ) -> tuple[Item, ...]:
+        extras = span("distractors", distractors, (0, max_distractors))
+        make = makes(span("level", level, levels), extras)
+        return draw_different(make, seed, count, split, f"{kind} of level {level!r}")
+
+    return generate
 
 
-def span(name: str, value: object, limits: tuple[int, int]) -> tuple[int, int]:
+def span(name: str, value: object, limits: Pair) -> Pair:
     """Setting `generator.<name>`, a whole number or a pair of them, as a pair within limits.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Yes/no tasks whose answer follows from facts: the record, and drawing sets of them.
+"""Yes/no tasks whose answer follows from facts.
 
 Yes and no alternate in random order, so the two are equally common in every set.
 """
@@ -6,71 +6,26 @@ Yes and no alternate in random order, so the two are equally common in every set
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from random import Random
 
-from laconic.envs.families.common.generation import (
-    DISTRACTORS,
-    Candidate,
-    Posed,
-    Span,
-    decoys,
-    draw_different,
-    span,
-)
-from laconic.envs.task import Split, Task
+from laconic.envs.families.common.generation import Candidate, Pair, Problem, leveled
+from laconic.envs.task import Task
 
-Decoy = Callable[[Random], tuple[object, str]]
-"""Draws what a statement that does not matter is about, and the statement."""
-
-_MAX_DISTRACTORS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Inference(Posed):
-    """A yes/no question and the facts it follows from."""
-
-    holds: bool
-    """True: the answer is yes."""
-    working: str
-    """What the facts come to, in few words."""
-    decoy: Decoy
-    """Draws a distractor and its subject; two distractors of one task have different subjects."""
-
-
-Make = Callable[[Random, bool], Inference]
+Make = Callable[[Random, bool], Problem]
 """Makes a problem whose answer is yes (True) or no."""
 
 
 def generator(makes: Mapping[int, Sequence[Make]]) -> Callable[..., tuple[Task, ...]]:
-    """What makes the tasks of a benchmark from problems of so many levels.
+    """A generator (`leveled`) of problems that are made, for each level, by one of several.
 
-    Args:
-        makes: for each level what makes its problems.
-
-    Returns:
-        A function that draws tasks as `draw_different` does, of seed, count, split, `level` and
-        `distractors`; of an even number of tasks half are answered with yes.
+    Of an even number of tasks half are answered with yes.
     """
-    limits = min(makes), max(makes)
-
-    def generate(
-        seed: int,
-        count: int,
-        split: Split,
-        level: Span = limits,
-        distractors: Span = DISTRACTORS,
-    ) -> tuple[Task, ...]:
-        levels = span("level", level, limits)
-        extras = span("distractors", distractors, (0, _MAX_DISTRACTORS))
-        make = _plan(makes, levels, extras)
-        return draw_different(make, seed, count, split, f"problems of level {levels!r}")
-
-    return generate
+    return leveled(partial(_plan, makes), "problems", (min(makes), max(makes)), max_distractors=12)
 
 
 def _plan(
-    makes: Mapping[int, Sequence[Make]], levels: tuple[int, int], extras: tuple[int, int]
+    makes: Mapping[int, Sequence[Make]], levels: Pair, extras: Pair
 ) -> Callable[[Random, str], Candidate[Task]]:
     plans: dict[str, tuple[Make, bool]] = {}
 
@@ -89,12 +44,11 @@ def _plan(
     return make
 
 
-def _task(key: str, problem: Inference, random: Random, extras: tuple[int, int]) -> Task:
+def _task(key: str, problem: Problem, random: Random, extras: Pair) -> Task:
     """Mix distractors into the facts of a problem, in any order."""
-    others = decoys(problem.decoy, random, random.randint(*extras))
+    others = problem.decoys(random, random.randint(*extras))
     flagged = [(fact, True) for fact in problem.facts]
     flagged += [(decoy, False) for decoy in others]
     random.shuffle(flagged)
     statements, relevant = zip(*flagged, strict=True)
-    answer = "yes" if problem.holds else "no"
-    return Task(key, problem.question, statements, answer, relevant, problem.working)
+    return Task(key, problem.question, statements, problem.answer, relevant, problem.working)

@@ -7,7 +7,8 @@ from math import comb, perm
 from random import Random
 
 from laconic.envs.families.arithmetic.words import ITEMS
-from laconic.envs.families.mathematics.problems.problem import Family, Problem, somebody, tex
+from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.mathematics.problems.problem import Family, somebody, tex
 
 
 def choose(random: Random) -> Problem:

@@ -10,7 +10,14 @@ from random import Random
 from types import MappingProxyType
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.families.common.generation import Candidate, Span, draw_different, mix, span
+from laconic.envs.families.common.generation import (
+    Candidate,
+    Problem,
+    Span,
+    draw_different,
+    mix,
+    span,
+)
 from laconic.envs.families.mathematics.problems import (
     algebra,
     counting,
@@ -19,7 +26,7 @@ from laconic.envs.families.mathematics.problems import (
     number_theory,
     precalculus,
 )
-from laconic.envs.families.mathematics.problems.problem import Family, Problem
+from laconic.envs.families.mathematics.problems.problem import Family
 from laconic.envs.task import Split, Task
 
 LEVELS = (1, 5)
@@ -77,8 +84,7 @@ def _task(
     key: str, problem: Problem, random: Random, distractors: int, subject: str, level: int
 ) -> Task:
     """Mix conditions of other subjects into those of a problem."""
-    facts = list(problem.facts)
-    random.shuffle(facts)
+    facts = problem.told(random)
     others = random.sample([name for name in FAMILIES if name != subject], distractors)
     strange = (random.choice(_draw(random, other, level).facts) for other in others)
     statements, relevant = mix(random, facts, strange)

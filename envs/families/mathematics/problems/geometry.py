@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
+from laconic.envs.families.common.generation import Problem
 from laconic.envs.families.mathematics.problems.problem import (
     Family,
-    Problem,
     root,
     somebody,
     tex,

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from laconic.envs.families.arithmetic.words import ITEMS
-from laconic.envs.families.mathematics.problems.problem import Problem, somebody
+from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.mathematics.problems.problem import somebody
 
 _LETTERS = "abcdhkmnpqrstuvwxyz"
 _THINGS = tuple(

@@ -1,27 +1,16 @@
-"""What a family of problems makes, and exact numbers in LaTeX."""
+"""Words and exact numbers in LaTeX for families of problems."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 
 from laconic.envs.families.arithmetic.words import PEOPLE
-from laconic.envs.families.common.generation import Posed
-
-
-@dataclass(frozen=True, slots=True)
-class Problem(Posed):
-    """A problem; its facts are conditions in any order."""
-
-    answer: str
-    """The exact answer in LaTeX."""
-    working: str
-    """How the answer comes about, in a few words."""
-
+from laconic.envs.families.common.generation import Problem
 
 Family = Callable[[Random], Problem]
+"""Makes a problem; its answer is exact, in LaTeX."""
 
 
 def tex(number: Fraction | int) -> str:

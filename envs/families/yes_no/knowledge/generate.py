@@ -12,7 +12,8 @@ from functools import partial
 from random import Random
 
 from laconic.envs.families.arithmetic.words import another
-from laconic.envs.families.yes_no.inference import Inference, generator
+from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.yes_no.inference import generator
 from laconic.envs.families.yes_no.knowledge.families import (
     EASY,
     FAMILIES,
@@ -25,7 +26,7 @@ _Fact = tuple[tuple[str, ...], str]
 """What a fact is about, and its sentence; a knowledge base has one fact of each subject."""
 
 
-def question(random: Random, holds: bool, level: int, family: Family) -> Inference:
+def question(random: Random, holds: bool, level: int, family: Family) -> Problem:
     """A question that joins `level + 1` facts and is answered with yes (True) or no."""
     people = random.sample(PEOPLE, level)
     relations = [random.choice(RELATIONS) for _ in people[1:]]
@@ -41,9 +42,8 @@ def question(random: Random, holds: bool, level: int, family: Family) -> Inferen
         if level == 1
         else partial(_near, family=family, people=people, thing=thing, taken=frozenset(facts))
     )
-    return Inference(
-        tuple(facts.values()), asked, holds, steps + family.working(values, holds), decoy
-    )
+    working, answer = steps + family.working(values, holds), "yes" if holds else "no"
+    return Problem(tuple(facts.values()), asked, answer, working, decoy)
 
 
 def _far(random: Random, family: Family, person: str, thing: str) -> _Fact:

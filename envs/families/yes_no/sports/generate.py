@@ -15,7 +15,8 @@ from random import Random
 from typing import NamedTuple
 
 from laconic.envs.families.arithmetic.words import another
-from laconic.envs.families.yes_no.inference import Inference, generator
+from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.yes_no.inference import generator
 from laconic.envs.families.yes_no.sports.table import (
     CLUBS,
     CUPS,
@@ -30,7 +31,7 @@ _Fact = tuple[str, str]
 """What a fact is about, and its sentence."""
 
 
-def sentence(random: Random, holds: bool, level: int) -> Inference:
+def sentence(random: Random, holds: bool, level: int) -> Problem:
     """A sentence about an athlete that is plausible (True) or not."""
     first, last = random.choice(FIRST_NAMES), random.choice(LAST_NAMES)
     verb, move = random.choice(VERBS), random.choice(MOVES)
@@ -50,10 +51,10 @@ def sentence(random: Random, holds: bool, level: int) -> Inference:
         if level == 1
         else partial(_near, names=names, taken=frozenset(subject for subject, _ in facts))
     )
-    return Inference(
+    return Problem(
         tuple(text for _, text in facts),
         f'Is the following sentence plausible? "{athlete} {action}{where}."',
-        holds,
+        "yes" if holds else "no",
         f"{', '.join(sports)}: {'same' if holds else 'different'}.",
         decoy,
     )

@@ -7,7 +7,8 @@ import pytest
 
 from laconic.envs.errors import SettingError
 from laconic.envs.families.common import generation
-from laconic.envs.families.yes_no.inference import Inference, generator
+from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.yes_no.inference import generator
 
 
 def decoy(random: Random) -> tuple[object, str]:
@@ -15,15 +16,17 @@ def decoy(random: Random) -> tuple[object, str]:
     return subject, f"Idle {subject}."
 
 
-def wide(random: Random, holds: bool) -> Inference:
+def wide(random: Random, holds: bool) -> Problem:
     """Hardly ever the same twice."""
     fact = f"Fact {random.randrange(10**6)}."
-    return Inference((fact, "More."), "Is it?", holds, "so", decoy)
+    return Problem((fact, "More."), "Is it?", "yes" if holds else "no", "so", decoy)
 
 
-def narrow(random: Random, holds: bool) -> Inference:
+def narrow(random: Random, holds: bool) -> Problem:
     """Eight problems in all."""
-    return Inference((f"Rare {random.randrange(8)}.",), "Is it rare?", holds, "so", decoy)
+    return Problem(
+        (f"Rare {random.randrange(8)}.",), "Is it rare?", "yes" if holds else "no", "so", decoy
+    )
 
 
 def test_yes_and_no_come_in_pairs_in_either_order() -> None:
@@ -52,7 +55,7 @@ def test_a_task_keeps_its_kind_and_its_answer_while_problems_are_rare(
     # Each task is one kind, wide or narrow, with equal chance. If a miss let it choose again, the
     # narrow kind would give way to the wide one as soon as its problems are used up.
     monkeypatch.setattr(generation, "_PATIENCE", 200)
-    with pytest.raises(SettingError, match=r"problems of level \(1, 1\).* found"):
+    with pytest.raises(SettingError, match=r"problems of level 1;.* found"):
         generator({1: [wide, narrow]})(0, 200, "train", 1, 0)
 
 
