@@ -71,25 +71,16 @@ class MBPP(CodingBenchmark):
         statements = (*([setup] if setup else []), *tests)
         number = field(row, "task_id", where, int)
         challenge = () if sanitized else tuple(_texts(row, "challenge_test_list", where))
+        seconds = _LONG.get(number, SECONDS)
+        exam = Exam(called[0], tests, called, setup=setup, imports=imports, seconds=seconds)
         return Task(
-            key=key,
+            key,
             question=text,
             statements=statements,
             answer=code,
             commitment=fenced(code),
             whole="\n".join((text, _TESTED, *statements)),
-            details={
-                "exam": Exam(
-                    called[0],
-                    tests,
-                    called,
-                    setup=setup,
-                    imports=imports,
-                    seconds=_LONG.get(number, SECONDS),
-                ),
-                "id": number,
-                "challenge": challenge,
-            },
+            details={"exam": exam, "id": number, "challenge": challenge},
         )
 
 

@@ -39,15 +39,10 @@ def first_texts(
     benchmark: Benchmark,
     style: Style,
 ) -> dict[str, str]:
-    """What each agent reads first.
+    """What each agent reads first, of the statements whose indices are its share.
 
-    Args:
-        task: the task of this episode.
-        shares: indices of the statements that each agent may read.
-        rules: the dialogue's rules.
-        benchmark: explains roles.
-        style: `full` explains everything to a language model that has never seen the game; `brief`
-            gives the name, the statements and the question to one that was trained on it.
+    The style `full` explains everything to a language model that has never seen the game; `brief`
+    gives the name, the statements and the question to one that was trained on it.
     """
     texts = {}
     for agent, share in shares.items():

@@ -24,10 +24,9 @@ def role_of(agent: str) -> str:
 
 
 def agent_names(team: Mapping[str, int]) -> list[str]:
-    """The agents of a team, role by role, given the number of agents of each role.
+    """The agents of a team, role by role, of which it gives the number of agents.
 
-    Raises:
-        SettingError: the team is empty, a role is no plain word, or a number is not at least 1.
+    No role, a role that is no plain word, and a number below 1 raise SettingError.
     """
     if not isinstance(team, Mapping) or not team:
         raise SettingError(

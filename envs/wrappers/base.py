@@ -84,13 +84,9 @@ class ArrayWrapper(Wrapper, ABC):
         return self._shown(observations, infos)
 
     def step(self, actions: Mapping[str, Any]) -> Returned:
-        """Play a round.
+        """Play a round; what the environment returns, as arrays and numbers.
 
-        Args:
-            actions: one for each agent; an agent that is left out is silent.
-
-        Returns:
-            What the environment returns, as arrays and numbers.
+        An agent that has no action is silent.
 
         Raises:
             SettingError: an action is not of the action space.

@@ -19,8 +19,7 @@ from laconic.envs.wrappers.base import Options, Returned, Started, Wrapper, text
 class FullTranscript(Wrapper):
     """An agent sees all it has read and said.
 
-    Args:
-        env: any text environment; an observation is a string or has one under `text`.
+    For any text environment; an observation is a string or has one under `text`.
     """
 
     def __init__(self, env: ParallelEnv[str, Any, Any]) -> None:

@@ -66,11 +66,7 @@ class Menu:
     ) -> tuple[str, ...]:
         """The messages of an agent in a task, `size` of them; empty where there is none.
 
-        Args:
-            task: the task.
-            share: indices of the statements that the agent knows.
-            agent: its name.
-            answering: whether it is one of those who answer.
+        The share is the indices of the statements that the agent knows.
         """
         known = [task.statements[index] for index in share]
         drafts = list(task.drafts.get(role_of(agent), ()))

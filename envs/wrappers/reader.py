@@ -105,11 +105,9 @@ class Reader:
         self.mask: Mask = np.zeros(layout.menu.size, np.int8)
 
     def look(self, played: float, left: Sequence[int]) -> Floats:
-        """The array as it is now, and a new `mask`.
+        """The array as it is now, and a new `mask`; `played` is a share of the rounds.
 
-        Args:
-            played: share of the rounds that are played.
-            left: tokens left under the four caps, what the next message may have first.
+        `left` is the tokens left under the four caps, what the next message may have first.
         """
         on = (self._tokens > 0) & (self._tokens <= left[0])
         on[0] = True

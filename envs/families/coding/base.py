@@ -80,9 +80,8 @@ class CodingBenchmark(ProgramBenchmark):
         exam: Exam = task.details["exam"]
         code = vote(exam.find(text) for text in answers.values())
         if code is None:
-            return Score(
-                0.0, False, "", fields_without_run(NO_PROGRAM, _NOT_FOUND, len(exam.tests))
-            )
+            fields = fields_without_run(NO_PROGRAM, _NOT_FOUND, len(exam.tests))
+            return Score(0.0, False, "", fields)
         verdict = sandbox.run(exam.sheet(code), exam.limits)
         return Score(float(verdict.passed), verdict.passed, code, fields_of(verdict))
 
@@ -138,6 +137,5 @@ def fields_of(verdict: sandbox.Verdict) -> dict[str, Any]:
 
 def fields_without_run(outcome: str, message: str, tests: int) -> dict[str, Any]:
     """The same fields for a reply that was never run."""
-    return {"outcome": outcome, "form": "", "level": "", "passed": 0, "total": tests} | {
-        "message": message
-    }
+    fields = {"outcome": outcome, "form": "", "level": "", "passed": 0, "total": tests}
+    return {**fields, "message": message}

@@ -39,12 +39,7 @@ class FamilyBenchmark(Benchmark):
 
     @abstractmethod
     def read(self, row: Row, where: str, key: str) -> Task | None:
-        """The task of a row; None leaves the row out.
-
-        Args:
-            row: the row.
-            where: its place, for messages.
-            key: key of the task.
+        """The task of a row at a place; None leaves the row out.
 
         Raises:
             SourceError: a field is missing, or is not what it has to be.

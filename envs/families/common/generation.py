@@ -175,11 +175,7 @@ def leveled(
 
 
 def span(name: str, value: object, limits: Pair) -> Pair:
-    """Setting `generator.<name>`, a whole number or a pair of them, as a pair within limits.
-
-    Raises:
-        SettingError: it is anything else.
-    """
+    """Setting `generator.<name>`, a number or a pair, as a pair within limits; or SettingError."""
     pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     if (
         len(pair) != 2

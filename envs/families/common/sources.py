@@ -90,11 +90,7 @@ def keyed_rows(
 
 
 def document_rows(path: Path) -> Iterator[tuple[str, Row]]:
-    """The rows of one JSON document, with their places `file: row 1`, counted from 1.
-
-    Raises:
-        SourceError: the file is no such document, or has no rows.
-    """
+    """The rows of a JSON document with their places `file: row 1`; SourceError without any."""
     try:
         whole = json.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
@@ -117,11 +113,7 @@ def document_rows(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES) -> Path:
-    """The file that holds a split of a source: the source itself, or a file of that folder.
-
-    Raises:
-        SourceError: there is no such file or folder, or the folder lacks the split.
-    """
+    """The file that holds a split: the source itself, or one of that folder; else SourceError."""
     path = Path(source)
     if not path.exists():
         raise SourceError(
@@ -148,17 +140,7 @@ def field(row: Row, name: str, where: str) -> str: ...
 @overload
 def field(row: Row, name: str, where: str, kind: type[Value]) -> Value: ...
 def field(row: Row, name: str, where: str, kind: type[Any] = str) -> Any:
-    """A field of a row, of the kind it must have.
-
-    Args:
-        row: the row.
-        name: name of the field.
-        where: place of the row, for the message.
-        kind: type the value must have.
-
-    Raises:
-        SourceError: the row lacks the field, or its value has another type.
-    """
+    """A field of a row at a place; without it, or of another kind, it raises SourceError."""
     if name not in row:
         raise SourceError(
             f"{where}: expected the field {name!r};"
@@ -174,11 +156,7 @@ def field(row: Row, name: str, where: str, kind: type[Any] = str) -> Any:
 
 
 def filled(text: str, name: str, where: str, what: str = "question") -> str:
-    """The text of the field `name`, which is not to be blank.
-
-    Raises:
-        SourceError: it is.
-    """
+    """The text of the field `name`; a blank one raises SourceError."""
     if not text.strip():
         raise SourceError(f"{where}: expected a {what}; the field {name!r} is empty")
     return text

@@ -64,15 +64,11 @@ def _near(
         values = other.draw(random, random.random() < 0.5)
         who = random.choice(people if random.random() < 0.5 else PEOPLE)
         what = random.choice(other.things if thing not in other.things else (thing, *other.things))
-        subject, sentence = random.choice(
-            (
-                _related(who, random.choice(RELATIONS), another(random, PEOPLE, who)),
-                _of_person(other, who, values[0]),
-                _of_thing(other, what, values[1]),
-            )
-        )
-        if subject not in taken:
-            return subject, sentence
+        related = _related(who, random.choice(RELATIONS), another(random, PEOPLE, who))
+        others = _of_person(other, who, values[0]), _of_thing(other, what, values[1])
+        fact = random.choice((related, *others))
+        if fact[0] not in taken:
+            return fact
 
 
 def _related(who: str, relation: str, whom: str) -> _Fact:

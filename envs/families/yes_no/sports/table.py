@@ -36,5 +36,6 @@ CLUBS = tuple(
     "Badgers Cranes Falcons Foxes Hornets Lions Otters Owls Ravens Sharks Tigers Wolves".split()
 )
 """Clubs; each has one sport."""
-CUPS = tuple("Amber Bronze Coral Crystal Emerald Harbor Ivory Jade Maple Onyx Ruby Silver".split())
+_CUPS = "Amber Bronze Coral Crystal Emerald Harbor Ivory Jade Maple Onyx Ruby Silver"
+CUPS = tuple(f"{name} Cup" for name in _CUPS.split())
 """Cups; in each one sport is played."""
