@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 from places import DATA, ROOT
+from written import check_refused, write
 
 from laconic import envs
 from laconic.envs.benchmarks.checkmate import BENCHMARK, Checkmate
-from laconic.envs.errors import SourceError, UnknownNameError
+from laconic.envs.errors import UnknownNameError
 from laconic.envs.task import Task
 
 chess = pytest.importorskip("chess", reason="needs the extra 'chess'")
@@ -27,11 +28,6 @@ FOOLS = {"input": "1. f3 e5 2. g4", "target": "Qh4#"}
 """The shortest game there is: Black mates on the second move."""
 TWO_ROOKS = Task("t", "?", (), "Re8#", details={"fen": "6k1/5ppp/8/8/8/8/8/K2RR3 w - - 0 1"})
 """Rd8 and Re8 mate; Rd7 is legal, and Rd9, Qd8 and Kg8 are not."""
-
-
-def write(path: Path, *written: Any) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in written))
-    return path
 
 
 def score(*messages: str, task: Task = TWO_ROOKS) -> tuple[float, bool, str]:
@@ -101,11 +97,7 @@ def test_the_document_of_the_original_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
-    file = write(tmp_path / "test.jsonl", FOOLS, row)
-    with pytest.raises(SourceError) as caught:
-        BENCHMARK.load(tmp_path)
-    assert str(caught.value).startswith(f"{file}:2: ")
-    assert said in str(caught.value)
+    check_refused(BENCHMARK, tmp_path, FOOLS, row, said)
 
 
 @pytest.fixture(scope="module")

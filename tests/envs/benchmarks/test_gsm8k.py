@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from places import DATA
+from written import scored, write
 
 from laconic import envs
 from laconic.envs.benchmarks.gsm8k import BENCHMARK, GSM8K
@@ -18,15 +18,8 @@ DATA = DATA / "gsm8k"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no GSM8K files in {DATA}")
 
 
-def write(path: Path, *written: Any) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in written))
-    return path
-
-
 def score(*messages: str, answer: str = "12") -> tuple[float, bool, str]:
-    task = Task(key="t", question="?", statements=(), answer=answer)
-    found = BENCHMARK.score(task, {f"solver_{i}": text for i, text in enumerate(messages)})
-    return found.value, found.solved, found.answer
+    return scored(BENCHMARK, messages, answer)
 
 
 def test_it_is_the_benchmark_of_its_name() -> None:

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from places import DATA
+from written import check_refused, write
 
 from laconic import envs
 from laconic.envs.benchmarks.tldr import BENCHMARK, Tldr
-from laconic.envs.errors import SourceError, UnknownNameError
+from laconic.envs.errors import UnknownNameError
 from laconic.envs.families.common.sources import rows
 from laconic.envs.task import Task
 
@@ -27,11 +27,6 @@ HUB_ROW = {
     "prompt": "SUBREDDIT: r/advice\n\nTITLE: A key\n\nPOST: I lost a key.\n\nWhat now?\n\nTL;DR:",
     "completion": " Key lost.",
 }
-
-
-def write(path: Path, *written: Any) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in written))
-    return path
 
 
 def test_it_is_the_benchmark_of_its_name() -> None:
@@ -72,11 +67,7 @@ def test_a_folder_has_a_file_for_each_part(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
-    file = write(tmp_path / "test.jsonl", ROW, row)
-    with pytest.raises(SourceError) as caught:
-        BENCHMARK.load(tmp_path)
-    assert str(caught.value).startswith(f"{file}:2: ")
-    assert said in str(caught.value)
+    check_refused(BENCHMARK, tmp_path, ROW, row, said)
 
 
 @needs_data
