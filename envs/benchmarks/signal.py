@@ -115,10 +115,8 @@ class Signal(ShortAnswers):
 
     def read(self, row: Row, where: str, key: str) -> Task:
         """A question, a list of statements and the colour, perhaps with flags."""
-        question, answer = (
-            field(row, "question", where),
-            field(row, "answer", where).strip().lower(),
-        )
+        question = field(row, "question", where)
+        answer = field(row, "answer", where).strip().lower()
         statements = field(row, "statements", where, list)
         flags = field(row, "relevant", where, list) if "relevant" in row else None
         if not all(isinstance(text, str) and text.strip() for text in statements):

@@ -82,11 +82,8 @@ class DiscreteMessages(ArrayWrapper):
 
     def _said(self, agent: str, action: Any) -> str:
         number = np.asarray(action)
-        if (
-            number.size != 1
-            or number.dtype.kind not in "iu"
-            or number.item() not in range(self.menu.size)
-        ):
+        whole = number.size == 1 and number.dtype.kind in "iu"
+        if not whole or number.item() not in range(self.menu.size):
             raise SettingError(
                 f"the action of {agent!r} must be a whole number from 0 to {self.menu.size - 1},"
                 f" the number of a message; got {action!r}"

@@ -177,11 +177,8 @@ def leveled(
 def span(name: str, value: object, limits: Pair) -> Pair:
     """Setting `generator.<name>`, a number or a pair, as a pair within limits; or SettingError."""
     pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    if (
-        len(pair) != 2
-        or not all(map(is_whole, pair))
-        or not limits[0] <= pair[0] <= pair[1] <= limits[1]
-    ):
+    whole_pair = len(pair) == 2 and all(map(is_whole, pair))
+    if not whole_pair or not limits[0] <= pair[0] <= pair[1] <= limits[1]:
         raise SettingError(
             f"generator.{name} must be a whole number from {limits[0]} to {limits[1]},"
             f" or a pair of them from fewest to most; got {value!r}"

@@ -68,9 +68,7 @@ class CooperativeCoding(ProgramBenchmark):
         """Make functions to be written, with drafts of both agents."""
         sandbox.Limits(seconds=seconds, cpu_seconds=seconds)
         drawn = items(seed, count, split, span("level", level, LEVELS), distractors)
-        return tuple(
-            replace(timed(self.pose(item), seconds), drafts=drafts(item)) for item in drawn
-        )
+        return tuple(replace(timed(self.pose(one), seconds), drafts=drafts(one)) for one in drawn)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Grade the program that the first auxiliary and the first main agent wrote.

@@ -28,10 +28,8 @@ class Reading:
     def __init__(self, function: ast.FunctionDef, auxiliary: str) -> None:
         """Read a function that may call the auxiliary of this name."""
         self._function, self._auxiliary = function, auxiliary
-        self._nodes = list(calls.inside(function))
-        self._parents = {
-            id(child): node for node in self._nodes for child in ast.iter_child_nodes(node)
-        }
+        self._nodes = nodes = list(calls.inside(function))
+        self._parents = {id(one): node for node in nodes for one in ast.iter_child_nodes(node)}
         thrown_away = {id(node) for node in calls.ignored(function, auxiliary)}
         kept = (node for node in self._nodes if id(node) not in thrown_away)
         called = [node for node in kept if isinstance(node, ast.Call)]

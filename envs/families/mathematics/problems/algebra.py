@@ -6,15 +6,7 @@ from fractions import Fraction
 from random import Random
 
 from laconic.envs.families.common.generation import Problem
-from laconic.envs.families.mathematics.problems.problem import (
-    Family,
-    given,
-    root,
-    signed,
-    surd,
-    tex,
-    times,
-)
+from laconic.envs.families.mathematics.problems.tex import Family, given, root, signed, tex, times
 
 
 def linear(random: Random) -> Problem:
@@ -71,9 +63,9 @@ def ratio(random: Random) -> Problem:
 def quadratic(random: Random) -> Problem:
     """Level 4: the larger root of a monic quadratic, mostly with a radical."""
     half, below = random.randint(-12, 12), random.randint(2, 60)
-    outside, inside = surd(below)
-    summed = f"{half} + {root(below)}" if half else root(below)
-    answer = str(half + outside) if inside == 1 else summed
+    part = root(below)
+    summed = f"{half} + {part}" if half else part
+    answer = str(half + int(part)) if part.isdecimal() else summed
     return Problem(
         (
             f"The roots of the monic quadratic $f$ have sum ${2 * half}$.",

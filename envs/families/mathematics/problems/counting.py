@@ -8,7 +8,7 @@ from random import Random
 
 from laconic.envs.families.arithmetic.words import ITEMS
 from laconic.envs.families.common.generation import Problem
-from laconic.envs.families.mathematics.problems.problem import Family, somebody, tex
+from laconic.envs.families.mathematics.problems.tex import Family, somebody, tex
 
 
 def choose(random: Random) -> Problem:
@@ -17,9 +17,8 @@ def choose(random: Random) -> Problem:
     n, k = random.randint(4, 12), random.randint(2, 4)
     ordered = random.random() < 0.5
     value = perm(n, k) if ordered else comb(n, k)
-    how, counts, sign = (
-        (", one after the other", "orders", "P") if ordered else (" at once", "ways", "C")
-    )
+    how = ", one after the other" if ordered else " at once"
+    counts, sign = ("orders", "P") if ordered else ("ways", "C")
     facts = (f"{person} has ${n}$ different {item}.", f"{person} takes ${k}$ of the {item}{how}.")
     ask = f"In how many {counts} can {person} do this?"
     return Problem(facts, ask, str(value), f"{sign}({n}, {k}) = {value}")

@@ -26,7 +26,7 @@ from laconic.envs.families.mathematics.problems import (
     number_theory,
     precalculus,
 )
-from laconic.envs.families.mathematics.problems.problem import Family
+from laconic.envs.families.mathematics.problems.tex import Family
 from laconic.envs.task import Split, Task
 
 LEVELS = (1, 5)

@@ -11,7 +11,7 @@ from random import Random
 
 from laconic.envs.families.arithmetic.words import ITEMS
 from laconic.envs.families.common.generation import Problem
-from laconic.envs.families.mathematics.problems.problem import somebody
+from laconic.envs.families.mathematics.problems.tex import somebody
 
 _LETTERS = "abcdhkmnpqrstuvwxyz"
 _THINGS = tuple(

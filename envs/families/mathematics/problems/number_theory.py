@@ -6,7 +6,7 @@ from math import gcd, lcm
 from random import Random
 
 from laconic.envs.families.common.generation import Problem
-from laconic.envs.families.mathematics.problems.problem import Family, given
+from laconic.envs.families.mathematics.problems.tex import Family, given
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23)
 _IS = "The integer ${}$ is ${}$."

@@ -6,14 +6,7 @@ from fractions import Fraction
 from random import Random
 
 from laconic.envs.families.common.generation import Problem
-from laconic.envs.families.mathematics.problems.problem import (
-    Family,
-    given,
-    root,
-    signed,
-    tex,
-    times,
-)
+from laconic.envs.families.mathematics.problems.tex import Family, given, root, signed, tex, times
 
 _FIFTEENTHS = {
     15: ((r"(\sqrt{6} - \sqrt{2})", 4), (r"(\sqrt{6} + \sqrt{2})", 4)),

@@ -14,14 +14,10 @@ from random import Random
 from laconic.envs.families.arithmetic.words import another
 from laconic.envs.families.common.generation import Problem
 from laconic.envs.families.yes_no.inference import generator
-from laconic.envs.families.yes_no.knowledge.families import (
-    EASY,
-    FAMILIES,
-    PEOPLE,
-    RELATIONS,
-    Family,
-)
+from laconic.envs.families.yes_no.knowledge.families import FAMILIES, PEOPLE, RELATIONS, Family
 
+_EASY = FAMILIES[:2]
+"""What level 1 asks, which is short enough."""
 _Fact = tuple[tuple[str, ...], str]
 """What a fact is about, and its sentence; a knowledge base has one fact of each subject."""
 
@@ -48,7 +44,7 @@ def question(random: Random, holds: bool, level: int, family: Family) -> Problem
 
 def _far(random: Random, family: Family, person: str, thing: str) -> _Fact:
     """Another person or another thing, in the other easy kind of sentence."""
-    other = EASY[1 - EASY.index(family)]
+    other = _EASY[1 - _EASY.index(family)]
     values = other.draw(random, random.random() < 0.5)
     if random.random() < 0.5:
         return _of_person(other, another(random, PEOPLE, person), values[0])
@@ -87,7 +83,7 @@ generate = generator(
     {
         level: [
             partial(question, level=level, family=family)
-            for family in (EASY if level == 1 else FAMILIES)
+            for family in (_EASY if level == 1 else FAMILIES)
         ]
         for level in range(1, 6)
     }
