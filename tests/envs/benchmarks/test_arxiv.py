@@ -124,9 +124,7 @@ def test_no_words_are_free_of_charge() -> None:
 
 def test_every_role_gets_instructions() -> None:
     for role in (*BENCHMARK.roles, "verifier"):
-        assert 50 < len(BENCHMARK.instructions(role)) < 800
         assert "128 to 256 words" in BENCHMARK.instructions(role)
-        assert BENCHMARK.instructions(role, "brief") == ""
 
 
 def test_the_generator_has_no_setting_but_the_seed() -> None:

@@ -15,7 +15,6 @@ from written import check_refused, write
 
 from laconic import envs
 from laconic.envs.benchmarks.checkmate import BENCHMARK, Checkmate
-from laconic.envs.errors import UnknownNameError
 from laconic.envs.task import Task
 
 chess = pytest.importorskip("chess", reason="needs the extra 'chess'")
@@ -198,15 +197,7 @@ def test_a_commitment_is_the_last_marked_move() -> None:
     assert BENCHMARK.committed("#### ?") is None
 
 
-def test_an_unknown_setting_of_the_generator_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(UnknownNameError, match="Did you mean 'level'"):
-        BENCHMARK.generate(0, 1, levle=1)
-
-
 def test_every_role_gets_instructions() -> None:
-    for role in (*BENCHMARK.roles, "verifier"):
-        assert 50 < len(BENCHMARK.instructions(role)) < 600
-        assert BENCHMARK.instructions(role, "brief") == ""
     assert "#### move" in BENCHMARK.instructions("solver")
     assert "solver" in BENCHMARK.instructions("attack")
 

@@ -9,7 +9,6 @@ from written import check_refused, write
 
 from laconic import envs
 from laconic.envs.benchmarks.tldr import BENCHMARK, Tldr
-from laconic.envs.errors import UnknownNameError
 from laconic.envs.families.common.sources import rows
 from laconic.envs.task import Task
 
@@ -98,14 +97,7 @@ def test_no_words_are_free_of_charge() -> None:
 
 def test_every_role_gets_instructions() -> None:
     for role in (*BENCHMARK.roles, "verifier"):
-        assert 50 < len(BENCHMARK.instructions(role)) < 600
         assert "8 to 256 words" in BENCHMARK.instructions(role)
-        assert BENCHMARK.instructions(role, "brief") == ""
-
-
-def test_an_unknown_setting_of_the_generator_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(UnknownNameError, match="Did you mean 'level'"):
-        BENCHMARK.generate(0, 1, levels=1)
 
 
 def test_at_price_zero_a_return_is_the_score_of_every_round() -> None:
