@@ -9,15 +9,17 @@ by its letters, by exact numbers and structure, or by algebra (`envs.families.ma
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from laconic.envs.families.common.benchmark import MarkedAnswers
+from laconic.envs.families.common.sources import Row
 from laconic.envs.families.mathematics.grading.boxed import answer_in, commitment
 from laconic.envs.families.mathematics.grading.grade import grade, plain
 from laconic.envs.families.mathematics.grading.latex import squeezed, tidy
 from laconic.envs.families.mathematics.problems import original
 from laconic.envs.families.mathematics.problems.generate import generate
-from laconic.envs.task import Score, Task, majority
+from laconic.envs.task import Score, Split, Task, majority
 
 _SHORTEST_ECHO = 5
 _WORDS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}\s*")
@@ -53,8 +55,11 @@ class MATH(MarkedAnswers):
 
     generator = staticmethod(generate)
     commitment = staticmethod(commitment)
-    rows = staticmethod(original.keyed)
     read = staticmethod(original.read)
+
+    def rows(self, path: str | Path, split: Split) -> Iterator[tuple[Row, str, str]]:
+        """The rows of a source in any of its forms."""
+        return original.keyed(path, split)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Compare the answer that most agents give to the reference.

@@ -46,8 +46,8 @@ from laconic.envs.errors import UnknownNameError
 from laconic.envs.task import Benchmark, Score, Style, Task
 
 Observation = dict[str, Any]
-Info = dict[str, Any]
-Observations, Infos = dict[str, Observation], dict[str, Info]
+Observations = dict[str, Observation]
+Infos = dict[str, dict[str, Any]]
 StepResult = tuple[Observations, dict[str, float], dict[str, bool], dict[str, bool], Infos]
 
 
@@ -276,11 +276,11 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
             observations[agent] = {"text": text, "tokens_left": tokens_left}
         return observations
 
-    def _info(self, agent: str, score: Score | None = None) -> Info:
+    def _info(self, agent: str, score: Score | None = None) -> dict[str, Any]:
         latest, share = self._latest.get(agent), self.shares[agent]
         spoken = self.ledger.said[agent] > 0
         asked = self._roster.by_role and agent in self.answering
-        info: Info = {
+        info: dict[str, Any] = {
             "task": self.task.key,
             "round": self.round,
             "rounds": self.rounds,

@@ -77,16 +77,16 @@ class TokenArrays(ArrayWrapper):
         """Fix the shapes."""
         self._codec = codec
         self._length = whole("observation_tokens", observation_tokens, 1)
-        words = whole("action_tokens", action_tokens, 1)
+        self._words = whole("action_tokens", action_tokens, 1)
         space = Box(0, codec.size - 1, (self._length,), np.int64)
-        super().__init__(env, space, lambda: MultiDiscrete([codec.size] * words))
+        super().__init__(env, space, lambda: MultiDiscrete([codec.size] * self._words))
         self._empty = np.full(self._length, codec.padding, np.int64)
 
     def _said(self, agent: str, action: Any) -> str:
         ids = np.asarray(action)
         if ids.dtype.kind not in "iu" or ids.astype(np.int64) not in self._actions[agent]:
             raise SettingError(
-                f"the action of {agent!r} must be {self._actions[agent].shape[0]} ids from 0 to"
+                f"the action of {agent!r} must be {self._words} ids from 0 to"
                 f" {self._codec.size - 1}; got {action!r}"
             )
         padded = np.flatnonzero(ids == self._codec.padding)
