@@ -99,8 +99,7 @@ def _compare(tale: Tale, person: str, other: str, item: str, steps: int) -> str:
         theirs = tale.step("*", times)
     else:
         more = tale.random.randint(2, 30)
-        tale.tell(f"{other} has {more} more {item} than {person} {when}.")
-        theirs = tale.step("+", more)
+        theirs = tale.tell(f"{other} has {more} more {item} than {person} {when}.", "+", more)
     if steps == 1:
         return f"How many {item} does {other} have {when}?"
     tale.step("+", theirs, own)

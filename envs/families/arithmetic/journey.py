@@ -63,8 +63,7 @@ def _leg(
     miles_before, even = previous
     if steps == 1:
         miles = -so_far % even + even * random.randint(2, max(2, 60 // even))
-        tale.tell(f"On {today}, {person} drives {miles} miles.")
-        tale.step("+", miles)
+        tale.tell(f"On {today}, {person} drives {miles} miles.", "+", miles)
         return miles
     kind = random.choice(("hours", "times", "half"))
     if kind == "times" and miles_before <= 120:
@@ -95,16 +94,13 @@ def _costs(tale: Tale, person: str, stages: int, miles_a_gallon: int) -> str:
     if stages == 1:
         return f"How many gallons of gas does {person}'s car need for the whole journey?"
     price = tale.random.randint(2, 6)
-    tale.tell(f"{person} pays ${price} for each gallon of gas.")
-    tale.step("*", price)
+    tale.tell(f"{person} pays ${price} for each gallon of gas.", "*", price)
     if stages == 2:
         return f"How many dollars does {person} pay for gas on the whole journey?"
     tolls = tale.random.randint(3, 40)
-    tale.tell(f"{person} also pays ${tolls} in tolls on the journey.")
-    tale.step("+", tolls)
+    tale.tell(f"{person} also pays ${tolls} in tolls on the journey.", "+", tolls)
     if stages == 3:
         return f"How many dollars does {person} pay for gas and tolls on the whole journey?"
     cash = next(cash for cash in _CASH if cash > tale.value)
-    tale.tell(f"{person} takes ${cash} along to pay for gas and tolls.")
-    tale.step("-", tale.value, cash)
+    tale.tell(f"{person} takes ${cash} along to pay for gas and tolls.", "-", tale.value, cash)
     return f"How many dollars does {person} have left after the journey?"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import add, floordiv, mul, sub
 from random import Random
+from typing import Any
 
 from laconic.envs.families.common.generation import Decoy, Problem
 
@@ -34,9 +35,10 @@ class Tale:
         self.value = value
         self.facts.extend(facts)
 
-    def tell(self, fact: str) -> None:
-        """Add a sentence whose numbers the steps around it use."""
+    def tell(self, fact: str, *step: Any) -> int:
+        """Add a sentence whose numbers the steps around it use, and the `step` that follows it."""
         self.facts.append(fact)
+        return self.step(*step) if step else self.value
 
     def step(self, operation: str, operand: int, start: int | None = None) -> int:
         """Take one arithmetic step from the present quantity, or from `start`, to its result.
