@@ -124,15 +124,19 @@ def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES)
     if not path.is_dir():
         return path
     stem = _stem(path, split, files)
-    wanted = (f"{stem}.jsonl", f"{stem}.jsonl.gz")
-    for name in wanted:
-        if (path / name).is_file():
-            return path / name
+    if found := lines_in(path, stem):
+        return found
     names = _names_in(path)
     raise SourceError(
-        f"{path}: expected {wanted[0]} or {wanted[1]} for split {split!r};"
-        f" the folder holds {', '.join(names[:10]) or 'nothing'}.{_near(wanted[0], names)}"
+        f"{path}: expected {stem}.jsonl or {stem}.jsonl.gz for split {split!r};"
+        f" the folder holds {', '.join(names[:10]) or 'nothing'}.{_near(f'{stem}.jsonl', names)}"
     )
+
+
+def lines_in(folder: Path, stem: str) -> Path | None:
+    """The JSON Lines of this name in a folder, packed or not; None where it has none."""
+    found = (folder / f"{stem}.jsonl", folder / f"{stem}.jsonl.gz")
+    return next((path for path in found if path.is_file()), None)
 
 
 @overload
@@ -215,7 +219,7 @@ def _document(source: str | Path, split: Split, documents: Documents) -> Path | 
     path = Path(source)
     if str(source).startswith(HUB) or not path.is_dir():
         return path if path.suffix == ".json" and path.exists() else None
-    if any((path / f"{FILES.get(split)}{end}").is_file() for end in (".jsonl", ".jsonl.gz")):
+    if lines_in(path, str(FILES.get(split))):
         return None
     found = (path / name for name in documents.get(split, ()))
     return next((file for file in found if file.is_file()), None)

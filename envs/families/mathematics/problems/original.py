@@ -17,7 +17,15 @@ from types import MappingProxyType
 from typing import Any
 
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.sources import FILES, HUB, Row, field, filled, keyed_rows
+from laconic.envs.families.common.sources import (
+    FILES,
+    HUB,
+    Row,
+    field,
+    filled,
+    keyed_rows,
+    lines_in,
+)
 from laconic.envs.families.mathematics.grading.boxed import commitment
 from laconic.envs.families.mathematics.problems.statements import cut
 from laconic.envs.task import Split, Task
@@ -41,8 +49,9 @@ def keyed(source: str | Path, split: Split) -> Iterator[tuple[Row, str, str]]:
     """
     if folder := _split_folder(source, split):
         return _objects(folder)
-    answers_only = split == "train" and _has(source, "train_answers") and not _has(source, "train")
-    return keyed_rows(source, split, ANSWERS_ONLY if answers_only else FILES)
+    path = Path(source)
+    answers = split == "train" and lines_in(path, "train_answers") and not lines_in(path, "train")
+    return keyed_rows(source, split, ANSWERS_ONLY if answers else FILES)
 
 
 def _split_folder(source: str | Path, split: Split) -> Path | None:
@@ -71,10 +80,6 @@ def _objects(folder: Path) -> Iterator[tuple[Row, str, str]]:
 
 def _order(stem: str) -> tuple[int, str]:
     return (int(stem), "") if stem.isdecimal() else (0, stem)
-
-
-def _has(source: str | Path, name: str) -> bool:
-    return any((Path(source) / f"{name}.jsonl{end}").exists() for end in ("", ".gz"))
 
 
 def read(row: Row, where: str, key: str) -> Task | None:
