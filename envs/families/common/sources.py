@@ -124,7 +124,7 @@ def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES)
     if not path.is_dir():
         return path
     stem = _stem(path, split, files)
-    if found := lines_in(path, stem):
+    if found := jsonl(path, stem):
         return found
     names = _names_in(path)
     raise SourceError(
@@ -133,7 +133,7 @@ def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES)
     )
 
 
-def lines_in(folder: Path, stem: str) -> Path | None:
+def jsonl(folder: Path, stem: str) -> Path | None:
     """The JSON Lines of this name in a folder, packed or not; None where it has none."""
     found = (folder / f"{stem}.jsonl", folder / f"{stem}.jsonl.gz")
     return next((path for path in found if path.is_file()), None)
@@ -219,7 +219,7 @@ def _document(source: str | Path, split: Split, documents: Documents) -> Path | 
     path = Path(source)
     if str(source).startswith(HUB) or not path.is_dir():
         return path if path.suffix == ".json" and path.exists() else None
-    if lines_in(path, str(FILES.get(split))):
+    if jsonl(path, str(FILES.get(split))):
         return None
     found = (path / name for name in documents.get(split, ()))
     return next((file for file in found if file.is_file()), None)

@@ -17,15 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.sources import (
-    FILES,
-    HUB,
-    Row,
-    field,
-    filled,
-    keyed_rows,
-    lines_in,
-)
+from laconic.envs.families.common.sources import FILES, Row, field, filled, jsonl, keyed_rows
 from laconic.envs.families.mathematics.grading.boxed import commitment
 from laconic.envs.families.mathematics.problems.statements import cut
 from laconic.envs.task import Split, Task
@@ -50,13 +42,13 @@ def keyed(source: str | Path, split: Split) -> Iterator[tuple[Row, str, str]]:
     if folder := _split_folder(source, split):
         return _objects(folder)
     path = Path(source)
-    answers = split == "train" and lines_in(path, "train_answers") and not lines_in(path, "train")
+    answers = split == "train" and jsonl(path, "train_answers") and not jsonl(path, "train")
     return keyed_rows(source, split, ANSWERS_ONLY if answers else FILES)
 
 
 def _split_folder(source: str | Path, split: Split) -> Path | None:
     """The folder of a split in the original distribution's layout; None for any other source."""
-    if str(source).startswith(HUB) or split not in FILES:
+    if split not in FILES:
         return None
     for folder in (Path(source) / FILES[split], Path(source)):
         if folder.is_dir() and next(folder.glob("*/*.json"), None):
