@@ -1,24 +1,16 @@
-"""Scripted team-mates for `SingleAgent`: silent ones, and ones that do their part.
-
-A team-mate is any callable from an agent's name, observation and info to its action.
-"""
+"""Scripted team-mates for `SingleAgent`: silent ones, and ones that do their part."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.task import Task
 
-
-class Teammate(Protocol):
-    """Decides what the other agents of a team do."""
-
-    def __call__(self, agent: str, observation: Any, info: Mapping[str, Any]) -> Any:
-        """The action of an agent, given what it observes."""
-        ...
+Teammate = Callable[[str, Any, Mapping[str, Any]], Any]
+"""Decides what another agent of a team does: from its name, observation and info to its action."""
 
 
 def silent(agent: str, observation: Any, info: Mapping[str, Any]) -> str:
