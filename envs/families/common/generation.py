@@ -96,7 +96,7 @@ def draw_different(
         seed: any whole number.
         count: how many items, at least 0.
         split: `train` or `evaluation`; they share no problem, whatever the seeds.
-        kind: what there may be too few of, e.g. `problems of level (1, 1)`.
+        kind: what there may be too few of, e.g. `problems of level 1`.
 
     Raises:
         SettingError: seed or count is no whole number, count is negative, or 10,000 draws in a row
