@@ -1,4 +1,4 @@
-"""Text environments for teams of language agents that pay for every word.
+"""Text environments for teams of language agents that are charged for every word.
 
 Every benchmark is a `pettingzoo.ParallelEnv`:
 

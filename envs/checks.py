@@ -28,17 +28,9 @@ def whole(
     *,
     optional: bool = False,
 ) -> Any:
-    """The value of a setting that is a whole number within bounds, or None where it may be.
+    """The value of a setting that is a whole number within bounds, or None where it is `optional`.
 
-    Args:
-        name: as the user types it, e.g. `env.rounds`.
-        value: what was given.
-        lowest: least number allowed; None for any.
-        highest: greatest number allowed.
-        optional: whether None is fine too.
-
-    Raises:
-        SettingError: it is anything else.
+    Anything else raises SettingError. The name is the one that the user types, e.g. `env.rounds`.
     """
     if optional and value is None:
         return None
@@ -58,18 +50,10 @@ def number(
     below: float = math.inf,
     optional: bool = False,
 ) -> Any:
-    """The value of a setting that is a finite number within bounds, or None where it may be.
+    """The value of a setting that is a finite number, or None where it is `optional`.
 
-    Args:
-        name: as the user types it, e.g. `reward.price`.
-        value: what was given.
-        lowest: least number allowed.
-        above: number that it must exceed.
-        below: number that it must stay under.
-        optional: whether None is fine too.
-
-    Raises:
-        SettingError: it is anything else.
+    It is at least `lowest`, greater than `above` and less than `below`; anything else raises
+    SettingError. The name is the one that the user types, e.g. `reward.price`.
     """
     if optional and value is None:
         return None
@@ -84,33 +68,21 @@ def number(
 
 
 def flag(name: str, value: object) -> bool:
-    """The value of a setting that is true or false.
-
-    Raises:
-        SettingError: it is anything else.
-    """
+    """The value of a setting that is true or false; anything else raises SettingError."""
     if not isinstance(value, bool):
         raise _wrong(name, "true or false", value)
     return value
 
 
 def choice(name: str, value: Any, known: Collection[Any]) -> Any:
-    """The value of a setting that is one of several words.
-
-    Raises:
-        UnknownNameError: it is none of them.
-    """
+    """The value of a setting that is one of several words; another raises UnknownNameError."""
     if value not in known:
         raise UnknownNameError(name, value, map(str, known))
     return value
 
 
 def check_names(kind: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Refuse names that are not known.
-
-    Raises:
-        UnknownNameError: there is one.
-    """
+    """Raise UnknownNameError where a name is not known."""
     for name in given:
         choice(kind, name, known)
 
@@ -120,11 +92,7 @@ def _wrong(name: str, expected: str, value: object, optional: bool = False) -> S
 
 
 def by_key(tasks: Sequence[Task]) -> dict[str, Task]:
-    """The tasks of an environment by their keys, in the order given.
-
-    Raises:
-        SettingError: there is no task, or two share a key.
-    """
+    """The tasks by their keys; SettingError where there is none, or where two share a key."""
     found = {task.key: task for task in tasks}
     if not found:
         raise SettingError("an environment needs at least one task; got none")

@@ -19,13 +19,7 @@ class UnknownNameError(ValueError):
     """A name (environment, agent, topology, task, ...) is not one of the known ones."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
-        """Say what was asked for, the nearest known name, and all of them.
-
-        Args:
-            kind: what the name is of, for the message ("environment", "topology").
-            name: what was asked for.
-            known: the names that exist.
-        """
+        """Say what was asked for, of which kind ("topology"), the nearest known name, and all."""
         names = sorted(known)
         near = get_close_matches(str(name), names, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -44,13 +38,7 @@ class ContractError(AssertionError):
     """An environment breaks a rule of `envs.contract`."""
 
     def __init__(self, rule: str, came: object, agent: str = "") -> None:
-        """Say which rule is broken, by whom and how.
-
-        Args:
-            rule: the rule's sentence.
-            came: what the environment did instead, shown shortened.
-            agent: the agent it was seen on; empty when it is on no one in particular.
-        """
+        """Say the rule's sentence, on which agent it was seen broken, and what came instead."""
         shown = came if isinstance(came, str) else repr(came)
         at = f" Agent {agent!r}:" if agent else ""
         super().__init__(f"{rule}{at} got {shown[:500]}")

@@ -172,25 +172,16 @@ class Benchmark(ABC):
     def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
         """What each agent is told of how its work was graded, level by level.
 
-        Only benchmarks whose reward has levels say anything (`env.feedback=level`).
-
-        Args:
-            task: what was worked at.
-            score: what `score` returned.
-            agents: who listens.
+        Only benchmarks whose reward has levels say anything (`env.feedback=level`); `score` is what
+        `score` returned.
         """
         return {}
 
     def instructions(self, role: str, style: Style = "full") -> str:
-        """What an agent of this role is told before the task.
+        """What an agent of this role is told before the task; without a duty here it is to help.
 
-        Args:
-            role: any role; one without a duty here is asked to help.
-            style: `full` explains goal and duty; `brief` is empty, for the agent's name says its
-                role to a policy that was trained on the game.
+        The style `full` explains goal and duty; `brief` is empty, for the agent's name says its
+        role to a policy that was trained on the game.
         """
-        if style == "brief":
-            return ""
-        return (
-            f"{self.goal} {self.duties.get(role, f'Say what helps the team. {self.answer_form}')}"
-        )
+        duty = self.duties.get(role, f"Say what helps the team. {self.answer_form}")
+        return "" if style == "brief" else f"{self.goal} {duty}"

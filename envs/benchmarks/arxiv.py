@@ -17,13 +17,12 @@ silent; SciTLDR (arXiv 2004.15011); ScisummNet (arXiv 1909.01716).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.generation import refuse
-from laconic.envs.families.common.sources import FILES, Row, field, numbered, rows, title
+from laconic.envs.families.common.benchmark import FamilyBenchmark
+from laconic.envs.families.common.sources import FILES, Row, field, filled, keyed_rows
 from laconic.envs.families.writing.abstracts import generate
 from laconic.envs.families.writing.grading import WritingBenchmark
 from laconic.envs.families.writing.levels import Levels, Plateau
@@ -41,13 +40,16 @@ LEVELS = Levels(
 THE_PAPERS = "hub:OpenMLRL/arXiv_abstract"
 """The data set of the paper."""
 ITS_SPLITS: Mapping[Split, str] = {"train": "train", "evaluation": "val"}
-"""What that data set calls its parts."""
+"""What that data set calls its splits."""
 _MARK = re.compile(r"</?S>")
 """Sentences of the original arXiv set stand between such marks."""
 
 
-class Arxiv(WritingBenchmark):
-    """Abstracts to expand into the two paragraphs of an introduction."""
+class Arxiv(WritingBenchmark, FamilyBenchmark):
+    """Abstracts to expand into the two paragraphs of an introduction.
+
+    Sources are files or `hub:<id>`; `generate` has no settings.
+    """
 
     name = "arxiv"
     levels = LEVELS
@@ -68,25 +70,20 @@ class Arxiv(WritingBenchmark):
         f" follows; a third to a half longer than the background. {answer_form}",
     }
 
-    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read `train.jsonl` or `test.jsonl`, their `.gz`, or `hub:<id>`."""
-        files = ITS_SPLITS if str(path).partition("#")[0] == THE_PAPERS else FILES
-        return numbered(title(path, split, files), rows(path, split, files), _read)
+    generator = staticmethod(generate)
 
-    def generate(
-        self, seed: int, count: int, *, split: Split = "train", **unknown: Any
-    ) -> tuple[Task, ...]:
-        """Make abstracts with drafts of both paragraphs; there are no settings beside the seed."""
-        refuse(unknown)
-        return generate(seed, count, split)
+    def rows(self, path: str | Path, split: Split) -> Iterator[tuple[Row, str, str]]:
+        """The rows of a source; the data set of the paper has a split of another name."""
+        own = str(path).partition("#")[0] == THE_PAPERS
+        return keyed_rows(path, split, ITS_SPLITS if own else FILES)
 
-
-def _read(row: Row, where: str, key: str) -> Task:
-    abstract = _text(row, "source" if "source" in row else "abstract_text", where)
-    heading = field(row, "title", where).strip() if "title" in row else ""
-    question = f"TITLE: {heading}\n\nABSTRACT: {abstract}" if heading else abstract
-    answer = _text(row, "introduction_text", where) if "introduction_text" in row else ""
-    return Task(key, question, (), answer)
+    def read(self, row: Row, where: str, key: str) -> Task:
+        """An abstract, with its title and the introduction where the row has them."""
+        abstract = _text(row, "source" if "source" in row else "abstract_text", where)
+        heading = field(row, "title", where).strip() if "title" in row else ""
+        question = f"TITLE: {heading}\n\nABSTRACT: {abstract}" if heading else abstract
+        answer = _text(row, "introduction_text", where) if "introduction_text" in row else ""
+        return Task(key, question, (), answer)
 
 
 def _text(row: Row, name: str, where: str) -> str:
@@ -100,9 +97,7 @@ def _text(row: Row, name: str, where: str) -> str:
                 f" got {repr(sentence)[:80]} in it"
             )
     text = " ".join(" ".join(_MARK.sub(" ", sentence).split()) for sentence in sentences).strip()
-    if not text:
-        raise SourceError(f"{where}: expected a text; the field {name!r} is empty")
-    return text
+    return filled(text, name, where, "text")
 
 
 BENCHMARK = Arxiv()

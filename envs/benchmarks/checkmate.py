@@ -8,20 +8,22 @@ GPL-3.0-or-later), which is imported only where a board is needed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 from laconic.envs.errors import SourceError
 from laconic.envs.families.chess.move_texts import commitment
-from laconic.envs.families.common.generation import refuse
-from laconic.envs.families.common.sources import Row, field, numbered, open_source
-from laconic.envs.task import Benchmark, Score, Split, Task, majority
+from laconic.envs.families.common.benchmark import MarkedAnswers
+from laconic.envs.families.common.generation import Span
+from laconic.envs.families.common.sources import Row, field
+from laconic.envs.task import Score, Split, Task, majority
 
-_DOCUMENTS: Mapping[Split, tuple[str, ...]] = {"evaluation": ("task.json",)}
 
+class Checkmate(MarkedAnswers):
+    """Chess positions in which the side to move can mate at once.
 
-class Checkmate(Benchmark):
-    """Chess positions in which the side to move can mate at once."""
+    Sources are JSON Lines, BIG-bench's `task.json`, or `hub:<id>`. Setting of `generate`: `level`,
+    from 1 (a queen or two rooks, and little else) to 5 (games with more than 20 pieces). Without
+    python-chess `load`, `generate` and `score` raise ImportError.
+    """
 
     name = "checkmate"
     roles = ("solver", "attack", "escape")
@@ -41,34 +43,39 @@ class Checkmate(Benchmark):
         " leave out the rest.",
     }
 
-    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Replay the original games: JSON Lines, BIG-bench's `task.json`, or `hub:<id>`.
+    documents = {"evaluation": ("task.json",)}
+    commitment = staticmethod(commitment)
 
-        Needs python-chess, also to generate tasks; without it both raise ImportError.
-        """
-        return numbered(*open_source(path, split, _DOCUMENTS), _read)
-
-    def generate(
-        self,
-        seed: int,
-        count: int,
-        *,
-        split: Split = "train",
-        level: int | tuple[int, int] = (1, 3),
-        **unknown: Any,
-    ) -> tuple[Task, ...]:
-        """Find mate-in-one positions; see `envs.families.chess.generate`.
-
-        `level` is from 1 (a queen or two rooks, and little else) to 5 (games with more than 20
-        pieces).
-        """
-        refuse(unknown, "level")
+    @staticmethod
+    def generator(seed: int, count: int, split: Split, level: Span = (1, 3)) -> tuple[Task, ...]:
+        """Find mate-in-one positions; see `envs.families.chess.generate`."""
         from laconic.envs.families.chess.generate import generate
 
         return generate(seed, count, split, level)
 
+    def read(self, row: Row, where: str, key: str) -> Task:
+        """The position after the moves of a game in `input`, and its mate in `target`."""
+        from laconic.envs.families.chess.generate import task_of
+        from laconic.envs.families.chess.notation import parse, replay
+        from laconic.envs.families.chess.search import mates
+
+        moves, target = field(row, "input", where), _target(row, where)
+        try:
+            board = replay(moves)
+        except ValueError as error:
+            raise SourceError(
+                f"{where}: expected field 'input' to be the moves of a game; {error}"
+            ) from error
+        mate = parse(board, target)
+        if mate is None or not mates(board, mate):
+            raise SourceError(
+                f"{where}: expected field 'target' to be a move that mates after those of 'input';"
+                f" got {target!r}"
+            )
+        return task_of(key, board, mate, moves.strip())
+
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Make the move most agents answer with; it is worth 1 when it is legal and mates.
+        """Make the move most agents answer with; it scores 1 when it is legal and mates.
 
         Any mating move counts. Agents without a legal move have no vote.
         """
@@ -82,37 +89,6 @@ class Checkmate(Benchmark):
             return Score(0.0, False, "")
         solved = mates(board, move)
         return Score(float(solved), solved, board.san(move))
-
-    def committed(self, message: str) -> str | None:
-        r"""The last `#### Qh7#` or `\boxed{Qh7#}` of a message, letter for letter, or None."""
-        found = commitment(message)
-        return found[0] if found else None
-
-    def exempt(self, message: str) -> str:
-        """`#### Qh7#`, whatever else stands in the mark."""
-        found = commitment(message)
-        return f"#### {found[1]}" if found else ""
-
-
-def _read(row: Row, where: str, key: str) -> Task:
-    from laconic.envs.families.chess.generate import task_of
-    from laconic.envs.families.chess.notation import parse, replay
-    from laconic.envs.families.chess.search import mates
-
-    moves, target = field(row, "input", where), _target(row, where)
-    try:
-        board = replay(moves)
-    except ValueError as error:
-        raise SourceError(
-            f"{where}: expected field 'input' to be the moves of a game; {error}"
-        ) from error
-    mate = parse(board, target)
-    if mate is None or not mates(board, mate):
-        raise SourceError(
-            f"{where}: expected field 'target' to be a move that mates after those of 'input';"
-            f" got {target!r}"
-        )
-    return task_of(key, board, mate, moves.strip())
 
 
 def _target(row: Row, where: str) -> str:

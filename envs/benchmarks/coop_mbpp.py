@@ -7,12 +7,11 @@ agents read the sentence and the tests, in which alone the function's name stand
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from laconic.envs.benchmarks import mbpp
 from laconic.envs.families.coding.generate import Item
+from laconic.envs.families.common.sources import Row
 from laconic.envs.families.cooperation.base import CooperativeCoding
-from laconic.envs.task import Split, Task
+from laconic.envs.task import Task
 
 
 class CoopMBPP(CooperativeCoding):
@@ -20,9 +19,9 @@ class CoopMBPP(CooperativeCoding):
 
     name = "coop_mbpp"
 
-    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read the original rows, as `envs.benchmarks.mbpp` does."""
-        return mbpp.BENCHMARK.load(path, split)
+    def read(self, row: Row, where: str, key: str) -> Task:
+        """The task of an original row, as in `envs.benchmarks.mbpp`."""
+        return mbpp.BENCHMARK.read(row, where, key)
 
     def pose(self, item: Item) -> Task:
         """A text of steps, two asserts to show and other asserts to test with."""

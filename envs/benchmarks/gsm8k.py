@@ -7,25 +7,26 @@ Source: Cobbe et al., "Training Verifiers to Solve Math Word Problems" (arXiv:21
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 from laconic.envs.errors import SourceError
 from laconic.envs.families.arithmetic.generate import generate
 from laconic.envs.families.arithmetic.numbers import answer_in, commitment, plain
-from laconic.envs.families.common.generation import refuse
+from laconic.envs.families.common.benchmark import ShortAnswers
 from laconic.envs.families.common.sentences import split_question
-from laconic.envs.families.common.sources import Row, field, numbered, rows, title
-from laconic.envs.task import Benchmark, Score, Split, Task, majority
+from laconic.envs.families.common.sources import Row, field, filled
+from laconic.envs.task import Task
 
 _CALCULATION = re.compile(r"<<[^<>]*>>")
 """A calculator mark in a worked solution, as in `48/2=<<48/2=24>>24`."""
 _MARK = "####"
 
 
-class GSM8K(Benchmark):
-    """Word problems whose answer is one number."""
+class GSM8K(ShortAnswers):
+    """Word problems whose answer is one number; sources are files or `hub:openai/gsm8k#main`.
+
+    Settings of `generate`: `level`, arithmetic steps, 1 to 8; `distractors`, statements that do not
+    matter (`envs.families.arithmetic.generate`).
+    """
 
     name = "gsm8k"
     roles = ("solver", "helper")
@@ -41,59 +42,28 @@ class GSM8K(Benchmark):
         " question depends on, in few words, and leave out those that do not matter.",
     }
 
-    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read `train.jsonl` and `test.jsonl`, their `.gz`, or `hub:openai/gsm8k#main`."""
-        return numbered(title(path, split), rows(path, split), _read)
+    generator = staticmethod(generate)
+    answer_in = staticmethod(answer_in)
+    commitment = staticmethod(commitment)
 
-    def generate(
-        self,
-        seed: int,
-        count: int,
-        *,
-        split: Split = "train",
-        level: int | tuple[int, int] = (1, 8),
-        distractors: int | tuple[int, int] = (1, 2),
-        **unknown: Any,
-    ) -> tuple[Task, ...]:
-        """Make word problems; see `envs.families.arithmetic.generate`.
+    def plain(self, answer: str) -> str | None:
+        """A number without commas and needless zeros."""
+        return plain(answer)
 
-        `level` is the number of arithmetic steps, 1 to 8; `distractors` the number of statements
-        that do not matter.
-        """
-        refuse(unknown, "level", "distractors")
-        return generate(seed, count, split, level, distractors)
-
-    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Compare the number most agents answer with to the reference, exactly."""
-        answer = majority(map(answer_in, answers.values()))
-        solved = answer is not None and answer == plain(task.answer)
-        return Score(float(solved), solved, answer or "")
-
-    def committed(self, message: str) -> str | None:
-        r"""The last `#### 12` or `\boxed{12}` of a message, letter for letter; None without one."""
-        found = commitment(message)
-        return found[0] if found else None
-
-    def exempt(self, message: str) -> str:
-        """`#### 12`, whatever else stands in the mark."""
-        found = commitment(message)
-        return f"{_MARK} {found[1]}" if found else ""
-
-
-def _read(row: Row, where: str, key: str) -> Task:
-    text, solution = field(row, "question", where), field(row, "answer", where)
-    if not text.strip():
-        raise SourceError(f"{where}: expected a question; the field 'question' is empty")
-    before, _, after = solution.partition(_MARK)
-    answer = None if _MARK in after else plain(after)
-    if answer is None:
-        raise SourceError(
-            f"{where}: expected field 'answer' to end in one `{_MARK} number`;"
-            f" got {solution[-80:]!r}"
-        )
-    statements, question = split_question(text)
-    working = _CALCULATION.sub("", before).strip()
-    return Task(key, question, statements, answer, solution=working)
+    def read(self, row: Row, where: str, key: str) -> Task:
+        """The sentences of the question, and the number after the only `####` of the answer."""
+        text, solution = field(row, "question", where), field(row, "answer", where)
+        filled(text, "question", where)
+        before, _, after = solution.partition(_MARK)
+        answer = None if _MARK in after else plain(after)
+        if answer is None:
+            raise SourceError(
+                f"{where}: expected field 'answer' to end in one `{_MARK} number`;"
+                f" got {solution[-80:]!r}"
+            )
+        statements, question = split_question(text)
+        working = _CALCULATION.sub("", before).strip()
+        return Task(key, question, statements, answer, solution=working)
 
 
 BENCHMARK = GSM8K()

@@ -10,7 +10,6 @@ hold fenced code, a whole function or a bare body.
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
 from laconic.envs.errors import SourceError
 from laconic.envs.families.coding.base import CodingBenchmark
@@ -19,14 +18,17 @@ from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import fenced
 from laconic.envs.families.coding.generate import Item, pose
 from laconic.envs.families.coding.syntax import before, defined, function, parse
-from laconic.envs.families.common.sources import Row, field, numbered, rows, title
-from laconic.envs.task import Split, Task
+from laconic.envs.families.common.sources import Row, field
+from laconic.envs.task import Task
 
 _CHECK = "check"
 
 
 class HumanEval(CodingBenchmark):
-    """Functions to be completed, tested by a `check` of their own."""
+    """Functions to be completed, tested by a `check` of their own.
+
+    Sources are files or `hub:openai/openai_humaneval`; none are for training.
+    """
 
     name = "humaneval"
     goal = (
@@ -34,9 +36,9 @@ class HumanEval(CodingBenchmark):
         " team, and some of it may be about another function."
     )
 
-    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read `test.jsonl`, its `.gz`, or `hub:openai/openai_humaneval`; none are for training."""
-        return numbered(title(path, split), rows(path, split), _read)
+    def read(self, row: Row, where: str, key: str) -> Task:
+        """The task of a row with its reference solution."""
+        return read(row, where, key, field(row, "canonical_solution", where))
 
     def pose(self, item: Item) -> Task:
         """A prompt with a docstring of steps and examples, and a check on other inputs."""
@@ -53,21 +55,10 @@ class HumanEval(CodingBenchmark):
         return pose(item, f"Complete the Python function `{item.head}`", prompt, exam)
 
 
-def _read(row: Row, where: str, key: str) -> Task:
-    return read(row, where, key, field(row, "canonical_solution", where))
-
-
 def read(row: Row, where: str, key: str, solution: str = "") -> Task:
-    """The task of a row in HumanEval's form, with or without a reference solution.
+    """The task of a row with `task_id`, `prompt`, `entry_point` and `test`, as `read` gives it.
 
-    Args:
-        row: the row; it needs `task_id`, `prompt`, `entry_point` and `test`.
-        where: place of the row, for messages.
-        key: key of the task.
-        solution: body that completes the prompt; empty where the source has none.
-
-    Raises:
-        SourceError: a field is missing, or is not what it has to be.
+    `solution` is a body that completes the prompt; empty where the source has none.
     """
     prompt, name = field(row, "prompt", where), field(row, "entry_point", where)
     test, identity = field(row, "test", where), field(row, "task_id", where)

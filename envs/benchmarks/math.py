@@ -9,25 +9,32 @@ by its letters, by exact numbers and structure, or by algebra (`envs.families.ma
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-from laconic.envs.families.common.generation import refuse
+from laconic.envs.families.common.benchmark import MarkedAnswers
+from laconic.envs.families.common.sources import Row
 from laconic.envs.families.mathematics.grading.boxed import answer_in, commitment
 from laconic.envs.families.mathematics.grading.grade import grade, plain
 from laconic.envs.families.mathematics.grading.latex import squeezed, tidy
-from laconic.envs.families.mathematics.problems.generate import FAMILIES, generate
-from laconic.envs.families.mathematics.problems.original import read
-from laconic.envs.task import Benchmark, Score, Split, Task, majority
+from laconic.envs.families.mathematics.problems import original
+from laconic.envs.families.mathematics.problems.generate import generate
+from laconic.envs.task import Score, Split, Task, majority
 
 _SHORTEST_ECHO = 5
 _WORDS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}\s*")
 """Plain words; commands of LaTeX begin with a backslash."""
 
 
-class MATH(Benchmark):
-    """Problems whose answer is one mathematical expression."""
+class MATH(MarkedAnswers):
+    """Problems whose answer is one mathematical expression.
+
+    Sources are MATH, MATH-500 or rows with answers only, of which those without one are left out.
+    A folder has `train.jsonl` (or `train_answers.jsonl`) and `test.jsonl`, or the folders `train`
+    and `test` of the original distribution. Settings of `generate`: `level`, 1 to 5; `subjects`,
+    one or several of algebra, number_theory, counting, geometry and precalculus; `distractors`,
+    statements that do not matter, 0 to 4 (`envs.families.mathematics.problems.generate`).
+    """
 
     name = "math"
     roles = ("solver", "helper", "critic")
@@ -46,33 +53,13 @@ class MATH(Benchmark):
     }
     slow = True
 
-    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read MATH, MATH-500 or rows with answers only, of which those without one are left out.
+    generator = staticmethod(generate)
+    commitment = staticmethod(commitment)
+    read = staticmethod(original.read)
 
-        A folder has `train.jsonl` (or `train_answers.jsonl`) and `test.jsonl`, or the folders
-        `train` and `test` of the original distribution.
-        """
-        return read(path, split)
-
-    def generate(
-        self,
-        seed: int,
-        count: int,
-        *,
-        split: Split = "train",
-        level: int | tuple[int, int] = (1, 5),
-        subjects: str | Sequence[str] = tuple(FAMILIES),
-        distractors: int | tuple[int, int] = 1,
-        **unknown: Any,
-    ) -> tuple[Task, ...]:
-        """Make problems; see `envs.families.mathematics.problems.generate`.
-
-        `level` is from 1 to 5; `subjects` are one or several of algebra, number_theory, counting,
-        geometry and precalculus; `distractors` is the number of statements that do not matter, 0 to
-        4.
-        """
-        refuse(unknown, "level", "subjects", "distractors")
-        return generate(seed, count, split, level, subjects, distractors)
+    def rows(self, path: str | Path, split: Split) -> Iterator[tuple[Row, str, str]]:
+        """The rows of a source in any of its forms."""
+        return original.keyed(path, split)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Compare the answer that most agents give to the reference.
@@ -93,11 +80,6 @@ class MATH(Benchmark):
         if right and how == "math-verify" and _echoes(task, answer):
             right, how = False, "copied"
         return Score(float(right), right, chosen, {"graded_by": how})
-
-    def committed(self, message: str) -> str | None:
-        r"""The last `\boxed{...}` or `#### x` of a message, letter for letter; None without one."""
-        found = commitment(message)
-        return found[0] if found else None
 
     def exempt(self, message: str) -> str:
         r"""`\boxed{12}`: the number in its plain form, or the expression without words in it."""

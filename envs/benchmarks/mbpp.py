@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from laconic.envs.errors import SourceError
 from laconic.envs.families.coding.base import CodingBenchmark
@@ -22,8 +21,8 @@ from laconic.envs.families.coding.extract import fenced
 from laconic.envs.families.coding.generate import Item, pose
 from laconic.envs.families.coding.moves import NAMES
 from laconic.envs.families.coding.syntax import defined, parse
-from laconic.envs.families.common.sources import Row, field, numbered, rows, title
-from laconic.envs.task import Split, Task
+from laconic.envs.families.common.sources import Row, field
+from laconic.envs.task import Task
 
 _TESTED = "Your code should pass these tests:"
 _SANITIZED = "prompt"
@@ -32,21 +31,17 @@ _LONG = {123: 10.0}
 
 
 class MBPP(CodingBenchmark):
-    """Functions to be written from a sentence and asserts."""
+    """Functions to be written from a sentence and asserts.
+
+    Sources are files or `hub:google-research-datasets/mbpp#full` (or `#sanitized`). Other files of
+    a folder, such as `validation.jsonl`, are read by their own path.
+    """
 
     name = "mbpp"
     goal = (
         "Your team writes a Python function together. What it has to do, its name and its tests"
         " may be spread over the team, and some of it may be about another function."
     )
-
-    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read `train.jsonl` and `test.jsonl`, their `.gz`, or the hub's.
-
-        On the hub it is `hub:google-research-datasets/mbpp#full` (or `#sanitized`). Other files of
-        a folder, such as `validation.jsonl`, are read by their own path.
-        """
-        return numbered(title(path, split), rows(path, split), _read)
 
     def pose(self, item: Item) -> Task:
         """A text of steps, two asserts to show and other asserts to test with."""
@@ -62,38 +57,31 @@ class MBPP(CodingBenchmark):
         whole = "\n".join((question, *item.statements, _TESTED, *shown))
         return pose(item, question, whole, Exam(name, tests, (name,)))
 
-
-def _read(row: Row, where: str, key: str) -> Task:
-    sanitized = _SANITIZED in row and "text" not in row
-    text = field(row, _SANITIZED if sanitized else "text", where).replace("\r\n", "\n").strip()
-    code = field(row, "code", where).replace("\r\n", "\n")
-    setup = "" if sanitized else field(row, "test_setup_code", where).replace("\r\n", "\n").strip()
-    imports = "\n".join(_texts(row, "test_imports", where)) if sanitized else ""
-    tests = tuple(_texts(row, "test_list", where))
-    called = _called(code, tests, setup, imports, where)
-    statements = (*([setup] if setup else []), *tests)
-    number = field(row, "task_id", where, int)
-    challenge = () if sanitized else tuple(_texts(row, "challenge_test_list", where))
-    return Task(
-        key=key,
-        question=text,
-        statements=statements,
-        answer=code,
-        commitment=fenced(code),
-        whole="\n".join((text, _TESTED, *statements)),
-        details={
-            "exam": Exam(
-                called[0],
-                tests,
-                called,
-                setup=setup,
-                imports=imports,
-                seconds=_LONG.get(number, SECONDS),
-            ),
-            "id": number,
-            "challenge": challenge,
-        },
-    )
+    def read(self, row: Row, where: str, key: str) -> Task:
+        """The task of a row in the full or the sanitized form."""
+        sanitized = _SANITIZED in row and "text" not in row
+        text = field(row, _SANITIZED if sanitized else "text", where).replace("\r\n", "\n").strip()
+        code = field(row, "code", where).replace("\r\n", "\n")
+        setup = (
+            "" if sanitized else field(row, "test_setup_code", where).replace("\r\n", "\n").strip()
+        )
+        imports = "\n".join(_texts(row, "test_imports", where)) if sanitized else ""
+        tests = tuple(_texts(row, "test_list", where))
+        called = _called(code, tests, setup, imports, where)
+        statements = (*([setup] if setup else []), *tests)
+        number = field(row, "task_id", where, int)
+        challenge = () if sanitized else tuple(_texts(row, "challenge_test_list", where))
+        seconds = _LONG.get(number, SECONDS)
+        exam = Exam(called[0], tests, called, setup=setup, imports=imports, seconds=seconds)
+        return Task(
+            key,
+            question=text,
+            statements=statements,
+            answer=code,
+            commitment=fenced(code),
+            whole="\n".join((text, _TESTED, *statements)),
+            details={"exam": exam, "id": number, "challenge": challenge},
+        )
 
 
 def _texts(row: Row, name: str, where: str) -> list[str]:

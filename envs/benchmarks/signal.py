@@ -12,16 +12,14 @@ the answer one of `COLOURS`; `relevant`, a list of true and false, may say which
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from pathlib import Path
 from random import Random
-from typing import Any
 
 from laconic.envs.checks import whole
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.generation import Candidate, Span, draw_different, refuse, span
-from laconic.envs.families.common.sources import Row, field, numbered, rows, title
-from laconic.envs.task import Benchmark, Score, Split, Task, majority
+from laconic.envs.families.common.benchmark import ShortAnswers
+from laconic.envs.families.common.generation import Candidate, Span, draw_different, span
+from laconic.envs.families.common.sources import Row, field
+from laconic.envs.task import Benchmark, Split, Task
 
 COLOURS = ("red", "blue", "green", "white", "black", "yellow", "pink", "brown")
 """The colours there are, which are the answers; a generator takes the first of them."""
@@ -39,67 +37,29 @@ _MARKED = re.compile(rf"####[ \t]{{0,4}}{_COLOUR}", re.IGNORECASE)
 _NAMED = re.compile(rf"(?<!\w){_COLOUR}", re.IGNORECASE)
 
 
-class Signal(Benchmark):
-    """Tables of coloured things, and one colour asked for."""
+def generate(
+    seed: int,
+    count: int,
+    split: Split,
+    things: int = 10,
+    colours: int = 4,
+    distractors: Span = 2,
+) -> tuple[Task, ...]:
+    """Make tables and questions; `Signal` says what the settings are.
 
-    name = "signal"
-    roles = ("solver", "helper")
-    goal = (
-        "Your team is asked for the colour of a thing. The colours of several things are spread"
-        " over the team, and only one of them matters."
-    )
-    answer_form = "State the answer as `#### colour`, for example `#### red`."
-    duties = {
-        "solver": f"You give the answer: name the colour that the helpers tell you. {answer_form}",
-        "helper": "You help the solver, who may not know what you know: pass on the colour of the"
-        " thing that is asked for, and say nothing of any other.",
-    }
+    Splits differ in whole tables, for there are too few single facts to keep apart: that the ball
+    is red may be asked in both.
+    """
+    kinds = THINGS[: whole("generator.things", things, 2, len(THINGS))]
+    hues = COLOURS[: whole("generator.colours", colours, 2, len(COLOURS))]
+    extras = span("distractors", distractors, (0, len(kinds) - 1))
 
-    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read rows of one's own: `train.jsonl` or `test.jsonl`, their `.gz`, or `hub:<id>`."""
-        return numbered(title(path, split), rows(path, split), _read)
+    def make(random: Random, key: str) -> Candidate[Task]:
+        task = _table(random, key, (kinds, hues, extras))
+        content = "\n".join((*sorted(task.statements), task.question))
+        return Candidate(content, lambda: task)
 
-    def generate(
-        self,
-        seed: int,
-        count: int,
-        *,
-        split: Split = "train",
-        things: int = 10,
-        colours: int = 4,
-        distractors: Span = 2,
-        **unknown: Any,
-    ) -> tuple[Task, ...]:
-        """Make tables and questions.
-
-        Splits differ in whole tables, for there are too few single facts to keep apart: that the
-        ball is red may be asked in both. `things` (2 to 16) is how many there are to ask for,
-        `colours` (2 to 8) how many they can have, `distractors` how many others a table has.
-        """
-        refuse(unknown, "things", "colours", "distractors")
-        kinds = THINGS[: whole("generator.things", things, 2, len(THINGS))]
-        hues = COLOURS[: whole("generator.colours", colours, 2, len(COLOURS))]
-        extras = span("distractors", distractors, (0, len(kinds) - 1))
-
-        def make(random: Random, key: str) -> Candidate[Task]:
-            task = _table(random, key, (kinds, hues, extras))
-            content = "\n".join((*sorted(task.statements), task.question))
-            return Candidate(content, lambda: task)
-
-        return draw_different(make, seed, count, split, "tables")
-
-    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Compare the colour most agents answer with to the reference.
-
-        A marked colour goes before a named one, and the last counts.
-        """
-        answer = majority(map(_answer_in, answers.values()))
-        return Score(float(answer == task.answer), answer == task.answer, answer or "")
-
-    def committed(self, message: str) -> str | None:
-        """The last `#### red` of a message, letter for letter; None without one."""
-        found = list(_MARKED.finditer(message, max(0, len(message) - _WINDOW)))
-        return found[-1].group() if found else None
+    return draw_different(make, seed, count, split, "tables")
 
 
 def _table(random: Random, key: str, kinds: _Kinds) -> Task:
@@ -116,31 +76,64 @@ def _table(random: Random, key: str, kinds: _Kinds) -> Task:
     )
 
 
-def _answer_in(text: str) -> str | None:
-    start = max(0, len(text) - _WINDOW)
-    for pattern in (_MARKED, _NAMED):
-        found = list(pattern.finditer(text, start))
-        if found:
-            return found[-1]["colour"].lower()
-    return None
+def commitment(text: str) -> tuple[str, str] | None:
+    """The last `#### red` of a text, letter for letter, and its colour; None without one."""
+    found = list(_MARKED.finditer(text, max(0, len(text) - _WINDOW)))
+    return (found[-1].group(), found[-1]["colour"].lower()) if found else None
 
 
-def _read(row: Row, where: str, key: str) -> Task:
-    question, answer = field(row, "question", where), field(row, "answer", where).strip().lower()
-    statements = field(row, "statements", where, list)
-    flags = field(row, "relevant", where, list) if "relevant" in row else None
-    if not all(isinstance(text, str) and text.strip() for text in statements):
-        raise SourceError(f"{where}: expected field 'statements' to be texts; got {statements!r}")
-    if flags is not None and [type(flag) for flag in flags] != [bool] * len(statements):
-        raise SourceError(
-            f"{where}: expected field 'relevant' to be {len(statements)} times true or false, one"
-            f" for each statement; got {flags!r}"
-        )
-    if answer not in COLOURS:
-        raise SourceError(
-            f"{where}: expected field 'answer' to be one of {', '.join(COLOURS)}; got {answer!r}"
-        )
-    return Task(key, question, tuple(statements), answer, tuple(flags) if flags else None)
+def answer_in(text: str) -> str | None:
+    """The last marked colour of a text, or else the last one that it names; None without any."""
+    marked = commitment(text)
+    found = [] if marked else list(_NAMED.finditer(text, max(0, len(text) - _WINDOW)))
+    return marked[1] if marked else found[-1]["colour"].lower() if found else None
+
+
+class Signal(ShortAnswers):
+    """Tables of coloured things, and one colour asked for; a marked colour goes before a named one.
+
+    Settings of `generate`: `things` (2 to 16), how many there are to ask for; `colours` (2 to 8),
+    how many they can have; `distractors`, how many others a table has.
+    """
+
+    name = "signal"
+    roles = ("solver", "helper")
+    goal = (
+        "Your team is asked for the colour of a thing. The colours of several things are spread"
+        " over the team, and only one of them matters."
+    )
+    answer_form = "State the answer as `#### colour`, for example `#### red`."
+    duties = {
+        "solver": f"You give the answer: name the colour that the helpers tell you. {answer_form}",
+        "helper": "You help the solver, who may not know what you know: pass on the colour of the"
+        " thing that is asked for, and say nothing of any other.",
+    }
+    generator = staticmethod(generate)
+    answer_in = staticmethod(answer_in)
+    commitment = staticmethod(commitment)
+    exempt = Benchmark.exempt
+
+    def read(self, row: Row, where: str, key: str) -> Task:
+        """A question, a list of statements and the colour, perhaps with flags."""
+        question = field(row, "question", where)
+        answer = field(row, "answer", where).strip().lower()
+        statements = field(row, "statements", where, list)
+        flags = field(row, "relevant", where, list) if "relevant" in row else None
+        if not all(isinstance(text, str) and text.strip() for text in statements):
+            raise SourceError(
+                f"{where}: expected field 'statements' to be texts; got {statements!r}"
+            )
+        if flags is not None and [type(flag) for flag in flags] != [bool] * len(statements):
+            raise SourceError(
+                f"{where}: expected field 'relevant' to be {len(statements)} times true or false,"
+                f" one for each statement; got {flags!r}"
+            )
+        if answer not in COLOURS:
+            raise SourceError(
+                f"{where}: expected field 'answer' to be one of {', '.join(COLOURS)};"
+                f" got {answer!r}"
+            )
+        return Task(key, question, tuple(statements), answer, tuple(flags) if flags else None)
 
 
 BENCHMARK = Signal()

@@ -11,24 +11,23 @@ Chain-of-Thought Can Solve Them" (arXiv:2210.09261).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.generation import Span, refuse
-from laconic.envs.families.common.sources import Row, field, numbered, open_source
-from laconic.envs.families.yes_no.answers import answer_in, commitment, vote
-from laconic.envs.families.yes_no.inference import DISTRACTORS
-from laconic.envs.families.yes_no.sports.generate import LEVELS, generate
-from laconic.envs.task import Benchmark, Score, Split, Task
-
-DOCUMENTS: Mapping[Split, tuple[str, ...]] = {"evaluation": ("sports_understanding.json",)}
-"""Name of the JSON document in a folder of BIG-bench Hard."""
+from laconic.envs.families.common.benchmark import ShortAnswers
+from laconic.envs.families.common.sources import Row, field, filled
+from laconic.envs.families.yes_no.answers import answer_in, commitment
+from laconic.envs.families.yes_no.sports.generate import generate
+from laconic.envs.task import Task
 
 
-class Sports(Benchmark):
-    """Sentences about athletes that are plausible (yes) or not (no)."""
+class Sports(ShortAnswers):
+    """Sentences about athletes that are plausible (yes) or not (no); `implausible` means no.
+
+    Sources are JSON Lines, `sports_understanding.json` or `hub:<id>`; none are for training.
+    Settings of `generate`: `level`, joins of facts, 1 to 3; `distractors`, statements that do not
+    matter (`envs.families.yes_no.sports.generate`).
+    """
 
     name = "sports"
     roles = ("solver", "scout", "critic")
@@ -47,53 +46,20 @@ class Sports(Benchmark):
         f" nothing when all is right. {answer_form}",
     }
 
-    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read JSON Lines, `sports_understanding.json` or `hub:<id>`; none are for training."""
-        return numbered(*open_source(path, split, DOCUMENTS), _read)
+    documents = {"evaluation": ("sports_understanding.json",)}
+    generator = staticmethod(generate)
+    answer_in = staticmethod(partial(answer_in, plausible=True))
+    commitment = staticmethod(partial(commitment, plausible=True))
 
-    def generate(
-        self,
-        seed: int,
-        count: int,
-        *,
-        split: Split = "train",
-        level: Span = LEVELS,
-        distractors: Span = DISTRACTORS,
-        **unknown: Any,
-    ) -> tuple[Task, ...]:
-        """Make sentences; see `envs.families.yes_no.sports.generate`.
-
-        `level` is the number of joins of facts, 1 to 3; `distractors` the number of statements that
-        do not matter.
-        """
-        refuse(unknown, "level", "distractors")
-        return generate(seed, count, split, level, distractors)
-
-    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Compare what most agents answer with to the reference; `implausible` means no."""
-        answer = vote(answers.values(), plausible=True)
-        solved = answer == task.answer
-        return Score(float(solved), solved, answer or "")
-
-    def committed(self, message: str) -> str | None:
-        """The last mark of a message, as in `#### yes` or `the answer is no`; None without one."""
-        return commitment(message, plausible=True)
-
-    def exempt(self, message: str) -> str:
-        """`#### yes` or `#### no`, whatever the mark is."""
-        return f"#### {answer_in(message, plausible=True)}" if self.committed(message) else ""
-
-
-def _read(row: Row, where: str, key: str) -> Task:
-    question, target = field(row, "input", where).strip(), field(row, "target", where)
-    if not question:
-        raise SourceError(f"{where}: expected a question; the field 'input' is empty")
-    answer = target.strip().lower()
-    if answer not in ("yes", "no"):
-        raise SourceError(
-            f"{where}: expected field 'target' to be 'yes' or 'no'; got {target[:80]!r}"
-        )
-    return Task(key, question, (), answer)
+    def read(self, row: Row, where: str, key: str) -> Task:
+        """A sentence in `input`, and yes or no in `target`."""
+        question, target = field(row, "input", where).strip(), field(row, "target", where)
+        answer = target.strip().lower()
+        if filled(question, "input", where) and answer not in ("yes", "no"):
+            raise SourceError(
+                f"{where}: expected field 'target' to be 'yes' or 'no'; got {target[:80]!r}"
+            )
+        return Task(key, question, (), answer)
 
 
 BENCHMARK = Sports()

@@ -13,28 +13,22 @@ Reasoning Strategies" (arXiv:2101.02235); BIG-bench (arXiv:2206.04615).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.generation import Span, refuse
+from laconic.envs.families.common.benchmark import ShortAnswers
 from laconic.envs.families.common.sentences import split_sentences
-from laconic.envs.families.common.sources import Row, field, numbered, open_source
-from laconic.envs.families.yes_no.answers import answer_in, commitment, vote
-from laconic.envs.families.yes_no.inference import DISTRACTORS
-from laconic.envs.families.yes_no.knowledge.generate import LEVELS, generate
-from laconic.envs.task import Benchmark, Score, Split, Task
-
-DOCUMENTS: Mapping[Split, tuple[str, ...]] = {
-    "train": ("strategyqa_train.json",),
-    "evaluation": ("task.json", "strategyqa_test.json"),
-}
-"""Names of the JSON documents in a folder: the original release, and BIG-bench."""
+from laconic.envs.families.common.sources import Row, field, filled
+from laconic.envs.families.yes_no.answers import answer_in, commitment
+from laconic.envs.families.yes_no.knowledge.generate import generate
+from laconic.envs.task import Task
 
 
-class StrategyQA(Benchmark):
-    """Questions that take several facts and are answered with yes or no."""
+class StrategyQA(ShortAnswers):
+    """Questions that take several facts and are answered with yes or no.
+
+    Sources are JSON Lines or documents of BIG-bench or the original release, or `hub:<id>`.
+    Settings of `generate`: `level`, joins of two facts, 1 to 5; `distractors`, statements that do
+    not matter (`envs.families.yes_no.knowledge.generate`).
+    """
 
     name = "strategyqa"
     roles = ("solver", "helper", "critic")
@@ -52,45 +46,17 @@ class StrategyQA(Benchmark):
         f" in few words, and say nothing when all is right. {answer_form}",
     }
 
-    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read BIG-bench's rows or those of the original release, as JSON Lines or documents."""
-        return numbered(*open_source(path, split, DOCUMENTS), _read)
+    documents = {
+        "train": ("strategyqa_train.json",),
+        "evaluation": ("task.json", "strategyqa_test.json"),
+    }
+    generator = staticmethod(generate)
+    answer_in = staticmethod(answer_in)
+    commitment = staticmethod(commitment)
 
-    def generate(
-        self,
-        seed: int,
-        count: int,
-        *,
-        split: Split = "train",
-        level: Span = LEVELS,
-        distractors: Span = DISTRACTORS,
-        **unknown: Any,
-    ) -> tuple[Task, ...]:
-        """Make multi-hop questions; see `envs.families.yes_no.knowledge.generate`.
-
-        `level` is the number of joins of two facts, 1 to 5; `distractors` the number of statements
-        that do not matter.
-        """
-        refuse(unknown, "level", "distractors")
-        return generate(seed, count, split, level, distractors)
-
-    def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Compare what most agents answer with to the reference."""
-        answer = vote(answers.values())
-        solved = answer == task.answer
-        return Score(float(solved), solved, answer or "")
-
-    def committed(self, message: str) -> str | None:
-        """The last mark of a message, as in `#### yes` or `the answer is no`; None without one."""
-        return commitment(message)
-
-    def exempt(self, message: str) -> str:
-        """`#### yes` or `#### no`, whatever the mark is."""
-        return f"#### {answer_in(message)}" if self.committed(message) else ""
-
-
-def _read(row: Row, where: str, key: str) -> Task:
-    return (_big_bench if "input" in row else _original)(row, where, key)
+    def read(self, row: Row, where: str, key: str) -> Task:
+        """A question of BIG-bench in `input`, or one of the original release in `question`."""
+        return (_big_bench if "input" in row else _original)(row, where, key)
 
 
 def _original(row: Row, where: str, key: str) -> Task:
@@ -123,10 +89,7 @@ def _big_bench(row: Row, where: str, key: str) -> Task:
 
 
 def _question(row: Row, name: str, where: str) -> str:
-    text = field(row, name, where).strip()
-    if not text:
-        raise SourceError(f"{where}: expected a question; the field {name!r} is empty")
-    return text
+    return filled(field(row, name, where), name, where).strip()
 
 
 def _texts(row: Row, name: str, where: str) -> tuple[str, ...]:

@@ -16,17 +16,12 @@ Summarization" (2017), and Stiennon et al. (arXiv 2009.01325).
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-from laconic.envs.errors import SourceError
-from laconic.envs.families.common.generation import Span, refuse
-from laconic.envs.families.common.sources import Row, field, numbered, rows, title
+from laconic.envs.families.common.benchmark import FamilyBenchmark
+from laconic.envs.families.common.sources import Row, field, filled
 from laconic.envs.families.writing.grading import WritingBenchmark
 from laconic.envs.families.writing.levels import Levels, Plateau
-from laconic.envs.families.writing.posts import LEVELS as POST_LEVELS
 from laconic.envs.families.writing.posts import generate
-from laconic.envs.task import Split, Task
+from laconic.envs.task import Task
 
 LEVELS = Levels(
     roles=("concise", "detailed"),
@@ -39,8 +34,11 @@ LEVELS = Levels(
 """The thresholds of this benchmark."""
 
 
-class Tldr(WritingBenchmark):
-    """Posts to summarise twice."""
+class Tldr(WritingBenchmark, FamilyBenchmark):
+    """Posts to summarise twice; sources are files or `hub:<id>` (trl-lib/tldr).
+
+    Setting of `generate`: `level`, from 1 (about 35 words) to 3 (about 150).
+    """
 
     name = "tldr"
     levels = LEVELS
@@ -56,42 +54,18 @@ class Tldr(WritingBenchmark):
         f" connectives such as `first`, `because`, `however` or `in short`. {answer_form}",
     }
 
-    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
-        """Read `train.jsonl` or `test.jsonl`, their `.gz`, or `hub:<id>` (trl-lib/tldr)."""
-        return numbered(title(path, split), rows(path, split), _read)
+    generator = staticmethod(generate)
 
-    def generate(
-        self,
-        seed: int,
-        count: int,
-        *,
-        split: Split = "train",
-        level: Span = POST_LEVELS,
-        **unknown: Any,
-    ) -> tuple[Task, ...]:
-        """Make posts with drafts of both summaries; see `envs.families.writing.posts`.
-
-        `level` is from 1 (about 35 words) to 3 (about 150).
-        """
-        refuse(unknown, "level")
-        return generate(seed, count, split, level)
-
-
-def _read(row: Row, where: str, key: str) -> Task:
-    if "prompt" in row:
-        post = field(row, "prompt", where).strip().removesuffix("TL;DR:").strip()
-        summary = field(row, "completion", where).strip()
-        return Task(key, _filled(post, "prompt", where), (), summary)
-    post = _filled(field(row, "instruction", where).strip(), "instruction", where)
-    heading = field(row, "subreddit", where).strip(), field(row, "title", where).strip()
-    question = f"SUBREDDIT: r/{heading[0]}\n\nTITLE: {heading[1]}\n\nPOST: {post}"
-    return Task(key, question, (), field(row, "gold_response", where).strip())
-
-
-def _filled(text: str, name: str, where: str) -> str:
-    if not text:
-        raise SourceError(f"{where}: expected a post; the field {name!r} is empty")
-    return text
+    def read(self, row: Row, where: str, key: str) -> Task:
+        """A post with a summary, in either form; each summary is the reference."""
+        if "prompt" in row:
+            post = field(row, "prompt", where).strip().removesuffix("TL;DR:").strip()
+            summary = field(row, "completion", where).strip()
+            return Task(key, filled(post, "prompt", where, "post"), (), summary)
+        post = filled(field(row, "instruction", where).strip(), "instruction", where, "post")
+        heading = field(row, "subreddit", where).strip(), field(row, "title", where).strip()
+        question = f"SUBREDDIT: r/{heading[0]}\n\nTITLE: {heading[1]}\n\nPOST: {post}"
+        return Task(key, question, (), field(row, "gold_response", where).strip())
 
 
 BENCHMARK = Tldr()

@@ -68,9 +68,9 @@ def _endings(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     for seed in seeds:
         env = make()
         steps = play(env, seed, babble).steps
-        most = getattr(env, "rounds", MAX_STEPS)
+        limit = getattr(env, "rounds", MAX_STEPS)
         ended = bool(steps) and not steps[-1].left
-        require(ended and len(steps) <= most, _endings, f"an episode of {len(steps)} steps so far")
+        require(ended and len(steps) <= limit, _endings, f"an episode of {len(steps)} steps so far")
 
 
 def _observations(make: Callable[[], Env], seeds: Sequence[int]) -> None:

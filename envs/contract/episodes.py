@@ -61,13 +61,7 @@ class Played:
 
 
 def play(env: Env, seed: int, speak: Speaker) -> Played:
-    """Play one episode; all that is sampled follows from the seed.
-
-    Args:
-        env: the environment.
-        seed: of the reset and of the speaker's generator.
-        speak: decides every action of every agent.
-    """
+    """Play one episode; all that is sampled follows from the seed of reset and speaker."""
     generator = np.random.default_rng(seed)
     start = Transition((), env.reset(seed=seed), tuple(env.agents))
     steps: list[Transition] = []
@@ -92,19 +86,14 @@ def saying(text: str) -> Speaker:
 
 
 def require(holds: bool, rule: Callable[..., None], came: object, agent: str = "") -> None:
-    """Report a broken rule.
-
-    Args:
-        holds: whether the rule holds here.
-        rule: the rule; its docstring opens with its sentence.
-        came: what the environment did instead.
-        agent: whom it was seen on.
-
-    Raises:
-        ContractError: the rule does not hold.
-    """
+    """Raise `broken` where a rule does not hold."""
     if not holds:
-        raise ContractError((rule.__doc__ or rule.__name__).split("\n")[0], came, agent)
+        raise broken(rule, came, agent)
+
+
+def broken(rule: Callable[..., None], came: object, agent: str = "") -> ContractError:
+    """The error that a rule, whose docstring opens with its sentence, is broken on an agent."""
+    return ContractError((rule.__doc__ or rule.__name__).split("\n")[0], came, agent)
 
 
 def difference(one: Played, other: Played) -> str:

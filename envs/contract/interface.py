@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Space
 
-from laconic.envs.contract.episodes import Env, Played, babble, play, require
+from laconic.envs.contract.episodes import Env, Played, babble, broken, play, require
 from laconic.envs.errors import ContractError
 
 _LEGAL = "Every sample of an action space is an action that a step takes."
@@ -31,7 +31,7 @@ def _parts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
             try:
                 space = getattr(env, name)(agent)
             except Exception as error:
-                raise _broken(_parts, f"{_trouble(error)} from {name}", agent) from error
+                raise broken(_parts, f"{_trouble(error)} from {name}", agent) from error
             require(isinstance(space, Space), _parts, f"{space!r} from {name}", agent)
 
 
@@ -45,7 +45,7 @@ def _reset(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     try:
         signature.bind(seed=0, options=None)
     except TypeError as error:
-        raise _broken(_reset, f"reset{signature}: {error}") from error
+        raise broken(_reset, f"reset{signature}: {error}") from error
     for seed in seeds:
         returned: Any = env.reset(seed=seed)
         require(_dicts(returned, 2), _reset, _shape(returned))
@@ -105,10 +105,6 @@ def _shape(returned: Any) -> str:
 
 def _trouble(error: Exception) -> str:
     return f"{type(error).__name__} ({error})"
-
-
-def _broken(rule: Callable[..., None], came: str, agent: str = "") -> ContractError:
-    return ContractError((rule.__doc__ or "").split("\n")[0], came, agent)
 
 
 INTERFACE_RULES = (_parts, _reset, _step)

@@ -19,11 +19,11 @@ from laconic.envs.contract.episodes import (
     Speaker,
     Transition,
     babble,
+    broken,
     play,
     require,
     saying,
 )
-from laconic.envs.errors import ContractError
 
 _FLOOD = "many words " * 200
 
@@ -51,7 +51,7 @@ def _strings(make: Callable[[], Env], seeds: Sequence[int]) -> None:
             episode = play(env, seeds[0], saying(text))
         except Exception as error:
             came = f"{type(error).__name__} on {name}: {error}"
-            raise ContractError(str(_strings.__doc__), came) from error
+            raise broken(_strings, came) from error
         for agent, seen in ((a, o) for step in episode for a, o in step.observations.items()):
             fits = seen in env.observation_space(agent)
             require(fits, _strings, f"an observation outside its space on {name}", agent)
@@ -142,8 +142,8 @@ def _check_round(before: Transition, after: Transition, budget: object) -> None:
 
 
 def _within(tokens: int, budget: object, cap: str, agent: str = "") -> None:
-    most = getattr(budget, cap, None)
-    require(most is None or tokens <= most, _budgets, f"{tokens} tokens, {cap}={most}", agent)
+    limit = getattr(budget, cap, None)
+    require(limit is None or tokens <= limit, _budgets, f"{tokens} tokens, {cap}={limit}", agent)
 
 
 def _ledgers(make: Callable[[], Env], seeds: Sequence[int]) -> None:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.roster import Roster, role_of
 from laconic.envs.task import Benchmark, Style, Task
+
+_CAPPED = {
+    "message": "a message",
+    "agent": "you in all",
+    "round": "all agents in a round",
+    "episode": "all agents together",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +25,7 @@ class Rules:
     roster: Roster
     """Who there is, and who answers."""
     rounds: int
-    """Most rounds an episode has."""
+    """How many rounds an episode has at the most."""
     budget: Budget
     """Caps on what may be said."""
     priced: bool
@@ -32,15 +39,10 @@ def first_texts(
     benchmark: Benchmark,
     style: Style,
 ) -> dict[str, str]:
-    """What each agent reads first.
+    """What each agent reads first, of the statements whose indices are its share.
 
-    Args:
-        task: the task of this episode.
-        shares: indices of the statements that each agent may read.
-        rules: the dialogue's rules.
-        benchmark: explains roles.
-        style: `full` explains everything to a language model that has never seen the game; `brief`
-            gives the name, the statements and the question to one that was trained on it.
+    The style `full` explains everything to a language model that has never seen the game; `brief`
+    gives the name, the statements and the question to one that was trained on it.
     """
     texts = {}
     for agent, share in shares.items():
@@ -53,7 +55,7 @@ def first_texts(
             paragraphs = [agent, instructions, *known, whole or task.question]
         else:
             paragraphs = [
-                _name(agent, rules.roster.agents),
+                f"You are {agent} in a team of {len(shares)}: {', '.join(shares)}.",
                 instructions,
                 _explain(rules),
                 *(f"What you know: {facts}" for facts in known if facts),
@@ -61,10 +63,6 @@ def first_texts(
             ]
         texts[agent] = "\n".join(filter(None, paragraphs))
     return texts
-
-
-def _name(agent: str, agents: Sequence[str]) -> str:
-    return f"You are {agent} in a team of {len(agents)}: {', '.join(agents)}."
 
 
 @lru_cache(maxsize=32)
@@ -82,15 +80,9 @@ def _explain(rules: Rules) -> str:
 
 
 def _explain_budget(budget: Budget) -> str:
-    reach = {
-        "message": "a message",
-        "agent": "you in all",
-        "round": "all agents in a round",
-        "episode": "all agents together",
-    }
     caps = [
-        f"{getattr(budget, field.name)} for {reach[field.name]}"
-        for field in fields(budget)
-        if getattr(budget, field.name) is not None
+        f"{getattr(budget, name)} for {whom}"
+        for name, whom in _CAPPED.items()
+        if getattr(budget, name) is not None
     ]
     return f" Token budget: {', '.join(caps)}." if caps else ""

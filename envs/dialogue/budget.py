@@ -30,11 +30,7 @@ class Budget:
     """Tokens of all agents in the whole episode; when they are spent the episode is truncated."""
 
     def __post_init__(self) -> None:
-        """Refuse caps that cannot hold one token.
-
-        Raises:
-            SettingError: a cap is neither None nor an integer of at least 1.
-        """
+        """Raise SettingError where a cap is neither None nor an integer of at least 1."""
         for field in fields(self):
             whole(f"budget.{field.name}", getattr(self, field.name), 1, optional=True)
 
@@ -43,12 +39,7 @@ class Ledger:
     """Tokens said and read by each agent of one episode, held against a budget."""
 
     def __init__(self, budget: Budget, agents: Sequence[str]) -> None:
-        """Open an empty ledger.
-
-        Args:
-            budget: the caps.
-            agents: who may speak, in their fixed order.
-        """
+        """Open an empty ledger for agents in their fixed order."""
         self._budget = budget
         self._agents = tuple(agents)
         self.said = dict.fromkeys(self._agents, 0)
@@ -60,17 +51,17 @@ class Ledger:
         """Forget what was said in the round before."""
         self._round_said = 0
 
-    def left(self, agent: str) -> tuple[int, int, int, int]:
+    def left(self, agent: str, shared: bool = True) -> tuple[int, int, int, int]:
         """Tokens left to an agent under the message, agent, round and episode cap, in that order.
 
         The first entry is already the smallest of the four: what this agent's next message may
-        have at most. `UNLIMITED` stands for no cap.
+        have at most. `UNLIMITED` stands for no cap, also of round and episode if not `shared`.
         """
         budget = self._budget
         own = _left(budget.agent, self.said[agent])
-        shared = _left(budget.round, self._round_said)
-        episode = _left(budget.episode, self._episode_said)
-        return min(_left(budget.message, 0), own, shared, episode), own, shared, episode
+        round = _left(budget.round if shared else None, self._round_said)
+        episode = _left(budget.episode if shared else None, self._episode_said)
+        return min(_left(budget.message, 0), own, round, episode), own, round, episode
 
     def charge(self, agent: str, tokens: int) -> None:
         """Book a message of `tokens` tokens."""

@@ -13,12 +13,7 @@ from laconic.envs.task import Score
 
 
 def print_round(messages: Sequence[Message], score: Score | None = None) -> None:
-    """Print who said what in one round, and the score after the last one.
-
-    Args:
-        messages: the messages of one round, silence included.
-        score: the score of the episode when it has just ended.
-    """
+    """Print who said what in one round, silence included, and the score after the last one."""
     title = f"round {messages[0].round}" if messages else None
     table = Table(title=title, title_justify="left", expand=True)
     table.add_column("agent", no_wrap=True)

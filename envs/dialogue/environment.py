@@ -32,11 +32,11 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import by_key, check_actions, choice, number, whole
 from laconic.envs.dialogue.briefing import Rules, first_texts
-from laconic.envs.dialogue.budget import UNLIMITED, Budget, Ledger
+from laconic.envs.dialogue.budget import Budget, Ledger
 from laconic.envs.dialogue.feedback import Expert, Feedback, Mode
 from laconic.envs.dialogue.information import Information, Shares, deal, informed
 from laconic.envs.dialogue.referee import Referee
-from laconic.envs.dialogue.reward import Account, Reward
+from laconic.envs.dialogue.reward import Account, Reward, free_tokens
 from laconic.envs.dialogue.roster import Roster
 from laconic.envs.dialogue.schedule import Schedule
 from laconic.envs.dialogue.spaces import FreeText, observation_space
@@ -46,14 +46,9 @@ from laconic.envs.errors import UnknownNameError
 from laconic.envs.task import Benchmark, Score, Style, Task
 
 Observation = dict[str, Any]
-Info = dict[str, Any]
-StepResult = tuple[
-    dict[str, Observation],
-    dict[str, float],
-    dict[str, bool],
-    dict[str, bool],
-    dict[str, Info],
-]
+Observations = dict[str, Observation]
+Infos = dict[str, dict[str, Any]]
+StepResult = tuple[Observations, dict[str, float], dict[str, bool], dict[str, bool], Infos]
 
 
 class DialogueEnv(ParallelEnv[str, Observation, str]):
@@ -63,7 +58,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         benchmark: grades answers and explains roles.
         tasks: the tasks that episodes are drawn from.
         team: number of agents of each role, the answering role first.
-        rounds: most rounds of an episode.
+        rounds: how many rounds an episode has at the most.
         information: `full` or `split`.
         topology: who hears whom, a name or a matrix (`envs.dialogue.topology`).
         schedule: whose turn it is, `all` or a list of roles (`envs.dialogue.schedule`).
@@ -123,20 +118,16 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self.information: Information = choice("env.information", information, ("full", "split"))
         self.instructions: Style = choice("env.instructions", instructions, ("full", "brief"))
         self.render_mode = choice("env.render_mode", render_mode, (None, "ansi", "human"))
-        self.budget = budget or Budget()
-        self._message_cap = UNLIMITED if self.budget.message is None else self.budget.message
-        self.reward = reward or Reward()
+        self.budget, self.reward = budget or Budget(), reward or Reward()
         self.tokenize = tokenize
         self._sees_all = choice("env.tokens_left", tokens_left, ("all", "own")) == "all"
         self.stop_at = number("env.stop_at", stop_at, optional=True)
         self._feedback = Feedback(benchmark, feedback, expert)
-        self._keys = tuple(self.tasks)
         self._spaces = {agent: observation_space() for agent in self.possible_agents}
         self._actions = {agent: FreeText() for agent in self.possible_agents}
         self._conditions = dict(benchmark.conditions())
         # Rollouts step environments that wait for others (processes, experts) at the same time.
-        slow = benchmark.slow or expert is not None
-        self.metadata = {**type(self).metadata, "slow_step": slow}
+        self.metadata = {**self.metadata, "slow_step": benchmark.slow or expert is not None}
         self._generator: np.random.Generator | None = None
         self.agents: list[str] = []
         self.messages: list[Message] = []
@@ -151,16 +142,13 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Observation], dict[str, Info]]:
-        """Start an episode.
+    ) -> tuple[Observations, Infos]:
+        """Start an episode; the observations and infos of all agents.
 
         Args:
-            seed: seeds this environment's own generator; None goes on with the one it has.
+            seed: of this environment's own generator; None goes on with the one it has.
             options: `{"task": key}` names the task, and `{"task": task}` brings a `Task` that need
                 not be among `tasks`; else one is drawn. Others are ignored.
-
-        Returns:
-            Observations and infos of all agents.
 
         Raises:
             UnknownNameError: there is no task of that key.
@@ -168,11 +156,12 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         if seed is not None or self._generator is None:
             self._generator, _ = seeding.np_random(seed)
         # Drawn in any case, so that a task is dealt alike whether it was drawn or named.
-        drawn = self._keys[int(self._generator.integers(len(self._keys)))]
+        keys = tuple(self.tasks)
+        drawn = keys[int(self._generator.integers(len(keys)))]
         named = (options or {}).get("task")
         key = drawn if named is None else named
         if not isinstance(key, Task) and key not in self.tasks:
-            raise UnknownNameError("task", key, self._keys)
+            raise UnknownNameError("task", key, keys)
         self.task = key if isinstance(key, Task) else self.tasks[key]
         self.agents = list(self.possible_agents)
         self._start_episode(self._generator)
@@ -200,7 +189,8 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
             return {}, {}, {}, {}, {}
         check_actions(actions, self.possible_agents)
         self._speak(actions)
-        score = self._referee.score() if self._grades_rounds else None
+        needed = self._feedback.needs_score or self.stop_at is not None
+        score = self._referee.score() if needed or self.reward.paid == "round" else None
         said = {agent: message.text for agent, message in self._latest.items()}
         terminated = self._referee.is_over(self.round, said, score)
         truncated = self.ledger.spent and not terminated
@@ -210,29 +200,22 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         ended = terminated and self._referee.is_ended_by_team(self.round, said)
         rounds_left = self.rounds - 1 - self.round if ended else 0
         rewards = self._account.rewards(self._charged(), score, over=over, rounds_left=rounds_left)
-        self._end_round(over)
+        self.ledger.start_round()
+        self.round += 1
+        self.agents = [] if over else self.agents
         # What comes when the episode is over is read by nobody who could use it.
         observations = self._observe(self._news(agents, score, over), read=not over)
         infos = {agent: self._info(agent, score) for agent in agents}
         if self.render_mode == "human":
-            # Rich is imported only where somebody looks.
-            from laconic.envs.dialogue.console import print_round
+            from laconic.envs.dialogue.console import print_round  # Rich takes a while to import.
 
             print_round(tuple(self._latest.values()), score)
-        return (
-            observations,
-            rewards,
-            dict.fromkeys(agents, terminated),
-            dict.fromkeys(agents, truncated),
-            infos,
-        )
+        endings = dict.fromkeys(agents, terminated), dict.fromkeys(agents, truncated)
+        return observations, rewards, *endings, infos
 
     def render(self) -> str | None:
         """The transcript so far as text in mode `ansi`; in `human` it was printed already."""
         return show(self.messages) if self.render_mode == "ansi" else None
-
-    def close(self) -> None:
-        """Nothing to release."""
 
     def _start_episode(self, generator: np.random.Generator) -> None:
         self.round = 0
@@ -259,85 +242,58 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self._latest = {agent: said[agent] for agent in self.agents}
         self.messages += self._latest.values()
 
-    def _left(self, agent: str) -> tuple[int, int, int, int]:
-        left = self.ledger.left(agent)
-        return left if self._may_speak(agent) else (0, *left[1:])
-
-    def _may_speak(self, agent: str) -> bool:
-        return bool(self.agents) and self._roster.in_turn(agent, self.round)
-
-    @property
-    def _grades_rounds(self) -> bool:
-        in_between = self.reward.paid == "round" or self._feedback.needs_score
-        return in_between or self.stop_at is not None
+    def _left(self, agent: str, shared: bool = True) -> tuple[int, int, int, int]:
+        left = self.ledger.left(agent, shared)
+        may_speak = bool(self.agents) and self._roster.in_turn(agent, self.round)
+        return left if may_speak else (0, *left[1:])
 
     def _news(self, agents: Sequence[str], score: Score | None, over: bool) -> dict[str, str]:
         """What each agent reads after a round: those it hears, and the environment's feedback."""
         messages, hears = tuple(self._latest.values()), self._roster.hears
         texts = {agent: heard(messages, hears[agent]) for agent in agents}
-        if over:
-            return texts
-        told = self._feedback.on(self.task, self._referee.graded, score, agents)
+        told = {} if over else self._feedback.on(self.task, self._referee.graded, score, agents)
         for agent in told:
             # Who hears nobody is told nothing of a round in which nobody spoke.
             parts = (texts[agent], told[agent]) if hears[agent] else (told[agent],)
             texts[agent] = "\n".join(parts)
         return texts
 
-    def _end_round(self, over: bool) -> None:
-        self.ledger.start_round()
-        self.round += 1
-        if over:
-            self.agents = []
-
     def _charged(self) -> dict[str, int]:
         tokens = {agent: message.tokens for agent, message in self._latest.items()}
-        for agent in self.answering if self.reward.exempt_answer else ():
-            words = self._latest[agent].text
-            committed = self.benchmark.committed(words)
-            if committed and agent not in self._exempted:
+        for agent in {*self.answering} - self._exempted if self.reward.exempt_answer else ():
+            free = free_tokens(self.benchmark, self._latest[agent].text, self.tokenize)
+            if free is not None:
                 self._exempted.add(agent)
-                stated = self.benchmark.exempt(words)
-                free = min(len(self.tokenize(committed)), len(self.tokenize(stated)))
                 # Cut on its own, an answer may have more tokens than the message it was part of.
                 tokens[agent] = max(0, tokens[agent] - free)
         return tokens
 
-    def _observe(self, texts: Mapping[str, str], read: bool = True) -> dict[str, Observation]:
+    def _observe(self, texts: Mapping[str, str], read: bool = True) -> Observations:
         observations = {}
         for agent, text in texts.items():
             self.ledger.read[agent] += len(self.tokenize(text)) if read else 0
-            left = self._left(agent)
-            if not self._sees_all:
-                own = left[1] if self._may_speak(agent) else 0
-                left = (min(self._message_cap, own), left[1], UNLIMITED, UNLIMITED)
-            tokens_left = np.array(left, dtype=np.int32)
+            tokens_left = np.array(self._left(agent, shared=self._sees_all), dtype=np.int32)
             observations[agent] = {"text": text, "tokens_left": tokens_left}
         return observations
 
-    def _info(self, agent: str, score: Score | None = None) -> Info:
-        latest = self._latest.get(agent)
-        info: Info = {
+    def _info(self, agent: str, score: Score | None = None) -> dict[str, Any]:
+        latest, share = self._latest.get(agent), self.shares[agent]
+        spoken = self.ledger.said[agent] > 0
+        asked = self._roster.by_role and agent in self.answering
+        info: dict[str, Any] = {
             "task": self.task.key,
             "round": self.round,
             "rounds": self.rounds,
             "answering": agent in self.answering,
-            "share": self.shares[agent],
-            "informed": self._informed(agent),
+            "share": share,
+            "informed": None if asked else informed(self.task, self.information, share, spoken),
             "message": latest.text if latest else "",
             "cut": latest.cut if latest else False,
             "tokens_said": self.ledger.said[agent],
             "tokens_read": self.ledger.read[agent],
         }
-        if self._conditions:
-            info["conditions"] = dict(self._conditions)
+        info |= {"conditions": dict(self._conditions)} if self._conditions else {}
         if score is not None:
             info |= {"score": score.value, "solved": score.solved, "answer": score.answer}
             info |= {"detail": dict(score.detail)} if score.detail else {}
         return info
-
-    def _informed(self, agent: str) -> bool | None:
-        if self._roster.by_role and agent in self.answering:
-            return None
-        spoken = self.ledger.said[agent] > 0
-        return informed(self.task, self.information, self.shares[agent], spoken)

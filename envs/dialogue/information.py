@@ -26,7 +26,7 @@ def deal(
     holders: Sequence[str],
     generator: np.random.Generator,
 ) -> Shares:
-    """Deal the statements of a task.
+    """The share of every agent; with fewer statements than holders some shares are empty.
 
     Args:
         task: the task.
@@ -34,9 +34,6 @@ def deal(
         agents: all agents.
         holders: the agents among whom a split task is dealt.
         generator: source of the random deal; not drawn from for full information.
-
-    Returns:
-        The share of every agent. With fewer statements than holders some shares are empty.
     """
     if information == "full":
         return dict.fromkeys(agents, tuple(range(len(task.statements))))
@@ -52,14 +49,8 @@ def informed(
 ) -> bool | None:
     """Whether an agent's next message could tell the team something that matters.
 
-    Args:
-        task: the task.
-        information: `full` or `split`.
-        share: indices of the statements that the agent reads.
-        spoken: whether it has said anything yet; what it said first counts as all it knows.
-
-    Returns:
-        None where nobody can say: everybody reads everything, or the source has no flags.
+    What it says first (`spoken`) counts as all it knows. None where nobody can say: everybody reads
+    everything, or the source has no flags.
     """
     if information == "full":
         return None

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from laconic.envs.checks import choice, flag, number
+from laconic.envs.dialogue.tokens import Tokenize
 from laconic.envs.errors import SettingError
-from laconic.envs.task import Score
+from laconic.envs.task import Benchmark, Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +40,7 @@ class Reward:
     commits to it no more than its plain statement takes, and once an episode for each agent."""
 
     def __post_init__(self) -> None:
-        """Check ranges.
-
-        Raises:
-            SettingError: a number is out of its range.
-            UnknownNameError: a word is not one of the known ones.
-        """
+        """Raise SettingError for a number out of its range, UnknownNameError for other words."""
         number("reward.price", self.price, lowest=0)
         number("reward.normalizer", self.normalizer, above=0)
         if not math.isfinite(self.price / self.normalizer):
@@ -58,30 +54,26 @@ class Reward:
         flag("reward.exempt_answer", self.exempt_answer)
 
     def costs(self, tokens: Mapping[str, int]) -> dict[str, float]:
-        """The cost of the tokens said to each agent.
-
-        Args:
-            tokens: charged tokens of each agent.
-
-        Returns:
-            A cost of at least 0 for each agent, in reward units.
-        """
+        """What each agent is charged, at least 0 reward units, for the tokens of all agents."""
         rate = self.price / self.normalizer
         if self.charge == "team":
             return dict.fromkeys(tokens, rate * sum(tokens.values()))
         return {agent: rate * count for agent, count in tokens.items()}
 
 
+def free_tokens(benchmark: Benchmark, words: str, tokenize: Tokenize) -> int | None:
+    """Tokens of a message that state its answer; None where it commits to none."""
+    committed = benchmark.committed(words)
+    if not committed:
+        return None
+    return min(len(tokenize(committed)), len(tokenize(benchmark.exempt(words))))
+
+
 class Account:
     """The rewards of one episode, round by round; charges that wait for its end are kept here."""
 
     def __init__(self, reward: Reward, agents: Iterable[str]) -> None:
-        """Nothing is charged yet.
-
-        Args:
-            reward: the price, who is charged, and when.
-            agents: who earns rewards.
-        """
+        """Nothing is charged yet to those who earn rewards."""
         self._reward = reward
         self._owed = dict.fromkeys(agents, 0.0)
 
@@ -100,7 +92,7 @@ class Account:
             score: the score of the answers so far; None where they were not graded.
             over: whether this round was the last one.
             rounds_left: rounds that the team did without by ending the episode; where every round
-                earns the score, these earn the last one, so that it never pays not to commit.
+                earns the score, these earn the last one, so that waiting has no advantage.
         """
         costs = self._reward.costs(tokens)
         graded = score if over or self._reward.paid == "round" else None

@@ -24,13 +24,9 @@ def role_of(agent: str) -> str:
 
 
 def agent_names(team: Mapping[str, int]) -> list[str]:
-    """The agents of a team, role by role.
+    """The agents of a team, role by role, of which it gives the number of agents.
 
-    Args:
-        team: number of agents of each role.
-
-    Raises:
-        SettingError: the team is empty, a role is no plain word, or a number is not at least 1.
+    No role, a role that is no plain word, and a number below 1 raise SettingError.
     """
     if not isinstance(team, Mapping) or not team:
         raise SettingError(
@@ -80,10 +76,10 @@ class Roster:
         roles = {role: [a for a in agents if role_of(a) == role] for role in team}
         cycle = speakers(schedule, roles)
         if all(set(answering).isdisjoint(speaking) for speaking in cycle[:rounds]):
+            turns = [sorted(speaking) for speaking in cycle]
             raise SettingError(
                 f"env.schedule must give {' or '.join(answering)} a turn to answer within"
-                f" env.rounds; got rounds={rounds} and turns"
-                f" {[sorted(speaking) for speaking in cycle]}"
+                f" env.rounds; got rounds={rounds} and turns {turns}"
             )
         return cls(agents, answer, answering, hears(topology, agents), cycle)
 

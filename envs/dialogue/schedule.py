@@ -18,11 +18,7 @@ Schedule = str | Sequence[str | Sequence[str]]
 def speakers(
     schedule: Schedule, agents: Mapping[str, Collection[str]]
 ) -> tuple[frozenset[str], ...]:
-    """The agents that speak in each round of the cycle.
-
-    Args:
-        schedule: `all`, or one entry per round of the cycle.
-        agents: the agents of each role.
+    """The agents that speak in each round of the cycle, given those of each role.
 
     Raises:
         UnknownNameError: an entry names a role the team does not have.

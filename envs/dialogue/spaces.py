@@ -20,14 +20,10 @@ _SAMPLED_LENGTH = 64
 
 
 class FreeText(Text):
-    """All strings, the empty one among them.
-
-    Args:
-        seed: seed of the sampling generator.
-    """
+    """All strings, the empty one among them; samples have at most 64 printable characters."""
 
     def __init__(self, seed: int | None = None) -> None:
-        """Set up the space; samples have at most 64 printable characters."""
+        """Seed the sampling generator."""
         super().__init__(max_length=_SAMPLED_LENGTH, min_length=0, charset=_SAMPLED, seed=seed)
 
     def contains(self, x: Any) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence, Sized
 from laconic.envs.checks import choice
 from laconic.envs.errors import SettingError
 
+Matrix = Sequence[Sequence[int]]
 NAMED: dict[str, Callable[[int, int, int], bool]] = {
     "complete": lambda i, j, n: True,
     "star": lambda i, j, n: min(i, j) == 0,
@@ -22,14 +23,10 @@ NAMED: dict[str, Callable[[int, int, int], bool]] = {
 """Whether agents i and j of n are linked. A star's centre and a binary tree's root are agent 0."""
 
 
-def hears(
-    topology: str | Sequence[Sequence[int]], agents: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
+def hears(topology: str | Matrix, agents: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Whom each agent hears; nobody hears itself.
 
-    Args:
-        topology: a name of `NAMED`, or a square matrix with one row and column per agent.
-        agents: the agents in their fixed order.
+    The topology is a name of `NAMED`, or a matrix with a row and a column for each agent in order.
 
     Raises:
         UnknownNameError: there is no topology of that name.

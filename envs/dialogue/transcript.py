@@ -38,11 +38,9 @@ def heard(messages: Iterable[Message], speakers: Collection[str]) -> str:
 
 
 def show(messages: Iterable[Message], closing: str = "") -> str:
-    """The whole transcript as plain text, silence included; further lines are indented here too.
+    """The transcript as plain text, oldest first, silence included, further lines indented too.
 
-    Args:
-        messages: what was said, oldest first.
-        closing: a last line, such as the score; left out when empty.
+    `closing` is a last line, such as the score; left out when empty.
     """
     lines = []
     for message in messages:

@@ -6,11 +6,12 @@ a string; those that learn centrally want `state()` and `state_space`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Space
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 from pettingzoo.utils import BaseParallelWrapper
@@ -19,9 +20,10 @@ from laconic.envs.checks import is_whole
 from laconic.envs.errors import UnknownNameError
 
 Array = NDArray[Any]
-Returned = tuple[
-    dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]
-]
+Infos = dict[str, dict[str, Any]]
+Options = dict[str, Any] | None
+Started = tuple[dict[str, Any], Infos]
+Returned = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], Infos]
 
 
 class Wrapper(BaseParallelWrapper[str, Any, Any]):
@@ -37,7 +39,7 @@ class Wrapper(BaseParallelWrapper[str, Any, Any]):
         self.env.reward = reward  # type: ignore[attr-defined]
 
 
-class ArrayWrapper(Wrapper):
+class ArrayWrapper(Wrapper, ABC):
     """A text environment whose observations are arrays of one shape for all agents.
 
     Every info has these numbers, and what a wrapper adds: `task` (number of the task in its source,
@@ -46,17 +48,14 @@ class ArrayWrapper(Wrapper):
     `solved`, which are 0 before the end. `reset(options={"task": number})` names the task.
     """
 
-    def __init__(self, env: ParallelEnv[str, Any, Any], space: Box) -> None:
-        """Give every agent a space of its own, and the environment a state.
-
-        Args:
-            env: a text environment.
-            space: of one agent's array.
-        """
+    def __init__(
+        self, env: ParallelEnv[str, Any, Any], space: Box, action: Callable[[], Space[Any]]
+    ) -> None:
+        """Give every agent a space like this one and one that `action` makes, and make a state."""
         super().__init__(env)
         self._arrays = {agent: _like(space) for agent in env.possible_agents}
-        count = len(env.possible_agents)
-        self.state_space = _like(space, count)
+        self._actions = {agent: action() for agent in env.possible_agents}
+        self.state_space = _like(space, len(env.possible_agents))
         self._empty = np.zeros(space.shape, space.dtype)
         self._seen: dict[str, Array] = {}
         self._numbers = {key: n for n, key in enumerate(getattr(env, "tasks", ()))}
@@ -70,9 +69,11 @@ class ArrayWrapper(Wrapper):
         """The space of an agent's observation, the same object at every call."""
         return self._arrays[agent]
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    def action_space(self, agent: str) -> Any:
+        """The space of an agent's action, the same object at every call."""
+        return self._actions[agent]
+
+    def reset(self, seed: int | None = None, options: Options = None) -> Started:
         """Start an episode; see the wrapped environment.
 
         Raises:
@@ -80,13 +81,34 @@ class ArrayWrapper(Wrapper):
         """
         self._seen = {}
         observations, infos = self.env.reset(seed=seed, options=self._named(options))
-        return observations, infos
+        return self._shown(observations, infos)
+
+    def step(self, actions: Mapping[str, Any]) -> Returned:
+        """Play a round; what the environment returns, as arrays and numbers.
+
+        An agent that has no action is silent.
+
+        Raises:
+            SettingError: an action is not of the action space.
+        """
+        said = dict.fromkeys(self.agents, "")
+        said |= {agent: self._said(agent, action) for agent, action in actions.items()}
+        observations, rewards, terminated, truncated, infos = self.env.step(said)
+        shown, figures = self._shown(observations, infos)
+        return shown, rewards, terminated, truncated, figures
 
     def state(self) -> Array:
         """What all agents observe, one after the other; zeros of those that observe nothing."""
-        return np.concatenate(
-            [self._seen.get(agent, self._empty) for agent in self.possible_agents]
-        )
+        seen = [self._seen.get(agent, self._empty) for agent in self.possible_agents]
+        return np.concatenate(seen)
+
+    @abstractmethod
+    def _said(self, agent: str, action: Any) -> str:
+        """The message that an action stands for."""
+
+    @abstractmethod
+    def _shown(self, observations: Mapping[str, Any], infos: Infos) -> Started:
+        """Observations and infos as arrays and numbers."""
 
     def _figures(self, observation: Any, info: Mapping[str, Any]) -> dict[str, Any]:
         """The numbers of an info."""
@@ -103,7 +125,7 @@ class ArrayWrapper(Wrapper):
             "solved": int(info.get("solved", False)),
         }
 
-    def _named(self, options: dict[str, Any] | None) -> dict[str, Any] | None:
+    def _named(self, options: Options) -> Options:
         number = (options or {}).get("task")
         if not is_whole(number):
             return options

@@ -16,7 +16,7 @@ from gymnasium.spaces import Box, Dict, Discrete
 from laconic.envs.checks import choice
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError
-from laconic.envs.wrappers.base import ArrayWrapper, Returned
+from laconic.envs.wrappers.base import ArrayWrapper, Infos, Started
 from laconic.envs.wrappers.menu import Menu
 from laconic.envs.wrappers.reader import Known, Layout, Reader
 from laconic.envs.wrappers.words import Bag
@@ -54,11 +54,11 @@ class DiscreteMessages(ArrayWrapper):
             )
         self.menu = menu or Menu.of(env)
         self.layout = Layout(env.possible_agents, self.menu, Bag(words))
-        super().__init__(env, Box(0.0, 1.0, (self.layout.size,), np.float32))
+        count = self.menu.size
+        space = Box(0.0, 1.0, (self.layout.size,), np.float32)
+        super().__init__(env, space, lambda: Discrete(count))
         self._dialogue = env
         self._masked = choice("mask", mask, ("info", "observation")) == "observation"
-        count = self.menu.size
-        self._actions = {agent: Discrete(count) for agent in env.possible_agents}
         self._masked_spaces = {
             agent: Dict({"observation": space, "action_mask": Box(0, 1, (count,), np.int8)})
             for agent, space in self._arrays.items()
@@ -69,67 +69,37 @@ class DiscreteMessages(ArrayWrapper):
         """The space of an agent's observation, the same object at every call."""
         return (self._masked_spaces if self._masked else self._arrays)[agent]
 
-    def action_space(self, agent: str) -> Any:
-        """The numbers of the menu, the same object at every call."""
-        return self._actions[agent]
-
     def entries(self, agent: str) -> tuple[str, ...]:
         """The messages of an agent in this episode by number; empty where there is none."""
         return self._readers[agent].entries
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Start an episode; see `ArrayWrapper`."""
-        observations, infos = super().reset(seed, options)
-        task, env = self._dialogue.task, self._dialogue
-        for agent, info in infos.items():
-            entries = self.menu.entries(task, info["share"], agent, info["answering"])
-            statements = tuple(task.statements[index] for index in info["share"])
-            known = Known(task.question, statements, entries)
-            self._readers[agent] = Reader(self.layout, agent, known, env.tokenize)
-        return self._shown(observations, infos)
-
-    def step(self, actions: Mapping[str, Any]) -> Returned:
-        """Play a round.
-
-        Args:
-            actions: the number of each agent's message; an agent that is left out is silent.
-
-        Returns:
-            What the environment returns, as arrays and numbers.
-
-        Raises:
-            SettingError: an action is no number of the menu.
-        """
-        said = {agent: self._said(agent, action) for agent, action in actions.items()}
-        observations, rewards, terminated, truncated, infos = self.env.step(said)
-        for agent, observation in observations.items():
-            self._readers[agent].hear(observation["text"])
-        shown, figures = self._shown(observations, infos)
-        return shown, rewards, terminated, truncated, figures
+    def _reader(self, agent: str, info: Mapping[str, Any]) -> Reader:
+        """An agent at the beginning of an episode."""
+        task, share = self._dialogue.task, info["share"]
+        entries = self.menu.entries(task, share, agent, info["answering"])
+        known = Known(task.question, tuple(task.statements[index] for index in share), entries)
+        return Reader(self.layout, agent, known, self._dialogue.tokenize)
 
     def _said(self, agent: str, action: Any) -> str:
         number = np.asarray(action)
-        if (
-            number.size != 1
-            or number.dtype.kind not in "iu"
-            or number.item() not in range(self.menu.size)
-        ):
+        whole = number.size == 1 and number.dtype.kind in "iu"
+        if not whole or number.item() not in range(self.menu.size):
             raise SettingError(
                 f"the action of {agent!r} must be a whole number from 0 to {self.menu.size - 1},"
                 f" the number of a message; got {action!r}"
             )
         return self._readers[agent].message(number.item()) if agent in self._readers else ""
 
-    def _shown(
-        self, observations: Mapping[str, Any], infos: Mapping[str, Mapping[str, Any]]
-    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Observations and infos as numbers."""
+    def _shown(self, observations: Mapping[str, Any], infos: Infos) -> Started:
         shown: dict[str, Any] = {}
-        figures: dict[str, dict[str, Any]] = {}
+        figures: Infos = {}
         for agent, observation in observations.items():
-            reader, info = self._readers[agent], infos[agent]
+            info = infos[agent]
+            if info["round"]:
+                self._readers[agent].hear(observation["text"])
+            else:
+                self._readers[agent] = self._reader(agent, info)
+            reader = self._readers[agent]
             played = info["round"] / info["rounds"]
             array = self._seen[agent] = reader.look(played, observation["tokens_left"])
             figures[agent] = self._figures(observation, info)

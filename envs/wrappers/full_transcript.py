@@ -13,14 +13,13 @@ from typing import Any
 from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.transcript import Message, heard
-from laconic.envs.wrappers.base import Returned, Wrapper, text_of
+from laconic.envs.wrappers.base import Options, Returned, Started, Wrapper, text_of
 
 
 class FullTranscript(Wrapper):
     """An agent sees all it has read and said.
 
-    Args:
-        env: any text environment; an observation is a string or has one under `text`.
+    For any text environment; an observation is a string or has one under `text`.
     """
 
     def __init__(self, env: ParallelEnv[str, Any, Any]) -> None:
@@ -28,9 +27,7 @@ class FullTranscript(Wrapper):
         super().__init__(env)
         self._texts: dict[str, list[str]] = {}
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    def reset(self, seed: int | None = None, options: Options = None) -> Started:
         """Start an episode with an empty transcript; see the wrapped environment."""
         observations, infos = self.env.reset(seed=seed, options=options)
         self._texts = {agent: [] for agent in observations}

@@ -44,16 +44,16 @@ class Menu:
         Args:
             env: the environment. Where train and evaluation environments are two, both need the
                 menu of one of them.
-            answers: most answers; of a source with more the commonest are taken, and no other
-                answer can be given.
+            answers: how many answers at the most; of a source with more the commonest are taken,
+                and no other answer can be given.
         """
-        most = whole("answers", answers, 1)
+        limit = whole("answers", answers, 1)
         tasks = tuple(env.tasks.values())
         count = max(len(task.statements) for task in tasks)
         drafts = max(len(texts) for task in tasks for texts in (*task.drafts.values(), ()))
         if env.information == "split":
             count = -(-count // len(env.holders))
-        common = Counter(task.commitment for task in tasks if not task.drafts).most_common(most)
+        common = Counter(task.commitment for task in tasks if not task.drafts).most_common(limit)
         return cls(count, drafts, tuple(sorted(text for text, _ in common)))
 
     @property
@@ -66,23 +66,14 @@ class Menu:
     ) -> tuple[str, ...]:
         """The messages of an agent in a task, `size` of them; empty where there is none.
 
-        Args:
-            task: the task.
-            share: indices of the statements that the agent knows.
-            agent: its name.
-            answering: whether it is one of those who answer.
+        The share is the indices of the statements that the agent knows.
         """
         known = [task.statements[index] for index in share]
         drafts = list(task.drafts.get(role_of(agent), ()))
         Random(f"{task.key}/{agent}").shuffle(drafts)
         answers = self.answers if answering and not task.drafts else ("",) * len(self.answers)
-        return (
-            "",
-            *_filled(known, self.statements),
-            *_filled(drafts, self.drafts),
-            *answers,
-            ABSTAIN,
-        )
+        known, drafts = _filled(known, self.statements), _filled(drafts, self.drafts)
+        return ("", *known, *drafts, *answers, ABSTAIN)
 
 
 def _filled(texts: Sequence[str], size: int) -> list[str]:

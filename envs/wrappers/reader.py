@@ -41,13 +41,7 @@ class Layout:
     """Where what stands in the array of every agent of a team."""
 
     def __init__(self, agents: Sequence[str], menu: Menu, bag: Bag) -> None:
-        """Fix sizes and order.
-
-        Args:
-            agents: the team, in its order.
-            menu: the messages.
-            bag: the words.
-        """
+        """Fix sizes and order for a team in its order, its messages and its words."""
         self.agents = tuple(agents)
         self.roles = tuple(dict.fromkeys(map(role_of, agents)))
         self.menu, self.bag = menu, bag
@@ -87,14 +81,7 @@ class Reader:
     """One agent in one episode."""
 
     def __init__(self, layout: Layout, agent: str, known: Known, tokenize: Tokenize) -> None:
-        """Read the first observation.
-
-        Args:
-            layout: the team's.
-            agent: who reads.
-            known: what it knows.
-            tokenize: cuts text into tokens.
-        """
+        """Read the first observation."""
         self.entries = known.entries
         self._layout = layout
         self._others = [other for other in layout.agents if other != agent]
@@ -111,19 +98,16 @@ class Reader:
             part["known"][start : start + layout.bag.size] = layout.bag.array(words_of(text))
         self._table: Floats = part["menu"].reshape(-1, 4)
         self._table[:, _LENGTH] = self._tokens / (self._tokens + _LONG_MESSAGE)
-        self._table[:, _OVERLAP] = [
-            overlap(words_of(text), self._question) for text in known.entries
-        ]
+        shares = [overlap(words_of(text), self._question) for text in known.entries]
+        self._table[:, _OVERLAP] = shares
         self._time, self._left = part["time"], part["left"]
         self._ears: Floats = part["heard"].reshape(-1, layout.bag.size + 2)
         self.mask: Mask = np.zeros(layout.menu.size, np.int8)
 
     def look(self, played: float, left: Sequence[int]) -> Floats:
-        """The array as it is now, and a new `mask`.
+        """The array as it is now, and a new `mask`; `played` is a share of the rounds.
 
-        Args:
-            played: share of the rounds that are played.
-            left: tokens left under the four caps, what the next message may have first.
+        `left` is the tokens left under the four caps, what the next message may have first.
         """
         on = (self._tokens > 0) & (self._tokens <= left[0])
         on[0] = True

@@ -59,29 +59,16 @@ class SingleAgent(gymnasium.Env[Any, Any]):
         return self._observations[self.agent], dict(self._infos[self.agent])
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Play a round.
-
-        Args:
-            action: of the agent.
-
-        Returns:
-            The agent's observation, reward, whether it is terminated or truncated, and its info.
-        """
-        actions = {
-            other: self._teammates[other](other, self._observations[other], self._infos[other])
-            for other in self.env.agents
-            if other != self.agent
-        }
-        self._observations, rewards, terminated, truncated, self._infos = self.env.step(
-            {self.agent: action, **actions}
-        )
-        return (
-            self._observations[self.agent],
-            float(rewards[self.agent]),
-            bool(terminated[self.agent]),
-            bool(truncated[self.agent]),
-            dict(self._infos[self.agent]),
-        )
+        """Play a round; the agent's observation, reward, whether it is over in either way, info."""
+        actions = {self.agent: action}
+        for other in self.env.agents:
+            if other != self.agent:
+                seen, info = self._observations[other], self._infos[other]
+                actions[other] = self._teammates[other](other, seen, info)
+        self._observations, rewards, terminated, truncated, self._infos = self.env.step(actions)
+        own = self.agent
+        over = bool(terminated[own]), bool(truncated[own])
+        return self._observations[own], float(rewards[own]), *over, dict(self._infos[own])
 
     def render(self) -> Any:
         """Whatever the environment renders."""

@@ -20,7 +20,7 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError
-from laconic.envs.wrappers.base import Array, ArrayWrapper, Returned, text_of
+from laconic.envs.wrappers.base import Array, ArrayWrapper, Infos, Started, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,7 @@ class Codec:
     """The id that stands for nothing."""
 
     def __post_init__(self) -> None:
-        """Check that the padding is one of the ids.
-
-        Raises:
-            SettingError: it is not.
-        """
+        """Raise SettingError where the padding is none of the ids."""
         whole("padding", self.padding, 0, self.size - 1)
 
 
@@ -81,59 +77,24 @@ class TokenArrays(ArrayWrapper):
         """Fix the shapes."""
         self._codec = codec
         self._length = whole("observation_tokens", observation_tokens, 1)
-        words = whole("action_tokens", action_tokens, 1)
-        super().__init__(env, Box(0, codec.size - 1, (self._length,), np.int64))
+        self._words = whole("action_tokens", action_tokens, 1)
+        space = Box(0, codec.size - 1, (self._length,), np.int64)
+        super().__init__(env, space, lambda: MultiDiscrete([codec.size] * self._words))
         self._empty = np.full(self._length, codec.padding, np.int64)
-        self._actions = {
-            agent: MultiDiscrete([codec.size] * words) for agent in env.possible_agents
-        }
-
-    def action_space(self, agent: str) -> Any:
-        """The ids of an agent's message, the same object at every call."""
-        return self._actions[agent]
-
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Start an episode; see `ArrayWrapper`."""
-        return self._shown(*super().reset(seed, options))
-
-    def step(self, actions: Mapping[str, Any]) -> Returned:
-        """Play a round.
-
-        Args:
-            actions: int of shape (action_tokens,) for each agent; one that is left out is silent.
-
-        Returns:
-            What the environment returns, as arrays and numbers.
-
-        Raises:
-            SettingError: an action is not of the action space.
-        """
-        said = dict.fromkeys(self.agents, "")
-        said |= {agent: self._said(agent, action) for agent, action in actions.items()}
-        observations, rewards, terminated, truncated, infos = self.env.step(said)
-        shown, figures = self._shown(observations, infos)
-        return shown, rewards, terminated, truncated, figures
 
     def _said(self, agent: str, action: Any) -> str:
         ids = np.asarray(action)
         if ids.dtype.kind not in "iu" or ids.astype(np.int64) not in self._actions[agent]:
             raise SettingError(
-                f"the action of {agent!r} must be {self._actions[agent].shape[0]} ids from 0 to"
+                f"the action of {agent!r} must be {self._words} ids from 0 to"
                 f" {self._codec.size - 1}; got {action!r}"
             )
         padded = np.flatnonzero(ids == self._codec.padding)
         kept = ids[: padded[0]] if len(padded) else ids
         return self._codec.decode(kept.tolist()) if len(kept) else ""
 
-    def _shown(
-        self, observations: Mapping[str, Any], infos: Mapping[str, Mapping[str, Any]]
-    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        figures = {
-            agent: self._figures(observation, infos[agent])
-            for agent, observation in observations.items()
-        }
+    def _shown(self, observations: Mapping[str, Any], infos: Infos) -> Started:
+        figures = {agent: self._figures(seen, infos[agent]) for agent, seen in observations.items()}
         shown = {agent: self._array(text_of(seen)) for agent, seen in observations.items()}
         self._seen |= shown
         return dict(shown), figures

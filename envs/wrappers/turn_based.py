@@ -15,11 +15,7 @@ from pettingzoo.utils import parallel_to_aec
 
 
 def turn_based(env: ParallelEnv[str, Any, Any]) -> AECEnv[str, Any, Any]:
-    """An environment for clients of the turn-based interface.
-
-    Args:
-        env: any parallel environment. One with a `state_space` keeps it.
-    """
+    """Any parallel environment for clients of the turn-based interface; it keeps `state_space`."""
     converted: AECEnv[str, Any, Any] = parallel_to_aec(env)
     if hasattr(env, "state_space"):
         converted.state_space = env.state_space  # type: ignore[attr-defined]

@@ -25,14 +25,7 @@ class Bag:
     """Which words a text has, as an array of 0 and 1."""
 
     def __init__(self, words: int | Sequence[str]) -> None:
-        """Fix the places.
-
-        Args:
-            words: the vocabulary, or a number of places.
-
-        Raises:
-            SettingError: there is no place.
-        """
+        """Fix the places of a vocabulary, or so many; raises SettingError where there is none."""
         if isinstance(words, int):
             self._places: dict[str, int] | None = None
             self.size = words
@@ -46,16 +39,9 @@ class Bag:
             )
 
     def array(self, words: Iterable[str]) -> NDArray[np.float32]:
-        """Float32 of shape (size,): 1 for each word there is; words without a place are left out.
-
-        Args:
-            words: as `words_of` gives them.
-        """
+        """Float32 of shape (size,): 1 for each of these words that has a place."""
         found = np.zeros(self.size, np.float32)
-        for word in words:
-            place = self._place(word)
-            if place is not None:
-                found[place] = 1.0
+        found[[place for word in words if (place := self._place(word)) is not None]] = 1.0
         return found
 
     def _place(self, word: str) -> int | None:
@@ -81,14 +67,9 @@ def overlap(words: Collection[str], others: Collection[str]) -> float:
 
 
 def spoken(text: str, speakers: Collection[str]) -> dict[str, str]:
-    """Who said what in a text that an agent heard (`envs.dialogue.transcript.heard`).
+    """The message of each speaker in a text that an agent heard (`envs.dialogue.transcript.heard`).
 
-    Args:
-        text: what was new to an agent after a round.
-        speakers: names that a line may begin with.
-
-    Returns:
-        The message of each that spoke; lines that are nobody's are left out.
+    Lines that are nobody's are left out.
     """
     said: dict[str, str] = {}
     speaker = ""

@@ -22,6 +22,7 @@ from laconic.envs.dialogue.roster import role_of
 from laconic.envs.dialogue.tokens import Tokenize, split_words
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Style, Task
+from laconic.envs.wrappers.teammates import is_complete, mattering
 from laconic.learners.agents.base import Reply, Request
 
 _WORDY_FRAMES = (
@@ -123,8 +124,7 @@ def _oracle(task: Task, request: Request, generator: random.Random) -> str:
         return _answer(task, request)
     if any(reply.message for reply in request.history):
         return ""
-    flags = task.relevant or (True,) * len(task.statements)
-    return " ".join(task.statements[index] for index in _share(request) if flags[index])
+    return " ".join(mattering(task, _share(request)))
 
 
 def _verbose(
@@ -243,12 +243,7 @@ def _answer(task: Task, request: Request, working: str = "") -> str:
     Before the last round an answerer that lacks something waits.
     """
     heard = " ".join((*request.texts, request.text))
-    flags = task.relevant or (True,) * len(task.statements)
-    complete = all(
-        statement in heard or index in _share(request) or not flags[index]
-        for index, statement in enumerate(task.statements)
-    )
-    if complete:
+    if is_complete(task, _share(request), heard):
         return f"{working} {task.commitment}".strip()
     last = request.info["round"] + 1 >= request.info["rounds"]
     return "#### ?" if last else ""

@@ -6,6 +6,7 @@ Benchmarks are found by listing the folder, so a new one is tested without a cha
 from __future__ import annotations
 
 import random
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from omegaconf import OmegaConf
 from laconic import envs
 from laconic.envs.contract import check_env
 from laconic.envs.dialogue.roster import role_of
-from laconic.envs.errors import SourceError, UnknownNameError
+from laconic.envs.errors import SettingError, SourceError, UnknownNameError
 from laconic.envs.task import Benchmark, Task
 from laconic.experiments.command_line.cli import CONF
 
@@ -135,9 +136,20 @@ def test_parts_share_no_task_over_several_seeds(benchmark: Benchmark) -> None:
     assert len(parts["train"]) > 40
 
 
-def test_an_unknown_setting_of_the_generator_is_refused(benchmark: Benchmark) -> None:
-    with pytest.raises(UnknownNameError, match="setting of generator 'sead'"):
-        benchmark.generate(0, 1, sead=1)
+def test_an_unknown_setting_of_the_generator_is_refused(benchmark: Any) -> None:
+    for name in {*signature(benchmark.generator).parameters} - {"count", "split"}:
+        said = f"setting of generator '{name[:-1]}'. Did you mean '{name}'"
+        with pytest.raises(UnknownNameError, match=said):
+            benchmark.generate(0, 1, **{name[:-1]: 1})
+
+
+def test_a_request_that_makes_no_sense_is_refused(benchmark: Any) -> None:
+    with pytest.raises(SettingError, match="generator.seed must be a whole number; got 'x'"):
+        benchmark.generate("x", 1)
+    with pytest.raises(SettingError, match="count must be a whole number of at least 0; got -1"):
+        benchmark.generate(0, -1)
+    with pytest.raises(UnknownNameError, match="'evaluation'"):
+        benchmark.generate(0, 1, split="eval")
 
 
 @pytest.mark.parametrize("split", ["train", "evaluation"])
@@ -159,4 +171,5 @@ def test_every_role_reads_what_it_is_to_do(benchmark: Benchmark) -> None:
     assert len(benchmark.roles) == len(set(benchmark.roles)) >= 2
     said = {benchmark.instructions(role) for role in (*benchmark.roles, "somebody")}
     assert len(said) == len(benchmark.roles) + 1
-    assert all(text.strip() for text in said)
+    assert all(50 < len(text) < 600 for text in said)
+    assert {benchmark.instructions(role, "brief") for role in benchmark.roles} == {""}

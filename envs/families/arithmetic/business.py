@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from laconic.envs.families.arithmetic.tale import Problem, Tale
+from laconic.envs.families.arithmetic.tale import Tale
 from laconic.envs.families.arithmetic.words import ITEMS, PEOPLE, another
+from laconic.envs.families.common.generation import Problem
 
 _FRUIT = ("apples", "pears", "lemons", "plums", "figs", "nuts")
 _BAKED = ("cakes", "cookies")
@@ -54,8 +55,7 @@ def _nest(tale: Tale, owned: str, nested: Sequence[tuple[str, str]], item: str) 
     tale.start(count, f"{owned} has {count} {nested[0][1]}.")
     for (box, _), (_, contents) in zip(nested, (*nested[1:], ("", item)), strict=True):
         count = tale.random.randint(3, 12) if contents == item else tale.random.randint(2, 6)
-        tale.tell(f"Each {box} of {owned} has {count} {contents}.")
-        tale.step("*", count)
+        tale.tell(f"Each {box} of {owned} has {count} {contents}.", "*", count)
 
 
 def _lose(tale: Tale, owned: str, item: str, size: int) -> None:
@@ -65,15 +65,13 @@ def _lose(tale: Tale, owned: str, item: str, size: int) -> None:
     while lost < 2 or (lost < value // 3 and tale.random.random() < 0.7):
         lost += size
     fate = tale.random.choice(("are damaged and thrown away", "go to a charity", "are stolen"))
-    tale.tell(f"{lost} of the {item} of {owned} {fate}.")
-    tale.step("-", lost)
+    tale.tell(f"{lost} of the {item} of {owned} {fate}.", "-", lost)
 
 
 def _gain(tale: Tale, owned: str, item: str, size: int) -> None:
     """Gain some, so that the whole can be packed by `size`."""
     gained = -tale.value % size + size * tale.random.randint(2, 5)
-    tale.tell(f"{owned} gets {gained} more {item} from a cousin.")
-    tale.step("+", gained)
+    tale.tell(f"{owned} gets {gained} more {item} from a cousin.", "+", gained)
 
 
 def _sell(tale: Tale, person: str, owned: str, item: str, stages: int) -> str:
@@ -86,11 +84,9 @@ def _sell(tale: Tale, person: str, owned: str, item: str, stages: int) -> str:
     if stages == 1:
         return f"How many bags of {item} does {owned} fill?"
     price = tale.random.randint(2, 9)
-    tale.tell(f"{person} sells each bag of {item} for ${price}.")
-    tale.step("*", price, bags)
+    tale.tell(f"{person} sells each bag of {item} for ${price}.", "*", price, bags)
     if stages == 2:
         return f"How many dollars does {person} get for all the bags of {item}?"
     cost = tale.random.randint(1, min(40, tale.value - 1))
-    tale.tell(f"{person} pays ${cost} to a driver who takes the {item} to the market.")
-    tale.step("-", cost)
+    tale.tell(f"{person} pays ${cost} to a driver who takes the {item} to the market.", "-", cost)
     return f"How many dollars does {person} have left from the sale of the {item}?"

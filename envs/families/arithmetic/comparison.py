@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from laconic.envs.families.arithmetic.tale import TIMES, Problem, Tale, portions
+from laconic.envs.families.arithmetic.tale import TIMES, Tale, portions
 from laconic.envs.families.arithmetic.words import ITEMS, PEOPLE, another
+from laconic.envs.families.common.generation import Problem
 
 _HABITS = ("has", "collects", "finds", "paints", "draws", "counts", "packs", "orders")
 _LARGEST_FACTORED = 150

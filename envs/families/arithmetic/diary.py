@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
-from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Problem, Tale, portions
+from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Tale, portions
 from laconic.envs.families.arithmetic.words import ITEMS, PEOPLE, another, their
+from laconic.envs.families.common.generation import Problem
 
 _PARTS = {3: "a third", 4: "a quarter"}
+_GAINS = (
+    "buys {count} {item}",
+    "finds {count} more {item}",
+    "gets {count} {item} from {their} aunt",
+    "wins {count} {item} in a game",
+)
+_LOSSES = (
+    "sells {count} {item}",
+    "loses {count} of {their} {item}",
+    "gives {count} {item} to {their} brother",
+    "lends {count} {item} to a friend who keeps them",
+)
 
 
 def diary(random: Random, level: int) -> Problem:
@@ -46,10 +60,10 @@ def _small_event(tale: Tale, person: str, item: str) -> str:
     if kind == "loss" and value >= 5:
         count = random.randint(2, min(20, value - 2))
         tale.step("-", count)
-        return _loss(random, person, item, count)
+        return _event(random, _LOSSES, person, item, count)
     count = random.randint(2, 20)
     tale.step("+", count)
-    return _gain(random, person, item, count)
+    return _event(random, _GAINS, person, item, count)
 
 
 def _large_event(tale: Tale, person: str, item: str) -> str:
@@ -72,26 +86,8 @@ def _large_event(tale: Tale, person: str, item: str) -> str:
     return f"buys {times} packs of {each} {item}"
 
 
-def _gain(random: Random, person: str, item: str, count: int) -> str:
-    return random.choice(
-        (
-            f"buys {count} {item}",
-            f"finds {count} more {item}",
-            f"gets {count} {item} from {their(person)} aunt",
-            f"wins {count} {item} in a game",
-        )
-    )
-
-
-def _loss(random: Random, person: str, item: str, count: int) -> str:
-    return random.choice(
-        (
-            f"sells {count} {item}",
-            f"loses {count} of {their(person)} {item}",
-            f"gives {count} {item} to {their(person)} brother",
-            f"lends {count} {item} to a friend who keeps them",
-        )
-    )
+def _event(random: Random, kinds: Sequence[str], person: str, item: str, count: int) -> str:
+    return random.choice(kinds).format(count=count, item=item, their=their(person))
 
 
 def _compare(tale: Tale, person: str, other: str, item: str, steps: int) -> str:
@@ -103,8 +99,7 @@ def _compare(tale: Tale, person: str, other: str, item: str, steps: int) -> str:
         theirs = tale.step("*", times)
     else:
         more = tale.random.randint(2, 30)
-        tale.tell(f"{other} has {more} more {item} than {person} {when}.")
-        theirs = tale.step("+", more)
+        theirs = tale.tell(f"{other} has {more} more {item} than {person} {when}.", "+", more)
     if steps == 1:
         return f"How many {item} does {other} have {when}?"
     tale.step("+", theirs, own)
@@ -115,5 +110,5 @@ def _aside(random: Random, person: str, item: str) -> str:
     kind, count = random.randint(0, 3), random.randint(2, 20)
     if kind == 0:
         return f"{person} has {count + 4} {item} at the start of the week."
-    event = (_gain if kind < 3 else _loss)(random, person, item, count)
+    event = _event(random, _GAINS if kind < 3 else _LOSSES, person, item, count)
     return f"On {random.choice(DAYS)}, {person} {event}."

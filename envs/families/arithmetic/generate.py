@@ -12,23 +12,9 @@ from laconic.envs.families.arithmetic.habit import habit
 from laconic.envs.families.arithmetic.journey import journey
 from laconic.envs.families.arithmetic.one_step import one_step
 from laconic.envs.families.arithmetic.shopping import shopping
-from laconic.envs.families.arithmetic.tale import Problem
 from laconic.envs.families.arithmetic.wages import wages
-from laconic.envs.families.common.generation import (
-    Candidate,
-    Span,
-    decoys,
-    draw_different,
-    mix,
-    span,
-)
-from laconic.envs.task import Split, Task
-
-LEVELS = (1, 8)
-"""Fewest and most arithmetic steps."""
-DISTRACTORS = (1, 2)
-"""Fewest and most distractors of a task, by default."""
-_MAX_DISTRACTORS = 12
+from laconic.envs.families.common.generation import Candidate, Pair, Problem, leveled, mix
+from laconic.envs.task import Task
 
 FAMILIES: tuple[Callable[[Random, int], Problem], ...] = (
     diary,
@@ -42,45 +28,21 @@ FAMILIES: tuple[Callable[[Random, int], Problem], ...] = (
 """The families that tell stories of two steps and more."""
 
 
-def generate(
-    seed: int,
-    count: int,
-    split: Split,
-    level: Span = LEVELS,
-    distractors: Span = DISTRACTORS,
-) -> tuple[Task, ...]:
-    """Make different tasks from a seed; fewer of the same seed are the first of these.
-
-    Args:
-        seed: any whole number.
-        count: how many tasks.
-        split: train or evaluation; they share no problem.
-        level: arithmetic steps of a task, 1 to 8; a pair draws from fewest to most.
-        distractors: statements that do not matter; a pair draws from fewest to most.
-
-    Raises:
-        SettingError: a setting is out of its range, or there are not so many different problems.
-    """
-    levels = span("level", level, LEVELS)
-    extras = span("distractors", distractors, (0, _MAX_DISTRACTORS))
-
+def _makes(levels: Pair, extras: Pair) -> Callable[[Random, str], Candidate[Task]]:
     def make(random: Random, key: str) -> Candidate[Task]:
-        problem = _draw(random, levels)
+        level = random.randint(*levels)
+        problem = one_step(random) if level == 1 else random.choice(FAMILIES)(random, level)
         return Candidate(problem.content, lambda: _task(key, problem, random, extras))
 
-    return draw_different(make, seed, count, split, f"problems of level {level!r}")
+    return make
 
 
-def _draw(random: Random, levels: tuple[int, int]) -> Problem:
-    level = random.randint(*levels)
-    return one_step(random) if level == 1 else random.choice(FAMILIES)(random, level)
-
-
-def _task(key: str, problem: Problem, random: Random, extras: tuple[int, int]) -> Task:
+def _task(key: str, problem: Problem, random: Random, extras: Pair) -> Task:
     """Mix distractors into the facts of a problem."""
-    facts = list(problem.facts)
-    if not problem.ordered:
-        random.shuffle(facts)
-    others = decoys(problem.decoy, random, random.randint(*extras))
+    facts, others = problem.told(random), problem.decoys(random, random.randint(*extras))
     statements, relevant = mix(random, facts, others)
-    return Task(key, problem.question, statements, problem.answer, relevant, problem.solution)
+    return Task(key, problem.question, statements, problem.answer, relevant, problem.working)
+
+
+generate = leveled(_makes, "problems", (1, 8), max_distractors=12)
+"""Makes different tasks; a level is a number of arithmetic steps."""

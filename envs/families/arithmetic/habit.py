@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Problem, Tale, portions
+from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Tale, portions
 from laconic.envs.families.arithmetic.words import PEOPLE, another
+from laconic.envs.families.common.generation import Problem
 
 _HABITS = (
     ("reads", "read", "pages", "{person}'s book has {whole} pages."),
@@ -78,8 +79,7 @@ def _rest(tale: Tale, person: str, words: tuple[str, str, str], last: str, stage
     do, things, whole = words
     days, done = tale.random.randint(2, 9), tale.value
     total = done + days * tale.random.randint(2, 20)
-    tale.tell(whole.format(person=person, whole=total))
-    tale.step("-", done, total)
+    tale.tell(whole.format(person=person, whole=total), "-", done, total)
     if stages == 1:
         return f"How many {things} does {person} have left to {do} after {last}?"
     tale.tell(f"{person} wants to {do} the rest of the {things} evenly over the next {days} days.")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Problem, Tale, portions
+from laconic.envs.families.arithmetic.tale import DAYS, TIMES, Tale, portions
 from laconic.envs.families.arithmetic.words import PEOPLE, another
+from laconic.envs.families.common.generation import Problem
 
 _CONSUMPTION = (10, 12, 15, 20, 25, 30)
 _CASH = (100, 200, 300, 500, 800, 1000, 2000, 5000)
@@ -44,9 +45,7 @@ def journey(random: Random, level: int) -> Problem:
 def _first_leg(tale: Tale, person: str, hours: bool) -> None:
     random = tale.random
     if hours:
-        time, speed = random.randint(2, 6), random.randint(6, 13) * 5
-        tale.tell(f"On {DAYS[0]}, {person} drives {time} hours at {speed} miles an hour.")
-        tale.step("*", speed, time)
+        _timed_leg(tale, person, DAYS[0])
     else:
         miles = random.randint(20, 90)
         tale.start(miles, f"On {DAYS[0]}, {person} drives {miles} miles.")
@@ -55,24 +54,16 @@ def _first_leg(tale: Tale, person: str, hours: bool) -> None:
 def _leg(
     tale: Tale, person: str, days: tuple[str, str], steps: int, previous: tuple[int, int]
 ) -> int:
-    """One more day on the road.
+    """One more day on the road, after the day before; the miles of this day.
 
-    Args:
-        tale: the story.
-        person: who drives.
-        days: the day before and this day.
-        steps: 1 for a plain distance, 2 for one that has to be worked out.
-        previous: miles of the day before, and what a plain leg makes the sum a multiple of.
-
-    Returns:
-        The miles of this day.
+    One step is a plain distance, two are one that has to be worked out. `previous` has the miles of
+    the day before, and what a plain leg makes the sum a multiple of.
     """
     random, so_far, (before, today) = tale.random, tale.value, days
     miles_before, even = previous
     if steps == 1:
         miles = -so_far % even + even * random.randint(2, max(2, 60 // even))
-        tale.tell(f"On {today}, {person} drives {miles} miles.")
-        tale.step("+", miles)
+        tale.tell(f"On {today}, {person} drives {miles} miles.", "+", miles)
         return miles
     kind = random.choice(("hours", "times", "half"))
     if kind == "times" and miles_before <= 120:
@@ -83,11 +74,15 @@ def _leg(
         tale.tell(f"On {today}, {person} drives half as many miles as on {before}.")
         miles = tale.step("/", 2, miles_before)
     else:
-        time, speed = random.randint(2, 6), random.randint(6, 13) * 5
-        tale.tell(f"On {today}, {person} drives {time} hours at {speed} miles an hour.")
-        miles = tale.step("*", speed, time)
+        miles = _timed_leg(tale, person, today)
     tale.step("+", miles, so_far)
     return miles
+
+
+def _timed_leg(tale: Tale, person: str, day: str) -> int:
+    time, speed = tale.random.randint(2, 6), tale.random.randint(6, 13) * 5
+    tale.tell(f"On {day}, {person} drives {time} hours at {speed} miles an hour.")
+    return tale.step("*", speed, time)
 
 
 def _costs(tale: Tale, person: str, stages: int, miles_a_gallon: int) -> str:
@@ -99,16 +94,13 @@ def _costs(tale: Tale, person: str, stages: int, miles_a_gallon: int) -> str:
     if stages == 1:
         return f"How many gallons of gas does {person}'s car need for the whole journey?"
     price = tale.random.randint(2, 6)
-    tale.tell(f"{person} pays ${price} for each gallon of gas.")
-    tale.step("*", price)
+    tale.tell(f"{person} pays ${price} for each gallon of gas.", "*", price)
     if stages == 2:
         return f"How many dollars does {person} pay for gas on the whole journey?"
     tolls = tale.random.randint(3, 40)
-    tale.tell(f"{person} also pays ${tolls} in tolls on the journey.")
-    tale.step("+", tolls)
+    tale.tell(f"{person} also pays ${tolls} in tolls on the journey.", "+", tolls)
     if stages == 3:
         return f"How many dollars does {person} pay for gas and tolls on the whole journey?"
     cash = next(cash for cash in _CASH if cash > tale.value)
-    tale.tell(f"{person} takes ${cash} along to pay for gas and tolls.")
-    tale.step("-", tale.value, cash)
+    tale.tell(f"{person} takes ${cash} along to pay for gas and tolls.", "-", tale.value, cash)
     return f"How many dollars does {person} have left after the journey?"

@@ -10,14 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from laconic.envs.families.arithmetic.tale import Problem
 from laconic.envs.families.arithmetic.words import ITEMS, PEOPLE, another
+from laconic.envs.families.common.generation import Problem
 
 GAIN = ("buys", "finds", "gets")
 """Verbs that add."""
 LOSS = ("sells", "loses", "uses")
 """Verbs that subtract."""
 _Shape = Callable[[Random, str, str], str]
+_PIECES: tuple[_Shape, ...] = (
+    lambda random, person, item: f"{person} has {random.randint(2, 9)} {item}.",
+    lambda random, person, item: f"{person} {random.choice(GAIN)} {random.randint(2, 9)} {item}.",
+    lambda random, person, item: f"{person} {random.choice(LOSS)} {random.randint(2, 9)} {item}.",
+)
+_BOXES: tuple[_Shape, ...] = (
+    lambda random, person, item: f"{person} fills {random.randint(2, 9)} boxes with {item}.",
+    lambda random, person, item: _puts(person, item, random.randint(2, 9)),
+)
+"""The kinds of sentences; a distractor is of the kind that the problem is not."""
 
 
 def one_step(random: Random) -> Problem:
@@ -34,9 +44,9 @@ def one_step(random: Random) -> Problem:
     return Problem(
         facts=(f"{person} has {first} {item}.", f"{person} {verb} {second} {item}."),
         question=f"How many {item} does {person} have now?",
-        steps=(f"{first} {operation} {second} = {result}",),
-        decoy=lambda random: _decoy(random, person, item, (_fills, _packs)),
-        ordered=False,
+        answer=str(result),
+        working=f"{first} {operation} {second} = {result}",
+        decoy=lambda random: _decoy(random, person, item, _BOXES),
     )
 
 
@@ -45,9 +55,9 @@ def _boxes(random: Random, person: str, item: str) -> Problem:
     return Problem(
         facts=(f"{person} fills {first} boxes with {item}.", _puts(person, item, second)),
         question=f"How many {item} does {person} have in all?",
-        steps=(f"{first} * {second} = {first * second}",),
-        decoy=lambda random: _decoy(random, person, item, (_has, _gains, _loses)),
-        ordered=False,
+        answer=str(first * second),
+        working=f"{first} * {second} = {first * second}",
+        decoy=lambda random: _decoy(random, person, item, _PIECES),
     )
 
 
@@ -55,26 +65,6 @@ def _decoy(random: Random, person: str, item: str, shapes: tuple[_Shape, ...]) -
     """A sentence about another person with another item."""
     person, item = another(random, PEOPLE, person), another(random, ITEMS, item)
     return f"{person} {item}", random.choice(shapes)(random, person, item)
-
-
-def _has(random: Random, person: str, item: str) -> str:
-    return f"{person} has {random.randint(2, 9)} {item}."
-
-
-def _gains(random: Random, person: str, item: str) -> str:
-    return f"{person} {random.choice(GAIN)} {random.randint(2, 9)} {item}."
-
-
-def _loses(random: Random, person: str, item: str) -> str:
-    return f"{person} {random.choice(LOSS)} {random.randint(2, 9)} {item}."
-
-
-def _fills(random: Random, person: str, item: str) -> str:
-    return f"{person} fills {random.randint(2, 9)} boxes with {item}."
-
-
-def _packs(random: Random, person: str, item: str) -> str:
-    return _puts(person, item, random.randint(2, 9))
 
 
 def _puts(person: str, item: str, count: int) -> str:

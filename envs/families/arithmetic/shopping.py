@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from laconic.envs.families.arithmetic.tale import Problem, Tale, one
+from laconic.envs.families.arithmetic.tale import Tale, one
 from laconic.envs.families.arithmetic.words import ITEMS, PEOPLE, another, their
+from laconic.envs.families.common.generation import Problem
 
 _NOTES = (20, 50, 100, 200, 500, 1000)
 
@@ -19,8 +20,7 @@ def shopping(random: Random, level: int) -> Problem:
     ending = random.choice(("paid", "change", "shared")) if left else "paid"
     left -= coupon + (ending != "paid")
     count, price = random.randint(2, 12), random.randint(2, 15)
-    tale.tell(f"{person} buys {count} {items[0]} at ${price} each.")
-    tale.step("*", price, count)
+    tale.tell(f"{person} buys {count} {items[0]} at ${price} each.", "*", price, count)
     for item in items[1:]:
         if left <= 0:
             break
@@ -49,13 +49,11 @@ def _buy(tale: Tale, person: str, item: str, left: int) -> int:
     random, before = tale.random, tale.value
     if left >= 2 and random.random() < 0.6:
         count, price = random.randint(2, 12), random.randint(2, 15)
-        tale.tell(f"{person} also buys {count} {item} for ${price} each.")
-        cost = tale.step("*", price, count)
+        cost = tale.tell(f"{person} also buys {count} {item} for ${price} each.", "*", price, count)
         tale.step("+", cost, before)
         return 2
     price = random.randint(2, 40)
-    tale.tell(f"{person} also buys {one(item)} for ${price}.")
-    tale.step("+", price)
+    tale.tell(f"{person} also buys {one(item)} for ${price}.", "+", price)
     return 1
 
 
@@ -65,10 +63,8 @@ def _settle(tale: Tale, person: str, ending: str) -> str:
         return f"How many dollars does {person} pay in all?"
     payers = tale.divisor((2, 3, 4, 5)) if ending == "shared" else None
     if payers:
-        tale.tell(f"{payers} people share {person}'s bill equally.")
-        tale.step("/", payers)
+        tale.tell(f"{payers} people share {person}'s bill equally.", "/", payers)
         return f"How many dollars of {person}'s bill does each of them pay?"
     note = next(note for note in _NOTES if note > tale.value)
-    tale.tell(f"{person} pays with ${note}.")
-    tale.step("-", tale.value, note)
+    tale.tell(f"{person} pays with ${note}.", "-", tale.value, note)
     return f"How many dollars does {person} get back?"

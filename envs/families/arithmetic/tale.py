@@ -6,53 +6,25 @@ events matters to the result the sentence says when it happens.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from operator import add, floordiv, mul, sub
 from random import Random
+from typing import Any
 
-from laconic.envs.families.common.generation import Posed
+from laconic.envs.families.common.generation import Decoy, Problem
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 """Days that stamp events whose order matters."""
 TIMES = {2: "twice", 3: "three times", 4: "four times"}
 """Words for small factors."""
-
-
-Decoy = Callable[[Random], tuple[str, str]]
-"""Draws what a distractor is about, and the distractor, a sentence that looks like a fact."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem(Posed):
-    """A word problem; its facts stand in an order that reads well."""
-
-    steps: tuple[str, ...]
-    """The solution, one arithmetic step each: `7 + 5 = 12`. The last result is the answer."""
-    decoy: Decoy
-    """Draws a distractor; two distractors of one task are about different subjects."""
-    ordered: bool = True
-    """Whether the facts are told in their order. False: they are shuffled."""
-
-    @property
-    def answer(self) -> str:
-        """The result of the last step."""
-        return self.steps[-1].rpartition(" ")[2]
-
-    @property
-    def solution(self) -> str:
-        """The steps in one line: `7 + 5 = 12, 12 * 2 = 24`."""
-        return ", ".join(self.steps)
+_OPERATIONS = {"+": add, "-": sub, "*": mul, "/": floordiv}
 
 
 class Tale:
     """A story under construction: the sentences, the steps and the quantity they have reached."""
 
     def __init__(self, random: Random) -> None:
-        """Nothing is told yet.
-
-        Args:
-            random: source of every choice in the story.
-        """
+        """Nothing is told yet; every choice in the story is drawn from the generator."""
         self.random = random
         self.facts: list[str] = []
         self.steps: list[str] = []
@@ -63,28 +35,18 @@ class Tale:
         self.value = value
         self.facts.extend(facts)
 
-    def tell(self, fact: str) -> None:
-        """Add a sentence whose numbers the steps around it use."""
+    def tell(self, fact: str, *step: Any) -> int:
+        """Add a sentence whose numbers the steps around it use, and the `step` that follows it."""
         self.facts.append(fact)
+        return self.step(*step) if step else self.value
 
     def step(self, operation: str, operand: int, start: int | None = None) -> int:
-        """Take one arithmetic step from the present quantity, or from `start`.
+        """Take one arithmetic step from the present quantity, or from `start`, to its result.
 
-        Args:
-            operation: `+`, `-`, `*` or `/`; a division must come out even.
-            operand: the second number.
-            start: the first number. None: the quantity reached so far.
-
-        Returns:
-            The result, which becomes the present quantity.
+        The operation is `+`, `-`, `*` or `/`; a division must come out even.
         """
         first = self.value if start is None else start
-        if operation == "/":
-            self.value = first // operand
-        elif operation == "*":
-            self.value = first * operand
-        else:
-            self.value = first + operand if operation == "+" else first - operand
+        self.value = _OPERATIONS[operation](first, operand)
         self.steps.append(f"{first} {operation} {operand} = {self.value}")
         return self.value
 
@@ -95,18 +57,13 @@ class Tale:
 
     def ask(self, question: str, decoy: Decoy) -> Problem:
         """End the story with its question."""
-        return Problem(tuple(self.facts), question, tuple(self.steps), decoy)
+        working = ", ".join(self.steps)
+        return Problem(tuple(self.facts), question, str(self.value), working, decoy, ordered=True)
 
 
-def portions(random: Random, total: int, most: int) -> list[int]:
-    """Cut a number of steps into events of one or two steps each.
-
-    Args:
-        random: source of the cut.
-        total: number of steps.
-        most: most events; at least half of `total`.
-    """
-    twos = random.randint(max(0, total - most), total // 2)
+def portions(random: Random, total: int, max_events: int) -> list[int]:
+    """Cut a number of steps into events of one or two; `max_events` is at least half of it."""
+    twos = random.randint(max(0, total - max_events), total // 2)
     cut = [2] * twos + [1] * (total - 2 * twos)
     random.shuffle(cut)
     return cut

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from laconic.envs.families.arithmetic.tale import Problem, Tale
+from laconic.envs.families.arithmetic.tale import Tale
 from laconic.envs.families.arithmetic.words import PEOPLE, another, their
+from laconic.envs.families.common.generation import Problem
 
 _JOBS = tuple(f"the {place}" for place in "bakery cinema bookshop farm garage hotel zoo".split())
 _GOODS = ("coat", "bicycle", "desk", "radio", "guitar", "tent", "camera")
@@ -25,8 +26,7 @@ def wages(random: Random, level: int) -> Problem:
     tale = Tale(random)
     pay, hours = random.randint(8, 25), random.randint(2, 8)
     tale.tell(f"{person} earns ${pay} an hour at {job}.")
-    tale.tell(f"{person} works {hours} hours a day at {job}.")
-    tale.step("*", hours, pay)
+    tale.tell(f"{person} works {hours} hours a day at {job}.", "*", hours, pay)
     chosen = sorted(random.sample(range(7), level - 1))
     period = "week" if 0 in chosen else "day"
     for stage in chosen:
@@ -57,8 +57,7 @@ def wages(random: Random, level: int) -> Problem:
 
 def _purchase(tale: Tale, person: str, job: str) -> None:
     price, thing = tale.random.randint(4, min(120, tale.value - 2)), tale.random.choice(_GOODS)
-    tale.tell(f"After the last day at {job}, {person} buys a {thing} for ${price}.")
-    tale.step("-", price)
+    tale.tell(f"After the last day at {job}, {person} buys a {thing} for ${price}.", "-", price)
 
 
 def _change_of_luck(tale: Tale, person: str, job: str) -> None:
@@ -67,8 +66,7 @@ def _change_of_luck(tale: Tale, person: str, job: str) -> None:
         tale.tell(f"At the very end, {person} gives half of all {their(person)} money to charity.")
         tale.step("/", 2)
     else:
-        tale.tell(f"At the very end, {person}'s mother doubles all {their(person)} money.")
-        tale.step("*", 2)
+        tale.tell(f"At the very end, {person}'s mother doubles all {their(person)} money.", "*", 2)
 
 
 _ENDINGS = (_purchase, _change_of_luck)

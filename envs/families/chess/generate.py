@@ -16,16 +16,9 @@ LEVELS = (min(SIZES), max(SIZES))
 
 
 def generate(seed: int, count: int, split: Split, level: Span = (1, 3)) -> tuple[Task, ...]:
-    """Find different positions from a seed; fewer of the same seed are the first of these.
+    """Find different positions, as `draw_different` does; splits share no frame (kings and pawns).
 
-    Args:
-        seed: any whole number.
-        count: how many tasks.
-        split: train or evaluation; they share no placement of kings and pawns.
-        level: 1 to 5, see `SIZES`; a pair draws from the lowest to the highest.
-
-    Raises:
-        SettingError: a setting is out of its range, or there are not so many positions.
+    `level` is 1 to 5, see `SIZES`; a pair draws from the lowest to the highest.
     """
     low, high = span("level", level, LEVELS)
     sources: dict[int, Iterator[tuple[chess.Board, chess.Move]]] = {}
@@ -41,13 +34,9 @@ def generate(seed: int, count: int, split: Split, level: Span = (1, 3)) -> tuple
 
 
 def task_of(key: str, board: chess.Board, mate: chess.Move, moves: str = "") -> Task:
-    """The task of a position.
+    """The task of a position; the usual short form of the mate is the reference answer.
 
-    Args:
-        key: its name.
-        board: the position.
-        mate: a move that mates in it; its usual short form is the reference answer.
-        moves: how the position came about, for who may read everything; empty: the placement.
+    `moves` says how the position came about, for who may read everything; empty: the placement.
     """
     statements, relevant = tell(board, mate)
     question = f"{side_to_move(board)} to move. Which move gives checkmate at once?"

@@ -45,8 +45,7 @@ def parse(board: chess.Board, written: str) -> chess.Move | None:
 def replay(moves: str) -> chess.Board:
     """The board after the moves of a game, which may end in a bare move number.
 
-    Raises:
-        ValueError: a move cannot be read, or is illegal where it stands.
+    A move that cannot be read, or is illegal where it stands, raises ValueError.
     """
     board = chess.Board()
     for place, written in enumerate(_MOVE_NUMBER.sub(" ", moves).split(), start=1):

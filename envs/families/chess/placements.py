@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from laconic.envs.families.chess.library import chess
 from laconic.envs.families.chess.search import mates
@@ -11,14 +11,11 @@ from laconic.envs.families.chess.search import mates
 _KINDS = (chess.KING, chess.QUEEN, chess.ROOK, chess.BISHOP, chess.KNIGHT, chess.PAWN)
 
 
-@dataclass(frozen=True, slots=True)
-class _Fact:
-    """What one sentence says."""
+class _Fact(NamedTuple):
+    """A sentence, `White rooks on a1 and f1.`, and the squares of its pieces; none for a right."""
 
     sentence: str
-    """`White rooks on a1 and f1.`"""
     squares: chess.Bitboard = chess.BB_EMPTY
-    """Where these pieces stand; empty for a right."""
 
 
 _CASTLING = "castle"
@@ -36,10 +33,6 @@ def tell(board: chess.Board, mate: chess.Move) -> tuple[tuple[str, ...], tuple[b
     The sentences flagged are enough and none of them is too many: on a board with only what they
     say, the move is legal and mates, and without any single one it is not or does not. Where pieces
     could stand in for each other (two guards of one square), one of them is flagged.
-
-    Args:
-        board: a position; left as it was.
-        mate: the move that mates in it.
     """
     facts = _facts(board)
     needed = _needed(board, mate, facts)

@@ -42,13 +42,7 @@ _PAWN_SQUARES = tuple(chess.SquareSet(~(chess.BB_RANK_1 | chess.BB_RANK_8) & che
 
 
 def positions(random: Random, level: int, split: Split) -> Iterator[tuple[chess.Board, chess.Move]]:
-    """Endless positions of a level and a split, each with its only mating move.
-
-    Args:
-        random: drawn from.
-        level: a key of `SIZES`.
-        split: train or evaluation.
-    """
+    """Endless positions of a level (of `SIZES`) and a split, each with its only mating move."""
     find = _set_up if level <= _SAMPLED else _play
     while True:
         yield from find(random, level, split)
@@ -106,13 +100,13 @@ def _placed(random: Random, level: int) -> chess.Board:
 
 def _play(random: Random, level: int, split: Split) -> Iterator[tuple[chess.Board, chess.Move]]:
     """One game of random moves, in which nobody mates; its positions with exactly one mate."""
-    board, (fewest, most) = chess.Board(), SIZES[level]
+    board, (fewest, greatest) = chess.Board(), SIZES[level]
     taken: set[chess.Move] = set()
     for _ in range(_LONGEST):
         pieces = board.occupied.bit_count()
         if pieces < fewest or len(taken) == _PER_GAME:
             return
-        if pieces <= most and split_of(frame(board)) == split:
+        if pieces <= greatest and split_of(frame(board)) == split:
             found = mating_moves(board, 2)
             if len(found) == 1 and found[0] not in taken:
                 taken.add(found[0])

@@ -11,18 +11,16 @@ from collections.abc import Iterator
 from laconic.envs.families.chess.library import chess
 
 
-def mating_moves(board: chess.Board, most: int | None = None) -> list[chess.Move]:
-    """The legal moves of the side to move that give checkmate.
+def mating_moves(board: chess.Board, max_found: int | None = None) -> list[chess.Move]:
+    """The legal moves of the side to move that give checkmate; the board is left as it was.
 
-    Args:
-        board: a position with both kings; left as it was.
-        most: stop after so many. None: find all.
+    With `max_found` only so many are looked for.
     """
     found: list[chess.Move] = []
     for move in _checking_moves(board):
         if mates(board, move):
             found.append(move)
-            if len(found) == most:
+            if len(found) == max_found:
                 break
     return found
 

@@ -1,7 +1,7 @@
 """What benchmarks have in common whose answers are programs, tested in the sandbox.
 
 Roles: the coder answers, testers know the examples, tests or conditions. A reply without a program
-is worth nothing and starts no process. Reward: 1 for a program that passes every test, else 0.
+scores 0 and starts no process. Reward: 1 for a program that passes every test, else 0.
 """
 
 from __future__ import annotations
@@ -15,22 +15,40 @@ from typing import Any
 from laconic.envs import sandbox
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import commitment, fenced, fences
-from laconic.envs.families.coding.generate import DISTRACTORS, LEVELS, Item, items
+from laconic.envs.families.coding.generate import LEVELS, Item, items
 from laconic.envs.families.coding.syntax import parse
-from laconic.envs.families.common.generation import refuse
-from laconic.envs.task import Benchmark, Score, Split, Task, majority
+from laconic.envs.families.common.benchmark import FamilyBenchmark
+from laconic.envs.families.common.generation import DISTRACTORS, Span
+from laconic.envs.task import Score, Split, Task, majority
 
 NO_PROGRAM = "no program"
 """The outcome of a reply in which no program was found."""
 _NOT_FOUND = "no code that defines the function was found in the answer"
 
 
-class CodingBenchmark(Benchmark):
-    """Tasks whose answer is a function; `task.details["exam"]` is its `Exam`."""
+class ProgramBenchmark(FamilyBenchmark):
+    """Tasks that ask for a function; `task.details["exam"]` is its `Exam`."""
 
-    roles = ("coder", "tester")
     separator = "\n"
     slow = True
+
+    def conditions(self) -> Mapping[str, str]:
+        """How programs are shut in on this machine."""
+        return sandbox.conditions()
+
+    @abstractmethod
+    def pose(self, item: Item) -> Task:
+        """The task of a generated function, in this benchmark's form."""
+
+
+class CodingBenchmark(ProgramBenchmark):
+    """Functions that are right where they pass every test.
+
+    Settings of `generate`: `level`, steps of a function, 1 to 4; `distractors`, statements about
+    other functions (`envs.families.coding.generate`).
+    """
+
+    roles = ("coder", "tester")
     answer_form = (
         "Write the whole function in a fence that opens with ```python and closes with ```."
     )
@@ -42,31 +60,16 @@ class CodingBenchmark(Benchmark):
         " leave out those that do not matter.",
     }
 
-    def conditions(self) -> Mapping[str, str]:
-        """How programs are shut in on this machine."""
-        return sandbox.conditions()
-
-    def generate(
+    def generator(
         self,
         seed: int,
         count: int,
-        *,
-        split: Split = "train",
-        level: int | tuple[int, int] = LEVELS,
-        distractors: int | tuple[int, int] = DISTRACTORS,
-        **unknown: Any,
+        split: Split,
+        level: Span = LEVELS,
+        distractors: Span = DISTRACTORS,
     ) -> tuple[Task, ...]:
-        """Make functions to be written; see `envs.families.coding.generate`.
-
-        `level` is the number of steps, 1 to 4; `distractors` the number of statements about other
-        functions.
-        """
-        refuse(unknown, "level", "distractors")
-        return tuple(self.pose(item) for item in items(seed, count, split, level, distractors))
-
-    @abstractmethod
-    def pose(self, item: Item) -> Task:
-        """The task of a generated function, in this benchmark's form."""
+        """Make functions to be written."""
+        return tuple(map(self.pose, items(seed, count, split, level, distractors)))
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Run the program most agents answer with against the tests of the task.
@@ -77,9 +80,8 @@ class CodingBenchmark(Benchmark):
         exam: Exam = task.details["exam"]
         code = vote(exam.find(text) for text in answers.values())
         if code is None:
-            return Score(
-                0.0, False, "", fields_without_run(NO_PROGRAM, _NOT_FOUND, len(exam.tests))
-            )
+            fields = fields_without_run(NO_PROGRAM, _NOT_FOUND, len(exam.tests))
+            return Score(0.0, False, "", fields)
         verdict = sandbox.run(exam.sheet(code), exam.limits)
         return Score(float(verdict.passed), verdict.passed, code, fields_of(verdict))
 
@@ -135,6 +137,5 @@ def fields_of(verdict: sandbox.Verdict) -> dict[str, Any]:
 
 def fields_without_run(outcome: str, message: str, tests: int) -> dict[str, Any]:
     """The same fields for a reply that was never run."""
-    return {"outcome": outcome, "form": "", "level": "", "passed": 0, "total": tests} | {
-        "message": message
-    }
+    fields = {"outcome": outcome, "form": "", "level": "", "passed": 0, "total": tests}
+    return {**fields, "message": message}

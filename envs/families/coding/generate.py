@@ -1,4 +1,4 @@
-"""Drawing functions to be written, each different, each in its part.
+"""Drawing functions to be written, each different, each in its split.
 
 A digest of what a function does, its results on fixed inputs, says whether it is for training or
 for evaluation. So no function is ever in both, whatever the seeds, its name, its examples and the
@@ -7,6 +7,7 @@ words that describe it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
@@ -14,13 +15,11 @@ from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import fenced
 from laconic.envs.families.coding.function import body, draw, signature
 from laconic.envs.families.coding.puzzle import Puzzle, behaviour, puzzle
-from laconic.envs.families.common.generation import Candidate, Span, draw_different, mix, span
-from laconic.envs.task import Split, Task
+from laconic.envs.families.common.generation import Candidate, Pair, leveled, mix
+from laconic.envs.task import Task
 
 LEVELS = (1, 4)
 """Fewest and most steps of a function."""
-DISTRACTORS = (1, 2)
-"""Fewest and most distractors of a task, by default."""
 _MAX_DISTRACTORS = 8
 NAMES = tuple(
     start + end
@@ -54,41 +53,6 @@ class Item:
         return f"{self.head}\n{body(self.puzzle.chain)}"
 
 
-def items(
-    seed: int,
-    count: int,
-    split: Split,
-    level: Span = LEVELS,
-    distractors: Span = DISTRACTORS,
-) -> tuple[Item, ...]:
-    """Make different functions from a seed; fewer of the same seed are the first of these.
-
-    Args:
-        seed: any whole number.
-        count: how many.
-        split: train or evaluation; they share no function.
-        level: steps of a function, 1 to 4; a pair draws from fewest to most.
-        distractors: statements about other functions; a pair draws from fewest to most.
-
-    Raises:
-        SettingError: a setting is out of its range, or there are not so many different functions.
-    """
-    levels = span("level", level, LEVELS)
-    extras = span("distractors", distractors, (0, _MAX_DISTRACTORS))
-
-    def make(random: Random, key: str) -> Candidate[Item]:
-        chain, name = draw(random, random.randint(*levels)), random.choice(NAMES)
-        does = behaviour(chain)
-
-        def finish() -> Item | None:
-            found = puzzle(name, chain, random)
-            return _item(key, found, random, extras) if found else None
-
-        return Candidate(f"{name}: {does}", finish, split_by=does)
-
-    return draw_different(make, seed, count, split, f"functions of level {level!r}")
-
-
 def pose(item: Item, question: str, whole: str, exam: Exam) -> Task:
     """The task of a function, whatever the form of its words and tests."""
     return Task(
@@ -103,7 +67,21 @@ def pose(item: Item, question: str, whole: str, exam: Exam) -> Task:
     )
 
 
-def _item(key: str, found: Puzzle, random: Random, extras: tuple[int, int]) -> Item:
+def _makes(levels: Pair, extras: Pair) -> Callable[[Random, str], Candidate[Item]]:
+    def make(random: Random, key: str) -> Candidate[Item]:
+        chain, name = draw(random, random.randint(*levels)), random.choice(NAMES)
+        does = behaviour(chain)
+
+        def finish() -> Item | None:
+            found = puzzle(name, chain, random)
+            return _item(key, found, random, extras) if found else None
+
+        return Candidate(f"{name}: {does}", finish, split_by=does)
+
+    return make
+
+
+def _item(key: str, found: Puzzle, random: Random, extras: Pair) -> Item:
     """Mix steps of other functions into those of a puzzle."""
     steps = (_told(index, found.name, step.words) for index, step in enumerate(found.chain))
     names = random.sample([name for name in NAMES if name != found.name], _MAX_DISTRACTORS)
@@ -119,3 +97,7 @@ def _item(key: str, found: Puzzle, random: Random, extras: tuple[int, int]) -> I
 
 def _told(index: int, name: str, words: str) -> str:
     return f"Step {index + 1} of {name}: {words}."
+
+
+items = leveled(_makes, "functions", LEVELS, _MAX_DISTRACTORS)
+"""Makes different functions; a level is a number of steps, a distractor one of another function."""

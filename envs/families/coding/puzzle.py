@@ -67,9 +67,7 @@ def behaviour(chain: Chain) -> str:
 
 def _differences(other: Chain, pool: Sequence[Any], results: Sequence[Any]) -> frozenset[int]:
     """Indices of the inputs on which another chain gives something else."""
-    return frozenset(
-        index for index, value in enumerate(pool) if run(other, value) != results[index]
-    )
+    return frozenset(i for i, value in enumerate(pool) if run(other, value) != results[i])
 
 
 def _cover(sets: Sequence[frozenset[int]]) -> list[int]:

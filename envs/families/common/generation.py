@@ -13,33 +13,64 @@ from hashlib import blake2b
 from random import Random
 from typing import Generic, TypeVar
 
-from laconic.envs.checks import check_names, choice, is_whole, whole
+from laconic.envs.checks import choice, is_whole, whole
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Split
 
 Item = TypeVar("Item")
-Span = int | tuple[int, int]
+Pair = tuple[int, int]
+Span = int | Pair
 """A whole number, or a pair of them from fewest to most."""
-
+Decoy = Callable[[Random], tuple[object, str]]
+"""Draws what a distractor is about, and the distractor, a sentence that looks like a fact."""
+DISTRACTORS = (1, 2)
+"""Fewest and most distractors of a task, by default."""
 _EVALUATION_SHARE = 4
 """One problem in so many is an evaluation problem."""
 _PATIENCE = 10_000
 """Draws in a row that gave nothing new before the problems count as used up."""
 
 
+def _no_decoy(random: Random) -> tuple[object, str]:
+    raise NotImplementedError("distractors of this problem are drawn elsewhere")
+
+
 @dataclass(frozen=True, slots=True)
-class Posed:
-    """What every kind of problem has, before statements that do not matter are mixed in."""
+class Problem:
+    """A problem, before statements that do not matter are mixed in."""
 
     facts: tuple[str, ...]
     """The sentences that the answer depends on, every one of them."""
     question: str
     """What is asked."""
+    answer: str
+    """The reference answer, in plain form."""
+    working: str
+    """How the answer comes about, in few words."""
+    decoy: Decoy = _no_decoy
+    """Draws a distractor; two distractors of one task are about different subjects."""
+    ordered: bool = False
+    """Whether the facts are told in their order, which reads well. False: they are shuffled."""
 
     @property
     def content(self) -> str:
         """What makes this problem this problem: its facts, whatever their order, and question."""
         return "\n".join((*sorted(self.facts), self.question))
+
+    def told(self, random: Random) -> list[str]:
+        """The facts in the order in which they are told."""
+        facts = list(self.facts)
+        if not self.ordered:
+            random.shuffle(facts)
+        return facts
+
+    def decoys(self, random: Random, count: int) -> list[str]:
+        """So many distractors, each about another subject, of which there must be enough."""
+        found: dict[object, str] = {}
+        while len(found) < count:
+            subject, sentence = self.decoy(random)
+            found.setdefault(subject, sentence)
+        return list(found.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +96,16 @@ def draw_different(
         seed: any whole number.
         count: how many items, at least 0.
         split: `train` or `evaluation`; they share no problem, whatever the seeds.
-        kind: what there may be too few of, e.g. `problems of level (1, 1)`.
+        kind: what there may be too few of, e.g. `problems of level 1`.
 
     Raises:
         SettingError: seed or count is no whole number, count is negative, or 10,000 draws in a row
             gave nothing new.
         UnknownNameError: there is no such split.
     """
-    check_request(seed, count, split)
+    whole("generator.seed", seed)
+    whole("count", count, 0)
+    choice("env.split", split, ("train", "evaluation"))
     random, misses = Random(f"{split}/{seed}"), 0
     items: list[Item] = []
     seen: set[str] = set()
@@ -112,60 +145,42 @@ def mix(
     return statements, relevant
 
 
-def decoys(draw: Callable[[Random], tuple[object, str]], random: Random, count: int) -> list[str]:
-    """Draw so many distractors, each about another subject.
+def leveled(
+    makes: Callable[[Pair, Pair], Callable[[Random, str], Candidate[Item]]],
+    kind: str,
+    levels: Pair,
+    max_distractors: int,
+) -> Callable[..., tuple[Item, ...]]:
+    """A generator of items that have a level and distractors.
 
     Args:
-        draw: draws what a distractor is about, and its sentence.
-        random: drawn from.
-        count: how many; there must be so many subjects.
+        makes: from fewest and most of both what draws a candidate, as `draw_different` has it.
+        kind: what there may be too few of, e.g. `problems`.
+        levels: lowest and highest, which are also what is drawn from by default.
+        max_distractors: how many an item has at the most.
+
+    Returns:
+        A function of seed, count, split, `level` and `distractors`, which draws as
+        `draw_different` does; each of the two settings is a number, or a pair to draw from.
     """
-    found: dict[object, str] = {}
-    while len(found) < count:
-        subject, sentence = draw(random)
-        found.setdefault(subject, sentence)
-    return list(found.values())
+
+    def generate(
+        seed: int, count: int, split: Split, level: Span = levels, distractors: Span = DISTRACTORS
+    ) -> tuple[Item, ...]:
+        extras = span("distractors", distractors, (0, max_distractors))
+        make = makes(span("level", level, levels), extras)
+        return draw_different(make, seed, count, split, f"{kind} of level {level!r}")
+
+    return generate
 
 
-def check_request(seed: object, count: object, split: str) -> None:
-    """Refuse a seed or count that is no whole number, a negative count, and an unknown split.
-
-    Raises:
-        SettingError: seed or count is no whole number, or count is negative.
-        UnknownNameError: there is no such split.
-    """
-    whole("generator.seed", seed)
-    whole("count", count, 0)
-    choice("env.split", split, ("train", "evaluation"))
-
-
-def span(name: str, value: object, limits: tuple[int, int]) -> tuple[int, int]:
-    """Setting `generator.<name>`, a whole number or a pair of them, as a pair within limits.
-
-    Raises:
-        SettingError: it is anything else.
-    """
+def span(name: str, value: object, limits: Pair) -> Pair:
+    """Setting `generator.<name>`, a number or a pair, as a pair within limits; or SettingError."""
     pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    if (
-        len(pair) != 2
-        or not all(map(is_whole, pair))
-        or not limits[0] <= pair[0] <= pair[1] <= limits[1]
-    ):
+    whole_pair = len(pair) == 2 and all(map(is_whole, pair))
+    if not whole_pair or not limits[0] <= pair[0] <= pair[1] <= limits[1]:
         raise SettingError(
             f"generator.{name} must be a whole number from {limits[0]} to {limits[1]},"
             f" or a pair of them from fewest to most; got {value!r}"
         )
     return pair
-
-
-def refuse(unknown: Iterable[str], *known: str) -> None:
-    """Refuse settings that a generator does not have.
-
-    Args:
-        unknown: names of settings that were given and not taken.
-        *known: names of those it has, besides the seed.
-
-    Raises:
-        UnknownNameError: there is one.
-    """
-    check_names("setting of generator", unknown, ("seed", *known))

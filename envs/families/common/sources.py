@@ -2,7 +2,7 @@
 
 A source is a `.jsonl` or `.jsonl.gz` file; a folder that holds the original files (`train.jsonl`,
 `test.jsonl`, either of them with `.gz`); or `hub:<id>`, where `hub:openai/gsm8k#main` names the
-configuration `main`. `open_source` reads documents, too: `[{...}, ...]`, or `{"examples": [{...},
+configuration `main`. `keyed_rows` reads documents, too: `[{...}, ...]`, or `{"examples": [{...},
 ...]}` as in BIG-bench. Every row comes with its place, so that an error can name file and line, or
 file and row.
 """
@@ -12,14 +12,14 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar, cast, overload
 
 from laconic.envs.errors import SourceError
-from laconic.envs.task import Split, Task
+from laconic.envs.task import Split
 
 HUB = "hub:"
 """What the name of a hub data set begins with."""
@@ -29,6 +29,7 @@ FILES: Mapping[Split, str] = MappingProxyType({"train": "train", "evaluation": "
 Row = dict[str, Any]
 Documents = Mapping[Split, Sequence[str]]
 """The usual names of each split's JSON document in a folder."""
+NO_DOCUMENTS: Documents = MappingProxyType({})
 Value = TypeVar("Value")
 
 
@@ -61,14 +62,20 @@ def rows(
         raise SourceError(f"{source}: expected at least one row; the source is empty")
 
 
-def open_source(
-    source: str | Path, split: Split, documents: Documents
-) -> tuple[str, Iterator[tuple[str, Row]]]:
-    """The title of a source, for task keys, and its rows with their places.
+def keyed_rows(
+    source: str | Path,
+    split: Split,
+    files: Mapping[Split, str] = FILES,
+    documents: Documents = NO_DOCUMENTS,
+) -> Iterator[tuple[Row, str, str]]:
+    """The rows of a source, each with its place and the key of its task, `<title>/<number>`.
+
+    The title is a file's name without endings, or the split of the hub; numbers are from 1.
 
     Args:
         source: a `.json` file, or whatever `rows` reads.
         split: which file of a folder, or split of a hub data set, to read.
+        files: as `rows` has it.
         documents: names that a split's document may have in a folder; they are looked for where
             the folder has no JSON Lines of that split.
 
@@ -76,15 +83,14 @@ def open_source(
         SourceError: the source is missing, unreadable or empty, or a row is no JSON object.
     """
     path = _document(source, split, documents)
-    return (path.stem, document_rows(path)) if path else (title(source, split), rows(source, split))
+    title = path.stem if path else _title(source, split, files)
+    found = document_rows(path) if path else rows(source, split, files)
+    for number, (where, row) in enumerate(found, start=1):
+        yield row, where, f"{title}/{number}"
 
 
 def document_rows(path: Path) -> Iterator[tuple[str, Row]]:
-    """The rows of one JSON document, with their places `file: row 1`, counted from 1.
-
-    Raises:
-        SourceError: the file is no such document, or has no rows.
-    """
+    """The rows of a JSON document with their places `file: row 1`; SourceError without any."""
     try:
         whole = json.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
@@ -107,11 +113,7 @@ def document_rows(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES) -> Path:
-    """The file that holds a split of a source: the source itself, or a file of that folder.
-
-    Raises:
-        SourceError: there is no such file or folder, or the folder lacks the split.
-    """
+    """The file that holds a split: the source itself, or one of that folder; else SourceError."""
     path = Path(source)
     if not path.exists():
         raise SourceError(
@@ -122,42 +124,19 @@ def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES)
     if not path.is_dir():
         return path
     stem = _stem(path, split, files)
-    wanted = (f"{stem}.jsonl", f"{stem}.jsonl.gz")
-    for name in wanted:
-        if (path / name).is_file():
-            return path / name
+    if found := jsonl(path, stem):
+        return found
     names = _names_in(path)
     raise SourceError(
-        f"{path}: expected {wanted[0]} or {wanted[1]} for split {split!r};"
-        f" the folder holds {', '.join(names[:10]) or 'nothing'}.{_near(wanted[0], names)}"
+        f"{path}: expected {stem}.jsonl or {stem}.jsonl.gz for split {split!r};"
+        f" the folder holds {', '.join(names[:10]) or 'nothing'}.{_near(f'{stem}.jsonl', names)}"
     )
 
 
-def title(source: str | Path, split: Split, files: Mapping[Split, str] = FILES) -> str:
-    """Short name of what is read, for task keys: a file's name without endings, or the hub split.
-
-    Raises:
-        SourceError: there is no such file or split.
-    """
-    if str(source).startswith(HUB):
-        return _stem(source, split, files)
-    return locate(source, split, files).name.removesuffix(".gz").removesuffix(".jsonl")
-
-
-def numbered(
-    name: str,
-    found: Iterable[tuple[str, Row]],
-    read: Callable[[Row, str, str], Task],
-) -> tuple[Task, ...]:
-    """The task of each row, under the key `<name>/<number>`, numbers from 1.
-
-    Args:
-        name: of the source, as `title` gives it.
-        found: places and rows, as `rows` gives them.
-        read: makes a task of a row, its place and its key.
-    """
-    numbers = enumerate(found, start=1)
-    return tuple(read(row, where, f"{name}/{number}") for number, (where, row) in numbers)
+def jsonl(folder: Path, stem: str) -> Path | None:
+    """The JSON Lines of this name in a folder, packed or not; None where it has none."""
+    found = (folder / f"{stem}.jsonl", folder / f"{stem}.jsonl.gz")
+    return next((path for path in found if path.is_file()), None)
 
 
 @overload
@@ -165,17 +144,7 @@ def field(row: Row, name: str, where: str) -> str: ...
 @overload
 def field(row: Row, name: str, where: str, kind: type[Value]) -> Value: ...
 def field(row: Row, name: str, where: str, kind: type[Any] = str) -> Any:
-    """A field of a row, of the kind it must have.
-
-    Args:
-        row: the row.
-        name: name of the field.
-        where: place of the row, for the message.
-        kind: type the value must have.
-
-    Raises:
-        SourceError: the row lacks the field, or its value has another type.
-    """
+    """A field of a row at a place; without it, or of another kind, it raises SourceError."""
     if name not in row:
         raise SourceError(
             f"{where}: expected the field {name!r};"
@@ -188,6 +157,13 @@ def field(row: Row, name: str, where: str, kind: type[Any] = str) -> Any:
             f" got {type(value).__name__} {repr(value)[:80]}"
         )
     return value
+
+
+def filled(text: str, name: str, where: str, what: str = "question") -> str:
+    """The text of the field `name`; a blank one raises SourceError."""
+    if not text.strip():
+        raise SourceError(f"{where}: expected a {what}; the field {name!r} is empty")
+    return text
 
 
 def _file_rows(path: Path) -> Iterator[tuple[str, Row]]:
@@ -243,7 +219,7 @@ def _document(source: str | Path, split: Split, documents: Documents) -> Path | 
     path = Path(source)
     if str(source).startswith(HUB) or not path.is_dir():
         return path if path.suffix == ".json" and path.exists() else None
-    if any((path / f"{FILES.get(split)}{end}").is_file() for end in (".jsonl", ".jsonl.gz")):
+    if jsonl(path, str(FILES.get(split))):
         return None
     found = (path / name for name in documents.get(split, ()))
     return next((file for file in found if file.is_file()), None)
@@ -270,6 +246,12 @@ def _hub_rows(source: str, split: Split, files: Mapping[Split, str]) -> Iterator
         ) from error
     for index, row in enumerate(data, start=1):
         yield f"{source}:{index}", dict(row)
+
+
+def _title(source: str | Path, split: Split, files: Mapping[Split, str]) -> str:
+    if str(source).startswith(HUB):
+        return _stem(source, split, files)
+    return locate(source, split, files).name.removesuffix(".gz").removesuffix(".jsonl")
 
 
 def _stem(source: str | Path, split: Split, files: Mapping[Split, str]) -> str:

@@ -22,7 +22,7 @@ _RETURN = re.compile(r"(?m)(?:^[ \t]+|:[ \t]*)(?:return|yield)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Found:
     """A function that was found in a reply."""
 
     code: str
@@ -39,9 +39,9 @@ class Part:
 class Work:
     """What both agents wrote."""
 
-    auxiliary: Part | None
+    auxiliary: Found | None
     """The function `aux` of the auxiliary's reply; None without one."""
-    main: Part | None
+    main: Found | None
     """The function asked for, of the main agent's reply; None without one."""
     code: str
     """The program; empty where there is no main function."""
@@ -53,15 +53,11 @@ class Work:
 
 
 def assemble(auxiliary: str, main: str, name: str, given: str = "") -> Work:
-    """Put two replies together.
+    """Put two replies, any texts, together into the function `name`.
 
-    Args:
-        auxiliary: the auxiliary's reply, any text.
-        main: the main agent's reply, any text.
-        name: the function asked for.
-        given: what the prompt gives before that function: imports, and functions to be used.
+    `given` is what the prompt has before that function: imports, and functions to be used.
     """
-    helper, asked = part(auxiliary, AUXILIARY), part(main, name)
+    helper, asked = find(auxiliary, AUXILIARY), find(main, name)
     if asked is None:
         return Work(helper, None, "")
     code = asked.code
@@ -71,7 +67,7 @@ def assemble(auxiliary: str, main: str, name: str, given: str = "") -> Work:
     return Work(helper, asked, code)
 
 
-def part(reply: str, name: str) -> Part | None:
+def find(reply: str, name: str) -> Found | None:
     """The function of that name in a reply; None without one. Never raises."""
     code = extract.program(reply, name)
     if code is None:
@@ -80,11 +76,11 @@ def part(reply: str, name: str) -> Part | None:
         return None
     module = parse(code)
     if module is None:
-        return Part(code, None, None, bool(_RETURN.search(code)))
+        return Found(code, None, None, bool(_RETURN.search(code)))
     found = function(module, name)
     if not isinstance(found, ast.FunctionDef):
         return None
-    return Part(code, module, found, returns(found))
+    return Found(code, module, found, returns(found))
 
 
 def _lines(reply: str, name: str) -> str | None:

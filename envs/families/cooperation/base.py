@@ -7,23 +7,27 @@ all tests pass. Graded is what each wrote last, and no word of it is free of cha
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from laconic.envs import sandbox
 from laconic.envs.dialogue.roster import role_of
-from laconic.envs.families.coding.base import NO_PROGRAM, fields_of, fields_without_run
+from laconic.envs.families.coding.base import (
+    NO_PROGRAM,
+    ProgramBenchmark,
+    fields_of,
+    fields_without_run,
+)
 from laconic.envs.families.coding.exam import SECONDS, Exam
-from laconic.envs.families.coding.generate import Item, items
-from laconic.envs.families.common.generation import refuse, span
+from laconic.envs.families.coding.generate import items
+from laconic.envs.families.common.generation import Span, span
 from laconic.envs.families.cooperation.assemble import AUXILIARY, assemble
 from laconic.envs.families.cooperation.drafts import drafts
 from laconic.envs.families.cooperation.findings import told
 from laconic.envs.families.cooperation.reward import LevelPoints, grade
 from laconic.envs.families.cooperation.schemes import schemes
-from laconic.envs.task import Benchmark, Score, Split, Task
+from laconic.envs.task import Score, Split, Task
 
 LEVELS = (2, 4)
 """Fewest and most steps of a function: it takes two to share the work."""
@@ -31,12 +35,15 @@ NO_SYNTAX = "no syntax"
 """The outcome of functions that together are not Python."""
 
 
-class CooperativeCoding(Benchmark):
-    """Functions that two agents write; `task.details["exam"]` is their `Exam`."""
+class CooperativeCoding(ProgramBenchmark):
+    """Functions that two agents write.
+
+    Settings of `generate`: `level`, steps of a function, 2 to 4; `distractors`, statements about
+    other functions; `seconds`, processor time that one test may take
+    (`envs.families.coding.generate`).
+    """
 
     roles = ("auxiliary", "main")
-    separator = "\n"
-    slow = True
     answer_form = "Write it in a fence that opens with ```python and closes with ```."
     goal = "You and another agent write one Python program together, at the same time."
     duties = {
@@ -49,41 +56,24 @@ class CooperativeCoding(Benchmark):
         f" {answer_form}",
     }
 
-    def conditions(self) -> Mapping[str, str]:
-        """How programs are shut in on this machine."""
-        return sandbox.conditions()
-
-    def generate(
+    def generator(
         self,
         seed: int,
         count: int,
-        *,
-        split: Split = "train",
-        level: int | tuple[int, int] = LEVELS,
-        distractors: int | tuple[int, int] = 0,
+        split: Split,
+        level: Span = LEVELS,
+        distractors: Span = 0,
         seconds: float = SECONDS,
-        **unknown: Any,
     ) -> tuple[Task, ...]:
-        """Make functions to be written; see `envs.families.coding.generate`.
-
-        `level` is the number of steps, 2 to 4; `distractors` the number of statements about other
-        functions; `seconds` the processor time that one test may take.
-        """
-        refuse(unknown, "level", "distractors", "seconds")
+        """Make functions to be written, with drafts of both agents."""
         sandbox.Limits(seconds=seconds, cpu_seconds=seconds)
         drawn = items(seed, count, split, span("level", level, LEVELS), distractors)
-        return tuple(
-            replace(timed(self.pose(item), seconds), drafts=drafts(item)) for item in drawn
-        )
-
-    @abstractmethod
-    def pose(self, item: Item) -> Task:
-        """The task of a generated function, in this benchmark's form."""
+        return tuple(replace(timed(self.pose(one), seconds), drafts=drafts(one)) for one in drawn)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """LevelPoints the program that the first auxiliary and the first main agent wrote.
+        """Grade the program that the first auxiliary and the first main agent wrote.
 
-        Never raises: whatever is written is worth 0 to 4.
+        Never raises: whatever is written scores 0 to 4.
         """
         exam: Exam = task.details["exam"]
         auxiliary, main = (_words(answers, role) for role in self.roles)

@@ -9,12 +9,12 @@ import ast
 from collections.abc import Container, Iterator
 
 from laconic.envs.families.coding.syntax import missing
-from laconic.envs.families.cooperation.assemble import AUXILIARY, Part
+from laconic.envs.families.cooperation.assemble import AUXILIARY, Found
 
 _ON_EACH = frozenset({"map", "filter"})
 
 
-def calls_auxiliary(main: Part) -> bool:
+def calls_auxiliary(main: Found) -> bool:
     """Whether the main function calls the auxiliary.
 
     It does where its body, functions inside of it included, holds `aux(...)`, or hands `aux` over
@@ -147,4 +147,4 @@ def _target(statement: ast.AST) -> str:
     """The name that a plain assignment gives its value to; empty where it is none or several."""
     plain = isinstance(statement, (ast.Assign, ast.AnnAssign))
     names = names_given(statement) if plain else None
-    return next(iter(names)) if names is not None and len(names) == 1 else ""
+    return "".join(names) if names and len(names) == 1 else ""

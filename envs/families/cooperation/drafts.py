@@ -24,9 +24,7 @@ def drafts(item: Item) -> dict[str, tuple[str, ...]]:
     Of the auxiliary: the first step; a step easily mistaken for it, or none; the first step, but
     nothing is returned; words. Of main: the other steps on what the auxiliary gives; all steps, and
     a call whose result is ignored; all steps by itself; a thin wrapper; what is no Python; words.
-
-    Args:
-        item: a generated function of at least two steps.
+    The function has at least two steps.
     """
     chain, name = item.puzzle.chain, item.puzzle.name
     first, rest = chain[:1], chain[1:]

@@ -12,10 +12,8 @@ from laconic.envs.families.cooperation.assemble import AUXILIARY
 def told(role: str, name: str, detail: Mapping[str, Any]) -> str:
     """What an agent is told of a graded program; one sentence or two for each level reached.
 
-    Args:
-        role: `auxiliary` or `main`; others hear about both functions together.
-        name: the function asked for.
-        detail: of the score.
+    The roles are `auxiliary` and `main`; others hear about both functions together. `name` is the
+    function asked for, `detail` that of the score.
     """
     points: Mapping[str, float] = detail["points"]
     own, lacking = {

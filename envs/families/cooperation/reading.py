@@ -26,23 +26,13 @@ class Reading:
     """A function, read with the auxiliary in mind."""
 
     def __init__(self, function: ast.FunctionDef, auxiliary: str) -> None:
-        """Read a function.
-
-        Args:
-            function: the function.
-            auxiliary: name of the one it may call.
-        """
+        """Read a function that may call the auxiliary of this name."""
         self._function, self._auxiliary = function, auxiliary
-        self._nodes = list(calls.inside(function))
-        self._parents = {
-            id(child): node for node in self._nodes for child in ast.iter_child_nodes(node)
-        }
+        self._nodes = nodes = list(calls.inside(function))
+        self._parents = {id(one): node for node in nodes for one in ast.iter_child_nodes(node)}
         thrown_away = {id(node) for node in calls.ignored(function, auxiliary)}
-        called = [
-            node
-            for node in self._nodes
-            if isinstance(node, ast.Call) and id(node) not in thrown_away
-        ]
+        kept = (node for node in self._nodes if id(node) not in thrown_away)
+        called = [node for node in kept if isinstance(node, ast.Call)]
         self.calls = [node for node in called if calls.is_call(node, auxiliary)]
         self.on_each = [node for node in called if calls.is_on_each(node, auxiliary)]
 
@@ -143,8 +133,7 @@ class Reading:
     def finishes(self, *, or_too: bool) -> bool:
         """Whether the result is part of a larger expression outside of tests.
 
-        Args:
-            or_too: whether `or` makes an expression larger.
+        With `or_too` an `or` makes an expression larger.
         """
         changed = any(
             isinstance(node, ast.AugAssign) and calls.is_name(node.target, self.results)

@@ -30,24 +30,15 @@ from laconic.envs.families.cooperation.assemble import Work
 from laconic.envs.families.cooperation.calls import calls_auxiliary, ignored, is_thin
 
 LEVELS: Mapping[str, float] = MappingProxyType(
-    {
-        "auxiliary": 0.4,
-        "main": 0.6,
-        "syntax": 0.5,
-        "tests": 1.0,
-        "calls": 0.5,
-        "substance": 1.0,
-        "ignored": -0.5,
-    }
+    dict(auxiliary=0.4, main=0.6, syntax=0.5, tests=1.0, calls=0.5, substance=1.0, ignored=-0.5)
 )
-"""What each level is worth."""
+"""Points of each level."""
 MAX_REWARD = 4.0
-"""The most that a program is worth."""
 
 
 @dataclass(frozen=True, slots=True)
 class LevelPoints:
-    """What a program is worth, level by level."""
+    """The points of a program, level by level."""
 
     points: Mapping[str, float]
     """Points of every level that was reached, by its name in `LEVELS`."""
@@ -61,12 +52,7 @@ class LevelPoints:
 
 
 def grade(work: Work, exam: Exam) -> LevelPoints:
-    """LevelPoints what two agents wrote; a program is run only once it has passed the syntax.
-
-    Args:
-        work: both functions, and the program they make.
-        exam: its tests.
-    """
+    """Grade what two agents wrote; a program is run only once it has passed the syntax."""
     has_auxiliary = work.auxiliary is not None and work.auxiliary.returns
     points = _points(auxiliary=has_auxiliary, main=work.main is not None)
     if work.main is None:

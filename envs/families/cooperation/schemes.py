@@ -40,20 +40,13 @@ SCHEMES = ("fallback", "decorator", "coordinator", "strategy_filter")
 
 
 def schemes(program: str, main: str, auxiliary: str = AUXILIARY) -> tuple[str, ...]:
-    """The cooperation schemes that a program shows.
+    """The cooperation schemes that a program of these two functions shows, in their order.
 
-    Args:
-        program: source of both functions.
-        main: name of the main function.
-        auxiliary: name of the function it may call.
-
-    Returns:
-        Names of `SCHEMES`, in their order. Empty where a function is missing, the program is not
-        Python, main does not call the auxiliary, or does nothing but pass on its call.
+    Empty where a function is missing, the program is not Python, main does not call the auxiliary,
+    or does nothing but pass on its call.
     """
     module = parse(program)
-    wholes = [function(module, name) if module else None for name in (main, auxiliary)]
-    asked, helper = wholes
+    asked, helper = (function(module, name) if module else None for name in (main, auxiliary))
     if not isinstance(asked, ast.FunctionDef) or not isinstance(helper, ast.FunctionDef):
         return ()
     reading = Reading(asked, auxiliary)

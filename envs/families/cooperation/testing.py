@@ -32,10 +32,6 @@ def run(exam: Exam, code: str) -> sandbox.Verdict:
     All tests run together first. Only if they take longer than one of them may, those that did not
     pass run again, each by itself, until one of these runs out of time or all have used that of
     five tests. Who hangs in the first test, or sleeps, is not asked again.
-
-    Args:
-        exam: the tests.
-        code: the program, which nobody trusts.
     """
     sheet = exam.sheet(code)
     together = sandbox.run(sheet, exam.limits)
@@ -63,15 +59,10 @@ def run(exam: Exam, code: str) -> sandbox.Verdict:
 
 
 def split(test: str, name: str) -> tuple[str, ...]:
-    """The tests in HumanEval's `check(candidate)`, each a piece that runs by itself.
+    """The tests in a source that defines `check(candidate)`, each a piece that runs by itself.
 
-    Args:
-        test: Python source that defines `check`, and may call it.
-        name: the function that is checked.
-
-    Returns:
-        The pieces, at least one: where no assert has to do with the candidate, or functions are
-        defined in `check`, all of it is one test.
+    There is at least one: where no assert has to do with the candidate, or functions are defined in
+    `check`, all of it is one test of the function `name`.
     """
     module = parse(test)
     check = function(module, _CHECK) if module else None

@@ -18,10 +18,7 @@ Nothing else of English is understood: `never yes` and `if the answer is yes` ar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Literal
-
-from laconic.envs.task import majority
 
 Verdict = Literal["yes", "no"]
 
@@ -67,25 +64,19 @@ def answer_in(text: str, plausible: bool = False) -> Verdict | None:
     for pattern in (_MARKED[plausible], _BARE, *([_BARE_PLAUSIBLE] if plausible else [])):
         found = _last(text, pattern)
         if found is not None:
-            against = found["word"].lower() in ("no", "implausible")
-            return "no" if against != bool(found["turn"]) else "yes"
+            return _verdict(found)
     return None
 
 
-def commitment(text: str, plausible: bool = False) -> str | None:
-    """The last mark with an answer in it, letter for letter; None without one."""
+def commitment(text: str, plausible: bool = False) -> tuple[str, Verdict] | None:
+    """The last mark with an answer in it, letter for letter, and that answer; None without one."""
     found = _last(text, _MARKED[plausible])
-    return _tail(text)[found.start() : found.end()] if found else None
+    return (_tail(text)[found.start() : found.end()], _verdict(found)) if found else None
 
 
-def vote(texts: Iterable[str], plausible: bool = False) -> Verdict | None:
-    """What most texts answer; those without an answer have no vote, and ties go to the earliest.
-
-    Args:
-        texts: the answering agents' messages, in the agents' order.
-        plausible: whether `plausible` and `implausible` are answers, too.
-    """
-    return majority(answer_in(text, plausible) for text in texts)
+def _verdict(found: re.Match[str]) -> Verdict:
+    against = found["word"].lower() in ("no", "implausible")
+    return "no" if against != bool(found["turn"]) else "yes"
 
 
 def _last(text: str, pattern: re.Pattern[str]) -> re.Match[str] | None:

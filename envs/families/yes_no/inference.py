@@ -1,4 +1,4 @@
-"""Yes/no tasks whose answer follows from facts: the record, and drawing sets of them.
+"""Yes/no tasks whose answer follows from facts.
 
 Yes and no alternate in random order, so the two are equally common in every set.
 """
@@ -6,66 +6,27 @@ Yes and no alternate in random order, so the two are equally common in every set
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from random import Random
 
-from laconic.envs.families.common.generation import (
-    Candidate,
-    Posed,
-    Span,
-    decoys,
-    draw_different,
-    span,
-)
-from laconic.envs.task import Split, Task
+from laconic.envs.families.common.generation import Candidate, Pair, Problem, leveled
+from laconic.envs.task import Task
 
-Decoy = Callable[[Random], tuple[object, str]]
-"""Draws what a statement that does not matter is about, and the statement."""
-
-DISTRACTORS = (1, 2)
-"""Fewest and most distractors of a task, by default."""
-_MAX_DISTRACTORS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Inference(Posed):
-    """A yes/no question and the facts it follows from."""
-
-    holds: bool
-    """True: the answer is yes."""
-    working: str
-    """What the facts come to, in few words."""
-    decoy: Decoy
-    """Draws a distractor and its subject; two distractors of one task have different subjects."""
-
-
-Make = Callable[[Random, bool], Inference]
+Make = Callable[[Random, bool], Problem]
 """Makes a problem whose answer is yes (True) or no."""
 
 
-def draw(
-    makes: Mapping[int, Sequence[Make]],
-    seed: int,
-    count: int,
-    split: Split,
-    level: Span,
-    distractors: Span,
-) -> tuple[Task, ...]:
-    """Draw different tasks, as `draw_different` does; of an even number half are answered with yes.
+def generator(makes: Mapping[int, Sequence[Make]]) -> Callable[..., tuple[Task, ...]]:
+    """A generator (`leveled`) of problems that are made, for each level, by one of several.
 
-    Args:
-        makes: for each level what makes its problems.
-        seed: any whole number.
-        count: how many tasks.
-        split: train or evaluation; they share no problem.
-        level: one of `makes`; a pair draws from lowest to highest.
-        distractors: statements that do not matter; a pair draws from fewest to most.
-
-    Raises:
-        SettingError: a setting is out of its range, or there are not so many different problems.
+    Of an even number of tasks half are answered with yes.
     """
-    levels = span("level", level, (min(makes), max(makes)))
-    extras = span("distractors", distractors, (0, _MAX_DISTRACTORS))
+    return leveled(partial(_plan, makes), "problems", (min(makes), max(makes)), max_distractors=12)
+
+
+def _plan(
+    makes: Mapping[int, Sequence[Make]], levels: Pair, extras: Pair
+) -> Callable[[Random, str], Candidate[Task]]:
     plans: dict[str, tuple[Make, bool]] = {}
 
     def make(random: Random, key: str) -> Candidate[Task]:
@@ -80,15 +41,14 @@ def draw(
         problem = question(random, holds)
         return Candidate(problem.content, lambda: _task(key, problem, random, extras))
 
-    return draw_different(make, seed, count, split, f"problems of level {levels!r}")
+    return make
 
 
-def _task(key: str, problem: Inference, random: Random, extras: tuple[int, int]) -> Task:
+def _task(key: str, problem: Problem, random: Random, extras: Pair) -> Task:
     """Mix distractors into the facts of a problem, in any order."""
-    others = decoys(problem.decoy, random, random.randint(*extras))
+    others = problem.decoys(random, random.randint(*extras))
     flagged = [(fact, True) for fact in problem.facts]
     flagged += [(decoy, False) for decoy in others]
     random.shuffle(flagged)
     statements, relevant = zip(*flagged, strict=True)
-    answer = "yes" if problem.holds else "no"
-    return Task(key, problem.question, statements, answer, relevant, problem.working)
+    return Task(key, problem.question, statements, problem.answer, relevant, problem.working)

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from places import DATA
+from written import write
 
 from laconic import envs
 from laconic.envs.benchmarks.arxiv import BENCHMARK, Arxiv
@@ -21,11 +21,6 @@ needs_acl = pytest.mark.skipif(not ACL.is_file(), reason=f"no ACL abstracts in {
 
 SENTENCES = ["We count  words.\n", "They are many.  "]
 TEXT = "We count words. They are many."
-
-
-def write(path: Path, *written: Any) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in written))
-    return path
 
 
 def test_it_is_the_benchmark_of_its_name() -> None:
@@ -129,9 +124,7 @@ def test_no_words_are_free_of_charge() -> None:
 
 def test_every_role_gets_instructions() -> None:
     for role in (*BENCHMARK.roles, "verifier"):
-        assert 50 < len(BENCHMARK.instructions(role)) < 800
         assert "128 to 256 words" in BENCHMARK.instructions(role)
-        assert BENCHMARK.instructions(role, "brief") == ""
 
 
 def test_the_generator_has_no_setting_but_the_seed() -> None:

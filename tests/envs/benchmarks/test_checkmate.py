@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from places import DATA, ROOT
+from written import check_refused, write
 
 from laconic import envs
 from laconic.envs.benchmarks.checkmate import BENCHMARK, Checkmate
-from laconic.envs.errors import SourceError, UnknownNameError
 from laconic.envs.task import Task
 
 chess = pytest.importorskip("chess", reason="needs the extra 'chess'")
@@ -27,11 +27,6 @@ FOOLS = {"input": "1. f3 e5 2. g4", "target": "Qh4#"}
 """The shortest game there is: Black mates on the second move."""
 TWO_ROOKS = Task("t", "?", (), "Re8#", details={"fen": "6k1/5ppp/8/8/8/8/8/K2RR3 w - - 0 1"})
 """Rd8 and Re8 mate; Rd7 is legal, and Rd9, Qd8 and Kg8 are not."""
-
-
-def write(path: Path, *written: Any) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in written))
-    return path
 
 
 def score(*messages: str, task: Task = TWO_ROOKS) -> tuple[float, bool, str]:
@@ -101,11 +96,7 @@ def test_the_document_of_the_original_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
-    file = write(tmp_path / "test.jsonl", FOOLS, row)
-    with pytest.raises(SourceError) as caught:
-        BENCHMARK.load(tmp_path)
-    assert str(caught.value).startswith(f"{file}:2: ")
-    assert said in str(caught.value)
+    check_refused(BENCHMARK, tmp_path, FOOLS, row, said)
 
 
 @pytest.fixture(scope="module")
@@ -206,15 +197,7 @@ def test_a_commitment_is_the_last_marked_move() -> None:
     assert BENCHMARK.committed("#### ?") is None
 
 
-def test_an_unknown_setting_of_the_generator_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(UnknownNameError, match="Did you mean 'level'"):
-        BENCHMARK.generate(0, 1, levle=1)
-
-
 def test_every_role_gets_instructions() -> None:
-    for role in (*BENCHMARK.roles, "verifier"):
-        assert 50 < len(BENCHMARK.instructions(role)) < 600
-        assert BENCHMARK.instructions(role, "brief") == ""
     assert "#### move" in BENCHMARK.instructions("solver")
     assert "solver" in BENCHMARK.instructions("attack")
 

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from written import check_refused, scored, write
 
 from laconic import envs
 from laconic.envs.benchmarks.signal import BENCHMARK, COLOURS, THINGS, Signal
-from laconic.envs.errors import SettingError, SourceError, UnknownNameError
+from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 
 ROW = {
@@ -18,15 +18,8 @@ ROW = {
 }
 
 
-def write(path: Path, *written: Any) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in written))
-    return path
-
-
 def score(*messages: str, answer: str = "red") -> tuple[float, bool, str]:
-    task = Task(key="t", question="?", statements=(), answer=answer)
-    found = BENCHMARK.score(task, {f"solver_{i}": text for i, text in enumerate(messages)})
-    return found.value, found.solved, found.answer
+    return scored(BENCHMARK, messages, answer)
 
 
 def test_it_is_the_benchmark_of_its_name() -> None:
@@ -108,11 +101,7 @@ def test_rows_of_ones_own_are_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
-    file = write(tmp_path / "test.jsonl", ROW, row)
-    with pytest.raises(SourceError) as caught:
-        BENCHMARK.load(tmp_path)
-    assert str(caught.value).startswith(f"{file}:2: ")
-    assert said in str(caught.value)
+    check_refused(BENCHMARK, tmp_path, ROW, row, said)
 
 
 def test_dealt_out_one_helper_holds_what_matters() -> None:

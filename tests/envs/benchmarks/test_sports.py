@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from places import DATA
+from written import check_refused, scored, write
 
 from laconic import envs
 from laconic.envs.benchmarks.sports import BENCHMARK, Sports
-from laconic.envs.errors import SourceError, UnknownNameError
 from laconic.envs.families.common.sources import rows
 from laconic.envs.task import Task
 
@@ -26,15 +26,8 @@ FORMS = (
 )
 
 
-def write(path: Path, *written: Any) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in written))
-    return path
-
-
 def score(*messages: str, answer: str = "yes") -> tuple[float, bool, str]:
-    task = Task(key="t", question="?", statements=(), answer=answer)
-    found = BENCHMARK.score(task, {f"solver_{i}": text for i, text in enumerate(messages)})
-    return found.value, found.solved, found.answer
+    return scored(BENCHMARK, messages, answer)
 
 
 def test_it_is_the_benchmark_of_its_name() -> None:
@@ -71,11 +64,7 @@ def test_the_document_of_big_bench_hard_is_read_like_json_lines(tmp_path: Path) 
     ],
 )
 def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
-    file = write(tmp_path / "test.jsonl", ROW, row)
-    with pytest.raises(SourceError) as caught:
-        BENCHMARK.load(tmp_path)
-    assert str(caught.value).startswith(f"{file}:2: ")
-    assert said in str(caught.value)
+    check_refused(BENCHMARK, tmp_path, ROW, row, said)
 
 
 @needs_data
@@ -141,15 +130,7 @@ def test_generated_tasks_are_solved_by_their_own_answer() -> None:
         assert BENCHMARK.score(task, {"solver_0": task.question}).value == 0.0
 
 
-def test_an_unknown_setting_of_the_generator_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(UnknownNameError, match="Did you mean 'distractors'"):
-        BENCHMARK.generate(0, 1, distractor=1)
-
-
 def test_every_role_gets_instructions() -> None:
-    for role in (*BENCHMARK.roles, "verifier"):
-        assert 50 < len(BENCHMARK.instructions(role)) < 600
-        assert BENCHMARK.instructions(role, "brief") == ""
     assert "#### yes" in BENCHMARK.instructions("solver")
     assert "solver" in BENCHMARK.instructions("scout")
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from places import DATA
+from written import check_refused, scored, write
 
 from laconic import envs
 from laconic.envs.benchmarks.strategyqa import BENCHMARK, StrategyQA
-from laconic.envs.errors import SourceError, UnknownNameError
 from laconic.envs.families.common.sources import rows
 from laconic.envs.task import Task
 
@@ -39,15 +39,8 @@ FORMS = (
 )
 
 
-def write(path: Path, *written: Any) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in written))
-    return path
-
-
 def score(*messages: str, answer: str = "yes") -> tuple[float, bool, str]:
-    task = Task(key="t", question="?", statements=(), answer=answer)
-    found = BENCHMARK.score(task, {f"solver_{i}": text for i, text in enumerate(messages)})
-    return found.value, found.solved, found.answer
+    return scored(BENCHMARK, messages, answer)
 
 
 def test_it_is_the_benchmark_of_its_name() -> None:
@@ -120,11 +113,7 @@ def test_a_folder_holds_the_releases_under_their_own_names(tmp_path: Path) -> No
     ],
 )
 def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
-    file = write(tmp_path / "test.jsonl", BIG_BENCH, row)
-    with pytest.raises(SourceError) as caught:
-        BENCHMARK.load(tmp_path)
-    assert str(caught.value).startswith(f"{file}:2: ")
-    assert said in str(caught.value)
+    check_refused(BENCHMARK, tmp_path, BIG_BENCH, row, said)
 
 
 @needs_data
@@ -193,15 +182,7 @@ def test_generated_tasks_are_solved_by_their_own_answer() -> None:
         assert BENCHMARK.committed(task.commitment) == f"#### {task.answer}"
 
 
-def test_an_unknown_setting_of_the_generator_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(UnknownNameError, match="Did you mean 'level'"):
-        BENCHMARK.generate(0, 1, levle=1)
-
-
 def test_every_role_gets_instructions() -> None:
-    for role in (*BENCHMARK.roles, "verifier"):
-        assert 50 < len(BENCHMARK.instructions(role)) < 600
-        assert BENCHMARK.instructions(role, "brief") == ""
     assert "#### yes" in BENCHMARK.instructions("solver")
     assert "solver" in BENCHMARK.instructions("helper")
 

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from places import DATA
+from written import check_refused, write
 
 from laconic import envs
 from laconic.envs.benchmarks.tldr import BENCHMARK, Tldr
-from laconic.envs.errors import SourceError, UnknownNameError
 from laconic.envs.families.common.sources import rows
 from laconic.envs.task import Task
 
@@ -27,11 +26,6 @@ HUB_ROW = {
     "prompt": "SUBREDDIT: r/advice\n\nTITLE: A key\n\nPOST: I lost a key.\n\nWhat now?\n\nTL;DR:",
     "completion": " Key lost.",
 }
-
-
-def write(path: Path, *written: Any) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in written))
-    return path
 
 
 def test_it_is_the_benchmark_of_its_name() -> None:
@@ -72,11 +66,7 @@ def test_a_folder_has_a_file_for_each_part(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_row_is_refused_with_file_and_line(tmp_path: Path, row: Any, said: str) -> None:
-    file = write(tmp_path / "test.jsonl", ROW, row)
-    with pytest.raises(SourceError) as caught:
-        BENCHMARK.load(tmp_path)
-    assert str(caught.value).startswith(f"{file}:2: ")
-    assert said in str(caught.value)
+    check_refused(BENCHMARK, tmp_path, ROW, row, said)
 
 
 @needs_data
@@ -107,14 +97,7 @@ def test_no_words_are_free_of_charge() -> None:
 
 def test_every_role_gets_instructions() -> None:
     for role in (*BENCHMARK.roles, "verifier"):
-        assert 50 < len(BENCHMARK.instructions(role)) < 600
         assert "8 to 256 words" in BENCHMARK.instructions(role)
-        assert BENCHMARK.instructions(role, "brief") == ""
-
-
-def test_an_unknown_setting_of_the_generator_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(UnknownNameError, match="Did you mean 'level'"):
-        BENCHMARK.generate(0, 1, levels=1)
 
 
 def test_at_price_zero_a_return_is_the_score_of_every_round() -> None:

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Discrete
 
 from laconic import envs
 from laconic.envs.errors import UnknownNameError
 from laconic.envs.wrappers.base import ArrayWrapper, Wrapper, text_of
+
+
+class Blank(ArrayWrapper):
+    """Agents see nothing and say nothing."""
+
+    def _said(self, agent, action):
+        return ""
+
+    def _shown(self, observations, infos):
+        return observations, infos
 
 
 @pytest.fixture
@@ -28,7 +38,7 @@ def test_the_text_of_an_observation_is_itself_or_stands_under_its_name():
 
 
 def test_tasks_are_named_by_number_or_key_and_by_nothing_else(env):
-    wrapped = ArrayWrapper(env, Box(0.0, 1.0, (3,)))
+    wrapped = Blank(env, Box(0.0, 1.0, (3,)), lambda: Discrete(2))
     keys = list(env.tasks)
     for named in (1, np.int64(1), keys[1]):
         _, infos = wrapped.reset(seed=0, options={"task": named})
@@ -40,7 +50,7 @@ def test_tasks_are_named_by_number_or_key_and_by_nothing_else(env):
 
 
 def test_the_state_is_every_agents_array_and_zeros_where_nothing_was_seen(env):
-    wrapped = ArrayWrapper(env, Box(0.0, 1.0, (3,)))
+    wrapped = Blank(env, Box(0.0, 1.0, (3,)), lambda: Discrete(2))
     wrapped.reset(seed=0)
     assert wrapped.state_space.shape == (6,)
     assert wrapped.state().tolist() == [0.0] * 6

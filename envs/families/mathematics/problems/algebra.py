@@ -5,14 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
-from laconic.envs.families.mathematics.problems.problem import (
-    Family,
-    Problem,
-    signed,
-    surd,
-    tex,
-    times,
-)
+from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.mathematics.problems.tex import Family, given, root, signed, tex, times
 
 
 def linear(random: Random) -> Problem:
@@ -20,7 +14,7 @@ def linear(random: Random) -> Problem:
     factor, value, shift = random.randint(2, 12), random.randint(-12, 12), random.randint(2, 40)
     total = factor * value + shift
     return Problem(
-        (f"Let $a = {factor}$.", f"Let $b = {shift}$.", f"Let $c = {total}$."),
+        given("Let ${} = {}$.", a=factor, b=shift, c=total),
         "For which $x$ is $ax + b = c$?",
         str(value),
         f"x = ({total} - {shift}) / {factor} = {value}",
@@ -31,7 +25,7 @@ def average(random: Random) -> Problem:
     """Level 2: the mean of three numbers."""
     numbers = [random.randint(1, 60) for _ in range(3)]
     mean = Fraction(sum(numbers), 3)
-    facts = tuple(f"Let ${name} = {n}$." for name, n in zip("pqr", numbers, strict=True))
+    facts = given("Let ${} = {}$.", **dict(zip("pqr", numbers, strict=True)))
     working = f"({' + '.join(map(str, numbers))}) / 3 = {tex(mean)}"
     return Problem(facts, "What is the mean of $p$, $q$ and $r$?", tex(mean), working)
 
@@ -69,9 +63,9 @@ def ratio(random: Random) -> Problem:
 def quadratic(random: Random) -> Problem:
     """Level 4: the larger root of a monic quadratic, mostly with a radical."""
     half, below = random.randint(-12, 12), random.randint(2, 60)
-    outside, inside = surd(below)
-    part = str(outside) if inside == 1 else times(outside, rf"\sqrt{{{inside}}}")
-    answer = str(half + outside) if inside == 1 else (f"{half} + {part}" if half else part)
+    part = root(below)
+    summed = f"{half} + {part}" if half else part
+    answer = str(half + int(part)) if part.isdecimal() else summed
     return Problem(
         (
             f"The roots of the monic quadratic $f$ have sum ${2 * half}$.",
@@ -94,7 +88,7 @@ def inequality(random: Random) -> Problem:
     if not inside:
         answer = rf"(-\infty, {low}{right} \cup {left}{high}, \infty)"
     return Problem(
-        (f"Let $s = {low + high}$.", f"Let $t = {low * high}$."),
+        given("Let ${} = {}$.", s=low + high, t=low * high),
         f"Solve $x^2 - sx + t {sign} 0$ in interval notation.",
         answer,
         f"the roots are {low} and {high}",

@@ -7,7 +7,8 @@ from math import comb, perm
 from random import Random
 
 from laconic.envs.families.arithmetic.words import ITEMS
-from laconic.envs.families.mathematics.problems.problem import Family, Problem, somebody, tex
+from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.mathematics.problems.tex import Family, somebody, tex
 
 
 def choose(random: Random) -> Problem:
@@ -16,17 +17,11 @@ def choose(random: Random) -> Problem:
     n, k = random.randint(4, 12), random.randint(2, 4)
     ordered = random.random() < 0.5
     value = perm(n, k) if ordered else comb(n, k)
-    facts = (
-        f"{person} has ${n}$ different {item}.",
-        f"{person} takes ${k}$ of the {item}, one after the other."
-        if ordered
-        else f"{person} takes ${k}$ of the {item} at once.",
-    )
-    counts = "in how many orders" if ordered else "in how many ways"
-    sign = "P" if ordered else "C"
-    return Problem(
-        facts, f"In {counts[3:]} can {person} do this?", str(value), f"{sign}({n}, {k}) = {value}"
-    )
+    how = ", one after the other" if ordered else " at once"
+    counts, sign = ("orders", "P") if ordered else ("ways", "C")
+    facts = (f"{person} has ${n}$ different {item}.", f"{person} takes ${k}$ of the {item}{how}.")
+    ask = f"In how many {counts} can {person} do this?"
+    return Problem(facts, ask, str(value), f"{sign}({n}, {k}) = {value}")
 
 
 def draw(random: Random) -> Problem:

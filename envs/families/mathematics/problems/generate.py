@@ -10,7 +10,14 @@ from random import Random
 from types import MappingProxyType
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.families.common.generation import Candidate, Span, draw_different, mix, span
+from laconic.envs.families.common.generation import (
+    Candidate,
+    Problem,
+    Span,
+    draw_different,
+    mix,
+    span,
+)
 from laconic.envs.families.mathematics.problems import (
     algebra,
     counting,
@@ -19,7 +26,7 @@ from laconic.envs.families.mathematics.problems import (
     number_theory,
     precalculus,
 )
-from laconic.envs.families.mathematics.problems.problem import Family, Problem
+from laconic.envs.families.mathematics.problems.tex import Family
 from laconic.envs.task import Split, Task
 
 LEVELS = (1, 5)
@@ -46,18 +53,12 @@ def generate(
     subjects: str | Sequence[str] = tuple(FAMILIES),
     distractors: Span = 1,
 ) -> tuple[Task, ...]:
-    """Make different tasks from a seed; fewer of the same seed are the first of these.
+    """Make different tasks, as `draw_different` does.
 
-    Args:
-        seed: any whole number.
-        count: how many tasks.
-        split: train or evaluation; they share no problem.
-        level: 1 to 5; a pair draws from easiest to hardest.
-        subjects: one of `FAMILIES` or several of them.
-        distractors: statements that do not matter; a pair draws from fewest to most.
+    `level` is 1 to 5, `subjects` one of `FAMILIES` or several of them, `distractors` the statements
+    that do not matter; of level and distractors a pair draws from lowest to highest.
 
     Raises:
-        SettingError: a setting is out of its range, or there are not so many different problems.
         UnknownNameError: there is no such subject.
     """
     levels, extras = span("level", level, LEVELS), span("distractors", distractors, DISTRACTORS)
@@ -83,8 +84,7 @@ def _task(
     key: str, problem: Problem, random: Random, distractors: int, subject: str, level: int
 ) -> Task:
     """Mix conditions of other subjects into those of a problem."""
-    facts = list(problem.facts)
-    random.shuffle(facts)
+    facts = problem.told(random)
     others = random.sample([name for name in FAMILIES if name != subject], distractors)
     strange = (random.choice(_draw(random, other, level).facts) for other in others)
     statements, relevant = mix(random, facts, strange)

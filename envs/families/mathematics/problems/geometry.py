@@ -5,14 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
-from laconic.envs.families.mathematics.problems.problem import (
-    Family,
-    Problem,
-    root,
-    somebody,
-    tex,
-    times,
-)
+from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.mathematics.problems.tex import Family, root, somebody, tex, times
 
 ROOT_OF_THREE = r"\sqrt{3}"
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from laconic.envs.families.arithmetic.words import ITEMS
-from laconic.envs.families.mathematics.problems.problem import Problem, somebody
+from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.mathematics.problems.tex import somebody
 
 _LETTERS = "abcdhkmnpqrstuvwxyz"
 _THINGS = tuple(
@@ -63,12 +64,9 @@ def precalculus(random: Random) -> Problem:
 
 
 def _step(random: Random, facts: Sequence[str], questions: Mapping[str, str]) -> Problem:
-    """One step with two digits.
+    """One step with two digits; the facts have gaps for `first`, `second` and `sign`.
 
-    Args:
-        random: drawn from.
-        facts: sentences with gaps for `first`, `second` and `sign`.
-        questions: what is asked for each sign that may be drawn.
+    `questions` is what is asked for each sign that may be drawn.
     """
     first, second = random.randint(2, 9), random.randint(2, 9)
     sign = random.choice("".join(questions))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from math import gcd, lcm
 from random import Random
 
-from laconic.envs.families.mathematics.problems.problem import Family, Problem
+from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.mathematics.problems.tex import Family, given
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23)
-_DIGITS = "0123456789"
+_IS = "The integer ${}$ is ${}$."
 
 
 def common(random: Random) -> Problem:
@@ -18,7 +19,7 @@ def common(random: Random) -> Problem:
     least = random.random() < 0.5
     value = lcm(m, n) if least else gcd(m, n)
     name = "least common multiple" if least else "greatest common divisor"
-    facts = (f"The integer $m$ is ${m}$.", f"The integer $n$ is ${n}$.")
+    facts = given(_IS, m=m, n=n)
     return Problem(facts, f"What is the {name} of $m$ and $n$?", str(value), f"{name} = {value}")
 
 
@@ -27,11 +28,7 @@ def divisors(random: Random) -> Problem:
     first, second, third = random.sample(_PRIMES, 3)
     a, b, c = (random.randint(1, 9) for _ in range(3))
     value = (a + 1) * (b + 1) * (c + 1)
-    facts = (
-        f"The integer $m$ is ${first}^{a}$.",
-        f"The integer $n$ is ${second}^{b}$.",
-        f"The integer $k$ is ${third}^{c}$.",
-    )
+    facts = given(_IS, m=f"{first}^{a}", n=f"{second}^{b}", k=f"{third}^{c}")
     working = f"({a} + 1)({b} + 1)({c} + 1) = {value}"
     return Problem(facts, "How many positive divisors does $mnk$ have?", str(value), working)
 
@@ -40,11 +37,7 @@ def power(random: Random) -> Problem:
     """Level 4: the remainder of a power."""
     base, exponent, modulus = random.randint(2, 30), random.randint(5, 60), random.randint(5, 40)
     value = pow(base, exponent, modulus)
-    facts = (
-        f"The integer $m$ is ${base}$.",
-        f"The integer $n$ is ${exponent}$.",
-        f"The integer $k$ is ${modulus}$.",
-    )
+    facts = given(_IS, m=base, n=exponent, k=modulus)
     ask = "What is the remainder when $m^n$ is divided by $k$?"
     return Problem(facts, ask, str(value), f"{base}^{{{exponent}}} mod {modulus} = {value}")
 
@@ -54,7 +47,7 @@ def inverse(random: Random) -> Problem:
     modulus = random.choice((31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101))
     number = random.randint(2, modulus - 2)
     value = pow(number, -1, modulus)
-    facts = (f"The integer $m$ is ${number}$.", f"The modulus is ${modulus}$.")
+    facts = (*given(_IS, m=number), f"The modulus is ${modulus}$.")
     ask = "Which positive integer below the modulus is the inverse of $m$ modulo it?"
     return Problem(facts, ask, str(value), f"{number} * {value} mod {modulus} = 1")
 
@@ -63,10 +56,7 @@ def bases(random: Random) -> Problem:
     """Level 5: a sum in another base."""
     base = random.randint(3, 9)
     m, n = random.randint(base**2, base**4), random.randint(base**2, base**4)
-    facts = (
-        f"The integer $m$ is ${in_base(m, base)}_{base}$.",
-        f"The integer $n$ is ${in_base(n, base)}_{base}$.",
-    )
+    facts = given(_IS, m=f"{in_base(m, base)}_{base}", n=f"{in_base(n, base)}_{base}")
     answer = f"{in_base(m + n, base)}_{base}"
     ask = f"What is $m + n$ in base ${base}$?"
     return Problem(facts, ask, answer, f"{m} + {n} = {m + n}, which is {answer}")
@@ -86,11 +76,7 @@ def congruences(random: Random) -> Problem:
 
 def in_base(number: int, base: int) -> str:
     """A positive number's digits in a base up to ten."""
-    digits = ""
-    while number:
-        number, digit = divmod(number, base)
-        digits = _DIGITS[digit] + digits
-    return digits
+    return (in_base(number // base, base) if number >= base else "") + str(number % base)
 
 
 FAMILIES: dict[int, tuple[Family, ...]] = {

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.sources import FILES, HUB, Row, field, rows, title
+from laconic.envs.families.common.sources import FILES, Row, field, filled, jsonl, keyed_rows
 from laconic.envs.families.mathematics.grading.boxed import commitment
 from laconic.envs.families.mathematics.problems.statements import cut
 from laconic.envs.task import Split, Task
@@ -27,8 +27,8 @@ ANSWERS_ONLY: Mapping[Split, str] = MappingProxyType({**FILES, "train": "train_a
 _LEVEL = re.compile(r"(?:Level |MATH-Level)?(?P<level>[1-5])")
 
 
-def read(source: str | Path, split: Split) -> tuple[Task, ...]:
-    """All problems of a split.
+def keyed(source: str | Path, split: Split) -> Iterator[tuple[Row, str, str]]:
+    """The rows of a source, each with its place and the key of its task.
 
     Args:
         source: a file, a folder or `hub:<id>`; a folder holds `train.jsonl` (or
@@ -39,17 +39,16 @@ def read(source: str | Path, split: Split) -> tuple[Task, ...]:
     Raises:
         SourceError: the source is missing or empty, or a row cannot be read.
     """
-    folder = _part_folder(source, split)
-    found = _objects(folder) if folder else _numbered(source, split)
-    tasks = tuple(task for key, where, row in found if (task := _task(row, where, key)))
-    if not tasks:
-        raise SourceError(f"{source}: expected at least one problem with an answer; found none")
-    return tasks
+    if folder := _split_folder(source, split):
+        return _objects(folder)
+    path = Path(source)
+    answers = split == "train" and jsonl(path, "train_answers") and not jsonl(path, "train")
+    return keyed_rows(source, split, ANSWERS_ONLY if answers else FILES)
 
 
-def _part_folder(source: str | Path, split: Split) -> Path | None:
+def _split_folder(source: str | Path, split: Split) -> Path | None:
     """The folder of a split in the original distribution's layout; None for any other source."""
-    if str(source).startswith(HUB) or split not in FILES:
+    if split not in FILES:
         return None
     for folder in (Path(source) / FILES[split], Path(source)):
         if folder.is_dir() and next(folder.glob("*/*.json"), None):
@@ -58,8 +57,8 @@ def _part_folder(source: str | Path, split: Split) -> Path | None:
     return None
 
 
-def _objects(folder: Path) -> Iterator[tuple[str, str, Row]]:
-    """Each file of the original layout: its key, its name and what it holds."""
+def _objects(folder: Path) -> Iterator[tuple[Row, str, str]]:
+    """Each file of the original layout: what it holds, its name and its key."""
     files = sorted(folder.glob("*/*.json"), key=lambda one: (one.parent.name, _order(one.stem)))
     for file in files:
         try:
@@ -68,35 +67,22 @@ def _objects(folder: Path) -> Iterator[tuple[str, str, Row]]:
             raise SourceError(f"{file}:1: expected a JSON object; {error}") from error
         if not isinstance(row, dict):
             raise SourceError(f"{file}:1: expected a JSON object; got {type(row).__name__}")
-        yield f"{folder.name}/{file.parent.name}/{file.stem}", f"{file}:1", row
+        yield row, f"{file}:1", f"{folder.name}/{file.parent.name}/{file.stem}"
 
 
 def _order(stem: str) -> tuple[int, str]:
     return (int(stem), "") if stem.isdecimal() else (0, stem)
 
 
-def _numbered(source: str | Path, split: Split) -> Iterator[tuple[str, str, Row]]:
-    files = FILES
-    if split == "train" and Path(source).is_dir():
-        usual = any((Path(source) / f"train.jsonl{end}").exists() for end in ("", ".gz"))
-        others = any((Path(source) / f"train_answers.jsonl{end}").exists() for end in ("", ".gz"))
-        files = ANSWERS_ONLY if others and not usual else FILES
-    name = title(source, split, files)
-    for index, (where, row) in enumerate(rows(source, split, files), start=1):
-        yield f"{name}/{index}", where, row
-
-
-def _task(row: Row, where: str, key: str) -> Task | None:
+def read(row: Row, where: str, key: str) -> Task | None:
     """The task of a row; None for a row of the answers-only form without an answer."""
     answers_only = "prompt" in row and "problem" not in row
-    answer: str | None
-    problem = field(row, "prompt" if answers_only else "problem", where)
-    if not problem.strip():
-        name = "prompt" if answers_only else "problem"
-        raise SourceError(f"{where}: expected a problem; the field {name!r} is empty")
+    name = "prompt" if answers_only else "problem"
+    problem = filled(field(row, name, where), name, where, "problem")
     solution = "" if answers_only else field(row, "solution", where)
-    answer = field(row, "answer", where) if "answer" in row or answers_only else _boxed(solution)
-    answer = (answer or "").strip()
+    boxed = commitment(solution) or ("", "")
+    given = field(row, "answer", where) if "answer" in row or answers_only else boxed[1]
+    answer = given.strip()
     if answers_only and not answer:
         return None
     if not answer:
@@ -117,23 +103,16 @@ def _task(row: Row, where: str, key: str) -> Task | None:
     )
 
 
-def _boxed(solution: str) -> str | None:
-    found = commitment(solution)
-    return found[1] if found else None
-
-
 def _details(row: Row, where: str) -> dict[str, Any]:
     """What is known of a problem: level (1 to 5), subject, and its name in the data set."""
-    details: dict[str, Any] = {}
-    said = row.get("level", row.get("source"))
-    if said is not None:
-        found = _LEVEL.fullmatch(str(said))
+    said = {
+        "level": row.get("level", row.get("source")),
+        "subject": row.get("subject", row.get("type")),
+        "id": row.get("unique_id", row.get("id")),
+    }
+    details: dict[str, Any] = {key: str(text) for key, text in said.items() if text is not None}
+    if "level" in details:
+        found = _LEVEL.fullmatch(details["level"])
         # Two of the original problems have the level `Level ?`.
         details["level"] = int(found["level"]) if found else None
-    subject = row.get("subject", row.get("type"))
-    if subject is not None:
-        details["subject"] = str(subject)
-    name = row.get("unique_id", row.get("id"))
-    if name is not None:
-        details["id"] = str(name)
     return details

@@ -5,14 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
-from laconic.envs.families.mathematics.problems.problem import (
-    Family,
-    Problem,
-    root,
-    signed,
-    tex,
-    times,
-)
+from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.mathematics.problems.tex import Family, given, root, signed, tex, times
 
 _FIFTEENTHS = {
     15: ((r"(\sqrt{6} - \sqrt{2})", 4), (r"(\sqrt{6} + \sqrt{2})", 4)),
@@ -28,7 +22,7 @@ def dot(random: Random) -> Problem:
     """Level 2: a dot product."""
     u, v = _vector(random), _vector(random)
     value = u[0] * v[0] + u[1] * v[1]
-    facts = (rf"Let $\mathbf{{u}} = {u}$.", rf"Let $\mathbf{{v}} = {v}$.")
+    facts = given(r"Let $\mathbf{{{}}} = {}$.", u=u, v=v)
     working = f"({u[0]})({v[0]}) + ({u[1]})({v[1]}) = {value}"
     return Problem(facts, r"What is $\mathbf{u} \cdot \mathbf{v}$?", str(value), working)
 
@@ -39,7 +33,7 @@ def distance(random: Random) -> Problem:
     if p == q:
         q = (q[0] + 1, q[1])
     square = (p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2
-    facts = (f"Point $P$ is ${p}$.", f"Point $Q$ is ${q}$.")
+    facts = given("Point ${}$ is ${}$.", P=p, Q=q)
     value = root(square)
     return Problem(facts, "How far is $P$ from $Q$?", value, rf"\sqrt{{{square}}} = {value}")
 
@@ -49,7 +43,7 @@ def product(random: Random) -> Problem:
     w, z = _vector(random), _vector(random)
     real, imaginary = w[0] * z[0] - w[1] * z[1], w[0] * z[1] + w[1] * z[0]
     value = _complex(real, imaginary)
-    facts = (f"Let $w = {_complex(*w)}$.", f"Let $z = {_complex(*z)}$.")
+    facts = given("Let ${} = {}$.", w=_complex(*w), z=_complex(*z))
     return Problem(facts, "Find $wz$.", value, f"({_complex(*w)})({_complex(*z)}) = {value}")
 
 
@@ -57,10 +51,8 @@ def applied(random: Random) -> Problem:
     """Level 4: a matrix applied to a vector."""
     a, b, c, d, x, y = (random.randint(-6, 6) for _ in range(6))
     value = rf"\begin{{pmatrix}} {a * x + b * y} \\ {c * x + d * y} \end{{pmatrix}}"
-    facts = (
-        rf"Let $\mathbf{{M}} = \begin{{pmatrix}} {a} & {b} \\ {c} & {d} \end{{pmatrix}}$.",
-        rf"Let $\mathbf{{w}} = \begin{{pmatrix}} {x} \\ {y} \end{{pmatrix}}$.",
-    )
+    rows = {"M": rf"{a} & {b} \\ {c} & {d}", "w": rf"{x} \\ {y}"}
+    facts = given(r"Let $\mathbf{{{}}} = \begin{{pmatrix}} {} \end{{pmatrix}}$.", **rows)
     return Problem(facts, r"Find $\mathbf{M} \mathbf{w}$.", value, f"row by row: {value}")
 
 
@@ -80,9 +72,8 @@ def rotated(random: Random) -> Problem:
         rf"The point's polar angle is ${place}^\circ$.",
     )
     axis = "y" if sine else "x"
-    return Problem(
-        facts, f"What is the ${axis}$-coordinate of the point?", value, f"{axis} = {value}"
-    )
+    ask = f"What is the ${axis}$-coordinate of the point?"
+    return Problem(facts, ask, value, f"{axis} = {value}")
 
 
 def line(random: Random) -> Problem:
@@ -91,16 +82,13 @@ def line(random: Random) -> Problem:
     b, c = random.randint(-20, 20), random.randint(-20, 20)
     x = Fraction(c - b, m - n)
     y = m * x + b
-    facts = (
-        f"The first line has slope ${m}$.",
-        f"The first line meets the $y$-axis at ${b}$.",
-        f"The second line has slope ${n}$.",
-        f"The second line meets the $y$-axis at ${c}$.",
+    facts = tuple(
+        f"The {name} line {says}$."
+        for name, slope, start in (("first", m, b), ("second", n, c))
+        for says in (f"has slope ${slope}", f"meets the $y$-axis at ${start}")
     )
-    value = f"({tex(x)}, {tex(y)})"
-    return Problem(
-        facts, "At which point $(x, y)$ do the lines meet?", value, f"x = {tex(x)}, y = {tex(y)}"
-    )
+    ask = "At which point $(x, y)$ do the lines meet?"
+    return Problem(facts, ask, f"({tex(x)}, {tex(y)})", f"x = {tex(x)}, y = {tex(y)}")
 
 
 def _vector(random: Random) -> tuple[int, int]:

@@ -12,35 +12,17 @@ from functools import partial
 from random import Random
 
 from laconic.envs.families.arithmetic.words import another
-from laconic.envs.families.common.generation import Span
-from laconic.envs.families.yes_no.inference import DISTRACTORS, Inference, draw
-from laconic.envs.families.yes_no.knowledge.families import (
-    EASY,
-    FAMILIES,
-    PEOPLE,
-    RELATIONS,
-    Family,
-)
-from laconic.envs.task import Split, Task
+from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.yes_no.inference import generator
+from laconic.envs.families.yes_no.knowledge.families import FAMILIES, PEOPLE, RELATIONS, Family
 
-LEVELS = (1, 5)
-"""Fewest and most joins of two facts."""
+_EASY = FAMILIES[:2]
+"""What level 1 asks, which is short enough."""
 _Fact = tuple[tuple[str, ...], str]
 """What a fact is about, and its sentence; a knowledge base has one fact of each subject."""
 
 
-def generate(
-    seed: int,
-    count: int,
-    split: Split,
-    level: Span = LEVELS,
-    distractors: Span = DISTRACTORS,
-) -> tuple[Task, ...]:
-    """Make different tasks from a seed, as `inference.draw` says; a level is a number of joins."""
-    return draw(_QUESTIONS, seed, count, split, level, distractors)
-
-
-def question(random: Random, holds: bool, level: int, family: Family) -> Inference:
+def question(random: Random, holds: bool, level: int, family: Family) -> Problem:
     """A question that joins `level + 1` facts and is answered with yes (True) or no."""
     people = random.sample(PEOPLE, level)
     relations = [random.choice(RELATIONS) for _ in people[1:]]
@@ -56,14 +38,13 @@ def question(random: Random, holds: bool, level: int, family: Family) -> Inferen
         if level == 1
         else partial(_near, family=family, people=people, thing=thing, taken=frozenset(facts))
     )
-    return Inference(
-        tuple(facts.values()), asked, holds, steps + family.working(values, holds), decoy
-    )
+    working, answer = steps + family.working(values, holds), "yes" if holds else "no"
+    return Problem(tuple(facts.values()), asked, answer, working, decoy)
 
 
 def _far(random: Random, family: Family, person: str, thing: str) -> _Fact:
     """Another person or another thing, in the other easy kind of sentence."""
-    other = EASY[1 - EASY.index(family)]
+    other = _EASY[1 - _EASY.index(family)]
     values = other.draw(random, random.random() < 0.5)
     if random.random() < 0.5:
         return _of_person(other, another(random, PEOPLE, person), values[0])
@@ -79,15 +60,11 @@ def _near(
         values = other.draw(random, random.random() < 0.5)
         who = random.choice(people if random.random() < 0.5 else PEOPLE)
         what = random.choice(other.things if thing not in other.things else (thing, *other.things))
-        subject, sentence = random.choice(
-            (
-                _related(who, random.choice(RELATIONS), another(random, PEOPLE, who)),
-                _of_person(other, who, values[0]),
-                _of_thing(other, what, values[1]),
-            )
-        )
-        if subject not in taken:
-            return subject, sentence
+        related = _related(who, random.choice(RELATIONS), another(random, PEOPLE, who))
+        others = _of_person(other, who, values[0]), _of_thing(other, what, values[1])
+        fact = random.choice((related, *others))
+        if fact[0] not in taken:
+            return fact
 
 
 def _related(who: str, relation: str, whom: str) -> _Fact:
@@ -102,10 +79,13 @@ def _of_thing(family: Family, thing: str, value: str) -> _Fact:
     return (thing, family.thing_fact), family.thing_fact.format(thing=thing, value=value)
 
 
-_QUESTIONS = {
-    level: [
-        partial(question, level=level, family=family)
-        for family in (EASY if level == LEVELS[0] else FAMILIES)
-    ]
-    for level in range(LEVELS[0], LEVELS[1] + 1)
-}
+generate = generator(
+    {
+        level: [
+            partial(question, level=level, family=family)
+            for family in (_EASY if level == 1 else FAMILIES)
+        ]
+        for level in range(1, 6)
+    }
+)
+"""Makes different tasks, as `inference.generator` says; a level is a number of joins."""

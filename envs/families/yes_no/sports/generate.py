@@ -15,8 +15,8 @@ from random import Random
 from typing import NamedTuple
 
 from laconic.envs.families.arithmetic.words import another
-from laconic.envs.families.common.generation import Span
-from laconic.envs.families.yes_no.inference import DISTRACTORS, Inference, draw
+from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.yes_no.inference import generator
 from laconic.envs.families.yes_no.sports.table import (
     CLUBS,
     CUPS,
@@ -26,49 +26,38 @@ from laconic.envs.families.yes_no.sports.table import (
     SPORTS,
     VERBS,
 )
-from laconic.envs.task import Split, Task
 
-LEVELS = (1, 3)
-"""Fewest and most joins of facts."""
 _Fact = tuple[str, str]
 """What a fact is about, and its sentence."""
+_PLAYS, _MEMBER, _CLUB = "{} plays {}.", "{} is with the {}.", "The {} play {}."
+_BELONGS, _CUP = "Whoever {} plays {}.", "The {} is for {}."
 
 
-def generate(
-    seed: int,
-    count: int,
-    split: Split,
-    level: Span = LEVELS,
-    distractors: Span = DISTRACTORS,
-) -> tuple[Task, ...]:
-    """Make different tasks from a seed, as `inference.draw` says; a level is a number of joins."""
-    return draw(_SENTENCES, seed, count, split, level, distractors)
-
-
-def sentence(random: Random, holds: bool, level: int) -> Inference:
+def sentence(random: Random, holds: bool, level: int) -> Problem:
     """A sentence about an athlete that is plausible (True) or not."""
     first, last = random.choice(FIRST_NAMES), random.choice(LAST_NAMES)
     verb, move = random.choice(VERBS), random.choice(MOVES)
     sport, club, cup = random.choice(SPORTS), random.choice(CLUBS), random.choice(CUPS)
     actions_sport, cups_sport = _other_sports(random, sport, level, holds)
     athlete, action = f"{first} {last}", _action(verb, move)
-    facts = [_plays(athlete, sport)] if level == 1 else [_member(athlete, club), _club(club, sport)]
-    facts.append(_belongs(action, actions_sport))
+    facts = [_fact(_MEMBER, athlete, club), _fact(_CLUB, club, sport)]
+    facts = [_fact(_PLAYS, athlete, sport)] if level == 1 else facts
+    facts.append(_fact(_BELONGS, action, actions_sport))
     sports, where = [sport, actions_sport], ""
     if level == 3:
-        facts.append(_cup(cup, cups_sport))
+        facts.append(_fact(_CUP, cup, cups_sport))
         sports.append(cups_sport)
-        where = f" in the {cup} Cup"
+        where = f" in the {cup}"
     names = _Names(first, last, verb, move)
     decoy = (
         partial(_far, names=names)
         if level == 1
         else partial(_near, names=names, taken=frozenset(subject for subject, _ in facts))
     )
-    return Inference(
+    return Problem(
         tuple(text for _, text in facts),
         f'Is the following sentence plausible? "{athlete} {action}{where}."',
-        holds,
+        "yes" if holds else "no",
         f"{', '.join(sports)}: {'same' if holds else 'different'}.",
         decoy,
     )
@@ -88,72 +77,42 @@ def _other_sports(random: Random, sport: str, level: int, holds: bool) -> tuple[
     if holds:
         return sport, sport
     wrong = random.choice(("action", "cup", "both")) if level == 3 else "action"
-    return (
-        sport if wrong == "cup" else another(random, SPORTS, sport),
-        sport if wrong == "action" else another(random, SPORTS, sport),
-    )
+    action = sport if wrong == "cup" else another(random, SPORTS, sport)
+    return action, sport if wrong == "action" else another(random, SPORTS, sport)
 
 
 def _far(random: Random, names: _Names) -> _Fact:
     if random.random() < 0.5:
         first = another(random, FIRST_NAMES, names.first)
         last = another(random, LAST_NAMES, names.last)
-        return _plays(f"{first} {last}", random.choice(SPORTS))
+        return _fact(_PLAYS, f"{first} {last}", random.choice(SPORTS))
     verb, move = another(random, VERBS, names.verb), another(random, MOVES, names.move)
-    return _belongs(_action(verb, move), random.choice(SPORTS))
+    return _fact(_BELONGS, _action(verb, move), random.choice(SPORTS))
 
 
 def _near(random: Random, names: _Names, taken: frozenset[str]) -> _Fact:
     """A fact like those of the task whose subject is none of theirs."""
     first, last, verb, move = names
     while True:
-        athlete = random.choice(
-            (
-                f"{first} {another(random, LAST_NAMES, last)}",
-                f"{another(random, FIRST_NAMES, first)} {last}",
-            )
-        )
-        action = random.choice(
-            (
-                _action(verb, another(random, MOVES, move)),
-                _action(another(random, VERBS, verb), move),
-            )
-        )
+        family = f"{first} {another(random, LAST_NAMES, last)}"
+        athlete = random.choice((family, f"{another(random, FIRST_NAMES, first)} {last}"))
+        done = _action(verb, another(random, MOVES, move))
+        action = random.choice((done, _action(another(random, VERBS, verb), move)))
         club, sport = random.choice(CLUBS), random.choice(SPORTS)
-        subject, text = random.choice(
-            (
-                _member(athlete, club),
-                _club(club, sport),
-                _belongs(action, sport),
-                _cup(random.choice(CUPS), sport),
-            )
-        )
-        if subject not in taken:
-            return subject, text
+        member, belongs = _fact(_MEMBER, athlete, club), _fact(_BELONGS, action, sport)
+        cup = _fact(_CUP, random.choice(CUPS), sport)
+        fact = random.choice((member, _fact(_CLUB, club, sport), belongs, cup))
+        if fact[0] not in taken:
+            return fact
 
 
 def _action(verb: str, move: str) -> str:
     return f"{verb} a {move}"
 
 
-def _plays(athlete: str, sport: str) -> _Fact:
-    return athlete, f"{athlete} plays {sport}."
+def _fact(form: str, subject: str, other: str) -> _Fact:
+    return subject, form.format(subject, other)
 
 
-def _member(athlete: str, club: str) -> _Fact:
-    return athlete, f"{athlete} is with the {club}."
-
-
-def _club(club: str, sport: str) -> _Fact:
-    return club, f"The {club} play {sport}."
-
-
-def _belongs(action: str, sport: str) -> _Fact:
-    return action, f"Whoever {action} plays {sport}."
-
-
-def _cup(cup: str, sport: str) -> _Fact:
-    return f"{cup} Cup", f"The {cup} Cup is for {sport}."
-
-
-_SENTENCES = {level: [partial(sentence, level=level)] for level in range(LEVELS[0], LEVELS[1] + 1)}
+generate = generator({level: [partial(sentence, level=level)] for level in range(1, 4)})
+"""Makes different tasks, as `inference.generator` says; a level is a number of joins."""

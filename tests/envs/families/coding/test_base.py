@@ -26,8 +26,8 @@ class Own(CodingBenchmark):
 
     instructions_path = None
 
-    def load(self, path, split="evaluation"):
-        return ()
+    def read(self, row, where, key):
+        return None
 
     def pose(self, item):
         return pose(item, "Write it.", "", Exam("f", ("assert f(1) == 2", "assert f(0)"), ("f",)))

@@ -11,12 +11,10 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.families.common import generation
 from laconic.envs.families.common.generation import (
     Candidate,
-    Posed,
-    check_request,
-    decoys,
+    Problem,
     draw_different,
+    leveled,
     mix,
-    refuse,
     span,
     split_of,
 )
@@ -108,7 +106,27 @@ def test_a_seed_gives_the_same_draws_and_fewer_are_the_first() -> None:
 
 
 def test_the_content_of_a_problem_is_the_same_in_any_order_of_its_facts() -> None:
-    assert Posed(("B.", "A."), "C?").content == Posed(("A.", "B."), "C?").content == "A.\nB.\nC?"
+    one, other = (Problem(facts, "C?", "D", "") for facts in (("B.", "A."), ("A.", "B.")))
+    assert one.content == other.content == "A.\nB.\nC?"
+
+
+def test_facts_are_told_in_any_order_unless_they_have_one() -> None:
+    facts = tuple("ABCDEFGH")
+    told = Problem(facts, "?", "", "").told(Random(0))
+    assert sorted(told) == list(facts) != told
+    assert Problem(facts, "?", "", "", ordered=True).told(Random(0)) == list(facts)
+
+
+def test_a_level_and_distractors_are_numbers_or_pairs_within_their_limits() -> None:
+    def makes(levels: Any, extras: Any) -> Callable[[Random, str], Candidate[Any]]:
+        return lambda random, key: Candidate(key, lambda: (key, levels, extras), split_by="a")
+
+    generate = leveled(makes, "letters", (1, 3), 4)
+    assert generate(7, 1, "train") == (("train-7/0", (1, 3), (1, 2)),)
+    assert generate(7, 1, "train", 2, (0, 4)) == (("train-7/0", (2, 2), (0, 4)),)
+    for settings in ({"level": 4}, {"distractors": 5}, {"count": -1}):
+        with pytest.raises(SettingError):
+            generate(**{"seed": 0, "count": 1, "split": "train", **settings})
 
 
 def test_distractors_are_flagged_wherever_they_go() -> None:
@@ -122,8 +140,9 @@ def test_distractors_are_flagged_wherever_they_go() -> None:
 
 def test_two_distractors_are_never_about_the_same() -> None:
     drawn = iter([("ann", "1"), ("ann", "2"), ("bob", "3"), ("cy", "4")])
-    assert decoys(lambda random: next(drawn), Random(0), 2) == ["1", "3"]
-    assert decoys(lambda random: next(drawn), Random(0), 0) == []
+    problem = Problem((), "?", "", "", decoy=lambda random: next(drawn))
+    assert problem.decoys(Random(0), 2) == ["1", "3"]
+    assert problem.decoys(Random(0), 0) == []
 
 
 @pytest.mark.parametrize(
@@ -137,13 +156,13 @@ def test_two_distractors_are_never_about_the_same() -> None:
 )
 def test_a_bad_request_is_refused(seed: Any, count: Any, said: str) -> None:
     with pytest.raises(SettingError) as caught:
-        check_request(seed, count, "train")
+        draw_different(dealt("a"), seed, count, "train", "letters")
     assert str(caught.value) == said
 
 
 def test_an_unknown_split_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="'test'"):
-        check_request(0, 1, "test")
+        draw_different(dealt("a"), 0, 1, "test", "letters")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("value", "pair"), [(2, (2, 2)), ((1, 3), (1, 3)), ([1, 1], (1, 1))])
@@ -155,9 +174,3 @@ def test_a_number_or_a_pair_becomes_a_pair(value: Any, pair: tuple[int, int]) ->
 def test_anything_else_is_no_span(value: Any) -> None:
     with pytest.raises(SettingError, match="generator.level must be a whole number from 1 to 3"):
         span("level", value, (1, 3))
-
-
-def test_settings_that_were_not_taken_are_refused() -> None:
-    refuse([], "level")
-    with pytest.raises(UnknownNameError, match="Did you mean 'level'"):
-        refuse(["levle"], "level")

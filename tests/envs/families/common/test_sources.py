@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.sources import field, rows, title
+from laconic.envs.families.common.sources import field, filled, keyed_rows, rows
 
 ROW = {"question": "How many?", "answer": "#### 1"}
 
@@ -38,8 +38,9 @@ def test_a_folder_gives_the_file_of_the_part(tmp_path: Path) -> None:
     (tmp_path / "test.jsonl").write_text('{"a": "test"}')
     assert [row["a"] for _, row in rows(tmp_path, "train")] == ["train"]
     assert [row["a"] for _, row in rows(tmp_path, "evaluation")] == ["test"]
-    assert title(tmp_path, "train") == "train"
-    assert title(tmp_path, "evaluation") == "test"
+    (train,), (test,) = keyed_rows(tmp_path, "train"), keyed_rows(tmp_path, "evaluation")
+    assert train == ({"a": "train"}, f"{tmp_path / 'train.jsonl.gz'}:1", "train/1")
+    assert test == ({"a": "test"}, f"{tmp_path / 'test.jsonl'}:1", "test/1")
 
 
 def test_a_benchmark_may_name_its_files(tmp_path: Path) -> None:
@@ -144,6 +145,13 @@ def test_a_field_of_another_type_is_refused(value: object) -> None:
         field({"question": value}, "question", "f:1")
 
 
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_blank_text_is_refused(text: str) -> None:
+    assert filled(" x ", "input", "f:1") == " x "
+    with pytest.raises(SourceError, match="f:1: expected a post; the field 'input' is empty"):
+        filled(text, "input", "f:1", "post")
+
+
 def test_a_truth_value_is_no_number() -> None:
     with pytest.raises(SourceError, match="got bool True"):
         field({"level": True}, "level", "f:1", int)
@@ -165,7 +173,7 @@ def test_the_hub_is_read_by_id_configuration_and_split(monkeypatch: pytest.Monke
     assert list(rows("hub:openai/gsm8k#main")) == [("hub:openai/gsm8k#main:1", ROW)]
     assert list(rows("hub:other", "train")) == [("hub:other:1", ROW)]
     assert asked == [("openai/gsm8k", "main", "test"), ("other", None, "train")]
-    assert title("hub:openai/gsm8k#main", "evaluation") == "test"
+    assert [key for *_, key in keyed_rows("hub:openai/gsm8k#main", "evaluation")] == ["test/1"]
 
 
 def test_what_the_hub_refuses_is_a_source_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from laconic.envs.errors import SourceError
-from laconic.envs.families.common.sources import document_rows, open_source
+from laconic.envs.families.common.sources import document_rows, keyed_rows
 
 ROWS = [{"a": "x\ny"}, {"a": [1, {"b": 2}]}]
 
@@ -18,8 +18,9 @@ def write(path: Path, text: str) -> Path:
 
 
 def opened(source: Any, part: Any = "evaluation", **documents: Any) -> tuple[str, list[Any]]:
-    title, rows = open_source(source, part, documents)
-    return title, list(rows)
+    found = list(keyed_rows(source, part, documents=documents))
+    titles = {key.rpartition("/")[0] for *_, key in found}
+    return titles.pop(), [row for row, *_ in found]
 
 
 def test_an_array_is_read_with_the_number_of_each_row(tmp_path: Path) -> None:
@@ -75,8 +76,7 @@ def test_a_folder_is_read_by_json_lines_first_and_then_by_known_names(tmp_path: 
     with pytest.raises(SourceError, match="expected train.jsonl"):
         opened(tmp_path, "train", evaluation=("known.json",))
     write(tmp_path / "test.jsonl", '{"a": 1}\n')
-    title, rows = opened(tmp_path, evaluation=("known.json",))
-    assert (title, [row for _, row in rows]) == ("test", [{"a": 1}])
+    assert opened(tmp_path, evaluation=("known.json",)) == ("test", [{"a": 1}])
 
 
 def test_a_missing_document_is_told_like_any_missing_source(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from laconic.envs.families.cooperation.assemble import assemble, part
+from laconic.envs.families.cooperation.assemble import assemble, find
 
 AUX = "def aux(x):\n    return x"
 MAIN = "def main(x):\n    return aux(x) + 1"
@@ -48,10 +48,10 @@ def test_other_code_of_a_reply_comes_along():
 
 def test_the_last_function_of_a_name_counts():
     first, last = "def aux(x):\n    pass", "def aux(x):\n    return 2"
-    assert part(f"{first}\n{last}", "aux").returns
-    assert not part(f"{last}\n{first}", "aux").returns
-    assert part("\n".join([first] * 9 + [last]), "aux").returns
-    assert part(f"```\n{first}\n```\nBetter:\n```\n{last}\n```", "aux").returns
+    assert find(f"{first}\n{last}", "aux").returns
+    assert not find(f"{last}\n{first}", "aux").returns
+    assert find("\n".join([first] * 9 + [last]), "aux").returns
+    assert find(f"```\n{first}\n```\nBetter:\n```\n{last}\n```", "aux").returns
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_the_last_function_of_a_name_counts():
     ],
 )
 def test_what_is_no_function_of_that_name_is_none(reply):
-    assert part(reply, "aux") is None
+    assert find(reply, "aux") is None
 
 
 @pytest.mark.parametrize("head", ["@cached\n", "@cached(1)\n@other\n"])
 def test_a_decorated_function_is_one(head):
-    assert part(head + AUX, "aux").returns
+    assert find(head + AUX, "aux").returns
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_decorated_function_is_one(head):
     ],
 )
 def test_a_function_that_is_no_python_has_its_lines_and_no_tree(reply, gives):
-    found = part(reply, "aux")
+    found = find(reply, "aux")
     assert found.module is None and found.function is None and found.returns == gives
     assert found.code.startswith("def aux(x") and "That" not in found.code
     assert not assemble(reply, MAIN, "main").is_python
@@ -97,12 +97,12 @@ def test_a_function_that_is_no_python_has_its_lines_and_no_tree(reply, gives):
 
 def test_a_function_in_too_long_a_text_is_found_by_its_lines():
     words = "It is a long story. " * 50_000
-    found = part(f"{words}\n{AUX}\n{words}", "aux")
+    found = find(f"{words}\n{AUX}\n{words}", "aux")
     assert found.function is not None and found.code == AUX
 
 
 def test_a_function_that_is_too_long_is_none():
-    assert part("def aux(x):\n" + "    x = 1\n" * 100_000 + "    return x", "aux") is None
+    assert find("def aux(x):\n" + "    x = 1\n" * 100_000 + "    return x", "aux") is None
 
 
 HOSTILE = {

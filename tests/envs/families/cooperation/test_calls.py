@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.families.cooperation.assemble import part
+from laconic.envs.families.cooperation.assemble import find
 from laconic.envs.families.cooperation.calls import calls_auxiliary, ignored, is_thin
 
 
 def main(*lines: str, head: str = "def main(x, y=0, *rest, **more):"):
-    found = part("\n    ".join((head, *lines)), "main")
+    found = find("\n    ".join((head, *lines)), "main")
     assert found is not None and found.function is not None
     return found
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from laconic.envs.families.yes_no.answers import WINDOW, answer_in, commitment, vote
+from laconic.envs.families.yes_no.answers import WINDOW, answer_in, commitment
 
 
 @pytest.mark.parametrize(
@@ -165,23 +165,15 @@ def test_plausible_is_understood_where_it_is_asked_for(text: str, answer: str | 
         assert answer_in(text) is None
 
 
-def test_a_commitment_is_given_letter_for_letter() -> None:
-    assert commitment("so #### yes, it is") == "#### yes"
-    assert commitment("thus The answer is: No.") == "answer is: No"
-    assert commitment("so \\boxed{\\text{No}} it is") == "\\boxed{\\text{No}}"
+def test_a_commitment_is_given_letter_for_letter_with_its_answer() -> None:
+    assert commitment("so #### yes, it is") == ("#### yes", "yes")
+    assert commitment("thus The answer is: No.") == ("answer is: No", "no")
+    assert commitment("so \\boxed{\\text{No}} it is") == ("\\boxed{\\text{No}}", "no")
     assert commitment("#### plausible") is None
-    assert commitment("#### plausible", plausible=True) == "#### plausible"
-    assert commitment("So **Yes.** That is all.") == "**Yes.**"
+    assert commitment("#### plausible", plausible=True) == ("#### plausible", "yes")
+    assert commitment("So **Yes.** That is all.") == ("**Yes.**", "yes")
     assert commitment("yes") is None
     assert commitment("It is plausible", plausible=True) is None
-
-
-def test_votes_are_counted_and_ties_go_to_the_earliest() -> None:
-    assert vote([]) is None
-    assert vote(["", "hm", "yes or no"]) is None
-    assert vote(["no", "yes", "#### yes"]) == "yes"
-    assert vote(["no", "yes"]) == "no"
-    assert vote(["hm", "yes", "no"]) == "yes"
 
 
 def test_a_word_cut_by_the_window_is_not_read_in_part() -> None:

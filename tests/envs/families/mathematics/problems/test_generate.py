@@ -15,7 +15,7 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.families.common.generation import split_of
 from laconic.envs.families.mathematics.grading.boxed import commitment
 from laconic.envs.families.mathematics.problems.generate import FAMILIES, generate
-from laconic.envs.families.mathematics.problems.problem import root, surd, tex, times
+from laconic.envs.families.mathematics.problems.tex import root, surd, tex, times
 from laconic.envs.task import Task
 
 LEVELS = (1, 2, 3, 4, 5)

@@ -18,7 +18,7 @@ from laconic.envs.families.mathematics.problems import (
     number_theory,
     precalculus,
 )
-from laconic.envs.families.mathematics.problems.problem import Family, Problem
+from laconic.envs.families.mathematics.problems.tex import Family, Problem
 
 SUBJECTS = (algebra, counting, geometry, number_theory, precalculus)
 

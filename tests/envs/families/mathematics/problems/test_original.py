@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from laconic.envs.benchmarks.math import BENCHMARK
 from laconic.envs.errors import SourceError
-from laconic.envs.families.mathematics.problems.original import read
+from laconic.envs.families.mathematics.problems import original
 
+read = BENCHMARK.load
 ROW = {
     "problem": "Let $x = 3$. What is $x + 1$?",
     "level": "Level 2",
@@ -39,7 +41,7 @@ def test_files_of_the_original_layout_are_read_in_the_order_of_their_numbers(
         file.write_text(json.dumps(ROW))
     found = [task.key for task in read(tmp_path, "train")]
     assert found == ["train/algebra/extra", "train/algebra/9", "train/algebra/10"]
-    assert [task.key for task in read(tmp_path / "train", "evaluation")] == found
+    assert [key for *_, key in original.keyed(tmp_path / "train", "evaluation")] == found
 
 
 def test_answers_without_solutions_stand_in_for_missing_training_rows(tmp_path: Path) -> None:

@@ -1,27 +1,16 @@
-"""What a family of problems makes, and exact numbers in LaTeX."""
+"""Words and exact numbers in LaTeX for families of problems."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 
 from laconic.envs.families.arithmetic.words import PEOPLE
-from laconic.envs.families.common.generation import Posed
-
-
-@dataclass(frozen=True, slots=True)
-class Problem(Posed):
-    """A problem; its facts are conditions in any order."""
-
-    answer: str
-    """The exact answer in LaTeX."""
-    working: str
-    """How the answer comes about, in a few words."""
-
+from laconic.envs.families.common.generation import Problem
 
 Family = Callable[[Random], Problem]
+"""Makes a problem; its answer is exact, in LaTeX."""
 
 
 def tex(number: Fraction | int) -> str:
@@ -42,11 +31,7 @@ def times(number: Fraction | int, symbol: str) -> str:
 
 
 def surd(square: int) -> tuple[int, int]:
-    """The root of a whole number as `outside * sqrt(inside)`, nothing left to take out.
-
-    Args:
-        square: a whole number of at least 1.
-    """
+    """The root of a positive whole number as `outside * sqrt(inside)`, nothing left to take out."""
     outside, inside, factor = 1, square, 2
     while factor * factor <= inside:
         if inside % (factor * factor) == 0:
@@ -66,6 +51,11 @@ def root(square: int) -> str:
 def signed(number: int) -> str:
     """A number with its sign, to be put after something else: `+ 3`, `- 3`."""
     return f"{'-' if number < 0 else '+'} {abs(number)}"
+
+
+def given(form: str, **values: object) -> tuple[str, ...]:
+    """A sentence for each name and value, which stand for the gaps of the form."""
+    return tuple(form.format(name, value) for name, value in values.items())
 
 
 def somebody(random: Random) -> str:

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from laconic.envs.errors import SourceError, UnknownNameError
+from laconic.envs.families.common.benchmark import ShortAnswers
+from laconic.envs.families.common.sources import Row, field
+from laconic.envs.task import Split, Task
+
+
+def answer_in(text: str) -> str | None:
+    found = re.findall("yes|no", text)
+    return found[-1] if found else None
+
+
+def commitment(text: str) -> tuple[str, str] | None:
+    found = re.search("(?:####|answer:) *(yes|no)", text)
+    return (found[0], found[1]) if found else None
+
+
+def generate(seed: int, count: int, split: Split, level: int = 1) -> tuple[Task, ...]:
+    return tuple(Task(f"{split}-{seed}/{i}", f"Level {level}?", (), "yes") for i in range(count))
+
+
+class Own(ShortAnswers):
+    name, roles, goal, answer_form, duties = "own", ("solver",), "", "", {}
+    generator = staticmethod(generate)
+    answer_in = staticmethod(answer_in)
+    commitment = staticmethod(commitment)
+
+    def read(self, row: Row, where: str, key: str) -> Task | None:
+        answer = field(row, "answer", where)
+        return Task(key, "Is it?", (), answer) if answer else None
+
+
+def score(*texts: str, answer: str = "no") -> tuple[float, bool, str]:
+    agents = {f"solver_{number}": text for number, text in enumerate(texts)}
+    found = Own().score(Task("t", "Is it?", (), answer), agents)
+    return found.value, found.solved, found.answer
+
+
+def test_votes_are_counted_and_ties_go_to_the_earliest() -> None:
+    assert score() == (0.0, False, "")
+    assert score("", "hm", "whether") == (0.0, False, "")
+    assert score("no", "yes", "#### yes") == (0.0, False, "yes")
+    assert score("no", "yes") == (1.0, True, "no")
+    assert score("hm", "yes", "no", answer="yes") == (1.0, True, "yes")
+
+
+def test_what_commits_is_given_as_written_and_what_is_exempt_plainly() -> None:
+    own = Own()
+    said = "well, answer:   yes of course"
+    assert (own.committed(said), own.exempt(said)) == ("answer:   yes", "#### yes")
+    assert (own.committed("yes"), own.exempt("yes")) == (None, "")
+
+
+def test_settings_are_those_of_the_generator() -> None:
+    tasks = Own().generate(3, 2, split="evaluation", level=2)
+    assert [(task.key, task.question) for task in tasks] == [
+        ("evaluation-3/0", "Level 2?"),
+        ("evaluation-3/1", "Level 2?"),
+    ]
+    for name in ("levle", "count_", "random"):
+        with pytest.raises(UnknownNameError, match="Known: level, seed$"):
+            Own().generate(0, 1, **{name: 1})
+
+
+def test_rows_without_a_task_are_left_out_and_one_is_needed(tmp_path: Path) -> None:
+    file = tmp_path / "own.jsonl"
+    file.write_text("".join(json.dumps({"answer": answer}) + "\n" for answer in ("yes", "", "no")))
+    found = Own().load(file)
+    assert [(task.key, task.answer) for task in found] == [("own/1", "yes"), ("own/3", "no")]
+    file.write_text('{"answer": ""}')
+    with pytest.raises(SourceError, match="at least one problem with an answer; found none"):
+        Own().load(file)
