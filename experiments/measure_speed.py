@@ -126,13 +126,9 @@ def scripted_steps_per_second(cfg: DictConfig) -> float:
 
 
 def graded_per_second(grading: Grading, count: int) -> float:
-    """Right answers that are recognised per second.
+    """Right answers that are recognised per second, measured on `count` of them.
 
     Grading that waits for other processes is asked for by a thread per core, as in rollouts.
-
-    Args:
-        grading: what is graded.
-        count: measured answers.
     """
     graded, cores = envs.benchmark(grading.benchmark), os.cpu_count() or 1
     tasks = graded.generate(0, count + _STARTING * cores)

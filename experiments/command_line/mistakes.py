@@ -75,12 +75,7 @@ class CommandLine:
 
 
 def describe(error: BaseException, overrides: Sequence[str] = ()) -> str | None:
-    """One message for a mistake of the user; None when the error is a fault of the program.
-
-    Args:
-        error: what was raised.
-        overrides: of the command line, as written, where they are known.
-    """
+    """One message for a mistake of the user; None when the error is a fault of the program."""
     chain = tuple(_causes(error))
     key = next((match[1] for one in chain if (match := _FULL_KEY.search(str(one)))), None)
     where = f" (config key {key!r})" if key else ""

@@ -32,13 +32,7 @@ _MISSING = re.compile(r"missing \d+ required (?:positional|keyword-only) argumen
 
 
 def describe_target(error: BaseException, key: str, overrides: Sequence[str] = ()) -> str | None:
-    """One message for a config node that cannot be built; None when nothing is known of it.
-
-    Args:
-        error: what Hydra's `instantiate` raised.
-        key: of the node; empty when that is not known.
-        overrides: of the command line, as written.
-    """
+    """One message for the config node `key` that could not be built; None when nothing is known."""
     text = str(error)
     if found := _LOCATED.search(text):
         return _describe_lost(found[1], key)

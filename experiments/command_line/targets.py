@@ -26,11 +26,7 @@ _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 
 
 def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
-    """Make `cfg` fit the classes that the command line names.
-
-    Args:
-        cfg: the composed configuration, changed in place.
-        overrides: those of the task, as written.
+    """Make `cfg`, in place, fit the classes that the command line names.
 
     Returns:
         What there is to tell the user, one line for each class that does not take every setting.
@@ -87,11 +83,7 @@ def named_parameters(target: str) -> tuple[str, ...]:
 
 
 def check_environments(made: Sequence[Any], target: str) -> None:
-    """Refuse what a rollout could not play.
-
-    Args:
-        made: what the target made, one call after the other.
-        target: the class or function that made them.
+    """Refuse environments that `target` made and a rollout could not play.
 
     Raises:
         SettingError: it is no parallel environment, or the same one several times.
@@ -117,11 +109,7 @@ def check_environments(made: Sequence[Any], target: str) -> None:
 
 
 def check_learner(learner: Any, target: str) -> None:
-    """Refuse what a training loop could not use as a learner.
-
-    Args:
-        learner: what was built.
-        target: the class or function that made it.
+    """Refuse what `target` made and a training loop could not use as a learner.
 
     Raises:
         SettingError: it has no `update`, or a `price` that is no schedule.

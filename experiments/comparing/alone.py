@@ -35,12 +35,7 @@ def tell(environment: DialogueEnv, words: str) -> None:
 
 
 def let_write_all(environment: DialogueEnv, team: Mapping[str, int]) -> None:
-    """Let the one agent of an environment write what a whole team was to write.
-
-    Args:
-        environment: with one agent, whose answer is joint work.
-        team: number of agents of each role that the benchmark knows.
-    """
+    """Let the one agent of an environment of joint work write what a whole team was to write."""
     benchmark = environment.benchmark
     names = parts_of(team)
 
@@ -73,12 +68,8 @@ def parts_of(team: Mapping[str, int]) -> dict[str, str]:
 def cut_parts(text: str, parts: Sequence[str]) -> dict[str, str]:
     """What stands under each heading; without any heading, all of the text under each.
 
-    Args:
-        text: any text.
-        parts: names of the headings, which have two marks or more: one mark is a comment of Python.
-
-    Returns:
-        Heading -> text; parts without a heading are left out. The last of equal headings counts.
+    A heading has two marks or more, because one mark is a comment of Python. Parts without one are
+    left out; the last of equal headings counts.
     """
     names = "|".join(map(re.escape, parts))
     pieces = re.split(rf"(?im)^[ \t]*#{{2,6}}[ \t]*({names})[ \t]*:?[ \t]*$", text)

@@ -109,11 +109,7 @@ def read_entries(cfg: DictConfig) -> list[Entry]:
 
 
 def entries_of_runs(cfg: DictConfig, taken: Collection[str]) -> list[Entry]:
-    """One entry for each folder of `compare.runs`.
-
-    Args:
-        cfg: the comparison's configuration.
-        taken: names of other entries.
+    """One entry for each folder of `compare.runs`; `taken` are the names of other entries.
 
     Raises:
         SettingError: a folder is no run of this environment, has no trained policy, was written by

@@ -32,13 +32,7 @@ _CAPTION = (
 
 
 def picture(title: str, rows: Sequence[Row], budget: int | None) -> Picture:
-    """Draw the finished rows.
-
-    Args:
-        title: what they were compared on.
-        rows: in the order of the table, which is that of the legend.
-        budget: tokens that could be said in an episode; None for no limit.
-    """
+    """Draw the finished rows in the order of the table; None is a budget without limit."""
     shown = [row for row in rows if row.state == "finished"]
     metrics = [name for name in told(shown) if name in ("accuracy", "score")] or ["score"]
 

@@ -39,14 +39,7 @@ def told(rows: Sequence[Row]) -> list[str]:
 
 
 def write(folder: Path, title: str, facts: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Write `comparison.json`, `.csv` and `.md`, each as a whole.
-
-    Args:
-        folder: of the comparison.
-        title: one line above the table.
-        facts: what holds for all rows, for the json.
-        rows: in their order.
-    """
+    """Write `comparison.json` (with the facts of all rows), `.csv` and `.md`, each as a whole."""
     found = {**facts, "entries": [as_json(row) for row in rows]}
     texts = {
         "json": json.dumps(found, indent=2, allow_nan=False) + "\n",

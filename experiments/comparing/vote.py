@@ -14,25 +14,17 @@ from laconic.learners.episode import Episode
 
 
 def votes_for(reference: float, sample: float, most: int) -> int:
-    """How many samples say about as much as the reference.
+    """How many samples say about as many tokens as the reference: from 1 to `most`.
 
-    Args:
-        reference: mean tokens that the reference says in an episode.
-        sample: mean tokens of one sample.
-        most: most samples.
-
-    Returns:
-        The nearest whole number of samples, from 1 to `most`; `most` where samples say nothing.
+    Takes mean tokens of an episode; where samples say nothing the answer is `most`.
     """
     return most if sample <= 0 else min(max(round(reference / sample), 1), most)
 
 
 def vote(environment: DialogueEnv, samples: Sequence[Episode]) -> Episode:
-    """One episode of several samples: all that was said, and the score of the vote.
+    """One episode of several plays of one task: all that was said, and the score of the vote.
 
-    Args:
-        environment: the samples were played in one like it.
-        samples: plays of one task. A returned agent is a sample's agent with its number after it.
+    Every agent has the number of its play after its name.
     """
     task = environment.tasks[samples[0].task]
     answers: dict[str, str] = {}

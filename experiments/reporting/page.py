@@ -25,11 +25,9 @@ _BRACKET = re.compile(r"\[[^\]]*\]")
 
 
 def visible(text: object, longest: int = _LONGEST) -> str:
-    """Text without control characters and of bounded length; still to be escaped.
+    """Text without control characters, of at most `longest` characters; still to be escaped.
 
-    Args:
-        text: anything; markup of a template is left as it is.
-        longest: characters to keep. What is cut is counted at the end.
+    What is cut is counted at the end; markup of a template is left as it is.
     """
     if isinstance(text, Markup):
         return text
@@ -45,11 +43,10 @@ def visible(text: object, longest: int = _LONGEST) -> str:
 
 
 def fill(template: str, **values: Any) -> str:
-    """A whole document.
+    """A whole document from `run.html` or `sweep.html`.
 
-    Args:
-        template: file name of a template, `run.html` or `sweep.html`.
-        values: what it shows; a name it does not get raises `jinja2.UndefinedError`.
+    Raises:
+        jinja2.UndefinedError: the template shows a value that is not given.
     """
     ours = {name: Markup((_FOLDER / f"report.{end}").read_text("utf-8")) for name, end in _OURS}
     return _TEMPLATES.get_template(template).render(glossary=GLOSSARY, **ours, **values)

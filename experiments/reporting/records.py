@@ -154,9 +154,6 @@ def graded(measured: Iterable[Mapping[str, Interval]]) -> bool:
     """Whether some score is by degrees, or stands where nobody tells what is solved.
 
     Work that is written together is worth more or less; an answer is right or wrong.
-
-    Args:
-        measured: metric name -> interval, of each evaluation or row.
     """
     return any(
         "accuracy" not in one

@@ -31,11 +31,7 @@ class Journal:
     """The finished episodes and the replies of one evaluation, in its run folder."""
 
     def __init__(self, folder: RunFolder, starts: Sequence[Start]) -> None:
-        """Read back what the folder holds.
-
-        Args:
-            folder: of the evaluation.
-            starts: of all its episodes.
+        """Read back what the folder holds of an evaluation that plays all these starts.
 
         Raises:
             SettingError: the folder's episodes began otherwise, since the tasks have changed.
@@ -105,13 +101,9 @@ class Keeper(Listener):
         tell: Callable[[], None],
         stop: Callable[[], bool],
     ) -> None:
-        """Join a journal and a play.
+        """Join a journal and a play of the episodes at these places.
 
-        Args:
-            journal: where to write.
-            places: of the episodes that are played, in the order of the play.
-            tell: called after each episode.
-            stop: asked after each reply of a server whether to end here.
+        `tell` is called after each episode; `stop` says after each reply of a server if it ends.
         """
         self._journal, self._places = journal, places
         self._tell, self._stop = tell, stop

@@ -30,11 +30,7 @@ from laconic.learners.prices.schedule import Fixed
 
 
 def check(cfg: DictConfig, processes: int = 1) -> None:
-    """Refuse counts that are out of range before anything is built.
-
-    Args:
-        cfg: the composed configuration.
-        processes: that train together.
+    """Refuse counts that are out of range, for so many processes, before anything is built.
 
     Raises:
         SettingError: names the key and its value.

@@ -45,8 +45,7 @@ class Progress:
             total_steps: step at which the run is done.
             description: a word or two for what is running.
             first_step: steps done before, by the part of the run that is now resumed.
-            every_seconds: least time between two plain lines; the first and the last step always
-                have theirs.
+            every_seconds: least time between two plain lines; the first and the last always come.
             console: where to show it; None is the standard output.
             clock: seconds that only grow.
         """
@@ -82,12 +81,9 @@ class Progress:
             self._live.stop()
 
     def update(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Show that a step is done.
+        """Show that so many steps are done.
 
-        Args:
-            step: steps done, 1 after the first.
-            metrics: flat figures of the step; those named in `SHOWN`, with or without a group
-                before a slash, are shown, the first of each name.
+        Metrics named in `SHOWN` are shown, with or without a group and slash, the first of each.
         """
         self.step = step
         self._updated = self._clock()

@@ -31,12 +31,7 @@ PRIVATE = ("logger", "resume")
 
 
 def write_card(folder: Path, policies: Mapping[str, Policy]) -> None:
-    """Write `README.md` and `team.json` beside the policies that a training has left.
-
-    Args:
-        folder: the run folder; where it has no policies nothing is written.
-        policies: who spoke for each agent.
-    """
+    """Write `README.md` and `team.json` beside the policies, if any, that a training has left."""
     policy = folder / "policy"
     team = speakers(policies, policy)
     if any(team.values()):
@@ -61,13 +56,10 @@ def speakers(policies: Mapping[str, Policy], folder: Path) -> dict[str, str | No
 def model_card(
     run: Run, policy: Path, repository: str | None = None, license: str | None = None
 ) -> ModelCard:
-    """The card of policies.
+    """The card of the policies in a folder that a run has trained.
 
-    Args:
-        run: what trained them.
-        policy: the folder they lie in.
-        repository: their name on the hub, for the commands; None names the folder.
-        license: as the hub names it; None leaves it open.
+    `repository` is their name on the hub, for the commands; without it they are named after their
+    folder. Without a license that is left open.
     """
     config: dict[str, Any] = OmegaConf.to_container(OmegaConf.create(run.config))  # type: ignore[assignment]
     team: dict[str, str | None] = json.loads((policy / TEAM).read_text("utf-8"))

@@ -35,12 +35,8 @@ def loading(
 ) -> str:
     """How they are loaded, who speaks with which, and how an agent says nothing.
 
-    Args:
-        run: what trained them.
-        config: its settings.
-        team: agent -> folder of its policy; None for one that is not here.
-        policy: the folder they lie in.
-        repository: their name on the hub; None names the folder.
+    The team maps agents to folders of their policies, None for one that is not there; without a
+    repository commands name the folder.
     """
     name = repository or policy.name
     folder = next((one for one in team.values() if one is not None), ".")
@@ -53,13 +49,7 @@ def loading(
 
 
 def evaluation(run: Run, config: Mapping[str, Any], name: str) -> str:
-    """The command that measures the policies again.
-
-    Args:
-        run: what trained them.
-        config: its settings.
-        name: what `agent.model` is to be.
-    """
+    """The command that measures the policies again; `name` is what `agent.model` is to be."""
     given = list(run.overrides or ())
     kept = [*_environment(config, given), *(one for one in given if _is_of(one, "agent"))]
     sharing = (config.get("agent") or {}).get("sharing", "shared")

@@ -19,9 +19,7 @@ ADAPTER = "adapter_config.json"
 def assemble(
     run: Path, folder: Path, name: str | None, *, base: str | None, license: str | None
 ) -> None:
-    """Put the policies of a run and their card into a folder.
-
-    The run's own files stay as they are.
+    """Put the policies of a run and their card into a new folder; the run's files stay as they are.
 
     Args:
         run: a run folder.
@@ -55,16 +53,9 @@ def assemble(
 
 
 def push(folder: Path, name: str, *, private: bool, message: str) -> str:
-    """Send a folder to a repository of the hub, which is made when it is not there.
+    """Send a folder to the repository `<owner>/<name>` of the hub, made when it is not there.
 
-    Args:
-        folder: with everything the repository is to have.
-        name: `<owner>/<name>`.
-        private: whether a new repository is hidden from others.
-        message: of the commit.
-
-    Returns:
-        The address of the commit.
+    Only a new repository is made `private`. Returns the address of the commit.
     """
     hub = HfApi()
     made = hub.create_repo(name, private=private, exist_ok=True)
