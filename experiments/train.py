@@ -25,7 +25,7 @@ from laconic.experiments.running.preparation import check, common_folder, prepar
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder, read_rows
 from laconic.experiments.running.run_state import (
-    Run,
+    TrainingRun,
     finish,
     report_step,
     restore,
@@ -43,15 +43,15 @@ from laconic.experiments.running.setup import (
     task_keys,
     tell_conditions,
 )
-from laconic.experiments.running.sweep_result import Objective, objective
 from laconic.experiments.running.sweep_result import check as check_objective
+from laconic.experiments.running.sweep_result import objective
 from laconic.experiments.tracking.loggers import Several, open_loggers
 from laconic.learners.distributed.launched import launched
 from laconic.learners.metrics import prefixed, summarise
 
 
 @program("train", several=True)
-def main(cfg: DictConfig) -> Objective:
+def main(cfg: DictConfig) -> float | list[float]:
     """Train as the configuration says.
 
     Returns:
@@ -89,7 +89,7 @@ def main(cfg: DictConfig) -> Objective:
     return objective(cfg.objective, read_rows(folder.metrics))
 
 
-def train(run: Run, loggers: Several) -> None:
+def train(run: TrainingRun, loggers: Several) -> None:
     """Step until the end or until somebody interrupts, then write a checkpoint."""
     every = run.cfg.train.checkpoint_every
     first, processes = run.step, run.processes
@@ -116,7 +116,7 @@ def train(run: Run, loggers: Several) -> None:
             save(run)
 
 
-def play_step(run: Run, step: int) -> dict[str, float]:
+def play_step(run: TrainingRun, step: int) -> dict[str, float]:
     """One step: the evaluation before training as step 0, a learner update as any other."""
     started = time.perf_counter()
     row: dict[str, float] = {} if step == 0 else update(run, step)
@@ -138,7 +138,7 @@ def play_step(run: Run, step: int) -> dict[str, float]:
     return row
 
 
-def update(run: Run, step: int) -> dict[str, float]:
+def update(run: TrainingRun, step: int) -> dict[str, float]:
     """Starts -> groups -> update -> metrics, of all processes together."""
     learner, train, seed = run.learner, run.cfg.train, run.cfg.seed
     prices = {} if run.price is None else {"train/price": learner.price.at(step - 1, run.price)}

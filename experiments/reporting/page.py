@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 from laconic.learners.metrics import GLOSSARY
 
 _LONGEST, _LONGEST_FILE = 6000, 200_000
-_FOLDER = Path(__file__).with_name("templates")
+TEMPLATES = Path(__file__).with_name("templates")
 _OURS = (("style", "css"), ("script", "js"))
 _BRACKET = re.compile(r"\[[^\]]*\]")
 
@@ -48,8 +48,8 @@ def fill(template: str, **values: Any) -> str:
     Raises:
         jinja2.UndefinedError: the template shows a value that is not given.
     """
-    ours = {name: Markup((_FOLDER / f"report.{end}").read_text("utf-8")) for name, end in _OURS}
-    return _TEMPLATES.get_template(template).render(glossary=GLOSSARY, **ours, **values)
+    ours = {name: Markup((TEMPLATES / f"report.{end}").read_text("utf-8")) for name, end in _OURS}
+    return _PAGES.get_template(template).render(glossary=GLOSSARY, **ours, **values)
 
 
 def _whole(text: object) -> Markup:
@@ -74,8 +74,8 @@ def _aside(text: object) -> Markup:
     return Markup(_BRACKET.sub(r'<span class="aside">\g<0></span>', whole))
 
 
-_TEMPLATES = Environment(
-    loader=FileSystemLoader(_FOLDER),
+_PAGES = Environment(
+    loader=FileSystemLoader(TEMPLATES),
     autoescape=True,
     # Applied to every value before it is escaped, so that no template can forget it.
     finalize=visible,
@@ -83,4 +83,4 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= {"whole": _whole, "hash": _hash, "address": _address, "aside": _aside}
+_PAGES.filters |= {"whole": _whole, "hash": _hash, "address": _address, "aside": _aside}

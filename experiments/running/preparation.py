@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.evaluation import evaluation_starts
 from laconic.experiments.running.run_folder import RunFolder
-from laconic.experiments.running.run_state import Run
+from laconic.experiments.running.run_state import TrainingRun
 from laconic.experiments.running.setup import (
     check_counts,
     draw_starts,
@@ -71,7 +71,9 @@ def common_folder(own: str, processes: Processes) -> str:
     return folder
 
 
-def prepare(cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes = ALONE) -> Run:
+def prepare(
+    cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes = ALONE
+) -> TrainingRun:
     """Build environments, policies and learner."""
     tasks = -(-cfg.train.tasks_per_step // processes.count)
     environments = make_environments(cfg, tasks * cfg.train.group_size, "train", team)
@@ -81,7 +83,7 @@ def prepare(cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes 
     draw_starts(task_keys(environments[0]), cfg.train.tasks_per_step, cfg.seed, 1)
     policies = team.policies(environments[0])
     show_scripts(policies, evaluation[0])
-    run = Run(
+    run = TrainingRun(
         cfg=cfg,
         environments=environments,
         evaluation=evaluation,
@@ -103,7 +105,7 @@ def prepare(cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes 
     return run
 
 
-def check_price(run: Run) -> None:
+def check_price(run: TrainingRun) -> None:
     """Refuse a schedule of prices that would change nothing.
 
     Raises:

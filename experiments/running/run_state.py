@@ -29,7 +29,7 @@ SKIPPED = "learner/skipped_steps"
 
 
 @dataclass(slots=True)
-class Run:
+class TrainingRun:
     """Everything that a step of training touches."""
 
     cfg: DictConfig
@@ -63,7 +63,7 @@ class Run:
         return int(self.cfg.train.steps)
 
 
-def save(run: Run) -> None:
+def save(run: TrainingRun) -> None:
     """Write a checkpoint that `restore` goes on from; a learner without a state has none."""
     learned = run.learner.state_dict() if run.learner.resumable else None
 
@@ -82,7 +82,7 @@ def save(run: Run) -> None:
     run.processes.main(write)
 
 
-def restore(run: Run) -> None:
+def restore(run: TrainingRun) -> None:
     """Go on from the newest whole checkpoint.
 
     Raises:
@@ -111,7 +111,7 @@ def restore(run: Run) -> None:
         run.step = state["step"]
 
 
-def watch(run: Run, row: Mapping[str, float]) -> list[str]:
+def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
     """What there is to warn of: silence at the cost of accuracy, and the first skipped steps."""
     found = []
     metrics = {name.removeprefix("train/"): value for name, value in row.items()}
@@ -126,20 +126,20 @@ def watch(run: Run, row: Mapping[str, float]) -> list[str]:
     return [warning for warning in found if warning]
 
 
-def report_step(run: Run, row: Mapping[str, float], loggers: Several) -> list[str]:
+def report_step(run: TrainingRun, row: Mapping[str, float], loggers: Several) -> list[str]:
     """Write one step to the run folder and to the loggers; returns what these warn of."""
     step = run.step + 1
     run.folder.append_metrics({"step": step, **row})
     return loggers.log(step, row)
 
 
-def write_status(run: Run, state: str) -> None:
+def write_status(run: TrainingRun, state: str) -> None:
     """Replace `status.json`; other processes than the main one write nothing."""
     if run.processes.is_main:
         run.folder.write_status(state, run.step, run.warnings, run.processes.count)
 
 
-def finish(run: Run) -> None:
+def finish(run: TrainingRun) -> None:
     """Leave the policies, the status and the report."""
     done = run.step == run.total
     save_policies(run.policies, run.folder.path / "policy", run.processes)

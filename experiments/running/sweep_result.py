@@ -10,9 +10,6 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.command_line.names import renamed
 from laconic.learners.metrics import GLOSSARY
 
-Objective = float | list[float]
-"""One figure; a list where several were asked for, in their order."""
-
 
 def names_of(setting: Any) -> tuple[str, ...]:
     """The metrics that `objective` names.
@@ -45,7 +42,7 @@ def check(setting: Any, figures: Iterable[str]) -> None:
             raise UnknownNameError("metric in objective", name, known)
 
 
-def objective(setting: Any, rows: Sequence[Mapping[str, Any]]) -> Objective:
+def objective(setting: Any, rows: Sequence[Mapping[str, Any]]) -> float | list[float]:
     """The figures of the last evaluation in rows of `metrics.jsonl`; there must be one.
 
     Returns:

@@ -11,9 +11,7 @@ from huggingface_hub import HfApi
 from laconic.envs.errors import SettingError
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.running.run_folder import TEAM, write_atomically
-from laconic.experiments.sharing.card import model_card
-
-ADAPTER = "adapter_config.json"
+from laconic.experiments.sharing.card import ADAPTER, LOCAL, model_card
 
 
 def assemble(
@@ -65,7 +63,7 @@ def push(folder: Path, name: str, *, private: bool, message: str) -> str:
 
 def _base(path: Path, base: str | None) -> str:
     recorded = base or json.loads(path.read_text("utf-8")).get("base_model_name_or_path")
-    if not recorded or (base is None and recorded.startswith((".", "/", "~"))):
+    if not recorded or (base is None and recorded.startswith(LOCAL)):
         raise SettingError(
             f"the adapters belong to the base model {recorded!r}, which nobody else has; pass"
             " --base <its name on the hub>"

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard
-from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.share import main
 from laconic.experiments.sharing.card import model_card, speakers
-from laconic.experiments.sharing.loading import evaluation, public
+from laconic.experiments.sharing.command import evaluation, public
 from laconic.experiments.sharing.repository import assemble
 
 
@@ -66,7 +65,7 @@ def test_a_card_tells_of_no_price_and_no_source_where_there_is_none(trained, env
         step: {name: value for name, value in row.items() if name != "train/price"}
         for step, row in found.metrics.items()
     }
-    found = replace(found, config=OmegaConf.to_yaml({"env": env}), metrics=plain)
+    found = replace(found, settings={"env": env}, metrics=plain)
     card = model_card(found, trained[0] / "policy")
     assert {one.dataset_name for one in card.data.eval_results} == {named}
     assert "pay for" not in card.text and "few words" not in card.text and "None" not in card.text
@@ -92,9 +91,9 @@ def test_paths_are_shown_by_their_last_part(text, shown):
 
 def test_the_command_on_a_card_names_no_path_either(trained):
     given = ("agent=mixed", "agent.members.solver.model=/home/me/weights")
-    found = replace(read_run(trained[0]), overrides=given)
-    config = {"env": {"name": "gsm8k", "source": "/home/me/data"}}
-    command = evaluation(found, config, "me/team")
+    settings = {"env": {"name": "gsm8k", "source": "/home/me/data"}}
+    found = replace(read_run(trained[0]), overrides=given, settings=settings)
+    command = evaluation(found, "me/team")
     assert "/home" not in command and "env.source=<data>" in command.replace('"', "")
     assert "agent.members.solver.model=<weights>" in command
 
