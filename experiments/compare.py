@@ -27,10 +27,9 @@ from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.playing import play_entry
 from laconic.experiments.comparing.rows import Row, read_row
 from laconic.experiments.comparing.shapes import Unfit
-from laconic.experiments.evaluate import SPLITS
+from laconic.experiments.evaluate import check_play
 from laconic.experiments.running.run_folder import RunFolder, write_atomically
 from laconic.experiments.running.setup import (
-    check_counts,
     make_environments,
     make_team,
     set_up_process,
@@ -101,21 +100,8 @@ def main(cfg: DictConfig) -> None:
 
 def check(cfg: DictConfig) -> None:
     """Refuse settings that are out of range before anything is built."""
-    least = {
-        "seed": 0,
-        "threads": 1,
-        "evaluation.tasks": 1,
-        "evaluation.batch": 1,
-        "evaluation.transcripts": 0,
-        "compare.budget": 1,
-        "compare.most_votes": 1,
-    }
-    check_counts(cfg, least, optional=("threads", "evaluation.tasks", "compare.budget"))
-    if cfg.evaluation.split not in SPLITS:
-        raise UnknownNameError("evaluation.split", cfg.evaluation.split, SPLITS)
-    for key in ("evaluation.greedy", "compare.equal"):
-        if not isinstance(OmegaConf.select(cfg, key), bool):
-            raise SettingError(f"{key} must be true or false; got {OmegaConf.select(cfg, key)!r}")
+    least = {"compare.budget": 1, "compare.most_votes": 1}
+    check_play(cfg, least, ("compare.equal",), optional=("compare.budget",))
 
 
 def check_reference(cfg: DictConfig, entries: list[Entry]) -> None:

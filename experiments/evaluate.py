@@ -16,15 +16,17 @@ from collections.abc import Mapping, Sequence
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from rich.console import Console
-from rich.table import Table
 
-from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.checks import choice, flag
+from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import Interrupt, program
+from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running.evaluation import evaluation_starts, record
 from laconic.experiments.running.journal import Journal, Keeper
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import (
+    COUNTS,
     Environments,
     check_counts,
     make_evaluation,
@@ -166,22 +168,23 @@ def estimate_passes(
 
 def check(cfg: DictConfig) -> None:
     """Refuse settings that are out of range before anything is built."""
-    least = {
-        "seed": 0,
-        "threads": 1,
-        "evaluation.tasks": 1,
-        "evaluation.batch": 1,
-        "evaluation.samples": 1,
-        "evaluation.transcripts": 0,
-    }
-    check_counts(cfg, least, optional=("threads", "evaluation.tasks"))
-    if cfg.evaluation.split not in SPLITS:
-        raise UnknownNameError("evaluation.split", cfg.evaluation.split, SPLITS)
-    for name in ("evaluation.greedy", "resume"):
-        value = OmegaConf.select(cfg, name)
-        if not isinstance(value, bool):
-            raise SettingError(f"{name} must be true or false; got {value!r}")
+    check_play(cfg, {"evaluation.samples": 1}, ("resume",))
     check_samples(cfg.evaluation.samples, cfg.evaluation.pass_at, cfg.evaluation.greedy)
+
+
+def check_play(
+    cfg: DictConfig, least: Mapping[str, int], flags: Sequence[str], optional: Sequence[str] = ()
+) -> None:
+    """Refuse settings of a play of tasks that are out of range; more counts and flags of a program.
+
+    Raises:
+        SettingError: names the key and its value.
+        UnknownNameError: there is no such split.
+    """
+    check_counts(cfg, {**COUNTS, **least}, ("threads", "evaluation.tasks", *optional))
+    choice("evaluation.split", cfg.evaluation.split, SPLITS)
+    for name in ("evaluation.greedy", *flags):
+        flag(name, OmegaConf.select(cfg, name))
 
 
 def check_samples(samples: int, chosen: object, greedy: bool) -> None:
@@ -218,13 +221,9 @@ def refuse_used(folder: RunFolder) -> None:
 
 def show(found: Mapping[str, Interval], episodes: int, samples: int = 1) -> None:
     """Print the figures with their 95 % intervals."""
-    table = Table(title=f"{episodes} episodes, 95 % intervals", title_justify="left")
-    for heading, justify in (("metric", "left"), ("mean", "right"), ("interval", "right")):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    for name, one in found.items():
-        interval = f"{one.low:.3f} to {one.high:.3f}"
-        table.add_row(name, f"{one.mean:.3f}", interval)
-    Console().print(table)
+    rows = [(k, f"{one.mean:.3f}", f"{one.low:.3f} to {one.high:.3f}") for k, one in found.items()]
+    title = f"{episodes} episodes, 95 % intervals"
+    Console().print(text_table(title, ("metric", "mean", "interval"), rows, whole="others"))
     if samples > 1:
         print(f"pass@k is over tasks; other intervals take {samples} plays of one as independent")
 

@@ -25,11 +25,11 @@ import numpy as np
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from rich.console import Console
-from rich.table import Table
 
 from laconic import envs
 from laconic.envs.task import Task
 from laconic.experiments.command_line.cli import program
+from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running.bare_calls import Sample, StepTimer
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.setup import (
@@ -146,6 +146,7 @@ def graded_per_second(grading: Grading, count: int) -> float:
 def summarise(samples: Sequence[Sample]) -> dict[str, float]:
     """Medians over the repetitions, and a bootstrap interval for that of the ratio."""
     ratios = np.array([sample.step / sample.bare for sample in samples])
+    # Not `scipy.stats.bootstrap`, which refuses a single repetition.
     draws = np.random.default_rng(0).choice(ratios, size=(2000, len(ratios)))
     low, high = np.percentile(np.median(draws, axis=1), (2.5, 97.5))
     return {
@@ -161,19 +162,18 @@ def summarise(samples: Sequence[Sample]) -> dict[str, float]:
 
 def show(figures: Mapping[str, float]) -> None:
     """Print the figures with what they should be."""
-    table = Table("figure", title="cost", title_justify="left")
-    for heading in ("measured", "wanted"):
-        table.add_column(heading, justify="right")
     low, high = figures["step_over_bare_low"], figures["step_over_bare_high"]
     ratio = f"{figures['step_over_bare']:.2f} ({low:.2f} to {high:.2f})"
     share = f"{figures['environment_share']:.1%}"
-    table.add_row("environment steps per second", f"{figures['env_steps_per_second']:,.0f}", "")
-    table.add_row("environment's share of a training step", share, "<= 3 %")
-    table.add_row("training step over its bare calls", ratio, "<= 1.15")
-    table.add_row("seconds per training step", f"{figures['step_seconds']:.2f}", "")
+    rows = [
+        ("environment steps per second", f"{figures['env_steps_per_second']:,.0f}", ""),
+        ("environment's share of a training step", share, "<= 3 %"),
+        ("training step over its bare calls", ratio, "<= 1.15"),
+        ("seconds per training step", f"{figures['step_seconds']:.2f}", ""),
+    ]
     for name, one in GRADINGS.items():
-        table.add_row(one.label, f"{figures[name]:.0f}", f">= {one.wanted:g}")
-    Console().print(table)
+        rows.append((one.label, f"{figures[name]:.0f}", f">= {one.wanted:g}"))
+    Console().print(text_table("cost", ("figure", "measured", "wanted"), rows, whole="others"))
 
 
 if __name__ == "__main__":

@@ -68,19 +68,9 @@ def main(cfg: DictConfig) -> float:
 
 def check(cfg: DictConfig) -> None:
     """Refuse counts that are out of range before anything is built."""
-    least = {
-        "seed": 0,
-        "threads": 1,
-        "steps": 1,
-        "episodes_per_step": 1,
-        "microbatches": 1,
-        "warmup": 1,
-        "log_every": 1,
-        "log_tasks": 1,
-        "evaluation.tasks": 1,
-        "evaluation.batch": 1,
-    }
-    check_counts(cfg, least, optional=("threads",))
+    own = ("steps", "episodes_per_step", "microbatches", "warmup", "log_every", "log_tasks")
+    ones = ("threads", "evaluation.tasks", "evaluation.batch", *own)
+    check_counts(cfg, {"seed": 0, **dict.fromkeys(ones, 1)}, optional=("threads",))
 
 
 def _make_folder(output: str) -> Path:

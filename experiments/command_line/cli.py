@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 import hydra
@@ -77,12 +77,7 @@ class Interrupt:
                 break
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Give the signals back to whoever had them."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
@@ -128,7 +123,8 @@ def _run(
     """Run under Hydra; every way out but success is an exit with a code."""
     _received.clear()
     sweeping.forget()
-    with_traceback = wants_traceback()
+    asked = ("LACONIC_TRACEBACK", "HYDRA_FULL_ERROR")
+    with_traceback = any(os.environ.get(name) == "1" for name in asked)
     if launcher.started() > 1 and not several:
         _say("error: this program runs in one process; start it without accelerate launch")
         sys.exit(1)
@@ -244,11 +240,6 @@ def _check_processes(sweep: bool) -> None:
             "-m sweeps in one process, and several run here; start each run of the sweep with its"
             " own accelerate launch, or the sweep without (docs/scaling.md)"
         )
-
-
-def wants_traceback() -> bool:
-    """Whether the environment asks for full tracebacks."""
-    return any(os.environ.get(name) == "1" for name in ("LACONIC_TRACEBACK", "HYDRA_FULL_ERROR"))
 
 
 @contextmanager

@@ -121,7 +121,8 @@ def check_learner(learner: Any, target: str) -> None:
             " (docs/bring_your_own.md)"
         )
     price = getattr(learner, "price", None)
-    if hasattr(learner, "price") and not _has(price, "at", "observe"):
+    scheduled = all(callable(getattr(price, name, None)) for name in ("at", "observe"))
+    if hasattr(learner, "price") and not scheduled:
         raise SettingError(
             f"the price of a learner must be a schedule with `at` and `observe`"
             f" (learners.price.Price); that of {target} is {_article(price)}. Give it another name"
@@ -193,10 +194,6 @@ def _below(value: Any, key: str) -> Iterator[str]:
 
 def _listed(key: str, names: Iterable[str]) -> str:
     return ", ".join(f"{key}.{name}" for name in names)
-
-
-def _has(found: Any, *methods: str) -> bool:
-    return all(callable(getattr(found, name, None)) for name in methods)
 
 
 def _article(found: Any) -> str:

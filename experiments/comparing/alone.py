@@ -42,7 +42,8 @@ def let_write_all(environment: DialogueEnv, team: Mapping[str, int]) -> None:
     def instructions(role: str, style: Style = "full") -> str:
         if style == "brief":
             return benchmark.instructions(role, style)
-        duties = [f"### {part}\n{_duty(benchmark, agent)}" for part, agent in names.items()]
+        duty, other = benchmark.duties, benchmark.answer_form
+        duties = [f"### {part}\n{duty.get(role_of(one), other)}" for part, one in names.items()]
         return (
             f"{benchmark.goal} You write all the parts yourself. Put each under a heading of its"
             " own, as here, where it says what belongs there:\n" + "\n".join(duties)
@@ -86,10 +87,6 @@ def _changed(benchmark: Benchmark, **methods: Any) -> Benchmark:
     for name, method in methods.items():
         setattr(changed, name, method)
     return changed
-
-
-def _duty(benchmark: Benchmark, agent: str) -> str:
-    return benchmark.duties.get(role_of(agent), benchmark.answer_form)
 
 
 def _drafts(task: Task, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

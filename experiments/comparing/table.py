@@ -109,19 +109,17 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _csv(rows: Sequence[Row]) -> str:
+    """All figures with their ends; what is not known is empty."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
     ends = [f"{name}_{end}" for name in FIGURES for end in _ENDS]
-    writer.writerow(["entry", "state", "episodes", "votes", *ends, "notes"])
+    heads = ["entry", "state", "episodes", "votes", *ends, "notes"]
+    writer = csv.DictWriter(buffer, heads, lineterminator="\n")
+    writer.writeheader()
     for row in rows:
-        values = [_value(row, name, end) for name in FIGURES for end in _ENDS]
-        votes = "" if row.votes is None else row.votes
-        head = [row.name, row.state, row.episodes, votes]
-        writer.writerow([*head, *values, "; ".join(row.notes)])
+        line = {"entry": row.name, "notes": "; ".join(row.notes)}
+        line |= {name: getattr(row, name) for name in ("state", "episodes", "votes")}
+        for name, one in row.figures.items():
+            values = ((end, float(getattr(one, end))) for end in _ENDS)
+            line |= {f"{name}_{end}": value for end, value in values if not math.isnan(value)}
+        writer.writerow(line)
     return buffer.getvalue()
-
-
-def _value(row: Row, name: str, end: str) -> str:
-    found = row.figures.get(name)
-    value = math.nan if found is None else getattr(found, end)
-    return "" if math.isnan(value) else repr(float(value))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 from laconic.envs.errors import SettingError
@@ -134,8 +134,11 @@ def digest(request: Request) -> str:
 
 def as_plain(episode: Episode) -> dict[str, Any]:
     """An episode in types of JSON; `episode_from` reads it back, token ids excepted."""
-    plain = {one.name: getattr(episode, one.name) for one in fields(episode)}
-    return {**plain, "turns": [_turn(turn) for turn in episode.turns]}
+    plain = asdict(episode)
+    for turn in plain["turns"]:
+        for name in _IDS:
+            del turn[name]
+    return plain
 
 
 def episode_from(plain: Mapping[str, Any]) -> Episode:
@@ -147,11 +150,6 @@ def episode_from(plain: Mapping[str, Any]) -> Episode:
     rewards = {agent: tuple(map(_number, paid)) for agent, paid in plain["rewards"].items()}
     found = {**plain, "turns": tuple(turns), "rewards": rewards, "score": _number(plain["score"])}
     return Episode(**found)
-
-
-def _turn(turn: Turn) -> dict[str, Any]:
-    plain = {one.name: getattr(turn, one.name) for one in fields(turn) if one.name not in _IDS}
-    return {**plain, "usage": None if turn.usage is None else asdict(turn.usage)}
 
 
 def _number(value: float | None) -> float:

@@ -14,6 +14,7 @@ from laconic.experiments.running.evaluation import evaluation_starts
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.run_state import TrainingRun
 from laconic.experiments.running.setup import (
+    COUNTS,
     check_counts,
     draw_starts,
     make_environments,
@@ -35,19 +36,9 @@ def check(cfg: DictConfig, processes: int = 1) -> None:
     Raises:
         SettingError: names the key and its value.
     """
-    least = {
-        "seed": 0,
-        "threads": 1,
-        "train.steps": 0,
-        "train.tasks_per_step": 1,
-        "train.group_size": 1,
-        "train.checkpoint_every": 1,
-        "train.evaluate_every": 1,
-        "evaluation.tasks": 1,
-        "evaluation.batch": 1,
-        "evaluation.transcripts": 0,
-    }
-    check_counts(cfg, least, ("threads", "train.evaluate_every", "evaluation.tasks"))
+    names = ("tasks_per_step", "group_size", "checkpoint_every", "evaluate_every")
+    least = {"train.steps": 0} | {f"train.{name}": 1 for name in names}
+    check_counts(cfg, COUNTS | least, ("threads", "train.evaluate_every", "evaluation.tasks"))
     names_of(cfg.objective)
     if cfg.train.group_size < 2:
         raise SettingError(

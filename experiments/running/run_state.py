@@ -14,7 +14,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.report import write_report
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments
-from laconic.experiments.sharing.card import write_card
+from laconic.experiments.sharing.card import places, write_card
 from laconic.experiments.tracking.loggers import Several
 from laconic.learners import checkpoint
 from laconic.learners.agents.base import Policy
@@ -165,11 +165,9 @@ def save_policies(
     The policy of a whole team lies in the folder itself; of several, each in a folder named after
     the first of its agents. Frozen ones are left out, because they are where they came from.
     """
-    first: dict[int, str] = {}
-    for agent, policy in policies.items():
-        first.setdefault(id(policy), agent)
-    for agent in first.values():
-        policy, place = policies[agent], folder if len(first) == 1 else folder / agent
+    owners = {place: policies[agent] for agent, place in places(policies).items()}
+    for name, policy in owners.items():
+        place = folder / name
         if not hasattr(policy, "save") or getattr(policy, "frozen", False):
             continue
         if processes.sharded and isinstance(policy, HFPolicy):

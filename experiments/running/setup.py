@@ -18,6 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 from pettingzoo import ParallelEnv
 from transformers.utils.logging import disable_progress_bar
 
+from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError, SourceError
 from laconic.envs.task import Benchmark, Task
 from laconic.experiments.command_line.targets import check_environments, check_learner, names_taken
@@ -27,6 +28,15 @@ from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.rollout.play import Start
 
 Environments = list[ParallelEnv[str, Any, Any]]
+
+COUNTS = {
+    "seed": 0,
+    "threads": 1,
+    "evaluation.tasks": 1,
+    "evaluation.batch": 1,
+    "evaluation.transcripts": 0,
+}
+"""Counts that programs which evaluate have in common, and the least that each may be."""
 
 
 def check_counts(cfg: DictConfig, least: Mapping[str, int], optional: Collection[str] = ()) -> None:
@@ -38,14 +48,7 @@ def check_counts(cfg: DictConfig, least: Mapping[str, int], optional: Collection
         SettingError: names the key and its value.
     """
     for key, bound in least.items():
-        value = OmegaConf.select(cfg, key)
-        if value is None and key in optional:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int) or value < bound:
-            null = "null or " if key in optional else ""
-            raise SettingError(
-                f"{key} must be {null}a whole number of at least {bound}; got {value!r}"
-            )
+        whole(key, OmegaConf.select(cfg, key), bound, optional=key in optional)
 
 
 def set_up_process(threads: int | None) -> None:

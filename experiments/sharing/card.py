@@ -49,18 +49,21 @@ def write_card(folder: Path, policies: Mapping[str, Policy]) -> None:
         write_atomically(policy / "README.md", f"{model_card(read_run(folder), policy)}\n")
 
 
-def speakers(policies: Mapping[str, Policy], folder: Path) -> dict[str, str | None]:
-    """Agent -> the folder of its policy as `save_policies` names it; None for one not saved."""
+def places(policies: Mapping[str, Policy]) -> dict[str, str]:
+    """Agent -> the folder of its policy: "." of a whole team's, else the first of its agents."""
     first: dict[int, str] = {}
     for agent, policy in policies.items():
         first.setdefault(id(policy), agent)
-    places = {one: "." if len(first) == 1 else agent for one, agent in first.items()}
+    alone = len(first) == 1
+    return {agent: "." if alone else first[id(policy)] for agent, policy in policies.items()}
 
-    def place(policy: Policy) -> str | None:
-        found = places[id(policy)]
-        return found if any((folder / found / one).is_file() for one in ONE) else None
 
-    return {agent: place(policy) for agent, policy in policies.items()}
+def speakers(policies: Mapping[str, Policy], folder: Path) -> dict[str, str | None]:
+    """Agent -> the folder of its policy; None for one not saved."""
+    return {
+        agent: place if any((folder / place / one).is_file() for one in ONE) else None
+        for agent, place in places(policies).items()
+    }
 
 
 def model_card(
@@ -76,7 +79,7 @@ def model_card(
     given = [one for one in run.overrides or () if not one.lstrip("+").startswith(PRIVATE)]
     kept = {name: value for name, value in run.settings.items() if name not in PRIVATE}
     measured, found = run.after or run.before, rows(run)
-    env, (_, prices) = _settings(run, "env"), run.series("train/price")
+    env, (_, prices) = run.group("env"), run.series("train/price")
     reward = env["reward"] if isinstance(env.get("reward"), Mapping) else {}
     text = _TEMPLATE.render(
         data=_metadata(run, policy, name, license),
@@ -102,7 +105,7 @@ def model_card(
 
 
 def _metadata(run: Run, policy: Path, name: str, license: str | None) -> ModelCardData:
-    source = str(_settings(run, "env").get("source", ""))
+    source = str(run.group("env").get("source", ""))
     learner = [run.choices["learner"]] if "learner" in run.choices else []
     bases = sorted(_bases(run, policy))
     return ModelCardData(
@@ -118,13 +121,9 @@ def _metadata(run: Run, policy: Path, name: str, license: str | None) -> ModelCa
     )
 
 
-def _settings(run: Run, group: str) -> Mapping[str, Any]:
-    return run.settings.get(group) or {}
-
-
 def _members(run: Run) -> list[Mapping[str, Any]]:
     """The settings of the agent, and of each member where it is a mixed team."""
-    agent = _settings(run, "agent")
+    agent = run.group("agent")
     members = (agent.get("members") or {}).values()
     return [agent, *(one for one in members if isinstance(one, dict))]
 
@@ -144,7 +143,7 @@ def _results(run: Run) -> list[EvalResult] | None:
     """Figures of the last evaluation; generated tasks are not passed off as the original data."""
     measured = run.after.intervals if run.after else {}
     environment = run.environment or "an environment"
-    source = _settings(run, "env").get("source")
+    source = run.group("env").get("source")
     generated = source == "generated"
     shown = "generated tasks" if generated else public(str(source))
     return [

@@ -29,9 +29,8 @@ def public(text: str) -> str:
 def evaluation(run: Run, name: str) -> str:
     """The command that measures the policies again; `name` is what `agent.model` is to be."""
     given = list(run.overrides or ())
-    env, agent = (run.settings.get(group) or {} for group in ("env", "agent"))
-    kept = [*_environment(env, given), *(one for one in given if _is_of(one, "agent"))]
-    sharing = agent.get("sharing", "shared")
+    kept = [*_environment(run.group("env"), given), *(one for one in given if _is_of(one, "agent"))]
+    sharing = run.group("agent").get("sharing", "shared")
     if sharing != "shared" and f"agent.sharing={sharing}" not in kept:
         kept.append(f"agent.sharing={sharing}")
     if run.after is not None and run.after.episodes:
