@@ -58,13 +58,17 @@ class Comparison:
         return [self.rows[one.name] for one in self.entries if one.name in self.rows]
 
     @property
+    def environment(self) -> str:
+        """Name of the environment, or what makes it."""
+        return str(self.cfg.env.get("name", self.cfg.env.get("_target_")))
+
+    @property
     def title(self) -> str:
         """One line of what was compared under which conditions."""
         budget = budget_of(self.cfg)
         said = f"at most {budget} tokens said" if budget else "budgets as configured"
         episodes = max((row.episodes for row in self.rows.values()), default=0)
-        name = self.cfg.env.get("name", self.cfg.env.get("_target_"))
-        return f"{name}: {episodes} episodes an entry, {said}, 95 % intervals"
+        return f"{self.environment}: {episodes} episodes an entry, {said}, 95 % intervals"
 
 
 @program("compare")
@@ -167,7 +171,7 @@ def play_one(comparison: Comparison, entry: Entry, interrupt: Interrupt) -> Row:
 def write(comparison: Comparison) -> None:
     """Write the table as far as it is."""
     facts = {
-        "environment": comparison.cfg.env.get("name", comparison.cfg.env.get("_target_")),
+        "environment": comparison.environment,
         "split": comparison.cfg.evaluation.split,
         "equal": comparison.cfg.compare.equal,
         "budget": budget_of(comparison.cfg),

@@ -21,19 +21,11 @@ from laconic.envs.checks import choice, flag
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import Interrupt, program
 from laconic.experiments.reporting.words import text_table
+from laconic.experiments.running import setup
 from laconic.experiments.running.evaluation import evaluation_starts, record
 from laconic.experiments.running.journal import Journal, Keeper
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
-from laconic.experiments.running.setup import (
-    COUNTS,
-    Environments,
-    check_counts,
-    make_evaluation,
-    make_team,
-    set_up_process,
-    tell_conditions,
-)
 from laconic.experiments.statistics.pass_at_k import over_tasks
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Episode
@@ -60,16 +52,16 @@ MAY_DIFFER = (
 def main(cfg: DictConfig) -> float:
     """Evaluate as the configuration says; returns the mean reward."""
     check(cfg)
-    set_up_process(cfg.threads)
+    setup.set_up_process(cfg.threads)
     folder = RunFolder(HydraConfig.get().runtime.output_dir)
     if not cfg.resume:
         refuse_used(folder)
     folder.start(cfg, cfg.resume, MAY_DIFFER)
     # Figures are written at the end, of all episodes; those of an earlier end make way.
     folder.rewind(-1)
-    team = make_team(cfg)
-    environments = make_evaluation(cfg, cfg.evaluation.split, team)
-    tell_conditions(environments[0])
+    team = setup.make_team(cfg)
+    environments = setup.make_evaluation(cfg, cfg.evaluation.split, team)
+    setup.tell_conditions(environments[0])
     once = evaluation_starts(environments, cfg.evaluation.tasks)
     starts = [start for start in once for _ in range(cfg.evaluation.samples)]
     journal = Journal(folder, starts)
@@ -94,7 +86,7 @@ def main(cfg: DictConfig) -> float:
 
 def play_missing(
     cfg: DictConfig,
-    environments: Environments,
+    environments: setup.Environments,
     policies: Mapping[str, Policy],
     journal: Journal,
     total: int,
@@ -129,7 +121,7 @@ def play_missing(
 
 
 def write_figures(
-    cfg: DictConfig, environments: Environments, journal: Journal, folder: RunFolder
+    cfg: DictConfig, environments: setup.Environments, journal: Journal, folder: RunFolder
 ) -> float:
     """Write and print what the episodes amount to; returns the mean reward."""
     episodes, settings = journal.played, cfg.evaluation
@@ -181,7 +173,7 @@ def check_play(
         SettingError: names the key and its value.
         UnknownNameError: there is no such split.
     """
-    check_counts(cfg, {**COUNTS, **least}, ("threads", "evaluation.tasks", *optional))
+    setup.check_counts(cfg, {**setup.COUNTS, **least}, ("threads", "evaluation.tasks", *optional))
     choice("evaluation.split", cfg.evaluation.split, SPLITS)
     for name in ("evaluation.greedy", *flags):
         flag(name, OmegaConf.select(cfg, name))

@@ -76,10 +76,6 @@ class Tracker(ABC):
             self._step = step
             self._remember()
 
-    def close(self, state: str = "finished") -> None:
-        """End the run of the tracker for now."""
-        self.end(state)
-
     def config(self) -> dict[str, Any]:
         """The composed configuration; empty where the folder holds none."""
         path = self.folder / "config.yaml"
@@ -95,8 +91,8 @@ class Tracker(ABC):
         """Hand over the figures of one step."""
 
     @abstractmethod
-    def end(self, state: str) -> None:
-        """Hand over what is left, and say how it ended: see `Logger.close`."""
+    def close(self, state: str = "finished") -> None:
+        """Hand over what is left, and say how the run ended: see `Logger.close`."""
 
     def confirmed(self, sent: int) -> int:
         """The last step that the tracker is known to have; `sent` was handed over."""

@@ -66,7 +66,7 @@ class MLflow(Tracker):
         ]
         self._client.log_batch(self._id, metrics=entries)
 
-    def end(self, state: str) -> None:
+    def close(self, state: str = "finished") -> None:
         """Say how the run ended."""
         self._client.set_terminated(self._id, self._STATES[state])
 

@@ -40,7 +40,7 @@ class Kept(Tracker):
     def send(self, step, metrics):
         self.rows.append((step, dict(metrics)))
 
-    def end(self, state):
+    def close(self, state="finished"):
         self.ended = state
 
 
