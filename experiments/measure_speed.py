@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 
@@ -45,11 +46,6 @@ _STARTING = 8
 """Answers per core that are graded before the measured ones, to start what grading needs."""
 
 
-def committed(task: Task) -> str:
-    """The reference answer, as it stands."""
-    return task.commitment
-
-
 def rewritten(task: Task) -> str:
     r"""The reference answer of a `math` task, in other words where these take algebra to judge."""
     single = "\\" in task.answer and not any(
@@ -69,7 +65,7 @@ class Grading:
     """How the figure is shown."""
     wanted: float
     """Answers per second, at the least, on two cores."""
-    answer: Callable[[Task], str] = committed
+    answer: Callable[[Task], str] = attrgetter("commitment")
     """How a task is answered: rightly, since a wrong answer is often found sooner."""
 
 

@@ -53,7 +53,9 @@ def main(cfg: DictConfig) -> float:
     ]
     tokenizer = build_tokenizer(_texts(environments, teacher, cfg), cfg.shape.vocabulary)
     model = build_model(tokenizer, instantiate(cfg.shape), cfg.seed)
-    policy = HFPolicy(model, tokenizer, _speech(cfg))
+    most = cfg.max_reply_tokens
+    speech = SamplingSettings(silence=SILENCE, explain_silence=False, max_reply_tokens=most)
+    policy = HFPolicy(model, tokenizer, speech)
     demonstrator = Demonstrator(ScriptedPolicy(teacher, environments[0].tasks), policy)
     batches = _batches(environments, demonstrator, cfg)
     log = _learn(policy, batches, cfg)
@@ -200,12 +202,6 @@ def _evaluate(policy: HFPolicy, cfg: DictConfig) -> dict[str, float]:
         **prefixed(greedy, "greedy/"),
         **prefixed(sampled, "sampled/"),
     }
-
-
-def _speech(cfg: DictConfig) -> SamplingSettings:
-    return SamplingSettings(
-        silence=SILENCE, explain_silence=False, max_reply_tokens=cfg.max_reply_tokens
-    )
 
 
 def _write(

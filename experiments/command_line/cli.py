@@ -32,7 +32,6 @@ from omegaconf import DictConfig, OmegaConf
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import sweeping
 from laconic.experiments.command_line.mistakes import (
-    CommandLine,
     describe,
     describe_folder,
     find_wrong_override,
@@ -67,7 +66,6 @@ class Interrupt:
         return self.signal is not None
 
     def __enter__(self) -> Interrupt:
-        """Take the signals."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
                 continue
@@ -78,7 +76,6 @@ class Interrupt:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Give the signals back to whoever had them."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before.clear()
@@ -148,8 +145,8 @@ def _run(
         failed = _tell_failures()
         if with_traceback:
             raise
-        line = CommandLine.read(config_name, config_path)
-        message = find_wrong_override(line) or describe_folder(error) or describe(error)
+        message = find_wrong_override(config_name, config_path)
+        message = message or describe_folder(error) or describe(error)
         if message is None or failed:
             # No job raises in a sweep; this is its launcher or its sweeper.
             message = sweeping.end_of(error)

@@ -46,7 +46,7 @@ def typed_keys(overrides: Iterable[str]) -> set[str]:
     for one in OverridesParser.create().parse_overrides(list(overrides)):
         if not one.is_delete():
             key = one.key_or_group.replace("/", ".")
-            for path in (key, *_below(one.value(), key)):
+            for path in (key, *dotted(one.value(), key)):
                 parts = path.split(".")
                 found |= {".".join(parts[: end + 1]) for end in range(len(parts))}
     return found
@@ -184,12 +184,13 @@ def _makers(found: Any) -> list[Callable[..., Any]]:
     return [base for base in bases[:-1] if "__init__" in vars(base)] or [found]
 
 
-def _below(value: Any, key: str) -> Iterator[str]:
-    """Dotted keys of a value that is itself a mapping."""
+def dotted(value: Any, prefix: str = "") -> Iterator[str]:
+    """Dotted keys of all that is in a mapping, mappings too; none of another value."""
     if isinstance(value, dict):
         for name, one in value.items():
-            yield f"{key}.{name}"
-            yield from _below(one, f"{key}.{name}")
+            key = f"{prefix}.{name}" if prefix else str(name)
+            yield key
+            yield from dotted(one, key)
 
 
 def _listed(key: str, names: Iterable[str]) -> str:

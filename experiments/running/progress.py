@@ -63,14 +63,12 @@ class Progress:
         self._live = Live(console=self.console, get_renderable=self._picture) if terminal else None
 
     def __enter__(self) -> Progress:
-        """Begin to show; the time per step counts from here."""
         self._started = self._updated = self._clock()
         if self._live is not None:
             self._live.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Leave the last state on the screen."""
         if self._live is not None:
             self._live.stop()
 
