@@ -133,7 +133,10 @@ def test_adapters_are_sent_with_a_base_that_others_have(adapters, tmp_path):
     assert kept["base_model_name_or_path"] == "/somewhere/base"
     card = ModelCard((tmp_path / "out" / "README.md").read_text())
     assert card.data.base_model == "someone/base" and card.data.license == "apache-2.0"
-    assert "never evaluated" in card.text
+    assert "## Figures\n\nThe run was never evaluated.\n\n## Training" in card.text
+    assert "|---|---|\n| `a_0` | `a_0/` |\n\n```python\nfrom peft import PeftModel\n" in card.text
+    assert 'base = AutoModelForCausalLM.from_pretrained("someone/base")\n' in card.text
+    assert 'from_pretrained(base, "me/team", subfolder="a_0")\ntokenizer = ' in card.text
 
 
 def test_what_cannot_be_shared_is_refused_in_one_line(adapters, tmp_path, capsys):
