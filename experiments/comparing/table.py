@@ -116,7 +116,7 @@ def _csv(rows: Sequence[Row]) -> str:
     writer = csv.DictWriter(buffer, heads, lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        line = {"entry": row.name, "notes": "; ".join(row.notes)}
+        line: dict[str, Any] = {"entry": row.name, "notes": "; ".join(row.notes)}
         line |= {name: getattr(row, name) for name in ("state", "episodes", "votes")}
         for name, one in row.figures.items():
             values = ((end, float(getattr(one, end))) for end in _ENDS)
