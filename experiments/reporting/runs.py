@@ -33,14 +33,14 @@ def read_run(folder: Path) -> Run:
     problems: list[str] = []
     recorded = folder / ".hydra" / "overrides.yaml"
     config = _text(folder / "config.yaml", problems)
-    settings = _tried(
-        lambda: _plain(OmegaConf.create(config)), {}, problems, "config.yaml is not yaml"
-    )
+    words = "config.yaml is not yaml"
+    settings: Any = _tried(lambda: _plain(OmegaConf.create(config)), {}, problems, words)
     settings = settings if isinstance(settings, dict) else {}
     metrics = _metrics(_rows(folder / "metrics.jsonl", problems))
     evaluations = _evaluations(_rows(folder / "evaluations.jsonl", problems), metrics)
     transcripts = _transcripts(_rows(folder / "transcripts.jsonl", problems))
-    status = _tried(lambda: read_status(folder), {}, problems, "status.json cannot be read")
+    words = "status.json cannot be read"
+    status: dict[str, Any] = _tried(lambda: read_status(folder), {}, problems, words)
     overrides: tuple[str, ...] | None = None
     if recorded.exists():
         words = ".hydra/overrides.yaml cannot be read"
