@@ -76,6 +76,10 @@ class Tracker(ABC):
             self._step = step
             self._remember()
 
+    def close(self, state: str = "finished") -> None:
+        """End the run of the tracker for now."""
+        self.end(state)
+
     def config(self) -> dict[str, Any]:
         """The composed configuration; empty where the folder holds none."""
         path = self.folder / "config.yaml"
@@ -91,8 +95,8 @@ class Tracker(ABC):
         """Hand over the figures of one step."""
 
     @abstractmethod
-    def close(self, state: str = "finished") -> None:
-        """Hand over what is left, and say how the run ended: see `Logger.close`."""
+    def end(self, state: str) -> None:
+        """Hand over what is left, and say how it ended: see `Logger.close`."""
 
     def confirmed(self, sent: int) -> int:
         """The last step that the tracker is known to have; `sent` was handed over."""

@@ -66,7 +66,7 @@ class MLflow(Tracker):
         ]
         self._client.log_batch(self._id, metrics=entries)
 
-    def close(self, state: str = "finished") -> None:
+    def end(self, state: str) -> None:
         """Say how the run ended."""
         self._client.set_terminated(self._id, self._STATES[state])
 

@@ -51,6 +51,6 @@ class Trackio(Tracker):
         """Hand the figures to the library's own thread."""
         self._run.log(dict(metrics), step=step)
 
-    def close(self, state: str = "finished") -> None:
+    def end(self, state: str) -> None:
         """Wait until everything is written; trackio keeps no state of a run."""
         self._run.finish()

@@ -57,6 +57,6 @@ class WandB(Tracker):
         """Hand the figures to the library's own process."""
         self._run.log(dict(metrics), step=step)
 
-    def close(self, state: str = "finished") -> None:
+    def end(self, state: str) -> None:
         """Finish; any exit code but 0 shows as failed."""
         self._run.finish(exit_code=0 if state == "finished" else 1)

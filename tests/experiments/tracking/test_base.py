@@ -40,7 +40,7 @@ class Kept(Tracker):
     def send(self, step, metrics):
         self.rows.append((step, dict(metrics)))
 
-    def close(self, state="finished"):
+    def end(self, state):
         self.ended = state
 
 
