@@ -27,10 +27,9 @@ from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.playing import play_entry
 from laconic.experiments.comparing.rows import Row, read_row
 from laconic.experiments.comparing.shapes import Unfit
-from laconic.experiments.evaluate import SPLITS
+from laconic.experiments.evaluate import check_play
 from laconic.experiments.running.run_folder import RunFolder, write_atomically
 from laconic.experiments.running.setup import (
-    check_counts,
     make_environments,
     make_team,
     set_up_process,
@@ -59,13 +58,17 @@ class Comparison:
         return [self.rows[one.name] for one in self.entries if one.name in self.rows]
 
     @property
+    def environment(self) -> str:
+        """Name of the environment, or what makes it."""
+        return str(self.cfg.env.get("name", self.cfg.env.get("_target_")))
+
+    @property
     def title(self) -> str:
         """One line of what was compared under which conditions."""
         budget = budget_of(self.cfg)
         said = f"at most {budget} tokens said" if budget else "budgets as configured"
         episodes = max((row.episodes for row in self.rows.values()), default=0)
-        name = self.cfg.env.get("name", self.cfg.env.get("_target_"))
-        return f"{name}: {episodes} episodes an entry, {said}, 95 % intervals"
+        return f"{self.environment}: {episodes} episodes an entry, {said}, 95 % intervals"
 
 
 @program("compare")
@@ -101,21 +104,8 @@ def main(cfg: DictConfig) -> None:
 
 def check(cfg: DictConfig) -> None:
     """Refuse settings that are out of range before anything is built."""
-    least = {
-        "seed": 0,
-        "threads": 1,
-        "evaluation.tasks": 1,
-        "evaluation.batch": 1,
-        "evaluation.transcripts": 0,
-        "compare.budget": 1,
-        "compare.most_votes": 1,
-    }
-    check_counts(cfg, least, optional=("threads", "evaluation.tasks", "compare.budget"))
-    if cfg.evaluation.split not in SPLITS:
-        raise UnknownNameError("evaluation.split", cfg.evaluation.split, SPLITS)
-    for key in ("evaluation.greedy", "compare.equal"):
-        if not isinstance(OmegaConf.select(cfg, key), bool):
-            raise SettingError(f"{key} must be true or false; got {OmegaConf.select(cfg, key)!r}")
+    least = {"compare.budget": 1, "compare.most_votes": 1}
+    check_play(cfg, least, ("compare.equal",), optional=("compare.budget",))
 
 
 def check_reference(cfg: DictConfig, entries: list[Entry]) -> None:
@@ -181,7 +171,7 @@ def play_one(comparison: Comparison, entry: Entry, interrupt: Interrupt) -> Row:
 def write(comparison: Comparison) -> None:
     """Write the table as far as it is."""
     facts = {
-        "environment": comparison.cfg.env.get("name", comparison.cfg.env.get("_target_")),
+        "environment": comparison.environment,
         "split": comparison.cfg.evaluation.split,
         "equal": comparison.cfg.compare.equal,
         "budget": budget_of(comparison.cfg),

@@ -16,22 +16,16 @@ from collections.abc import Mapping, Sequence
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from rich.console import Console
-from rich.table import Table
 
-from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.checks import choice, flag
+from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import Interrupt, program
+from laconic.experiments.reporting.words import text_table
+from laconic.experiments.running import setup
 from laconic.experiments.running.evaluation import evaluation_starts, record
 from laconic.experiments.running.journal import Journal, Keeper
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
-from laconic.experiments.running.setup import (
-    Environments,
-    check_counts,
-    make_evaluation,
-    make_team,
-    set_up_process,
-    tell_conditions,
-)
 from laconic.experiments.statistics.pass_at_k import over_tasks
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Episode
@@ -58,16 +52,16 @@ MAY_DIFFER = (
 def main(cfg: DictConfig) -> float:
     """Evaluate as the configuration says; returns the mean reward."""
     check(cfg)
-    set_up_process(cfg.threads)
+    setup.set_up_process(cfg.threads)
     folder = RunFolder(HydraConfig.get().runtime.output_dir)
     if not cfg.resume:
         refuse_used(folder)
     folder.start(cfg, cfg.resume, MAY_DIFFER)
     # Figures are written at the end, of all episodes; those of an earlier end make way.
     folder.rewind(-1)
-    team = make_team(cfg)
-    environments = make_evaluation(cfg, cfg.evaluation.split, team)
-    tell_conditions(environments[0])
+    team = setup.make_team(cfg)
+    environments = setup.make_evaluation(cfg, cfg.evaluation.split, team)
+    setup.tell_conditions(environments[0])
     once = evaluation_starts(environments, cfg.evaluation.tasks)
     starts = [start for start in once for _ in range(cfg.evaluation.samples)]
     journal = Journal(folder, starts)
@@ -92,7 +86,7 @@ def main(cfg: DictConfig) -> float:
 
 def play_missing(
     cfg: DictConfig,
-    environments: Environments,
+    environments: setup.Environments,
     policies: Mapping[str, Policy],
     journal: Journal,
     total: int,
@@ -127,7 +121,7 @@ def play_missing(
 
 
 def write_figures(
-    cfg: DictConfig, environments: Environments, journal: Journal, folder: RunFolder
+    cfg: DictConfig, environments: setup.Environments, journal: Journal, folder: RunFolder
 ) -> float:
     """Write and print what the episodes amount to; returns the mean reward."""
     episodes, settings = journal.played, cfg.evaluation
@@ -166,22 +160,23 @@ def estimate_passes(
 
 def check(cfg: DictConfig) -> None:
     """Refuse settings that are out of range before anything is built."""
-    least = {
-        "seed": 0,
-        "threads": 1,
-        "evaluation.tasks": 1,
-        "evaluation.batch": 1,
-        "evaluation.samples": 1,
-        "evaluation.transcripts": 0,
-    }
-    check_counts(cfg, least, optional=("threads", "evaluation.tasks"))
-    if cfg.evaluation.split not in SPLITS:
-        raise UnknownNameError("evaluation.split", cfg.evaluation.split, SPLITS)
-    for name in ("evaluation.greedy", "resume"):
-        value = OmegaConf.select(cfg, name)
-        if not isinstance(value, bool):
-            raise SettingError(f"{name} must be true or false; got {value!r}")
+    check_play(cfg, {"evaluation.samples": 1}, ("resume",))
     check_samples(cfg.evaluation.samples, cfg.evaluation.pass_at, cfg.evaluation.greedy)
+
+
+def check_play(
+    cfg: DictConfig, least: Mapping[str, int], flags: Sequence[str], optional: Sequence[str] = ()
+) -> None:
+    """Refuse settings of a play of tasks that are out of range; more counts and flags of a program.
+
+    Raises:
+        SettingError: names the key and its value.
+        UnknownNameError: there is no such split.
+    """
+    setup.check_counts(cfg, {**setup.COUNTS, **least}, ("threads", "evaluation.tasks", *optional))
+    choice("evaluation.split", cfg.evaluation.split, SPLITS)
+    for name in ("evaluation.greedy", *flags):
+        flag(name, OmegaConf.select(cfg, name))
 
 
 def check_samples(samples: int, chosen: object, greedy: bool) -> None:
@@ -218,13 +213,9 @@ def refuse_used(folder: RunFolder) -> None:
 
 def show(found: Mapping[str, Interval], episodes: int, samples: int = 1) -> None:
     """Print the figures with their 95 % intervals."""
-    table = Table(title=f"{episodes} episodes, 95 % intervals", title_justify="left")
-    for heading, justify in (("metric", "left"), ("mean", "right"), ("interval", "right")):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    for name, one in found.items():
-        interval = f"{one.low:.3f} to {one.high:.3f}"
-        table.add_row(name, f"{one.mean:.3f}", interval)
-    Console().print(table)
+    rows = [(k, f"{one.mean:.3f}", f"{one.low:.3f} to {one.high:.3f}") for k, one in found.items()]
+    title = f"{episodes} episodes, 95 % intervals"
+    Console().print(text_table(title, ("metric", "mean", "interval"), rows, whole="others"))
     if samples > 1:
         print(f"pass@k is over tasks; other intervals take {samples} plays of one as independent")
 

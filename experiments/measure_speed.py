@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 
@@ -25,11 +26,11 @@ import numpy as np
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from rich.console import Console
-from rich.table import Table
 
 from laconic import envs
 from laconic.envs.task import Task
 from laconic.experiments.command_line.cli import program
+from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running.bare_calls import Sample, StepTimer
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.setup import (
@@ -43,11 +44,6 @@ from laconic.learners.rollout.play import play
 
 _STARTING = 8
 """Answers per core that are graded before the measured ones, to start what grading needs."""
-
-
-def committed(task: Task) -> str:
-    """The reference answer, as it stands."""
-    return task.commitment
 
 
 def rewritten(task: Task) -> str:
@@ -69,7 +65,7 @@ class Grading:
     """How the figure is shown."""
     wanted: float
     """Answers per second, at the least, on two cores."""
-    answer: Callable[[Task], str] = committed
+    answer: Callable[[Task], str] = attrgetter("commitment")
     """How a task is answered: rightly, since a wrong answer is often found sooner."""
 
 
@@ -126,13 +122,9 @@ def scripted_steps_per_second(cfg: DictConfig) -> float:
 
 
 def graded_per_second(grading: Grading, count: int) -> float:
-    """Right answers that are recognised per second.
+    """Right answers that are recognised per second, measured on `count` of them.
 
     Grading that waits for other processes is asked for by a thread per core, as in rollouts.
-
-    Args:
-        grading: what is graded.
-        count: measured answers.
     """
     graded, cores = envs.benchmark(grading.benchmark), os.cpu_count() or 1
     tasks = graded.generate(0, count + _STARTING * cores)
@@ -150,6 +142,7 @@ def graded_per_second(grading: Grading, count: int) -> float:
 def summarise(samples: Sequence[Sample]) -> dict[str, float]:
     """Medians over the repetitions, and a bootstrap interval for that of the ratio."""
     ratios = np.array([sample.step / sample.bare for sample in samples])
+    # Not `scipy.stats.bootstrap`, which refuses a single repetition.
     draws = np.random.default_rng(0).choice(ratios, size=(2000, len(ratios)))
     low, high = np.percentile(np.median(draws, axis=1), (2.5, 97.5))
     return {
@@ -165,19 +158,18 @@ def summarise(samples: Sequence[Sample]) -> dict[str, float]:
 
 def show(figures: Mapping[str, float]) -> None:
     """Print the figures with what they should be."""
-    table = Table("figure", title="cost", title_justify="left")
-    for heading in ("measured", "wanted"):
-        table.add_column(heading, justify="right")
     low, high = figures["step_over_bare_low"], figures["step_over_bare_high"]
     ratio = f"{figures['step_over_bare']:.2f} ({low:.2f} to {high:.2f})"
     share = f"{figures['environment_share']:.1%}"
-    table.add_row("environment steps per second", f"{figures['env_steps_per_second']:,.0f}", "")
-    table.add_row("environment's share of a training step", share, "<= 3 %")
-    table.add_row("training step over its bare calls", ratio, "<= 1.15")
-    table.add_row("seconds per training step", f"{figures['step_seconds']:.2f}", "")
+    rows = [
+        ("environment steps per second", f"{figures['env_steps_per_second']:,.0f}", ""),
+        ("environment's share of a training step", share, "<= 3 %"),
+        ("training step over its bare calls", ratio, "<= 1.15"),
+        ("seconds per training step", f"{figures['step_seconds']:.2f}", ""),
+    ]
     for name, one in GRADINGS.items():
-        table.add_row(one.label, f"{figures[name]:.0f}", f">= {one.wanted:g}")
-    Console().print(table)
+        rows.append((one.label, f"{figures[name]:.0f}", f">= {one.wanted:g}"))
+    Console().print(text_table("cost", ("figure", "measured", "wanted"), rows, whole="others"))
 
 
 if __name__ == "__main__":

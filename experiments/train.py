@@ -20,38 +20,20 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from laconic.experiments.command_line.cli import Interrupt, program
+from laconic.experiments.running import run_state, setup
 from laconic.experiments.running.evaluation import evaluate
 from laconic.experiments.running.preparation import check, common_folder, prepare
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder, read_rows
-from laconic.experiments.running.run_state import (
-    Run,
-    finish,
-    report_step,
-    restore,
-    save,
-    watch,
-    write_status,
-)
-from laconic.experiments.running.setup import (
-    draw_starts,
-    make_team,
-    refuse_scripts,
-    sampling_seed,
-    set_price,
-    set_up_process,
-    task_keys,
-    tell_conditions,
-)
-from laconic.experiments.running.sweep_result import Objective, objective
 from laconic.experiments.running.sweep_result import check as check_objective
+from laconic.experiments.running.sweep_result import objective
 from laconic.experiments.tracking.loggers import Several, open_loggers
 from laconic.learners.distributed.launched import launched
 from laconic.learners.metrics import prefixed, summarise
 
 
 @program("train", several=True)
-def main(cfg: DictConfig) -> Objective:
+def main(cfg: DictConfig) -> float | list[float]:
     """Train as the configuration says.
 
     Returns:
@@ -59,16 +41,16 @@ def main(cfg: DictConfig) -> Objective:
     """
     processes = launched()
     processes.main(lambda: check(cfg, processes.count))
-    set_up_process(cfg.threads)
-    team = make_team(cfg)
-    refuse_scripts(team)
+    setup.set_up_process(cfg.threads)
+    team = setup.make_team(cfg)
+    setup.refuse_scripts(team)
     folder = RunFolder(common_folder(HydraConfig.get().runtime.output_dir, processes))
     # Before its first row a run has nothing to go on with, and nothing that new settings could mix.
     resumed = processes.main(lambda: folder.start(cfg, cfg.resume and folder.metrics.exists()))
     run = prepare(cfg, folder, team, processes)
-    processes.main(lambda: tell_conditions(run.environments[0]))
+    processes.main(lambda: setup.tell_conditions(run.environments[0]))
     if resumed:
-        restore(run)
+        run_state.restore(run)
     processes.main(lambda: folder.rewind(run.step))
     first = run.step + 1 if resumed else None
     loggers = open_loggers(cfg.logger if processes.is_main else None, folder.path, first)
@@ -77,23 +59,23 @@ def main(cfg: DictConfig) -> Objective:
     except BaseException as error:
         state = "failed" if isinstance(error, Exception) else "interrupted"
         with suppress(OSError):
-            write_status(run, state)
+            run_state.write_status(run, state)
         loggers.close(state)
         raise
     done = run.step == run.total
     run.warnings += loggers.close("finished" if done else "interrupted")
-    finish(run)
+    run_state.finish(run)
     processes.close()
     if not done:
         raise KeyboardInterrupt
     return objective(cfg.objective, read_rows(folder.metrics))
 
 
-def train(run: Run, loggers: Several) -> None:
+def train(run: run_state.TrainingRun, loggers: Several) -> None:
     """Step until the end or until somebody interrupts, then write a checkpoint."""
     every = run.cfg.train.checkpoint_every
     first, processes = run.step, run.processes
-    write_status(run, "running")
+    run_state.write_status(run, "running")
     quiet = None if processes.is_main else Console(quiet=True, force_terminal=False)
     progress = Progress(run.total, "train", first_step=max(first, 0), console=quiet)
     with Interrupt() as interrupt, progress as shown:
@@ -102,21 +84,21 @@ def train(run: Run, loggers: Several) -> None:
         # All stop after the same step, whichever of them was asked to.
         while run.step < run.total and not processes.any(interrupt.is_set()):
             row = play_step(run, run.step + 1)
-            warnings = processes.main(partial(report_step, run, row, loggers))
+            warnings = processes.main(partial(run_state.report_step, run, row, loggers))
             if run.step < 0:
                 check_objective(run.cfg.objective, row)
             run.step += 1
-            for warning in [*warnings, *watch(run, row)]:
+            for warning in [*warnings, *run_state.watch(run, row)]:
                 run.warnings.append(warning)
                 shown.note(warning)
             shown.update(run.step, row)
             if run.step and run.step % every == 0:
-                save(run)
+                run_state.save(run)
         if run.step > first and (run.step % every or run.step == 0):
-            save(run)
+            run_state.save(run)
 
 
-def play_step(run: Run, step: int) -> dict[str, float]:
+def play_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     """One step: the evaluation before training as step 0, a learner update as any other."""
     started = time.perf_counter()
     row: dict[str, float] = {} if step == 0 else update(run, step)
@@ -138,16 +120,17 @@ def play_step(run: Run, step: int) -> dict[str, float]:
     return row
 
 
-def update(run: Run, step: int) -> dict[str, float]:
+def update(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     """Starts -> groups -> update -> metrics, of all processes together."""
     learner, train, seed = run.learner, run.cfg.train, run.cfg.seed
     prices = {} if run.price is None else {"train/price": learner.price.at(step - 1, run.price)}
     for price in prices.values():
-        set_price(run.environments, price)
+        setup.set_price(run.environments, price)
     begun = time.perf_counter()
-    starts = draw_starts(task_keys(run.environments[0]), train.tasks_per_step, seed, step)
+    keys = setup.task_keys(run.environments[0])
+    starts = setup.draw_starts(keys, train.tasks_per_step, seed, step)
     collect = partial(learner.collector, run.environments, run.policies)
-    drawn = sampling_seed(seed, step, run.processes.rank)
+    drawn = setup.sampling_seed(seed, step, run.processes.rank)
     groups = run.processes.map_sharded(
         starts, lambda own: collect(own, train.group_size, seed=drawn)
     )

@@ -53,7 +53,9 @@ def main(cfg: DictConfig) -> float:
     ]
     tokenizer = build_tokenizer(_texts(environments, teacher, cfg), cfg.shape.vocabulary)
     model = build_model(tokenizer, instantiate(cfg.shape), cfg.seed)
-    policy = HFPolicy(model, tokenizer, _speech(cfg))
+    most = cfg.max_reply_tokens
+    speech = SamplingSettings(silence=SILENCE, explain_silence=False, max_reply_tokens=most)
+    policy = HFPolicy(model, tokenizer, speech)
     demonstrator = Demonstrator(ScriptedPolicy(teacher, environments[0].tasks), policy)
     batches = _batches(environments, demonstrator, cfg)
     log = _learn(policy, batches, cfg)
@@ -68,19 +70,9 @@ def main(cfg: DictConfig) -> float:
 
 def check(cfg: DictConfig) -> None:
     """Refuse counts that are out of range before anything is built."""
-    least = {
-        "seed": 0,
-        "threads": 1,
-        "steps": 1,
-        "episodes_per_step": 1,
-        "microbatches": 1,
-        "warmup": 1,
-        "log_every": 1,
-        "log_tasks": 1,
-        "evaluation.tasks": 1,
-        "evaluation.batch": 1,
-    }
-    check_counts(cfg, least, optional=("threads",))
+    own = ("steps", "episodes_per_step", "microbatches", "warmup", "log_every", "log_tasks")
+    ones = ("threads", "evaluation.tasks", "evaluation.batch", *own)
+    check_counts(cfg, {"seed": 0, **dict.fromkeys(ones, 1)}, optional=("threads",))
 
 
 def _make_folder(output: str) -> Path:
@@ -210,12 +202,6 @@ def _evaluate(policy: HFPolicy, cfg: DictConfig) -> dict[str, float]:
         **prefixed(greedy, "greedy/"),
         **prefixed(sampled, "sampled/"),
     }
-
-
-def _speech(cfg: DictConfig) -> SamplingSettings:
-    return SamplingSettings(
-        silence=SILENCE, explain_silence=False, max_reply_tokens=cfg.max_reply_tokens
-    )
 
 
 def _write(

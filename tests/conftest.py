@@ -20,6 +20,9 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
+pytest_plugins = ["runs"]
+"""Programs that run, here or in processes of their own; see `tests/support/runs.py`."""
+
 _NAMED = re.compile(r"`([\w./]+)`:")
 
 

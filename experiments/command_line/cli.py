@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 import hydra
@@ -32,7 +32,6 @@ from omegaconf import DictConfig, OmegaConf
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import sweeping
 from laconic.experiments.command_line.mistakes import (
-    CommandLine,
     describe,
     describe_folder,
     find_wrong_override,
@@ -67,7 +66,6 @@ class Interrupt:
         return self.signal is not None
 
     def __enter__(self) -> Interrupt:
-        """Take the signals."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
                 continue
@@ -77,13 +75,7 @@ class Interrupt:
                 break
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        """Give the signals back to whoever had them."""
+    def __exit__(self, *error: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before.clear()
@@ -128,7 +120,8 @@ def _run(
     """Run under Hydra; every way out but success is an exit with a code."""
     _received.clear()
     sweeping.forget()
-    with_traceback = wants_traceback()
+    asked = ("LACONIC_TRACEBACK", "HYDRA_FULL_ERROR")
+    with_traceback = any(os.environ.get(name) == "1" for name in asked)
     if launcher.started() > 1 and not several:
         _say("error: this program runs in one process; start it without accelerate launch")
         sys.exit(1)
@@ -152,8 +145,8 @@ def _run(
         failed = _tell_failures()
         if with_traceback:
             raise
-        line = CommandLine.read(config_name, config_path)
-        message = find_wrong_override(line) or describe_folder(error) or describe(error)
+        message = find_wrong_override(config_name, config_path)
+        message = message or describe_folder(error) or describe(error)
         if message is None or failed:
             # No job raises in a sweep; this is its launcher or its sweeper.
             message = sweeping.end_of(error)
@@ -244,11 +237,6 @@ def _check_processes(sweep: bool) -> None:
             "-m sweeps in one process, and several run here; start each run of the sweep with its"
             " own accelerate launch, or the sweep without (docs/scaling.md)"
         )
-
-
-def wants_traceback() -> bool:
-    """Whether the environment asks for full tracebacks."""
-    return any(os.environ.get(name) == "1" for name in ("LACONIC_TRACEBACK", "HYDRA_FULL_ERROR"))
 
 
 @contextmanager

@@ -35,16 +35,10 @@ def main() -> None:
 
 def _usage() -> str:
     width = max(map(len, PROGRAMS))
-    lines = [f"  {name:{width}}  {purpose}" for name, purpose in PROGRAMS.items()]
-    return "\n".join(
-        [
-            "usage: laconic <program> [settings]",
-            "",
-            *lines,
-            "",
-            "`laconic <program> --help` lists its settings; `laconic train env=gsm8k -m seed=0,1`"
-            " is a sweep.",
-        ]
+    lines = "".join(f"  {name:{width}}  {purpose}\n" for name, purpose in PROGRAMS.items())
+    return (
+        f"usage: laconic <program> [settings]\n\n{lines}\n`laconic <program> --help` lists its"
+        " settings; `laconic train env=gsm8k -m seed=0,1` is a sweep."
     )
 
 

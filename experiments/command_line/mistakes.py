@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra._internal.utils import get_args_parser
@@ -30,6 +28,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from laconic.experiments.command_line.names import nearest, renamed
 from laconic.experiments.command_line.target_mistakes import describe_target
+from laconic.experiments.command_line.targets import dotted
 
 OWN = ("laconic.envs.errors", "laconic.learners.errors")
 """Modules whose errors speak for themselves."""
@@ -49,38 +48,8 @@ _FULL_KEY = re.compile(r"full_key: (\S+)")
 _UNKNOWN = re.compile(r"unknown [\w ]+ '(\w+)'")
 
 
-@dataclass(frozen=True, slots=True)
-class CommandLine:
-    """What Hydra's parser makes of the arguments of this process."""
-
-    config_name: str
-    """The primary config."""
-    config_path: str
-    """Absolute folder of the choices."""
-    config_dir: str | None = None
-    """A further folder of choices, which comes first. None: not given."""
-    overrides: tuple[str, ...] = ()
-    """`key=value` arguments as written."""
-
-    @classmethod
-    def read(cls, config_name: str, config_path: str) -> CommandLine:
-        """Parse the arguments of this process; those of the call are the defaults."""
-        args = get_args_parser().parse_args()
-        return cls(
-            args.config_name or config_name,
-            str(Path(args.config_path or config_path).resolve()),
-            args.config_dir and str(Path(args.config_dir).resolve()),
-            tuple(args.overrides),
-        )
-
-
 def describe(error: BaseException, overrides: Sequence[str] = ()) -> str | None:
-    """One message for a mistake of the user; None when the error is a fault of the program.
-
-    Args:
-        error: what was raised.
-        overrides: of the command line, as written, where they are known.
-    """
+    """One message for a mistake of the user; None when the error is a fault of the program."""
     chain = tuple(_causes(error))
     key = next((match[1] for one in chain if (match := _FULL_KEY.search(str(one)))), None)
     where = f" (config key {key!r})" if key else ""
@@ -112,20 +81,26 @@ def describe_folder(error: BaseException) -> str | None:
     )
 
 
-def find_wrong_override(line: CommandLine) -> str | None:
+def find_wrong_override(config_name: str, config_path: str) -> str | None:
     """The first override that names no existing key or option, with the nearest that exists.
+
+    Reads the arguments of this process; where they name another config it takes the place of this.
 
     Returns:
         None when every override names something that exists, or when that cannot be told because
         the config does not compose even without them.
     """
+    args = get_args_parser().parse_args()
+    # A further folder of choices, which comes first.
+    folder = args.config_dir and str(Path(args.config_dir).resolve())
+    further = [f"hydra.searchpath=[{folder!r}]"] if folder else []
     GlobalHydra.instance().clear()
     try:
-        with initialize_config_dir(line.config_path, version_base="1.3"):
+        path = str(Path(args.config_path or config_path).resolve())
+        with initialize_config_dir(path, version_base="1.3"):
             loader = GlobalHydra.instance().config_loader()
-            further = [f"hydra.searchpath=[{line.config_dir!r}]"] if line.config_dir else []
-            overrides = OverridesParser.create(loader).parse_overrides(list(line.overrides))
-            return _find_wrong(line.config_name, overrides, further, loader)
+            overrides = OverridesParser.create(loader).parse_overrides(args.overrides)
+            return _find_wrong(args.config_name or config_name, overrides, further, loader)
     except HydraException:
         return None
 
@@ -199,16 +174,8 @@ def _known_keys(
     for variant in variants:
         overrides = [*further, *(f"{group}={value}" for group, value in variant.items())]
         cfg = compose(config_name, overrides=overrides, return_hydra_config=True)
-        keys |= set(_dotted(OmegaConf.to_container(cfg)))
+        keys |= set(dotted(OmegaConf.to_container(cfg)))
     return keys
-
-
-def _dotted(value: Any, prefix: str = "") -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, one in value.items():
-            path = f"{prefix}.{key}" if prefix else str(key)
-            yield path
-            yield from _dotted(one, path)
 
 
 def _unknown_key(override: Override, keys: Iterable[str]) -> str:

@@ -58,7 +58,6 @@ class Failure:
     """What went wrong, in one line."""
 
     def __str__(self) -> str:
-        """One line."""
         return f"{self.folder}: {self.overrides}: {self.reason}"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -32,13 +32,7 @@ _MISSING = re.compile(r"missing \d+ required (?:positional|keyword-only) argumen
 
 
 def describe_target(error: BaseException, key: str, overrides: Sequence[str] = ()) -> str | None:
-    """One message for a config node that cannot be built; None when nothing is known of it.
-
-    Args:
-        error: what Hydra's `instantiate` raised.
-        key: of the node; empty when that is not known.
-        overrides: of the command line, as written.
-    """
+    """One message for the config node `key` that could not be built; None when nothing is known."""
     text = str(error)
     if found := _LOCATED.search(text):
         return _describe_lost(found[1], key)
@@ -140,7 +134,8 @@ def _describe_step(found: Any, path: str, target: str) -> str:
             f"there is no module {name!r} for {target!r}, neither in {str(Path.cwd())!r} nor among"
             f" what is installed{form}.{_hint(near, '', rest)}"
         )
-    names = sorted({*dir(found), *_submodules(found)})
+    inner = pkgutil.iter_modules(getattr(found, "__path__", []))
+    names = sorted({*dir(found), *(one.name for one in inner)})
     near = get_close_matches(name, [one for one in names if one[0] != "_"], 3, cutoff=0.6)
     right = [one for one in near if _leads_somewhere(f"{before}.{one}{rest}")]
     other = "" if right else f" It has: {', '.join(_made(found)) or 'none'}"
@@ -168,10 +163,6 @@ def _made(found: Any) -> list[str]:
     homes = {name: getattr(held[name], "__module__", None) or "" for name in names}
     own = [name for name in names if homes[name].partition(".")[0] == package]
     return sorted(own or names)[:20]
-
-
-def _submodules(found: Any) -> Iterator[str]:
-    yield from (one.name for one in pkgutil.iter_modules(getattr(found, "__path__", [])))
 
 
 def _dotted(key: str, name: str) -> str:

@@ -26,11 +26,7 @@ _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 
 
 def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
-    """Make `cfg` fit the classes that the command line names.
-
-    Args:
-        cfg: the composed configuration, changed in place.
-        overrides: those of the task, as written.
+    """Make `cfg`, in place, fit the classes that the command line names.
 
     Returns:
         What there is to tell the user, one line for each class that does not take every setting.
@@ -50,7 +46,7 @@ def typed_keys(overrides: Iterable[str]) -> set[str]:
     for one in OverridesParser.create().parse_overrides(list(overrides)):
         if not one.is_delete():
             key = one.key_or_group.replace("/", ".")
-            for path in (key, *_below(one.value(), key)):
+            for path in (key, *dotted(one.value(), key)):
                 parts = path.split(".")
                 found |= {".".join(parts[: end + 1]) for end in range(len(parts))}
     return found
@@ -87,11 +83,7 @@ def named_parameters(target: str) -> tuple[str, ...]:
 
 
 def check_environments(made: Sequence[Any], target: str) -> None:
-    """Refuse what a rollout could not play.
-
-    Args:
-        made: what the target made, one call after the other.
-        target: the class or function that made them.
+    """Refuse environments that `target` made and a rollout could not play.
 
     Raises:
         SettingError: it is no parallel environment, or the same one several times.
@@ -117,11 +109,7 @@ def check_environments(made: Sequence[Any], target: str) -> None:
 
 
 def check_learner(learner: Any, target: str) -> None:
-    """Refuse what a training loop could not use as a learner.
-
-    Args:
-        learner: what was built.
-        target: the class or function that made it.
+    """Refuse what `target` made and a training loop could not use as a learner.
 
     Raises:
         SettingError: it has no `update`, or a `price` that is no schedule.
@@ -133,7 +121,8 @@ def check_learner(learner: Any, target: str) -> None:
             " (docs/bring_your_own.md)"
         )
     price = getattr(learner, "price", None)
-    if hasattr(learner, "price") and not _has(price, "at", "observe"):
+    scheduled = all(callable(getattr(price, name, None)) for name in ("at", "observe"))
+    if hasattr(learner, "price") and not scheduled:
         raise SettingError(
             f"the price of a learner must be a schedule with `at` and `observe`"
             f" (learners.price.Price); that of {target} is {_article(price)}. Give it another name"
@@ -195,20 +184,17 @@ def _makers(found: Any) -> list[Callable[..., Any]]:
     return [base for base in bases[:-1] if "__init__" in vars(base)] or [found]
 
 
-def _below(value: Any, key: str) -> Iterator[str]:
-    """Dotted keys of a value that is itself a mapping."""
+def dotted(value: Any, prefix: str = "") -> Iterator[str]:
+    """Dotted keys of all that is in a mapping, mappings too; none of another value."""
     if isinstance(value, dict):
         for name, one in value.items():
-            yield f"{key}.{name}"
-            yield from _below(one, f"{key}.{name}")
+            key = f"{prefix}.{name}" if prefix else str(name)
+            yield key
+            yield from dotted(one, key)
 
 
 def _listed(key: str, names: Iterable[str]) -> str:
     return ", ".join(f"{key}.{name}" for name in names)
-
-
-def _has(found: Any, *methods: str) -> bool:
-    return all(callable(getattr(found, name, None)) for name in methods)
 
 
 def _article(found: Any) -> str:

@@ -35,19 +35,15 @@ def tell(environment: DialogueEnv, words: str) -> None:
 
 
 def let_write_all(environment: DialogueEnv, team: Mapping[str, int]) -> None:
-    """Let the one agent of an environment write what a whole team was to write.
-
-    Args:
-        environment: with one agent, whose answer is joint work.
-        team: number of agents of each role that the benchmark knows.
-    """
+    """Let the one agent of an environment of joint work write what a whole team was to write."""
     benchmark = environment.benchmark
     names = parts_of(team)
 
     def instructions(role: str, style: Style = "full") -> str:
         if style == "brief":
             return benchmark.instructions(role, style)
-        duties = [f"### {part}\n{_duty(benchmark, agent)}" for part, agent in names.items()]
+        duty, other = benchmark.duties, benchmark.answer_form
+        duties = [f"### {part}\n{duty.get(role_of(one), other)}" for part, one in names.items()]
         return (
             f"{benchmark.goal} You write all the parts yourself. Put each under a heading of its"
             " own, as here, where it says what belongs there:\n" + "\n".join(duties)
@@ -73,12 +69,8 @@ def parts_of(team: Mapping[str, int]) -> dict[str, str]:
 def cut_parts(text: str, parts: Sequence[str]) -> dict[str, str]:
     """What stands under each heading; without any heading, all of the text under each.
 
-    Args:
-        text: any text.
-        parts: names of the headings, which have two marks or more: one mark is a comment of Python.
-
-    Returns:
-        Heading -> text; parts without a heading are left out. The last of equal headings counts.
+    A heading has two marks or more, because one mark is a comment of Python. Parts without one are
+    left out; the last of equal headings counts.
     """
     names = "|".join(map(re.escape, parts))
     pieces = re.split(rf"(?im)^[ \t]*#{{2,6}}[ \t]*({names})[ \t]*:?[ \t]*$", text)
@@ -95,10 +87,6 @@ def _changed(benchmark: Benchmark, **methods: Any) -> Benchmark:
     for name, method in methods.items():
         setattr(changed, name, method)
     return changed
-
-
-def _duty(benchmark: Benchmark, agent: str) -> str:
-    return benchmark.duties.get(role_of(agent), benchmark.answer_form)
 
 
 def _drafts(task: Task, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

@@ -45,7 +45,9 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
         agent = _with_members_of(agent, settings)
     if cfg.compare.equal:
         _let_speak(agent, entry, settings)
-    if entry.say and entry.votes is None and _reads_brief(agent, settings):
+    made = OmegaConf.create({"agent": agent, "env": settings})
+    brief = OmegaConf.select(made, "env.instructions") == "brief"
+    if entry.say and entry.votes is None and brief:
         raise Unfit(
             "its policy reads no instructions (agent.instructions=brief), so nobody would be told"
             " its words"
@@ -138,11 +140,6 @@ def _with_members_of(agent: dict[str, Any], env: Mapping[str, Any]) -> dict[str,
         return agent
     counted = found.get("counted_by")
     return {**found, "members": members, "counted_by": counted if counted in members else None}
-
-
-def _reads_brief(agent: Mapping[str, Any], env: Mapping[str, Any]) -> bool:
-    made = OmegaConf.create({"agent": agent, "env": env})
-    return bool(OmegaConf.select(made, "env.instructions") == "brief")
 
 
 def _let_speak(agent: dict[str, Any], entry: Entry, env: Mapping[str, Any]) -> None:

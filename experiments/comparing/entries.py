@@ -15,7 +15,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.checks import check_names, choice, whole
+from laconic.envs.errors import SettingError
 from laconic.experiments.comparing.shapes import SHAPES
 from laconic.experiments.running.foreign import refuse_old_names
 from laconic.experiments.running.run_folder import flatten
@@ -71,13 +72,12 @@ class Entry:
                 "the name of an entry must be letters, digits and any of '_.+-', because it names"
                 f" a folder; got {self.name!r}"
             )
-        if self.shape not in SHAPES:
-            raise UnknownNameError(f"shape in {where}.shape", self.shape, SHAPES)
-        if self.script is not None and self.script not in SCRIPTS:
-            raise UnknownNameError(f"script in {where}.script", self.script, SCRIPTS)
-        _check_count(f"{where}.agents", self.agents, 2)
+        choice(f"shape in {where}.shape", self.shape, SHAPES)
+        if self.script is not None:
+            choice(f"script in {where}.script", self.script, SCRIPTS)
+        whole(f"{where}.agents", self.agents, 2, optional=True)
         if self.votes != MATCHED:
-            _check_count(f"{where}.votes", self.votes, 1, f", or {MATCHED}")
+            whole(f"{where}.votes, unless it is {MATCHED},", self.votes, 1, optional=True)
         if self.greedy not in (None, True, False):
             raise SettingError(f"{where}.greedy must be null, true or false; got {self.greedy!r}")
         if not isinstance(self.say, str):
@@ -109,11 +109,7 @@ def read_entries(cfg: DictConfig) -> list[Entry]:
 
 
 def entries_of_runs(cfg: DictConfig, taken: Collection[str]) -> list[Entry]:
-    """One entry for each folder of `compare.runs`.
-
-    Args:
-        cfg: the comparison's configuration.
-        taken: names of other entries.
+    """One entry for each folder of `compare.runs`; `taken` are the names of other entries.
 
     Raises:
         SettingError: a folder is no run of this environment, has no trained policy, was written by
@@ -144,19 +140,8 @@ def _read(name: str, node: Any) -> Entry:
     # Unresolved, because what an entry refers to (`agent.instructions`) is its own.
     settings: dict[str, Any] = OmegaConf.to_container(node, resolve=False)  # type: ignore[assignment]
     known = {one.name for one in fields(Entry)} - {"name", "source"}
-    for key in settings:
-        if key not in known:
-            raise UnknownNameError(f"setting in entries.{name}", key, known)
+    check_names(f"setting in entries.{name}", settings, known)
     return Entry(name, **settings)
-
-
-def _check_count(name: str, value: object, least: int, others: str = "") -> None:
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise SettingError(
-            f"{name} must be null{others} or a whole number of at least {least}; got {value!r}"
-        )
 
 
 def _of_run(name: str, folder: Path, environment: str, trusted: list[str]) -> Entry:

@@ -11,17 +11,7 @@ from matplotlib.lines import Line2D
 
 from laconic.experiments.comparing.rows import Row
 from laconic.experiments.comparing.table import NAME, told
-from laconic.experiments.reporting.look import (
-    GREY,
-    MARKERS,
-    MUTED,
-    Picture,
-    against_tokens,
-    draw,
-    mark,
-    marks,
-    say,
-)
+from laconic.experiments.reporting import look
 
 _HEIGHT, _PANEL, _LEGEND = 4.8, 5.6, 2.2
 """Inches."""
@@ -31,14 +21,8 @@ _CAPTION = (
 )
 
 
-def picture(title: str, rows: Sequence[Row], budget: int | None) -> Picture:
-    """Draw the finished rows.
-
-    Args:
-        title: what they were compared on.
-        rows: in the order of the table, which is that of the legend.
-        budget: tokens that could be said in an episode; None for no limit.
-    """
+def picture(title: str, rows: Sequence[Row], budget: int | None) -> look.Picture:
+    """Draw the finished rows in the order of the table; None is a budget without limit."""
     shown = [row for row in rows if row.state == "finished"]
     metrics = [name for name in told(shown) if name in ("accuracy", "score")] or ["score"]
 
@@ -53,32 +37,32 @@ def picture(title: str, rows: Sequence[Row], budget: int | None) -> Picture:
                     handle.set_markersize(8.5)
 
     width = _PANEL * len(metrics) + _LEGEND
-    return Picture(NAME, _CAPTION, draw(width, _HEIGHT, len(metrics), paint), wide=True)
+    return look.Picture(NAME, _CAPTION, look.draw(width, _HEIGHT, len(metrics), paint), wide=True)
 
 
 def _panel(axes: Axes, metric: str, rows: Sequence[Row], budget: int | None) -> None:
     if not rows:
-        say(axes, "no finished entry yet")
+        look.say(axes, "no finished entry yet")
         return
     rows = [row for row in rows if {"tokens_said", metric} <= row.figures.keys()]
     if not rows:
-        say(axes, "the environment does not tell how many tokens are said")
+        look.say(axes, "the environment does not tell how many tokens are said")
         return
-    for number, (row, look) in enumerate(zip(rows, _marks(rows), strict=True)):
+    for number, (row, style) in enumerate(zip(rows, _marks(rows), strict=True)):
         # Where marks coincide, those drawn first are larger and show around the others.
         over = sum(_coincide(row, other, metric) for other in rows[number + 1 :])
         size = 8.5 + 4.5 * min(over, 3)
         at = row.figures["tokens_said"], row.figures[metric]
-        mark(axes, at, look, row.name, size=size, hollow=row.script, clip_on=False)
-    against_tokens(axes, metric)
+        look.mark(axes, at, style, row.name, size=size, hollow=row.script, clip_on=False)
+    look.against_tokens(axes, metric)
     _limits(axes, metric, rows, budget)
 
 
 def _marks(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Colour and shape of each row; scripts are grey and told apart by their shape."""
-    spoken = iter(marks(len(rows)))
-    shapes = itertools.cycle(MARKERS)
-    return [(GREY, next(shapes)) if row.script else next(spoken) for row in rows]
+    spoken = iter(look.marks(len(rows)))
+    shapes = itertools.cycle(look.MARKERS)
+    return [(look.GREY, next(shapes)) if row.script else next(spoken) for row in rows]
 
 
 def _coincide(one: Row, other: Row, metric: str) -> bool:
@@ -92,7 +76,9 @@ def _limits(axes: Axes, metric: str, rows: Sequence[Row], budget: int | None) ->
     most = max(row.figures["tokens_said"].high for row in rows)
     right = max(1.08 * most, 1.0)
     if budget is not None and budget <= 2 * most:
-        axes.axvline(budget, color=MUTED, alpha=0.6, linewidth=0.9, linestyle=(0, (4, 4)), zorder=1)
+        axes.axvline(
+            budget, color=look.MUTED, alpha=0.6, linewidth=0.9, linestyle=(0, (4, 4)), zorder=1
+        )
         right = max(right, 1.04 * budget)
         axes.annotate(
             "budget",
@@ -100,7 +86,7 @@ def _limits(axes: Axes, metric: str, rows: Sequence[Row], budget: int | None) ->
             xycoords=axes.get_xaxis_transform(),
             xytext=(-4, 0),
             textcoords="offset points",
-            color=MUTED,
+            color=look.MUTED,
             rotation=90,
             ha="right",
             va="center",

@@ -35,12 +35,11 @@ _APART = 1_000_003
 class Match:
     """Everything an entry is played with."""
 
-    name: str
+    cfg: DictConfig
+    entry: Entry
     environments: Environments
     policies: Mapping[str, Policy]
     starts: Sequence[Start]
-    seed: int
-    greedy: bool
     interrupt: Interrupt
     seconds: list[float] = field(default_factory=list)
     """Time per episode of each batch, seconds; samples of a vote add to their batch."""
@@ -80,16 +79,9 @@ def play_entry(
             raise
         # A script that looks at tasks, and tasks that are not ours.
         raise Unfit(str(error)) from error
-    match = Match(
-        entry.name,
-        environments,
-        policies,
-        evaluation_starts(environments, cfg.evaluation.tasks),
-        cfg.seed,
-        cfg.evaluation.greedy,
-        interrupt,
-    )
-    episodes, votes = _episodes(match, entry, cfg, reference, notes)
+    starts = evaluation_starts(environments, cfg.evaluation.tasks)
+    match = Match(cfg, entry, environments, policies, starts, interrupt)
+    episodes, votes = _episodes(match, reference, notes)
     record(environments, episodes, folder, step=0, transcripts=cfg.evaluation.transcripts)
     folder.append_metrics({"step": 0, **{f"eval/{k}": v for k, v in summarise(episodes).items()}})
     return Row(
@@ -123,20 +115,21 @@ def _adapt(environments: Environments, entry: Entry, team: Mapping[str, int]) ->
 
 
 def _episodes(
-    match: Match, entry: Entry, cfg: DictConfig, reference: Row | None, notes: list[str]
+    match: Match, reference: Row | None, notes: list[str]
 ) -> tuple[list[Episode], int | None]:
     """The episodes of a row, and how many samples are behind each."""
     # What is done once in a process, such as tuning a library, is no episode's time.
     play(match.environments[:1], match.policies, match.starts[:1], seed=0, greedy=True)
     first = _sample(match, 0)
     environment = match.environments[0]
-    if entry.votes is None or not isinstance(environment, DialogueEnv):
+    votes = match.entry.votes
+    if votes is None or not isinstance(environment, DialogueEnv):
         return first, None
-    votes = int(entry.votes) if entry.votes != MATCHED else 0
+    votes = int(votes) if votes != MATCHED else 0
     if reference is not None:
         goal = reference.figures["tokens_said"].mean
         one = summarise(first)["tokens_said"]
-        votes = votes_for(goal, one, cfg.entry.most_votes)
+        votes = votes_for(goal, one, match.cfg.entry.most_votes)
         notes.append(f"{votes} samples of {one:.1f} tokens for the {goal:.1f} of {reference.name}")
     samples = [first, *(_sample(match, number) for number in range(1, votes))]
     return [vote(environment, one) for one in zip(*samples, strict=True)], votes
@@ -146,16 +139,15 @@ def _sample(match: Match, number: int) -> list[Episode]:
     """Play every start once; the samples of a task differ in the seed of what is sampled."""
     episodes: list[Episode] = []
     batches = _batches(match.starts, len(match.environments))
-    words = match.name if not number else f"{match.name}, sample {number + 1}"
+    words = f"{match.entry.name}, sample {number + 1}" if number else match.entry.name
     with Progress(len(match.starts), words) as progress:
         for place, batch in enumerate(batches):
             if match.interrupt.is_set():
                 raise KeyboardInterrupt
             began = time.perf_counter()
-            seed = match.seed + len(episodes) + number * _APART
-            episodes += play(
-                match.environments, match.policies, batch, seed=seed, greedy=match.greedy
-            )
+            seed = match.cfg.seed + len(episodes) + number * _APART
+            greedy = match.cfg.evaluation.greedy
+            episodes += play(match.environments, match.policies, batch, seed=seed, greedy=greedy)
             taken = (time.perf_counter() - began) / len(batch)
             if number:
                 match.seconds[place] += taken

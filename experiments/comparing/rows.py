@@ -77,12 +77,6 @@ def as_json(row: Row) -> dict[str, Any]:
 
 
 def figures_of(episodes: Sequence[Episode], seconds: Sequence[float]) -> dict[str, Interval]:
-    """The figures of a row.
-
-    Args:
-        episodes: what was played.
-        seconds: time per episode of each batch of episodes, seconds. Its interval is over batches;
-            one batch has none.
-    """
+    """The figures of a row; the interval of the time per episode (seconds) is over batches."""
     found = intervals(episodes) | {SECONDS: over_seeds(seconds, (0.0, math.inf))}
     return {name: found[name] for name in FIGURES if name in found}

@@ -39,14 +39,7 @@ def told(rows: Sequence[Row]) -> list[str]:
 
 
 def write(folder: Path, title: str, facts: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Write `comparison.json`, `.csv` and `.md`, each as a whole.
-
-    Args:
-        folder: of the comparison.
-        title: one line above the table.
-        facts: what holds for all rows, for the json.
-        rows: in their order.
-    """
+    """Write `comparison.json` (with the facts of all rows), `.csv` and `.md`, each as a whole."""
     found = {**facts, "entries": [as_json(row) for row in rows]}
     texts = {
         "json": json.dumps(found, indent=2, allow_nan=False) + "\n",
@@ -116,19 +109,17 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _csv(rows: Sequence[Row]) -> str:
+    """All figures with their ends; what is not known is empty."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
     ends = [f"{name}_{end}" for name in FIGURES for end in _ENDS]
-    writer.writerow(["entry", "state", "episodes", "votes", *ends, "notes"])
+    heads = ["entry", "state", "episodes", "votes", *ends, "notes"]
+    writer = csv.DictWriter(buffer, heads, lineterminator="\n")
+    writer.writeheader()
     for row in rows:
-        values = [_value(row, name, end) for name in FIGURES for end in _ENDS]
-        votes = "" if row.votes is None else row.votes
-        head = [row.name, row.state, row.episodes, votes]
-        writer.writerow([*head, *values, "; ".join(row.notes)])
+        line: dict[str, Any] = {"entry": row.name, "notes": "; ".join(row.notes)}
+        line |= {name: getattr(row, name) for name in ("state", "episodes", "votes")}
+        for name, one in row.figures.items():
+            values = ((end, float(getattr(one, end))) for end in _ENDS)
+            line |= {f"{name}_{end}": value for end, value in values if not math.isnan(value)}
+        writer.writerow(line)
     return buffer.getvalue()
-
-
-def _value(row: Row, name: str, end: str) -> str:
-    found = row.figures.get(name)
-    value = math.nan if found is None else getattr(found, end)
-    return "" if math.isnan(value) else repr(float(value))

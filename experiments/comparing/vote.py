@@ -8,38 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.learners.episode import Episode
 
+V = TypeVar("V")
+
 
 def votes_for(reference: float, sample: float, most: int) -> int:
-    """How many samples say about as much as the reference.
+    """How many samples say about as many tokens as the reference: from 1 to `most`.
 
-    Args:
-        reference: mean tokens that the reference says in an episode.
-        sample: mean tokens of one sample.
-        most: most samples.
-
-    Returns:
-        The nearest whole number of samples, from 1 to `most`; `most` where samples say nothing.
+    Takes mean tokens of an episode; where samples say nothing the answer is `most`.
     """
     return most if sample <= 0 else min(max(round(reference / sample), 1), most)
 
 
 def vote(environment: DialogueEnv, samples: Sequence[Episode]) -> Episode:
-    """One episode of several samples: all that was said, and the score of the vote.
+    """One episode of several plays of one task: all that was said, and the score of the vote.
 
-    Args:
-        environment: the samples were played in one like it.
-        samples: plays of one task. A returned agent is a sample's agent with its number after it.
+    Every agent has the number of its play after its name.
     """
     task = environment.tasks[samples[0].task]
-    answers: dict[str, str] = {}
-    for number, sample in enumerate(samples):
-        graded = _graded(environment, sample)
-        answers |= {f"{agent}_{number}": text for agent, text in graded.items()}
+    answers = _numbered([_graded(environment, sample) for sample in samples])
     score = environment.benchmark.score(task, answers)
+    rewards = [
+        {agent: _repaid(paid, score.value - sample.score) for agent, paid in sample.rewards.items()}
+        for sample in samples
+    ]
     return Episode(
         task=samples[0].task,
         turns=tuple(
@@ -47,11 +43,7 @@ def vote(environment: DialogueEnv, samples: Sequence[Episode]) -> Episode:
             for number, sample in enumerate(samples)
             for turn in sample.turns
         ),
-        rewards={
-            f"{agent}_{number}": _repaid(rewards, score.value - sample.score)
-            for number, sample in enumerate(samples)
-            for agent, rewards in sample.rewards.items()
-        },
+        rewards=_numbered(rewards),
         score=score.value,
         solved=score.solved,
         answer=score.answer,
@@ -78,9 +70,5 @@ def _repaid(rewards: tuple[float, ...], more: float) -> tuple[float, ...]:
     return (*rewards[:-1], rewards[-1] + more) if rewards else ()
 
 
-def _numbered(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    return {
-        f"{agent}_{number}": tokens
-        for number, one in enumerate(counts)
-        for agent, tokens in one.items()
-    }
+def _numbered(found: Sequence[Mapping[str, V]]) -> dict[str, V]:
+    return {f"{agent}_{i}": value for i, one in enumerate(found) for agent, value in one.items()}

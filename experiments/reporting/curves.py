@@ -10,17 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from laconic.experiments.reporting.look import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    Picture,
-    draw,
-    in_percent,
-    say,
-)
+from laconic.experiments.reporting import look
 from laconic.experiments.reporting.records import Run, goal
 from laconic.experiments.reporting.words import SHARES, label
 
@@ -62,7 +52,7 @@ _OVER_TRAINING = {
 """Pictures: name, metrics that are drawn, caption."""
 
 
-def curves(run: Run) -> list[Picture]:
+def curves(run: Run) -> list[look.Picture]:
     """All pictures of a run that have something to show; of an empty run, all there may be."""
     first = goal([run])
     told = {name for name in _OVER_TRAINING if _recorded(run, name)}
@@ -93,8 +83,8 @@ def smooth(values: Sequence[float]) -> list[float]:
     return [float(mean) for mean in (sums[high] - sums[low]) / (high - low)]
 
 
-def _over_training(run: Run, name: str, metrics: Sequence[str], caption: str) -> Picture:
-    colours = (BLUE, GREEN, GREY) if len(metrics) > 1 else (BLUE,)
+def _over_training(run: Run, name: str, metrics: Sequence[str], caption: str) -> look.Picture:
+    colours = (look.BLUE, look.GREEN, look.GREY) if len(metrics) > 1 else (look.BLUE,)
     title = {"silence": "Silence, and informed silence"}.get(name, label(name).capitalize())
 
     def paint(axes: Axes) -> None:
@@ -104,7 +94,7 @@ def _over_training(run: Run, name: str, metrics: Sequence[str], caption: str) ->
         ]
         axes.set_title(title, pad=28)
         if not any(drawn):
-            say(axes, "nothing recorded yet")
+            look.say(axes, "nothing recorded yet")
             return
         _frame(axes, run, metrics)
         legend = axes.legend(
@@ -113,7 +103,7 @@ def _over_training(run: Run, name: str, metrics: Sequence[str], caption: str) ->
         # The title's distance leaves room for it; a wide one must not squeeze the axes.
         legend.set_in_layout(False)
 
-    return Picture(name, caption, draw(*_SIZE, 1, paint))
+    return look.Picture(name, caption, look.draw(*_SIZE, 1, paint))
 
 
 def _curve(axes: Axes, run: Run, metric: str, colour: str, marker: str, alone: bool) -> bool:
@@ -152,13 +142,13 @@ def _frame(axes: Axes, run: Run, metrics: Sequence[str]) -> None:
         # One share alone starts at a quarter below it, where a few points can still be seen.
         lowest = axes.dataLim.y0 - 0.02 if len(metrics) == 1 else 0.0
         axes.set_ylim(max(math.floor(4 * lowest) / 4, 0.0), 1.02)
-        in_percent(axes)
+        look.in_percent(axes)
     else:
         axes.margins(y=0.1)
         axes.set_ylim(bottom=min(axes.dataLim.y0, 0.0))
 
 
-def _learner(run: Run) -> Picture | None:
+def _learner(run: Run) -> look.Picture | None:
     """Small panels of what the learner did; None where nothing of it was recorded."""
     series = {name: run.series(name)[1] for name in _LEARNER}
     # A price that stands still is in the settings.
@@ -171,7 +161,9 @@ def _learner(run: Run) -> Picture | None:
         return None
 
     def paint(*panels: Axes) -> None:
-        for axes, name, colour in zip(panels, shown, (INK, ORANGE, BLUE, GREEN), strict=False):
+        for axes, name, colour in zip(
+            panels, shown, (look.INK, look.ORANGE, look.BLUE, look.GREEN), strict=False
+        ):
             steps, values = run.series(name)
             is_set = name == "train/price"
             axes.plot(steps, values, color=colour, alpha=0.25, linewidth=1)
@@ -184,4 +176,4 @@ def _learner(run: Run) -> Picture | None:
                 axes.set_ylim(bottom=0)
 
     caption = "The learner at work, step by step: faint as recorded, strong smoothed."
-    return Picture("learner", caption, draw(12.4, 2.6, len(shown), paint), wide=True)
+    return look.Picture("learner", caption, look.draw(12.4, 2.6, len(shown), paint), wide=True)

@@ -17,7 +17,7 @@ _MOST = 6
 
 def facts(run: Run) -> dict[str, str]:
     """Name of a fact -> its text, in the order of pages."""
-    env, agent, learner = (_group(run, name) for name in ("env", "agent", "learner"))
+    env, agent, learner = (run.group(name) for name in ("env", "agent", "learner"))
     found = {
         "environment": run.environment,
         "source": str(env.get("source") or ""),
@@ -58,11 +58,6 @@ def duration(seconds: float) -> str:
     if minutes:
         return f"{minutes} min {whole % 60} s"
     return f"{whole} s" if whole else ""
-
-
-def _group(run: Run, name: str) -> Mapping[str, Any]:
-    found = run.settings.get(name)
-    return found if isinstance(found, Mapping) else {}
 
 
 def _made_by(settings: Mapping[str, Any]) -> str:

@@ -11,17 +11,8 @@ from urllib.parse import quote
 
 from matplotlib.axes import Axes
 
+from laconic.experiments.reporting import look
 from laconic.experiments.reporting.facts import facts_of_all
-from laconic.experiments.reporting.look import (
-    GREY,
-    MUTED,
-    Picture,
-    against_tokens,
-    draw,
-    mark,
-    marks,
-    say,
-)
 from laconic.experiments.reporting.page import fill
 from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.standing import counts, standing
@@ -31,22 +22,22 @@ from laconic.experiments.reporting.words import label
 _LONGEST_LABEL = 60
 
 
-def frontier(sweep: Sweep, environment: str = "") -> Picture:
+def frontier(sweep: Sweep, environment: str = "") -> look.Picture:
     """What runs are after against tokens said: a faint mark for a run, a strong one for a mean."""
     goal = sweep.goal
-    settings = [one for one in sweep.settings if one.values(goal) and one.values("tokens_said")]
+    settings = [one for one in sweep.settings if one.after(goal) and one.after("tokens_said")]
     several = any(len(setting.runs) > 1 for setting in settings)
 
     def paint(axes: Axes) -> None:
         where = f"{environment}: {label(goal)}" if environment else label(goal).capitalize()
         axes.set_title(f"{where} against tokens said")
         if not settings:
-            say(axes, "no finished run yet")
+            look.say(axes, "no finished run yet")
             return
-        for setting, look in zip(settings, marks(len(settings)), strict=True):
-            _mark(axes, setting, goal, look)
+        for setting, style in zip(settings, look.marks(len(settings)), strict=True):
+            _mark(axes, setting, goal, style)
         _start(axes, [run for setting in settings for run in setting.runs], goal)
-        against_tokens(axes, goal)
+        look.against_tokens(axes, goal)
         _limits(axes, share=goal == "accuracy")
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), labelspacing=0.9)
 
@@ -58,15 +49,15 @@ def frontier(sweep: Sweep, environment: str = "") -> Picture:
     )
     caption = f"Last evaluation of each finished run. Up and to the left is better. {over}"
     name = "_".join(re.findall(r"[\w-]+", environment) + [f"{goal}_tokens"])
-    return Picture(
+    return look.Picture(
         name,
         f"{environment}: {caption}" if environment else caption,
-        draw(10.4, 5.2, 1, paint),
+        look.draw(10.4, 5.2, 1, paint),
         wide=True,
     )
 
 
-def document(folder: Path, runs: Sequence[Run], sweep: Sweep) -> tuple[str, list[Picture]]:
+def document(folder: Path, runs: Sequence[Run], sweep: Sweep) -> tuple[str, list[look.Picture]]:
     """The page of a folder of runs and the pictures in it."""
     found = sweep.environments
     # One environment needs no name: it stands among the facts.
@@ -90,7 +81,7 @@ def document(folder: Path, runs: Sequence[Run], sweep: Sweep) -> tuple[str, list
     return page, drawn
 
 
-def _mark(axes: Axes, setting: Setting, goal: str, look: tuple[str, str]) -> None:
+def _mark(axes: Axes, setting: Setting, goal: str, style: tuple[str, str]) -> None:
     tokens, reached = setting.after("tokens_said"), setting.after(goal)
     if tokens is None or reached is None:
         return
@@ -102,8 +93,8 @@ def _mark(axes: Axes, setting: Setting, goal: str, look: tuple[str, str]) -> Non
             if run.after and {"tokens_said", goal} <= run.after.intervals.keys()
         ]
         x, y = zip(*points, strict=True)
-        axes.scatter(x, y, s=26, marker=look[1], color=look[0], alpha=0.35, lw=0)
-    mark(axes, (tokens, reached), look, _short(setting.label))
+        axes.scatter(x, y, s=26, marker=style[1], color=style[0], alpha=0.35, lw=0)
+    look.mark(axes, (tokens, reached), style, _short(setting.label))
 
 
 def _start(axes: Axes, runs: Sequence[Run], goal: str) -> None:
@@ -111,10 +102,10 @@ def _start(axes: Axes, runs: Sequence[Run], goal: str) -> None:
     tokens, reached = before(runs, "tokens_said"), before(runs, goal)
     if tokens is None or reached is None:
         return
-    hollow: Any = {"markerfacecolor": "white", "markeredgecolor": GREY, "markeredgewidth": 1.8}
+    hollow: Any = {"markerfacecolor": "white", "markeredgecolor": look.GREY, "markeredgewidth": 1.8}
     where = tokens.mean, reached.mean
     axes.plot(*where, "D", markersize=9, label="before training", **hollow)
-    line: Any = {"color": MUTED, "alpha": 0.45, "linewidth": 0.9, "linestyle": (0, (4, 4))}
+    line: Any = {"color": look.MUTED, "alpha": 0.45, "linewidth": 0.9, "linestyle": (0, (4, 4))}
     axes.axvline(tokens.mean, zorder=1, **line)
     axes.axhline(reached.mean, zorder=1, **line)
 

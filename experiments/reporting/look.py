@@ -84,13 +84,7 @@ class Picture:
 
 
 def draw(width: float, height: float, panels: int, paint: Callable[..., None]) -> bytes:
-    """Paint a picture in the report's style.
-
-    Args:
-        width: inches.
-        height: inches.
-        panels: number of axes beside each other.
-        paint: called with that many axes.
+    """Paint a picture of some inches in the report's style; `paint` gets that many axes.
 
     Returns:
         The picture as PNG. No window and no global state of the plotting library is touched.
@@ -133,16 +127,9 @@ def mark(
     hollow: bool = False,
     **more: Any,
 ) -> None:
-    """Draw one point with a bar for the interval of each of its coordinates.
+    """Draw one point, horizontally and vertically with a bar for its interval.
 
-    Args:
-        axes: to draw on.
-        at: horizontally and vertically.
-        look: colour and shape.
-        name: for the legend.
-        size: of the point.
-        hollow: white within.
-        more: of both drawings, as matplotlib knows them.
+    What is `hollow` is white within; `more` goes to both drawings of matplotlib.
     """
     (colour, shape), (x, y) = look, at
     bars: Any = {"fmt": "none", "ecolor": colour, "elinewidth": 1.4, "capsize": 3, "zorder": 4}

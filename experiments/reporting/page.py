@@ -19,17 +19,15 @@ from markupsafe import Markup, escape
 from laconic.learners.metrics import GLOSSARY
 
 _LONGEST, _LONGEST_FILE = 6000, 200_000
-_FOLDER = Path(__file__).with_name("templates")
+TEMPLATES = Path(__file__).with_name("templates")
 _OURS = (("style", "css"), ("script", "js"))
 _BRACKET = re.compile(r"\[[^\]]*\]")
 
 
 def visible(text: object, longest: int = _LONGEST) -> str:
-    """Text without control characters and of bounded length; still to be escaped.
+    """Text without control characters, of at most `longest` characters; still to be escaped.
 
-    Args:
-        text: anything; markup of a template is left as it is.
-        longest: characters to keep. What is cut is counted at the end.
+    What is cut is counted at the end; markup of a template is left as it is.
     """
     if isinstance(text, Markup):
         return text
@@ -45,14 +43,13 @@ def visible(text: object, longest: int = _LONGEST) -> str:
 
 
 def fill(template: str, **values: Any) -> str:
-    """A whole document.
+    """A whole document from `run.html` or `sweep.html`.
 
-    Args:
-        template: file name of a template, `run.html` or `sweep.html`.
-        values: what it shows; a name it does not get raises `jinja2.UndefinedError`.
+    Raises:
+        jinja2.UndefinedError: the template shows a value that is not given.
     """
-    ours = {name: Markup((_FOLDER / f"report.{end}").read_text("utf-8")) for name, end in _OURS}
-    return _TEMPLATES.get_template(template).render(glossary=GLOSSARY, **ours, **values)
+    ours = {name: Markup((TEMPLATES / f"report.{end}").read_text("utf-8")) for name, end in _OURS}
+    return _PAGES.get_template(template).render(glossary=GLOSSARY, **ours, **values)
 
 
 def _whole(text: object) -> Markup:
@@ -77,8 +74,8 @@ def _aside(text: object) -> Markup:
     return Markup(_BRACKET.sub(r'<span class="aside">\g<0></span>', whole))
 
 
-_TEMPLATES = Environment(
-    loader=FileSystemLoader(_FOLDER),
+_PAGES = Environment(
+    loader=FileSystemLoader(TEMPLATES),
     autoescape=True,
     # Applied to every value before it is escaped, so that no template can forget it.
     finalize=visible,
@@ -86,4 +83,4 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= {"whole": _whole, "hash": _hash, "address": _address, "aside": _aside}
+_PAGES.filters |= {"whole": _whole, "hash": _hash, "address": _address, "aside": _aside}

@@ -110,11 +110,16 @@ class Run:
         """Whether the run came to its end."""
         return self.state == "finished"
 
+    def group(self, name: str) -> Mapping[str, Any]:
+        """The settings of one group; empty where there are none."""
+        found = self.settings.get(name)
+        return found if isinstance(found, Mapping) else {}
+
     @property
     def environment(self) -> str:
         """Name of the environment, or what makes it; empty where it is not known."""
-        env = self.settings.get("env")
-        return str(env.get("name") or env.get("_target_", "")) if isinstance(env, dict) else ""
+        env = self.group("env")
+        return str(env.get("name") or env.get("_target_", ""))
 
     @property
     def seconds(self) -> float:
@@ -154,9 +159,6 @@ def graded(measured: Iterable[Mapping[str, Interval]]) -> bool:
     """Whether some score is by degrees, or stands where nobody tells what is solved.
 
     Work that is written together is worth more or less; an answer is right or wrong.
-
-    Args:
-        measured: metric name -> interval, of each evaluation or row.
     """
     return any(
         "accuracy" not in one

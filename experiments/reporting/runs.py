@@ -25,33 +25,41 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 T = TypeVar("T", bound="DataclassInstance")
+V = TypeVar("V")
 
 
 def read_run(folder: Path) -> Run:
     """Read what there is in a run folder; never raises for what a file holds or lacks."""
     problems: list[str] = []
+    recorded = folder / ".hydra" / "overrides.yaml"
     config = _text(folder / "config.yaml", problems)
-    settings = _settings(config, problems)
+    words = "config.yaml is not yaml"
+    settings: Any = _tried(lambda: _plain(OmegaConf.create(config)), {}, problems, words)
+    settings = settings if isinstance(settings, dict) else {}
     metrics = _metrics(_rows(folder / "metrics.jsonl", problems))
     evaluations = _evaluations(_rows(folder / "evaluations.jsonl", problems), metrics)
     transcripts = _transcripts(_rows(folder / "transcripts.jsonl", problems))
-    status = _status(folder / "status.json", problems)
-    overrides = _overrides(folder / ".hydra" / "overrides.yaml", problems)
-    error = _error(folder / ERROR)
+    words = "status.json cannot be read"
+    status: dict[str, Any] = _tried(lambda: read_status(folder), {}, problems, words)
+    overrides: tuple[str, ...] | None = None
+    if recorded.exists():
+        words = ".hydra/overrides.yaml cannot be read"
+        overrides = _tried(lambda: _overrides(recorded), None, problems, words)
+    error = _tried(lambda: reason((folder / ERROR).read_text("utf-8", errors="replace")), "")
     state = _state(status, settings, metrics, bool(error))
     return Run(
         folder=folder,
         config=config,
         overrides=overrides,
         settings=settings,
-        choices=_choices(folder / ".hydra" / "hydra.yaml"),
+        choices=_tried(lambda: _choices(recorded.with_name("hydra.yaml")), {}),
         seed=_seed(overrides, settings),
         metrics=metrics,
         evaluations=evaluations,
         transcripts=transcripts,
         state=state,
         error="" if state == "finished" else error,
-        written=_written(folder / "metrics.jsonl"),
+        written=_tried(lambda: (folder / "metrics.jsonl").stat().st_mtime, None),
         version=str(status.get("version") or ""),
         warnings=tuple(str(one) for one in _list(status.get("warnings"))),
         problems=tuple(problems),
@@ -140,60 +148,36 @@ def _read(kind: type[T], row: Mapping[str, Any]) -> T:
     return kind(**{one.name: _READ[str(one.type)](row.get(one.name)) for one in fields(kind)})
 
 
-def _settings(config: str, problems: list[str]) -> dict[str, Any]:
-    # Any of several yaml and OmegaConf errors; whatever it is, the text itself can still be shown.
+def _tried(
+    read: Callable[[], V], default: V, problems: list[str] | None = None, say: str = ""
+) -> V:
+    """What can be read; the default, and a word of it among the problems, where that fails."""
+    # Any of the errors of files, JSON, yaml and OmegaConf; a report shows what there is.
     try:
-        found = OmegaConf.to_container(OmegaConf.create(config), resolve=False) if config else {}
+        return read()
     except Exception as error:
-        problems.append(f"config.yaml is not yaml ({type(error).__name__})")
-        return {}
-    return found if isinstance(found, dict) else {}  # type: ignore[return-value]
+        if problems is not None:
+            problems.append(f"{say} ({type(error).__name__})")
+        return default
 
 
-def _overrides(path: Path, problems: list[str]) -> tuple[str, ...] | None:
-    if not path.exists():
-        return None
-    try:
-        return tuple(str(one) for one in OmegaConf.to_container(OmegaConf.load(path)) or ())
-    except Exception as error:
-        problems.append(f".hydra/overrides.yaml cannot be read ({type(error).__name__})")
-        return None
+def _plain(node: Any) -> Any:
+    return OmegaConf.to_container(node, resolve=False)
+
+
+def _overrides(path: Path) -> tuple[str, ...]:
+    return tuple(map(str, _plain(OmegaConf.load(path)) or ()))
 
 
 def _choices(path: Path) -> dict[str, str]:
-    """What Hydra noted of the groups that were chosen from; nothing where it noted nothing."""
-    try:
-        found = OmegaConf.select(OmegaConf.load(path), "hydra.runtime.choices") or {}
-        return {str(group): str(choice) for group, choice in found.items()}
-    except Exception:
-        return {}
+    """What Hydra noted of the groups that were chosen from."""
+    found = OmegaConf.select(OmegaConf.load(path), "hydra.runtime.choices") or {}
+    return {str(group): str(choice) for group, choice in found.items()}
 
 
 def _seed(overrides: tuple[str, ...] | None, settings: Mapping[str, Any]) -> str:
     given = [one.split("=", 1)[1] for one in overrides or () if one.lstrip("+").startswith("seed=")]
     return given[-1] if given else str(settings.get("seed", ""))
-
-
-def _status(path: Path, problems: list[str]) -> dict[str, Any]:
-    try:
-        return read_status(path.parent)
-    except (OSError, ValueError):
-        problems.append("status.json cannot be read")
-        return {}
-
-
-def _error(path: Path) -> str:
-    try:
-        return reason(path.read_text("utf-8", errors="replace"))
-    except OSError:
-        return ""
-
-
-def _written(path: Path) -> float | None:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return None
 
 
 def _state(

@@ -32,22 +32,9 @@ class Setting:
     runs: tuple[Run, ...]
     """Finished and evaluated runs, one for each seed."""
 
-    def values(self, name: str) -> list[float]:
-        """A metric at the last evaluation of each run that has it."""
-        return [one.intervals[name].mean for one in self._finals() if name in one.intervals]
-
     def after(self, name: str) -> Interval | None:
-        """A metric after training: over seeds, or of one seed with the interval over its tasks."""
-        return _together(
-            [one.intervals[name] for one in self._finals() if name in one.intervals], name
-        )
-
-    def before(self, name: str) -> Interval | None:
-        """A metric before training, like `after`."""
-        return before(self.runs, name)
-
-    def _finals(self) -> list[Evaluation]:
-        return [run.after for run in self.runs if run.after is not None]
+        """A metric after training; see `over_runs`."""
+        return over_runs([run.after for run in self.runs], name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +113,17 @@ def sort_out(runs: Sequence[Run]) -> Sweep:
 
 
 def before(runs: Sequence[Run], name: str) -> Interval | None:
-    """A metric before training over runs; the starting point that pictures and tables show."""
-    found = [
-        run.before.intervals[name] for run in runs if run.before and name in run.before.intervals
-    ]
-    return _together(found, name)
+    """A metric before training; the starting point that pictures and tables show."""
+    return over_runs([run.before for run in runs], name)
+
+
+def over_runs(evaluations: Sequence[Evaluation | None], name: str) -> Interval | None:
+    """A metric over seeds, or of a single one with the interval over its tasks; None without."""
+    found = [one.intervals[name] for one in evaluations if one and name in one.intervals]
+    if len(found) < 2:
+        return found[0] if found else None
+    bounds = (0.0, 1.0) if name in SHARES else (-math.inf, math.inf)
+    return over_seeds([one.mean for one in found], bounds)
 
 
 def columns(sweep: Sweep) -> tuple[str, ...]:
@@ -146,7 +139,7 @@ def rows(sweep: Sweep) -> list[tuple[str, ...]]:
     if not runs:
         return []
     names = (sweep.goal, "tokens_said", *_others(sweep.goal))
-    texts = [_bare(name, before(runs, name)) for name in names]
+    texts = [level(name, before(runs, name)).partition(" [")[0] for name in names]
     return [("before training", str(len(runs)), *texts[:2], "", *texts[2:])] + [
         _row(setting, sweep.goal) for setting in sweep.settings
     ]
@@ -157,7 +150,7 @@ def _others(first: str) -> tuple[str, ...]:
 
 
 def _row(setting: Setting, first: str) -> tuple[str, ...]:
-    said, said_before = setting.after("tokens_said"), setting.before("tokens_said")
+    said, said_before = setting.after("tokens_said"), before(setting.runs, "tokens_said")
     return (
         setting.label,
         str(len(setting.runs)),
@@ -166,19 +159,6 @@ def _row(setting: Setting, first: str) -> tuple[str, ...]:
         share_of_before(said_before, said) if said and said_before else "",
         *(level(name, setting.after(name)) for name in _others(first)),
     )
-
-
-def _bare(name: str, interval: Interval | None) -> str:
-    return level(name, interval).partition(" [")[0]
-
-
-def _together(found: Sequence[Interval], name: str) -> Interval | None:
-    if not found:
-        return None
-    if len(found) == 1:
-        return found[0]
-    bounds = (0.0, 1.0) if name in SHARES else (-math.inf, math.inf)
-    return over_seeds([one.mean for one in found], bounds)
 
 
 def _unfit(run: Run) -> str:

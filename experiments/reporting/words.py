@@ -83,11 +83,8 @@ def text_table(
 ) -> Table:
     """A table for a terminal; everything is shown as it is, square brackets too.
 
-    Args:
-        title: stands above it.
-        columns: heads, from the left; all but the first are aligned to the right.
-        rows: one text for each column.
-        whole: which columns are never broken into lines; the first may fold but loses no end.
+    The first column stands left and the others right. The `whole` ones are never broken into lines;
+    the first may fold otherwise, but loses no end.
     """
     table = Table(
         title=Text(title, style="bold"), title_justify="left", header_style="dim", box=SIMPLE_HEAD

@@ -70,12 +70,7 @@ class StepTimer:
     """A learner, and a copy of its model and optimiser for the bare calls."""
 
     def __init__(self, cfg: DictConfig, team: Any, environments: Environments) -> None:
-        """Build the learner.
-
-        Args:
-            cfg: the composed configuration of `measure_speed`.
-            team: the builder of the policies.
-            environments: one for each episode of a step.
+        """Build the learner; there is one environment for each episode of a step.
 
         Raises:
             SettingError: the bare calls of the learner's step are not known.

@@ -20,12 +20,9 @@ _DRAWN_EPISODES = 256
 
 
 def evaluation_starts(environments: Environments, most: int | None = None) -> list[Start]:
-    """Every task once, each with the same seed whenever it is played.
+    """The first `most` tasks (None: all) once, each with the same seed whenever it is played.
 
-    Args:
-        environments: equal environments of the evaluation part.
-        most: how many tasks, the first of those that have names; None plays all that have, or 256
-            episodes where none has.
+    An environment whose tasks have no names begins so often, or 256 times for None.
     """
     keys = task_keys(environments[0])
     if not keys:
@@ -43,19 +40,10 @@ def evaluate(
     transcripts: int,
     processes: Processes = ALONE,
 ) -> dict[str, float]:
-    """Play all evaluation tasks greedily and record the outcome in the run folder.
+    """Play all evaluation tasks greedily; record the outcome and some transcripts in the folder.
 
-    Args:
-        environments: equal environments of the evaluation part.
-        policies: who speaks for each agent.
-        starts: where the episodes begin.
-        folder: gets a line in `evaluations.jsonl` and the transcripts of the first tasks.
-        step: training step the policies have reached.
-        transcripts: how many transcripts to keep.
-        processes: those that play a part of the tasks each; the main one writes.
-
-    Returns:
-        The metrics under their `eval/` names.
+    Every process plays a part of the tasks; the main one writes. Returns the metrics under their
+    `eval/` names.
     """
     episodes = processes.map_sharded(
         starts, lambda own: play(environments, policies, own, seed=processes.rank, greedy=True)
@@ -84,13 +72,7 @@ def record(
 
 
 def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:
-    """One episode as `transcripts.jsonl` keeps it.
-
-    Args:
-        episode: what was played.
-        task: its task, or None where the environment has no such thing.
-        step: training step of the policies that played it.
-    """
+    """One episode as `transcripts.jsonl` keeps it; some environments have no `Task`."""
     return Transcript(
         step=step,
         task=episode.task,

@@ -47,9 +47,7 @@ def printable(value: Any) -> Any:
 def refuse_old_names(path: Path, settings: Mapping[str, Any]) -> None:
     """Stop what would go on with a run of a version whose classes have other names now.
 
-    Args:
-        path: its run folder.
-        settings: its configuration, dotted keys to values.
+    Takes the configuration of the run flat, as `flatten` makes it.
 
     Raises:
         SettingError: names the version, one such class and its new name.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 from laconic.envs.errors import SettingError
@@ -31,11 +31,7 @@ class Journal:
     """The finished episodes and the replies of one evaluation, in its run folder."""
 
     def __init__(self, folder: RunFolder, starts: Sequence[Start]) -> None:
-        """Read back what the folder holds.
-
-        Args:
-            folder: of the evaluation.
-            starts: of all its episodes.
+        """Read back what the folder holds of an evaluation that plays all these starts.
 
         Raises:
             SettingError: the folder's episodes began otherwise, since the tasks have changed.
@@ -105,13 +101,9 @@ class Keeper(Listener):
         tell: Callable[[], None],
         stop: Callable[[], bool],
     ) -> None:
-        """Join a journal and a play.
+        """Join a journal and a play of the episodes at these places.
 
-        Args:
-            journal: where to write.
-            places: of the episodes that are played, in the order of the play.
-            tell: called after each episode.
-            stop: asked after each reply of a server whether to end here.
+        `tell` is called after each episode; `stop` says after each reply of a server if it ends.
         """
         self._journal, self._places = journal, places
         self._tell, self._stop = tell, stop
@@ -142,8 +134,11 @@ def digest(request: Request) -> str:
 
 def as_plain(episode: Episode) -> dict[str, Any]:
     """An episode in types of JSON; `episode_from` reads it back, token ids excepted."""
-    plain = {one.name: getattr(episode, one.name) for one in fields(episode)}
-    return {**plain, "turns": [_turn(turn) for turn in episode.turns]}
+    plain = asdict(episode)
+    for turn in plain["turns"]:
+        for name in _IDS:
+            del turn[name]
+    return plain
 
 
 def episode_from(plain: Mapping[str, Any]) -> Episode:
@@ -155,11 +150,6 @@ def episode_from(plain: Mapping[str, Any]) -> Episode:
     rewards = {agent: tuple(map(_number, paid)) for agent, paid in plain["rewards"].items()}
     found = {**plain, "turns": tuple(turns), "rewards": rewards, "score": _number(plain["score"])}
     return Episode(**found)
-
-
-def _turn(turn: Turn) -> dict[str, Any]:
-    plain = {one.name: getattr(turn, one.name) for one in fields(turn) if one.name not in _IDS}
-    return {**plain, "usage": None if turn.usage is None else asdict(turn.usage)}
 
 
 def _number(value: float | None) -> float:

@@ -47,7 +47,8 @@ def hold(folder: str | Path) -> bool:
         if _is_in_place(file, path / NAME):
             break
         os.close(file)
-    told = {"pid": os.getpid(), "host": socket.gethostname(), "started": _now()}
+    started = time.strftime("%Y-%m-%d %H:%M:%S %z")
+    told = {"pid": os.getpid(), "host": socket.gethostname(), "started": started}
     os.ftruncate(file, 0)
     os.pwrite(file, (json.dumps(told) + "\n").encode(), 0)
     _held[path] = file
@@ -123,7 +124,3 @@ def _busy(path: Path, holder: dict[str, Any]) -> str:
         " another folder with hydra.run.dir=<folder> (hydra.sweep.dir for a sweep), or wait for its"
         f" end. If that process is gone, delete {str(path / NAME)!r}"
     )
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S %z")

@@ -10,48 +10,26 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.running import setup
 from laconic.experiments.running.evaluation import evaluation_starts
 from laconic.experiments.running.run_folder import RunFolder
-from laconic.experiments.running.run_state import Run
-from laconic.experiments.running.setup import (
-    check_counts,
-    draw_starts,
-    make_environments,
-    make_evaluation,
-    make_learner,
-    price_of,
-    refuse_shared_tasks,
-    show_scripts,
-    task_keys,
-)
+from laconic.experiments.running.run_state import TrainingRun
 from laconic.experiments.running.sweep_result import names_of
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.prices.schedule import Fixed
 
 
 def check(cfg: DictConfig, processes: int = 1) -> None:
-    """Refuse counts that are out of range before anything is built.
-
-    Args:
-        cfg: the composed configuration.
-        processes: that train together.
+    """Refuse counts that are out of range, for so many processes, before anything is built.
 
     Raises:
         SettingError: names the key and its value.
     """
-    least = {
-        "seed": 0,
-        "threads": 1,
-        "train.steps": 0,
-        "train.tasks_per_step": 1,
-        "train.group_size": 1,
-        "train.checkpoint_every": 1,
-        "train.evaluate_every": 1,
-        "evaluation.tasks": 1,
-        "evaluation.batch": 1,
-        "evaluation.transcripts": 0,
-    }
-    check_counts(cfg, least, ("threads", "train.evaluate_every", "evaluation.tasks"))
+    names = ("tasks_per_step", "group_size", "checkpoint_every", "evaluate_every")
+    least = {"train.steps": 0} | {f"train.{name}": 1 for name in names}
+    setup.check_counts(
+        cfg, setup.COUNTS | least, ("threads", "train.evaluate_every", "evaluation.tasks")
+    )
     names_of(cfg.objective)
     if cfg.train.group_size < 2:
         raise SettingError(
@@ -75,27 +53,29 @@ def common_folder(own: str, processes: Processes) -> str:
     return folder
 
 
-def prepare(cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes = ALONE) -> Run:
+def prepare(
+    cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes = ALONE
+) -> TrainingRun:
     """Build environments, policies and learner."""
     tasks = -(-cfg.train.tasks_per_step // processes.count)
-    environments = make_environments(cfg, tasks * cfg.train.group_size, "train", team)
-    evaluation = make_evaluation(cfg, "evaluation", team)
-    refuse_shared_tasks(environments, evaluation)
+    environments = setup.make_environments(cfg, tasks * cfg.train.group_size, "train", team)
+    evaluation = setup.make_evaluation(cfg, "evaluation", team)
+    setup.refuse_shared_tasks(environments, evaluation)
     # Drawn in vain, so that a source with too few tasks is refused before the first evaluation.
-    draw_starts(task_keys(environments[0]), cfg.train.tasks_per_step, cfg.seed, 1)
+    setup.draw_starts(setup.task_keys(environments[0]), cfg.train.tasks_per_step, cfg.seed, 1)
     policies = team.policies(environments[0])
-    show_scripts(policies, evaluation[0])
-    run = Run(
+    setup.show_scripts(policies, evaluation[0])
+    run = TrainingRun(
         cfg=cfg,
         environments=environments,
         evaluation=evaluation,
         starts=evaluation_starts(evaluation, cfg.evaluation.tasks),
         policies=policies,
-        learner=make_learner(cfg, policies, processes),
+        learner=setup.make_learner(cfg, policies, processes),
         guard=instantiate(cfg.guard),
         folder=folder,
         processes=processes,
-        price=price_of(environments[0]),
+        price=setup.price_of(environments[0]),
     )
     check_price(run)
     run.learner.check(cfg.train.group_size)
@@ -107,7 +87,7 @@ def prepare(cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes 
     return run
 
 
-def check_price(run: Run) -> None:
+def check_price(run: TrainingRun) -> None:
     """Refuse a schedule of prices that would change nothing.
 
     Raises:

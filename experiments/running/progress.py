@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -45,8 +44,7 @@ class Progress:
             total_steps: step at which the run is done.
             description: a word or two for what is running.
             first_step: steps done before, by the part of the run that is now resumed.
-            every_seconds: least time between two plain lines; the first and the last step always
-                have theirs.
+            every_seconds: least time between two plain lines; the first and the last always come.
             console: where to show it; None is the standard output.
             clock: seconds that only grow.
         """
@@ -65,29 +63,19 @@ class Progress:
         self._live = Live(console=self.console, get_renderable=self._picture) if terminal else None
 
     def __enter__(self) -> Progress:
-        """Begin to show; the time per step counts from here."""
         self._started = self._updated = self._clock()
         if self._live is not None:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Leave the last state on the screen."""
+    def __exit__(self, *error: object) -> None:
         if self._live is not None:
             self._live.stop()
 
     def update(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Show that a step is done.
+        """Show that so many steps are done.
 
-        Args:
-            step: steps done, 1 after the first.
-            metrics: flat figures of the step; those named in `SHOWN`, with or without a group
-                before a slash, are shown, the first of each name.
+        Metrics named in `SHOWN` are shown, with or without a group and slash, the first of each.
         """
         self.step = step
         self._updated = self._clock()

@@ -77,11 +77,10 @@ class RunFolder:
             ) from error
 
     def start(self, cfg: DictConfig, resume: bool, may_differ: Sequence[str] = MAY_DIFFER) -> bool:
-        """Begin or go on with a run.
+        """Begin or go on with a run, and save the configuration that it begins or goes on with.
 
         Args:
-            cfg: the composed configuration; compared with the saved one when the run is not new,
-                then saved, so that the folder says what the run is going on with.
+            cfg: compared with the saved one when the run is not new.
             resume: whether to go on with what the folder holds.
             may_differ: config keys, with all below them, that may have changed; `*` stands for any
                 part of a key.
@@ -155,11 +154,7 @@ class RunFolder:
         _append(self.replies, (row,))
 
     def rewind(self, step: int) -> None:
-        """Drop all rows after a step, and lines that a kill has torn.
-
-        Args:
-            step: learner updates done by the checkpoint; -1 drops every row.
-        """
+        """Drop all rows after a step (-1: every row), and lines that a kill has torn."""
         for path in (self.metrics, self.evaluations, self.transcripts):
             drop_rows(path, step)
 
@@ -173,14 +168,7 @@ class RunFolder:
     def write_status(
         self, state: str, step: int, warnings: Sequence[str] = (), processes: int = 1
     ) -> None:
-        """Replace `status.json`.
-
-        Args:
-            state: "running", "finished", "interrupted" or "failed".
-            step: learner updates done.
-            warnings: what the run has warned of, oldest first.
-            processes: how many train together.
-        """
+        """Replace `status.json`; the state is "running", "finished", "interrupted" or "failed"."""
         status = {
             "state": state,
             "step": step,

@@ -14,7 +14,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.report import write_report
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments
-from laconic.experiments.sharing.card import write_card
+from laconic.experiments.sharing.card import places, write_card
 from laconic.experiments.tracking.loggers import Several
 from laconic.learners import checkpoint
 from laconic.learners.agents.base import Policy
@@ -29,7 +29,7 @@ SKIPPED = "learner/skipped_steps"
 
 
 @dataclass(slots=True)
-class Run:
+class TrainingRun:
     """Everything that a step of training touches."""
 
     cfg: DictConfig
@@ -63,7 +63,7 @@ class Run:
         return int(self.cfg.train.steps)
 
 
-def save(run: Run) -> None:
+def save(run: TrainingRun) -> None:
     """Write a checkpoint that `restore` goes on from; a learner without a state has none."""
     learned = run.learner.state_dict() if run.learner.resumable else None
 
@@ -82,7 +82,7 @@ def save(run: Run) -> None:
     run.processes.main(write)
 
 
-def restore(run: Run) -> None:
+def restore(run: TrainingRun) -> None:
     """Go on from the newest whole checkpoint.
 
     Raises:
@@ -111,7 +111,7 @@ def restore(run: Run) -> None:
         run.step = state["step"]
 
 
-def watch(run: Run, row: Mapping[str, float]) -> list[str]:
+def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
     """What there is to warn of: silence at the cost of accuracy, and the first skipped steps."""
     found = []
     metrics = {name.removeprefix("train/"): value for name, value in row.items()}
@@ -126,20 +126,20 @@ def watch(run: Run, row: Mapping[str, float]) -> list[str]:
     return [warning for warning in found if warning]
 
 
-def report_step(run: Run, row: Mapping[str, float], loggers: Several) -> list[str]:
+def report_step(run: TrainingRun, row: Mapping[str, float], loggers: Several) -> list[str]:
     """Write one step to the run folder and to the loggers; returns what these warn of."""
     step = run.step + 1
     run.folder.append_metrics({"step": step, **row})
     return loggers.log(step, row)
 
 
-def write_status(run: Run, state: str) -> None:
+def write_status(run: TrainingRun, state: str) -> None:
     """Replace `status.json`; other processes than the main one write nothing."""
     if run.processes.is_main:
         run.folder.write_status(state, run.step, run.warnings, run.processes.count)
 
 
-def finish(run: Run) -> None:
+def finish(run: TrainingRun) -> None:
     """Leave the policies, the status and the report."""
     done = run.step == run.total
     save_policies(run.policies, run.folder.path / "policy", run.processes)
@@ -166,11 +166,9 @@ def save_policies(
     The policy of a whole team lies in the folder itself; of several, each in a folder named after
     the first of its agents. Frozen ones are left out, because they are where they came from.
     """
-    first: dict[int, str] = {}
-    for agent, policy in policies.items():
-        first.setdefault(id(policy), agent)
-    for agent in first.values():
-        policy, place = policies[agent], folder if len(first) == 1 else folder / agent
+    owners = {place: policies[agent] for agent, place in places(policies).items()}
+    for name, policy in owners.items():
+        place = folder / name
         if not hasattr(policy, "save") or getattr(policy, "frozen", False):
             continue
         if processes.sharded and isinstance(policy, HFPolicy):

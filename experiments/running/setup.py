@@ -18,6 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 from pettingzoo import ParallelEnv
 from transformers.utils.logging import disable_progress_bar
 
+from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError, SourceError
 from laconic.envs.task import Benchmark, Task
 from laconic.experiments.command_line.targets import check_environments, check_learner, names_taken
@@ -28,27 +29,26 @@ from laconic.learners.rollout.play import Start
 
 Environments = list[ParallelEnv[str, Any, Any]]
 
+COUNTS = {
+    "seed": 0,
+    "threads": 1,
+    "evaluation.tasks": 1,
+    "evaluation.batch": 1,
+    "evaluation.transcripts": 0,
+}
+"""Counts that programs which evaluate have in common, and the least that each may be."""
+
 
 def check_counts(cfg: DictConfig, least: Mapping[str, int], optional: Collection[str] = ()) -> None:
     """Refuse settings that are no whole numbers or too small, before anything is built.
 
-    Args:
-        cfg: the composed configuration.
-        least: dotted key -> smallest number it may be.
-        optional: the keys that may be null.
+    Takes dotted keys with the smallest number each may be, and those keys that may be null.
 
     Raises:
         SettingError: names the key and its value.
     """
     for key, bound in least.items():
-        value = OmegaConf.select(cfg, key)
-        if value is None and key in optional:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int) or value < bound:
-            null = "null or " if key in optional else ""
-            raise SettingError(
-                f"{key} must be {null}a whole number of at least {bound}; got {value!r}"
-            )
+        whole(key, OmegaConf.select(cfg, key), bound, optional=key in optional)
 
 
 def set_up_process(threads: int | None) -> None:
@@ -85,17 +85,10 @@ def refuse_scripts(team: Any) -> None:
 def make_environments(
     cfg: DictConfig, count: int, split: str, team: Any, **settings: Any
 ) -> Environments:
-    """Equal environments of one part of the task source.
+    """Equal environments of one split of the task source, with budgets in the tokens of `team`.
 
     Settings beyond the configuration reach only those environments whose constructor has them, so
     that any `ParallelEnv` can be named in `env._target_`.
-
-    Args:
-        cfg: the composed configuration.
-        count: how many.
-        split: `train` or `evaluation`.
-        team: whose tokens budgets are counted in.
-        **settings: settings that replace those of the configuration.
 
     Raises:
         SourceError: the task source cannot be read.
@@ -193,13 +186,9 @@ def tell_conditions(environment: ParallelEnv[str, Any, Any]) -> None:
 
 
 def draw_starts(keys: tuple[str, ...], count: int, seed: int, step: int) -> list[Start]:
-    """Starts of one training step, a function of seed and step alone.
+    """Starts of one training step, a function of the run's seed and the step alone.
 
-    Args:
-        keys: tasks to draw from, without repetition within a step; empty lets the environment draw.
-        count: how many starts.
-        seed: of the run.
-        step: of the run.
+    Tasks are drawn without repetition within a step; without keys the environment draws its own.
 
     Raises:
         SettingError: there are fewer tasks than starts.

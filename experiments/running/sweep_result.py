@@ -10,9 +10,6 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.command_line.names import renamed
 from laconic.learners.metrics import GLOSSARY
 
-Objective = float | list[float]
-"""One figure; a list where several were asked for, in their order."""
-
 
 def names_of(setting: Any) -> tuple[str, ...]:
     """The metrics that `objective` names.
@@ -30,11 +27,7 @@ def names_of(setting: Any) -> tuple[str, ...]:
 
 
 def check(setting: Any, figures: Iterable[str]) -> None:
-    """Refuse what no evaluation has; the first one of a run can tell.
-
-    Args:
-        setting: a metric or a list of metrics.
-        figures: names in the row of that evaluation.
+    """Refuse what no evaluation has; the names in the row of the first one of a run can tell.
 
     Raises:
         UnknownNameError: names the metric and those that exist.
@@ -49,12 +42,8 @@ def check(setting: Any, figures: Iterable[str]) -> None:
             raise UnknownNameError("metric in objective", name, known)
 
 
-def objective(setting: Any, rows: Sequence[Mapping[str, Any]]) -> Objective:
-    """The figures of the last evaluation.
-
-    Args:
-        setting: a metric or a list of metrics.
-        rows: rows of `metrics.jsonl`, of which at least one holds an evaluation.
+def objective(setting: Any, rows: Sequence[Mapping[str, Any]]) -> float | list[float]:
+    """The figures of the last evaluation in rows of `metrics.jsonl`; there must be one.
 
     Returns:
         A float, or a list of floats for a list; NaN where the evaluation has no such figure or none

@@ -31,10 +31,10 @@ def known_targets() -> frozenset[str]:
 
 
 def check_settings(settings: Any, where: str, allowed: Sequence[str] = (), say: str = "") -> None:
-    """Refuse settings of a folder that could run code, or send secrets, unasked.
+    """Refuse plain settings of a folder that could run code, or send secrets, unasked.
 
     Args:
-        settings: a node of its configuration, in plain dicts and lists.
+        settings: a node of its configuration.
         where: the folder and the key of the node, for the message.
         allowed: beginnings of targets that the user trusts, as `my_package.`.
         say: how to allow one, with `{}` for the target.

@@ -11,17 +11,13 @@ from huggingface_hub import HfApi
 from laconic.envs.errors import SettingError
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.running.run_folder import TEAM, write_atomically
-from laconic.experiments.sharing.card import model_card
-
-ADAPTER = "adapter_config.json"
+from laconic.experiments.sharing.card import ADAPTER, LOCAL, model_card
 
 
 def assemble(
     run: Path, folder: Path, name: str | None, *, base: str | None, license: str | None
 ) -> None:
-    """Put the policies of a run and their card into a folder.
-
-    The run's own files stay as they are.
+    """Put the policies of a run and their card into a new folder; the run's files stay as they are.
 
     Args:
         run: a run folder.
@@ -55,16 +51,9 @@ def assemble(
 
 
 def push(folder: Path, name: str, *, private: bool, message: str) -> str:
-    """Send a folder to a repository of the hub, which is made when it is not there.
+    """Send a folder to the repository `<owner>/<name>` of the hub, made when it is not there.
 
-    Args:
-        folder: with everything the repository is to have.
-        name: `<owner>/<name>`.
-        private: whether a new repository is hidden from others.
-        message: of the commit.
-
-    Returns:
-        The address of the commit.
+    Only a new repository is made `private`. Returns the address of the commit.
     """
     hub = HfApi()
     made = hub.create_repo(name, private=private, exist_ok=True)
@@ -74,7 +63,7 @@ def push(folder: Path, name: str, *, private: bool, message: str) -> str:
 
 def _base(path: Path, base: str | None) -> str:
     recorded = base or json.loads(path.read_text("utf-8")).get("base_model_name_or_path")
-    if not recorded or (base is None and recorded.startswith((".", "/", "~"))):
+    if not recorded or (base is None and recorded.startswith(LOCAL)):
         raise SettingError(
             f"the adapters belong to the base model {recorded!r}, which nobody else has; pass"
             " --base <its name on the hub>"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import fmean, stdev
 
 from laconic.learners.metrics import Interval
 
@@ -35,12 +36,11 @@ def over_seeds(
     count = len(values)
     if not count:
         raise ValueError("a mean over seeds needs at least one value; got none")
-    mean = math.fsum(values) / count
+    mean = fmean(values)
     if count == 1:
         return Interval(mean, math.nan, math.nan, count)
     # Not `t.interval` or `sem`, which give NaN and a rounding error where all values are equal.
-    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
-    half = float(stats.t.ppf(0.975, count - 1)) * math.sqrt(variance / count)
+    half = float(stats.t.ppf(0.975, count - 1)) * stdev(values) / math.sqrt(count)
     return Interval(mean, max(mean - half, bounds[0]), min(mean + half, bounds[1]), count)
 
 

@@ -31,7 +31,11 @@ class Tracker(ABC):
     """Its option in the config group `logger`, its extra, and the module that is imported."""
 
     def __init__(
-        self, folder: str | Path, purge_step: int | None, name: str | None, group: str | None
+        self,
+        folder: str | Path,
+        purge_step: int | None = None,
+        name: str | None = None,
+        group: str | None = None,
     ) -> None:
         """Open the run of the tracker.
 

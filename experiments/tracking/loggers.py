@@ -29,8 +29,7 @@ class Logger(Protocol):
     def close(self, state: str = "finished") -> None:
         """Bring everything to its place; nothing is logged afterwards.
 
-        Args:
-            state: how the run ended: "finished", "interrupted" (it may be resumed) or "failed".
+        The run was "finished", "interrupted" (it may be resumed) or "failed".
         """
         ...
 
@@ -92,13 +91,7 @@ class Several:
 def open_loggers(
     cfg: Mapping[str, Any] | None, folder: str | Path, purge_step: int | None = None
 ) -> Several:
-    """Build the loggers of a configuration.
-
-    Args:
-        cfg: `cfg.logger`, one entry per logger; empty or None for none.
-        folder: the run folder.
-        purge_step: the first step of a resumed run, None for a new one.
-    """
+    """Build the loggers of `cfg.logger`; the first step of a resumed run is None for a new one."""
     opened: list[Logger] = []
     try:
         for entry in (cfg or {}).values():

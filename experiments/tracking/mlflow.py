@@ -27,23 +27,12 @@ class MLflow(Tracker):
         purge_step: int | None = None,
         uri: str | None = None,
         experiment: str = "laconic",
-        name: str | None = None,
-        group: str | None = None,
+        **shown: str | None,
     ) -> None:
-        """Open a run; what is not said here is in `Tracker`.
-
-        Args:
-            folder: the run folder.
-            purge_step: the first step of a resumed run, None for a new one.
-            uri: a folder, a database (`sqlite:///mlflow.db`) or a server (`http://...`); None
-                follows the variable MLFLOW_TRACKING_URI, and is the folder `mlruns` without it.
-            experiment: where runs are compared.
-            name: of the run.
-            group: of a sweep's runs, as the tag `group`.
-        """
+        """Open a run; `conf/logger/mlflow.yaml` tells of the settings, `Tracker` of the others."""
         self._uri = uri or os.environ.get("MLFLOW_TRACKING_URI") or "mlruns"
         self._experiment = experiment
-        super().__init__(folder, purge_step, name, group)
+        super().__init__(folder, purge_step, **shown)
 
     def begin(self, module: Any, known: str | None) -> str:
         """Begin with the configuration as parameters, or go on with a known run."""

@@ -20,25 +20,15 @@ class Trackio(Tracker):
         folder: str | Path,
         purge_step: int | None = None,
         project: str = "laconic",
-        name: str | None = None,
-        group: str | None = None,
         space_id: str | None = None,
+        **shown: str | None,
     ) -> None:
-        """Open a run; what is not said here is in `Tracker`.
-
-        Args:
-            folder: the run folder.
-            purge_step: the first step of a resumed run, None for a new one.
-            project: where runs are compared.
-            name: of the run; it gets an end of its own, because trackio knows a run by its name.
-            group: of a sweep's runs.
-            space_id: a Space of the hub to log to; None keeps everything on this machine.
-        """
+        """Open a run; `conf/logger/trackio.yaml` tells of the settings, `Tracker` of the others."""
         self._settings = {"project": project, "space_id": space_id}
-        super().__init__(folder, purge_step, name, group)
+        super().__init__(folder, purge_step, **shown)
 
     def begin(self, module: Any, known: str | None) -> str:
-        """Begin, or go on under the same name."""
+        """Begin, or go on under the same name, which has an end of its own: trackio knows no id."""
         name = known or f"{self.name}-{secrets.token_hex(3)}"
         self._run = module.init(
             **self._settings,

@@ -21,24 +21,12 @@ class WandB(Tracker):
         purge_step: int | None = None,
         project: str = "laconic",
         entity: str | None = None,
-        name: str | None = None,
-        group: str | None = None,
         mode: str | None = None,
+        **shown: str | None,
     ) -> None:
-        """Open a run; what is not said here is in `Tracker`.
-
-        Args:
-            folder: the run folder; the library's own files lie in its folder `wandb`.
-            purge_step: the first step of a resumed run, None for a new one.
-            project: where runs are compared.
-            entity: user or team; None is the library's default.
-            name: of the run.
-            group: of a sweep's runs.
-            mode: "online", "offline" (`wandb sync` sends it later) or "disabled"; None follows the
-                variable WANDB_MODE, and is online without it.
-        """
+        """Open a run; `conf/logger/wandb.yaml` tells of the settings, `Tracker` of the others."""
         self._settings = {"project": project, "entity": entity, "mode": mode}
-        super().__init__(folder, purge_step, name, group)
+        super().__init__(folder, purge_step, **shown)
 
     def begin(self, module: Any, known: str | None) -> str:
         """Begin, or go on under the same id."""

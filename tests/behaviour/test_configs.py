@@ -52,7 +52,6 @@ WHOLE = ("experiment/", "entry/")
 defaults."""
 
 DELIBERATE = {
-    "laconic.learners.agents.tiny.team": {"frozen": "one member of a mixed team stays as it is"},
     "torch.optim.AdamW": {
         "lr": "follows the agent",
         "betas": "a short memory for runs of tens of steps",
@@ -135,12 +134,18 @@ def nodes(value: Any) -> Iterator[Mapping[str, Any]]:
 def what_makes(option: str) -> dict[str, Any]:
     """What an option says if it builds on another one, and what those it builds on say; else {}.
 
-    An option without a `_target_` of its own says only what makes it differ, on purpose.
+    An option without a `_target_` of its own says only what makes it differ, on purpose; one with
+    may say so of others that are parts of it (`/agent@members.solver: tiny`).
     """
     said: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(CONF / f"{option}.yaml"))
+    defaults = said.pop("defaults", [])
     if "_target_" in said:
-        return {}
-    listed = [one for one in said.pop("defaults", []) if isinstance(one, str)]
+        parts = [key.partition("@")[2] for one in defaults if isinstance(one, dict) for key in one]
+        differs = OmegaConf.create()
+        for part in filter(None, parts):
+            OmegaConf.update(differs, part, OmegaConf.select(OmegaConf.create(said), part) or {})
+        return OmegaConf.to_container(differs)
+    listed = [one for one in defaults if isinstance(one, str)]
     names = [one.removesuffix("@_here_") for one in listed if one != "_self_"]
     group = option.rpartition("/")[0]
     # Options of its own group are named without it.

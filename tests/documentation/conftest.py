@@ -11,18 +11,6 @@ from typing import Any
 
 import pytest
 from hydra._internal.utils import get_args_parser
-from runs import (  # noqa: F401
-    _short_errors,
-    my_package,
-    outside,
-    policy_folder,
-    processes,
-    rows,
-    run,
-    small,
-    timeless,
-    trained,
-)
 
 _MODULES = "laconic.experiments."
 _PLACEHOLDER = re.compile(r"<[\w /]+>")

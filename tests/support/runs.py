@@ -17,10 +17,6 @@ from typing import Any
 import pytest
 from places import ROOT
 
-from laconic import envs
-from laconic.learners.agents.hf import HFPolicy, SamplingSettings
-from laconic.learners.agents.tiny.build import Shape, build_model, build_tokenizer
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -49,6 +45,11 @@ def _short_errors() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def policy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random policy of the tiny kind, far smaller than the shipped one."""
+    # Imported here because it takes long, and every test loads this module.
+    from laconic import envs
+    from laconic.learners.agents.hf import HFPolicy, SamplingSettings
+    from laconic.learners.agents.tiny.build import Shape, build_model, build_tokenizer
+
     folder = tmp_path_factory.mktemp("policy")
     tasks = envs.make("gsm8k", tasks=50, generator={"level": 1, "distractors": 1}).tasks
     tokenizer = build_tokenizer([task.text for task in tasks.values()], 400)

@@ -30,7 +30,7 @@ def test_a_comparison_of_nothing_is_refused_but_runs_are_something():
     [
         ({"agents": 1}, "agents must be null or a whole number of at least 2; got 1"),
         ({"agents": True}, "got True"),
-        ({"votes": 0}, "votes must be null, or matched or a whole number of at least 1"),
+        ({"votes": 0}, "votes, unless it is matched, must be null or a whole number of at least 1"),
         ({"greedy": "yes"}, "greedy must be null, true or false"),
         ({"say": 3}, "say must be text"),
         ({"env": {"tasks": 3}}, "cannot set 'tasks'"),

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard
-from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.share import main
 from laconic.experiments.sharing.card import model_card, speakers
-from laconic.experiments.sharing.loading import evaluation, public
+from laconic.experiments.sharing.command import evaluation, public
 from laconic.experiments.sharing.repository import assemble
 
 
@@ -66,7 +65,7 @@ def test_a_card_tells_of_no_price_and_no_source_where_there_is_none(trained, env
         step: {name: value for name, value in row.items() if name != "train/price"}
         for step, row in found.metrics.items()
     }
-    found = replace(found, config=OmegaConf.to_yaml({"env": env}), metrics=plain)
+    found = replace(found, settings={"env": env}, metrics=plain)
     card = model_card(found, trained[0] / "policy")
     assert {one.dataset_name for one in card.data.eval_results} == {named}
     assert "pay for" not in card.text and "few words" not in card.text and "None" not in card.text
@@ -92,9 +91,9 @@ def test_paths_are_shown_by_their_last_part(text, shown):
 
 def test_the_command_on_a_card_names_no_path_either(trained):
     given = ("agent=mixed", "agent.members.solver.model=/home/me/weights")
-    found = replace(read_run(trained[0]), overrides=given)
-    config = {"env": {"name": "gsm8k", "source": "/home/me/data"}}
-    command = evaluation(found, config, "me/team")
+    settings = {"env": {"name": "gsm8k", "source": "/home/me/data"}}
+    found = replace(read_run(trained[0]), overrides=given, settings=settings)
+    command = evaluation(found, "me/team")
     assert "/home" not in command and "env.source=<data>" in command.replace('"', "")
     assert "agent.members.solver.model=<weights>" in command
 
@@ -134,7 +133,10 @@ def test_adapters_are_sent_with_a_base_that_others_have(adapters, tmp_path):
     assert kept["base_model_name_or_path"] == "/somewhere/base"
     card = ModelCard((tmp_path / "out" / "README.md").read_text())
     assert card.data.base_model == "someone/base" and card.data.license == "apache-2.0"
-    assert "never evaluated" in card.text
+    assert "## Figures\n\nThe run was never evaluated.\n\n## Training" in card.text
+    assert "|---|---|\n| `a_0` | `a_0/` |\n\n```python\nfrom peft import PeftModel\n" in card.text
+    assert 'base = AutoModelForCausalLM.from_pretrained("someone/base")\n' in card.text
+    assert 'from_pretrained(base, "me/team", subfolder="a_0")\ntokenizer = ' in card.text
 
 
 def test_what_cannot_be_shared_is_refused_in_one_line(adapters, tmp_path, capsys):

@@ -59,8 +59,8 @@ def test_a_missing_library_names_the_extra_that_brings_it(tmp_path, monkeypatch,
 @pytest.mark.slow
 def test_no_library_of_a_tracker_is_imported_unless_it_is_chosen(tmp_path):
     script = (
-        "import sys, experiments.train, experiments.evaluate, experiments.trackers.wandb\n"
-        "import laconic.experiments.tracking.mlflow, experiments.trackers.trackio\n"
+        "import sys, laconic.experiments.train, laconic.experiments.evaluate\n"
+        "from laconic.experiments.tracking import mlflow, trackio, wandb\n"
         "from laconic.experiments.tracking.loggers import open_loggers\n"
         "target = 'laconic.experiments.tracking.loggers.TensorBoard'\n"
         "open_loggers({'tensorboard': {'_target_': target}}, sys.argv[1]).close()\n"
