@@ -64,7 +64,8 @@ def test_a_run_folder_holds_everything_that_is_promised(trained):
 def test_the_saved_configuration_is_the_composed_one_with_every_reference_resolved(trained, small):
     folder, _ = trained
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        composed = OmegaConf.to_container(compose("train", overrides=small), resolve=True)
+        cfg = compose("train", overrides=[*small, "report=true"])
+    composed = OmegaConf.to_container(cfg, resolve=True)
     saved = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"), resolve=False)
     assert saved == composed
     assert saved["optimizer"]["lr"] == saved["agent"]["learning_rate"]
