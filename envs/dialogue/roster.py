@@ -5,13 +5,13 @@ Agents are called `<role>_<number>`, numbered from 0 in each role.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from laconic.envs.checks import choice, whole
 from laconic.envs.dialogue.schedule import Schedule, speakers
 from laconic.envs.dialogue.topology import hears
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import SettingError, UnknownNameError
 
 MAJORITY, JOINT = "majority", "joint"
 """Answer settings under which all agents answer: the commonest answer counts, or what they wrote
@@ -113,3 +113,17 @@ def _answering(answer: str, agents: Sequence[str]) -> tuple[str, ...]:
         return tuple(agents)
     choice("role in env.answer", answer, {*map(role_of, agents), MAJORITY, JOINT})
     return tuple(agent for agent in agents if role_of(agent) == answer)
+
+
+def check_actions(actions: Mapping[str, object], agents: Collection[str]) -> None:
+    """Refuse actions that no policy can have chosen; any string of any agent is fine.
+
+    Raises:
+        UnknownNameError: an action is not of an agent of this team.
+        SettingError: an action is not a string.
+    """
+    for agent, action in actions.items():
+        if agent not in agents:
+            raise UnknownNameError("agent", agent, agents)
+        if not isinstance(action, str):
+            raise SettingError(f"the action of {agent!r} must be a string; got {action!r}")

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from laconic.learners.advantages.estimator import Estimator, Key, Part, check_returns
-from laconic.learners.errors import check_number
+from laconic.envs.checks import number
+from laconic.learners.advantages.group import Estimator, Key, Part, check_returns
 
 
 class RoleAverage(Estimator):
@@ -36,16 +36,11 @@ class RoleAverage(Estimator):
 
     def __init__(self, decay: float = 0.95) -> None:
         """Check the setting and start without averages."""
-        check_number("advantages.decay", decay, least=0, below=1)
-        self.decay = float(decay)
+        self.decay: float = number("advantages.decay", decay, lowest=0, below=1)
         self._averages: dict[str, float] = {}
 
     def __call__(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...]:
-        """Compare every return with the average of its role; see `Estimator`.
-
-        Raises:
-            SettingError: a return is not finite, or the lengths differ.
-        """
+        """Compare every return with the average of its role; see `Estimator`."""
         check_returns(returns, keys)
         return tuple(
             float(value) - self._averages.get(_role(key), 0.0)

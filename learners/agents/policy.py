@@ -16,10 +16,10 @@ from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from laconic.learners.agents.base import Reply, Request
-from laconic.learners.agents.chat import Chat
+from laconic.learners.agents.chat import Chat, first_text, said
 from laconic.learners.agents.generate import Sampled, Sampling, generate
 from laconic.learners.agents.lora import Adapter
-from laconic.learners.agents.sampling import SamplingSettings, first_text, said
+from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.checkpoint import apply_umask
 
 log = logging.getLogger(__name__)

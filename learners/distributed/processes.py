@@ -152,7 +152,7 @@ class Processes:
         if self.count > 1:
             self._sum_gradients([one for one in parameters if not _is_sharded(one)])
         norm: Any = torch.nn.utils.clip_grad_norm_(parameters, max_norm)
-        return float(norm.full_tensor() if _is_sharded(norm) else norm)
+        return float(norm.full_tensor() if self.sharded and _is_sharded(norm) else norm)
 
     def _sum_gradients(self, parameters: Sequence[Tensor]) -> None:
         held = self.gather([[one.grad is not None for one in parameters]])

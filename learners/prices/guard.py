@@ -1,8 +1,8 @@
 """Notices silence collapse: the team falls silent and its accuracy falls with it.
 
 A price on tokens is charged with certainty while the gain of a message shows only now and then, so
-a weak team may learn that saying nothing pays. Silence alone is no fault (a good team is mostly
-silent); silence together with falling accuracy is. The guard only reads metrics and speaks up: it
+a weak team may learn that it earns more by saying nothing. Silence alone is no fault (a good team
+is mostly silent); silence together with falling accuracy is. The guard reads metrics and warns; it
 changes nothing.
 """
 
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from laconic.learners.errors import check_count, check_number
+from laconic.envs.checks import number, whole
 
 
 class CollapseGuard:
@@ -32,9 +32,9 @@ class CollapseGuard:
 
     def __init__(self, silence: float = 0.9, accuracy_drop: float = 0.1, window: int = 5) -> None:
         """Check the settings and start without observations."""
-        check_number("guard.silence", silence, above=0, most=1)
-        check_number("guard.accuracy_drop", accuracy_drop, above=0, most=1)
-        check_count("guard.window", window, 1, "of observations")
+        number("guard.silence", silence, above=0, highest=1)
+        number("guard.accuracy_drop", accuracy_drop, above=0, highest=1)
+        whole("guard.window", window, 1)
         self.silence, self.accuracy_drop, self.window = silence, accuracy_drop, window
         self._silences: deque[float] = deque(maxlen=window)
         self._accuracies: deque[float] = deque(maxlen=window)

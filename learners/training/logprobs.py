@@ -61,7 +61,7 @@ def recomputed(
         sequences: as sampled.
         pad_id: token id of padding.
         temperature: the logits are divided by it, as they were in sampling.
-        max_tokens: most tokens, padding included, of one forward pass.
+        max_tokens: max. tokens, padding included, of one forward pass.
     """
     found: dict[int, TokenSequence] = {}
     for part in microbatches(sequences, max_tokens):

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from laconic.envs.errors import SettingError
-from laconic.learners.rollout.collectors.base import Collector, as_collector
+from laconic.learners.rollout.collectors.base import Collector, PlaysGroups, as_collector
 from laconic.learners.rollout.collectors.counterfactual import CounterfactualCredit
 from laconic.learners.rollout.collectors.shapley import shapley
 from laconic.learners.rollout.collectors.silence import silence
-from laconic.learners.rollout.play import Collector as PlaysGroups
 
 MEASURES: Mapping[str, Callable[[Collector], CounterfactualCredit]] = MappingProxyType(
     {"silence": silence, "shapley": shapley}

@@ -15,13 +15,14 @@ from math import factorial
 
 import numpy as np
 
-from laconic.learners.errors import check_count
+from laconic.envs.checks import whole
+from laconic.learners.rollout.collectors.base import PlaysGroups
 from laconic.learners.rollout.collectors.counterfactual import CounterfactualCredit, Weights
-from laconic.learners.rollout.play import Collector, collect
+from laconic.learners.rollout.play import collect
 
 
 def shapley(
-    collect: Collector = collect, greedy: bool = True, samples: int = 4
+    collect: PlaysGroups = collect, greedy: bool = True, samples: int = 4
 ) -> CounterfactualCredit:
     """A collector for `learner.credit=shapley`.
 
@@ -34,7 +35,7 @@ def shapley(
     Raises:
         SettingError: `samples` is below 1.
     """
-    check_count("learner.collect.samples", samples, 1)
+    whole("learner.collect.samples", samples, 1)
     return CounterfactualCredit("shapley", partial(shares, samples=samples), collect, greedy)
 
 

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from laconic.learners.rollout.collectors.base import PlaysGroups
 from laconic.learners.rollout.collectors.counterfactual import CounterfactualCredit, Weights
-from laconic.learners.rollout.play import Collector, collect
+from laconic.learners.rollout.play import collect
 
 
-def silence(collect: Collector = collect, greedy: bool = True) -> CounterfactualCredit:
+def silence(collect: PlaysGroups = collect, greedy: bool = True) -> CounterfactualCredit:
     """A collector for `learner.credit=silence`.
 
     Args:
