@@ -24,18 +24,13 @@ class RoleAverage(Estimator):
 
     The authors move it after every episode, so that later episodes of an update already compare
     with earlier ones. Equal returns get equal advantages, 0 only where the average has come to lie.
-
-    Args:
-        decay: share of the average that stays after one return, 0 up to but not 1.
-
-    Raises:
-        SettingError: `decay` is outside its range.
+    `decay`, from 0 up to but not 1, is the share of the average that stays after one return.
     """
 
     group_by: tuple[Part, ...] = ()
 
     def __init__(self, decay: float = 0.95) -> None:
-        """Check the setting and start without averages."""
+        """Check the range (`SettingError`) and start without averages."""
         self.decay: float = number("advantages.decay", decay, lowest=0, below=1)
         self._averages: dict[str, float] = {}
 

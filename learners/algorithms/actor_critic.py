@@ -85,8 +85,8 @@ class ActorCriticLearner(PolicyLearner):
         """Check the settings and make one optimiser per policy, and the critic.
 
         Args:
-            policies: see `PolicyLearner`.
-            optimizer: see `PolicyLearner`.
+            policies: see `PolicyLearner`, as for the optimiser.
+            optimizer: makes an optimiser of a policy's parameters.
             critic: makes the critic.
             gamma: discount of rewards per further reply they lie ahead, 0 to 1.
             gae_lambda: how far rewards are trusted over the critic, 0 to 1.

@@ -73,10 +73,6 @@ class Critic:
             epochs: passes over the decisions of an update.
             batch: decisions of an optimiser step.
             seed: of the first weights and of the order of the decisions.
-
-        Raises:
-            SettingError: a setting is out of range.
-            UnknownNameError: `sees` is unknown.
         """
         choice("learner.critic.sees", sees, get_args(Sees))
         for name, count in (("width", width), ("epochs", epochs), ("batch", batch)):
@@ -108,13 +104,9 @@ class Critic:
     def learn(
         self, views: Sequence[View], values: Tensor, returns: Tensor, updates: int
     ) -> dict[str, float]:
-        """Move the values towards the returns.
+        """Move the values (views,) of all decisions of an update towards the returns (views,).
 
-        Args:
-            views: of all decisions of an update, at least one.
-            values: (views,) as they were before.
-            returns: (views,) what they should have been.
-            updates: done so far.
+        The order of the steps follows the updates done so far.
 
         Returns:
             `value_loss`, the mean squared error before the update, and `explained_variance`, the
@@ -224,15 +216,10 @@ def _encoder(policy: HFPolicy, width: int) -> nn.Module:
 def read_states(
     episodes: Sequence[Episode], policies: Mapping[str, HFPolicy], max_tokens: int
 ) -> list[States]:
-    """Read every conversation of some episodes once, without gradient.
+    """The states of each episode, every conversation of these agents read once, without gradient.
 
-    Args:
-        episodes: sampled by the policies as they are now.
-        policies: by agent, of those whose conversations are read.
-        max_tokens: max. tokens, padding included, of one forward pass.
-
-    Returns:
-        The states of each episode, on the devices of the policies; none of agents without tokens.
+    The policies are those that sampled; `max_tokens`: max. tokens, padding included, of one pass.
+    States are on the devices of the policies; agents without tokens have none.
     """
     found: list[States] = [{} for _ in episodes]
     places = {}

@@ -63,7 +63,7 @@ class PolicyLearner(Learner):
         seed: int = 0,
         processes: Processes = ALONE,
     ) -> None:
-        """Check the settings and make one optimiser per policy.
+        """Check the settings (`SettingError`) and make one optimiser per policy.
 
         Args:
             policies: who speaks for each agent; equal objects share weights.
@@ -80,9 +80,6 @@ class PolicyLearner(Learner):
             microbatch_tokens: max. tokens, padding included, of one forward pass.
             seed: of the order in which sequences enter the minibatches.
             processes: those that learn together; each is given the groups of all.
-
-        Raises:
-            SettingError: a setting is out of range.
         """
         self.price = price or Fixed()
         self.collector = collector_for(collect, credit, unit)
@@ -103,10 +100,7 @@ class PolicyLearner(Learner):
 
     @abstractmethod
     def update(self, groups: Sequence[Group]) -> dict[str, float]:
-        """Take `minibatches` optimiser steps with each policy.
-
-        Args:
-            groups: episodes sampled by the present policies.
+        """Take `minibatches` optimiser steps with each policy, on what the present ones sampled.
 
         Returns:
             Means over the steps taken of what the objective reports (of ratios also the extremes)
@@ -182,9 +176,6 @@ class GroupLearner(PolicyLearner):
             sharing: `separate` if the method is one of several agents with a policy each; other
                 values and None ask for nothing.
             **common: further settings of `PolicyLearner`.
-
-        Raises:
-            SettingError: a setting is out of range.
         """
         super().__init__(policies, optimizer, unit=unit, **common)
         self._advantages = advantages or Advantages()

@@ -65,11 +65,7 @@ class LagrangePrice(Price):
         return price * self._bounded(self._level + self.proportional_gain * now)
 
     def observe(self, metrics: Mapping[str, float]) -> None:
-        """Take in the metrics of a step's episodes (`tokens_said`, `accuracy`: means).
-
-        Raises:
-            SettingError: what it constrains is not among them.
-        """
+        """Take in the metrics of a step's episodes; without the constrained one `SettingError`."""
         try:
             value = self.measure(metrics)
         except KeyError as error:

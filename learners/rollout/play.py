@@ -47,7 +47,7 @@ def play(
     greedy_from: int | None = None,
     listener: Listener | None = None,
 ) -> list[Episode]:
-    """Play one episode from each start, as many at a time as there are environments.
+    """Play one episode from each start, in order, as many at a time as there are environments.
 
     Args:
         environments: equal environments.
@@ -57,9 +57,6 @@ def play(
         greedy: let policies take their likeliest reply.
         greedy_from: the round from which on they do so in any case; None for no round.
         listener: called with replies and episodes as they come.
-
-    Returns:
-        One episode for each start, in order.
     """
     played: dict[int, Episode] = {}
     for offset in range(0, len(starts), len(environments)):

@@ -225,11 +225,9 @@ def _k3(difference: Tensor) -> Tensor:
 
 
 def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[str, float]:
-    """The metrics of a batch, sums over its sequences, brought to the host in one transfer.
+    """The metrics of a batch, from `LossOutputs` of its parts (one or more) and their divisor.
 
-    Args:
-        parts: `LossOutputs.rows` of all its parts, at least one.
-        divisor: what the sum of losses is divided by.
+    They are sums over sequences, brought to the host in one transfer.
 
     Returns:
         `loss`, `sequences` (those with generated tokens) and, if there are any: `ratio_mean`,

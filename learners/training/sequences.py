@@ -112,17 +112,10 @@ def sequences_of(
     unit: Unit = "episode",
     agents: Collection[str] | None = None,
 ) -> tuple[TokenSequence, ...]:
-    """Make the sequences of one group and give each its advantage.
+    """The `episode_sequences` of one group, episode by episode, each with its advantage.
 
-    Args:
-        group: episodes of one task under one policy version.
-        credit: of each agent in each round, e.g. `learners.advantages.credit.own`.
-        advantages: the estimator.
-        unit: see `episode_sequences`.
-        agents: the agents to train; None for all. The returns of others are not compared.
-
-    Returns:
-        Those of `episode_sequences`, episode by episode, without those the estimator leaves out.
+    Those that the estimator leaves out are not among them. The returns of agents that are not
+    trained are not compared.
 
     Raises:
         SettingError: the unit does not fit, an agent has no rewards, or a return is not finite.
@@ -143,14 +136,9 @@ def sequences_of(
 
 
 def collate(sequences: Sequence[TokenSequence], pad_id: int) -> Batch:
-    """Stack sequences into tensors, padded on the right to the longest.
+    """A batch (sequences, tokens) on the CPU, padded on the right to the longest.
 
-    Args:
-        sequences: at least one.
-        pad_id: token id of padding; no mask is ever True on it.
-
-    Returns:
-        A batch of shape (sequences, tokens) on the CPU.
+    No mask is ever True on padding.
 
     Raises:
         SettingError: there are no sequences.
@@ -170,12 +158,8 @@ def collate(sequences: Sequence[TokenSequence], pad_id: int) -> Batch:
 def microbatches(sequences: Sequence[TokenSequence], max_tokens: int) -> list[list[TokenSequence]]:
     """Cut a minibatch into forward passes of sequences of like length, which need little padding.
 
-    Args:
-        sequences: of one minibatch.
-        max_tokens: max. tokens, padding included, of a part; a longer sequence is one by itself.
-
-    Returns:
-        Parts in the order of length; none of no sequences.
+    A pass has no more tokens than `max_tokens`, padding included; a longer sequence is one by
+    itself. Shorter ones come first.
     """
     parts: list[list[TokenSequence]] = []
     for sequence in sorted(sequences, key=lambda one: len(one.token_ids)):

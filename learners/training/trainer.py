@@ -219,15 +219,12 @@ class Trainer:
 def dealt(
     sequences: Sequence[TokenSequence], max_tokens: int, processes: Processes
 ) -> list[tuple[list[TokenSequence], float]]:
-    """The microbatches that this process makes of a minibatch of all processes.
+    """The microbatches of this process out of a minibatch of all, with the factors of their losses.
 
     Sequences are dealt out by length, so that each process has as many as others, and as long ones.
-    Equal ones stay together, because a forward pass takes them through the model once.
-
-    Returns:
-        Sequences and the factor of their loss. Where weights are sharded all processes make the
-        same number of passes, of which those that only keep step have the factor 0, and the sum of
-        gradients is made out of their mean.
+    Equal ones stay together, because a forward pass takes them through the model once. Where
+    weights are sharded all processes make the same number of passes, of which those that only keep
+    step have the factor 0, and the sum of gradients is made out of their mean.
     """
     if processes.count == 1:
         return [(part, 1.0) for part in microbatches(sequences, max_tokens)]
@@ -247,11 +244,9 @@ def dealt(
 
 
 def mean_over_steps(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Make one row of metrics of those of some optimiser steps.
+    """One row of metrics of those of some optimiser steps; without any, the counts of steps alone.
 
-    Returns:
-        Counts are summed, extremes kept, and of the rest it is the mean over the rows that have it.
-        Without rows, the counts of steps alone.
+    Counts are summed, extremes kept, and of the rest it is the mean over the rows that have it.
     """
     metrics = {"steps": 0.0, "skipped_steps": 0.0}
     for name in dict.fromkeys(name for row in rows for name in row):

@@ -42,11 +42,7 @@ class Candidates(Collector):
     """By what return the best is chosen: the credit of the learner, `own` or `team`."""
 
     def __post_init__(self) -> None:
-        """Check the credit.
-
-        Raises:
-            SettingError: the credit asks for replays of its own.
-        """
+        """Refuse a credit that asks for replays of its own (`SettingError`)."""
         if credit(self.credit) in WHOLE:
             raise SettingError(
                 "candidates are compared by what follows from them; choose learner.credit=own or"
@@ -58,9 +54,8 @@ class Candidates(Collector):
     ) -> list[Group]:
         """Play the trees of all starts, round by round.
 
-        Returns:
-            One group per start and round in which somebody drew candidates: an episode in which all
-            say their first, and one for every further candidate.
+        One group per start and round in which somebody drew candidates: an episode in which all
+        say their first, and one for every further candidate.
         """
         groups: list[Group] = []
         lines, round = list(starts), 0

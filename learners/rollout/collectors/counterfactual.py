@@ -73,10 +73,7 @@ class CounterfactualCredit(Collector):
     def gather(
         self, players: Players, starts: Sequence[Start], group_size: int, seed: int
     ) -> list[Group]:
-        """Play the groups of `collect`, then the replays of all their rounds at once.
-
-        Returns:
-            The groups, every turn with its `credit`.
+        """The groups of `collect`, every turn with its `credit` from replays, all played at once.
 
         Raises:
             SettingError: `collect` does not play one group for each start.
@@ -92,7 +89,7 @@ class CounterfactualCredit(Collector):
             (one, self.rule(sorted(one.speakers), generator))
             for start, group in zip(starts, groups, strict=True)
             for episode in group.episodes
-            for one in _rounds(start, episode)
+            for one in _replays(start, episode)
         ]
         # Every set that anybody's credit is made of is played once.
         asked = [
@@ -129,21 +126,12 @@ def team_return(episode: Episode) -> float:
 def team_returns(
     players: Players, replays: Sequence[Replay], *, seed: int, greedy: bool = True
 ) -> tuple[list[float], int]:
-    """What the team earns in each replay.
+    """The sums (replays,) of all agents' returns in replays; and how many episodes were played.
 
     Up to the last given round a replay is the recorded episode, tokens included, but for agents
-    that are silent in that round; the policies play on from there. Replays of one start with equal
-    replies so far are played once. None is played where the recorded episode is its outcome:
-    nothing is unsaid, and no round is left or rounds are sampled.
-
-    Args:
-        players: where the replays are played, and who speaks.
-        replays: what to play.
-        seed: of the rounds that are sampled.
-        greedy: whether rounds after the given ones are decoded greedily, or sampled.
-
-    Returns:
-        (replays,) the sum of all agents' returns in each; and how many episodes were played.
+    that are silent in that round; the policies play on from there, greedily or sampled with the
+    seed. Replays of one start with equal replies so far are played once. None is played where the
+    recorded episode is its outcome: nothing is unsaid, and no round is left or rounds are sampled.
     """
     silences = {agent: _silence(policy) for agent, policy in players.policies.items()}
     returns = [team_return(replay.episode) for replay in replays]
@@ -166,8 +154,8 @@ def team_returns(
     return returns, len(played)
 
 
-def _rounds(start: Start, episode: Episode) -> list[Replay]:
-    """The rounds in which somebody spoke."""
+def _replays(start: Start, episode: Episode) -> list[Replay]:
+    """One for each round in which somebody spoke."""
     spoken = {turn.round for turn in episode.turns if turn.message}
     return [Replay(start, episode, round) for round in sorted(spoken)]
 

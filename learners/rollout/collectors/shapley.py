@@ -29,25 +29,17 @@ def shapley(
     Args:
         collect: plays the groups, one for each start.
         greedy: whether rounds after a message are played on greedily; see `counterfactual`.
-        samples: orders that are drawn where all of them would need more replays; with 4, up to
-            three speakers are measured exactly.
-
-    Raises:
-        SettingError: `samples` is below 1.
+        samples: orders that are drawn, at least 1, where all of them would need more replays; with
+            4, up to three speakers are measured exactly.
     """
     whole("learner.collect.samples", samples, 1)
     return CounterfactualCredit("shapley", partial(shares, samples=samples), collect, greedy)
 
 
 def shares(speakers: Sequence[str], generator: np.random.Generator, *, samples: int) -> Weights:
-    """Weights that make a speaker's credit its Shapley value.
+    """Weights that make a speaker's credit its Shapley value; none without speakers.
 
-    Exact where all sets of speakers are no more than `samples` orders could ask for.
-
-    Args:
-        speakers: who spoke in the round; nobody gives no weights.
-        generator: draws the orders.
-        samples: orders to draw.
+    Exact where all sets of speakers are no more than `samples` drawn orders could ask for.
     """
     count = len(speakers)
     # An order asks for the values of nobody, of everybody, and of count - 1 sets between them.

@@ -27,11 +27,6 @@ def silence(collect: PlaysGroups = collect, greedy: bool = True) -> Counterfactu
 
 
 def differences(speakers: Sequence[str], generator: np.random.Generator) -> Weights:
-    """Weights by which a credit is the value of all speakers less that of the others.
-
-    Args:
-        speakers: who spoke in the round; nobody gives no weights.
-        generator: not drawn from.
-    """
+    """Weights by which a credit is the value of all speakers less that of the others."""
     everybody = frozenset(speakers)
     return {agent: {everybody: 1.0, everybody - {agent}: -1.0} for agent in speakers}

@@ -27,7 +27,7 @@ def test_nobody_spoke_is_no_question():
     assert shared({}, []) == {}
 
 
-def test_a_lone_speaker_is_credit_its_difference_to_silence():
+def test_a_lone_speaker_is_credited_with_its_difference_to_silence():
     assert shared({"": 2.0, "a": 5.0}, ["a"]) == {"a": 3.0}
 
 

@@ -23,7 +23,7 @@ def test_nobody_spoke_is_no_question():
     assert differences([], np.random.default_rng(0)) == {}
 
 
-def test_a_team_that_says_nothing_is_credit_nothing_and_replays_nothing(relay, relayers):
+def test_a_team_that_says_nothing_is_credited_with_nothing_and_replays_nothing(relay, relayers):
     collector = silence()
     policies = dict.fromkeys(relay.possible_agents, relayers(x_0="", y_0="", z_0=""))
     (group,) = collector([relay], policies, [Start(0)], 2, seed=0)
@@ -32,7 +32,9 @@ def test_a_team_that_says_nothing_is_credit_nothing_and_replays_nothing(relay, r
 
 
 @pytest.mark.parametrize("greedy", [True, False])
-def test_a_message_is_credit_what_the_team_would_have_lost_without_it(relay, relayers, greedy):
+def test_a_message_is_credited_with_what_the_team_would_have_lost_without_it(
+    relay, relayers, greedy
+):
     # As played: x 6 - 1, y 6 - 1, z 6 - 1 - 2; in all 13.
     # Without "left", z says "right" in the end: 0, -1, -1 - 1; in all -3. So for "right".
     # Without "hm": 5, 5, 4; in all 14, one more than with it.
@@ -48,7 +50,7 @@ def test_a_message_is_credit_what_the_team_would_have_lost_without_it(relay, rel
     }
 
 
-def test_two_that_say_the_same_are_credit_only_their_price(relay, relayers):
+def test_two_that_say_the_same_are_credited_with_only_their_price(relay, relayers):
     # Without either "left" nothing is lost but its price of 1.
     (group,) = measure(relay, relayers(z_0="left"))
     assert credits(group.episodes[0])["x_0", 0] == credits(group.episodes[0])["z_0", 0] == -1.0
