@@ -35,11 +35,11 @@ from laconic.learners.agents.base import Policy
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.algorithms.base import Resumable
 from laconic.learners.algorithms.critic import Critic, read_states
-from laconic.learners.algorithms.group import PolicyLearner
+from laconic.learners.algorithms.group import PolicyLearner, Rows
 from laconic.learners.episode import Episode, Group
 from laconic.learners.training.objective import Average, Objective, Ratio
 from laconic.learners.training.sequences import TokenSequence, episode_sequences
-from laconic.learners.training.trainer import MakeOptimizer
+from laconic.learners.training.trainer import MakeOptimizer, Trainer
 
 MakeCritic = Callable[..., Critic]
 """Called with the policies of all agents that speak with a model, those to train, and the seed."""
@@ -138,7 +138,7 @@ class ActorCriticLearner(PolicyLearner):
             replace(one, advantage=advantage)
             for one, advantage in zip(replies, advantages.tolist(), strict=True)
         ]
-        steps = {}
+        steps: dict[Trainer, Rows] = {}
         for trainer in self._trainers:
             own = [one for one in compared if one.agent in trainer.agents]
             steps[trainer] = trainer.update(whitened(own), self._updates)

@@ -138,7 +138,7 @@ class PolicyLearner(Learner):
     def _report(self, steps: Mapping[Trainer, Rows], **learned: float) -> dict[str, float]:
         """The metrics of an update, of the steps of each trainer and what else was learned."""
         self._updates += 1
-        rows = []
+        rows: Rows = []
         for trainer, taken in steps.items():
             name = f"grad_norm/{'+'.join(trainer.agents)}"
             for row in taken:
