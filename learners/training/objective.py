@@ -238,11 +238,11 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
     rows = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
     counts, ratios = rows["tokens"], rows["ratio"]
     kept = counts > 0
-    replies, tokens = kept.sum().clamp(min=1), counts.sum().clamp(min=1)
+    sequences, tokens = kept.sum().clamp(min=1), counts.sum().clamp(min=1)
     found = {
         "loss": rows["loss"].sum() / divisor,
         "sequences": kept.sum(),
-        "ratio_mean": torch.where(kept, ratios, 0).sum() / replies,
+        "ratio_mean": torch.where(kept, ratios, 0).sum() / sequences,
         "ratio_min": torch.where(kept, ratios, math.inf).amin(),
         "ratio_max": torch.where(kept, ratios, -math.inf).amax(),
     }
@@ -250,7 +250,7 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
         if name in rows:
             found[name] = rows[name].sum() / tokens
     if "clipped" in rows:
-        found["clip_fraction"] = rows["clipped"].sum() / replies
+        found["clip_fraction"] = rows["clipped"].sum() / sequences
         for first, last in LENGTH_BUCKETS:
             inside = (counts >= first) & (counts <= (last or math.inf))
             name = f"clip_fraction/{first}+" if last is None else f"clip_fraction/{first}-{last}"
