@@ -31,7 +31,7 @@ from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import by_key, choice, number, whole
-from laconic.envs.dialogue.briefing import Information, Rules, Shares, deal, first_texts, informed
+from laconic.envs.dialogue.briefing import Rules, first_texts
 from laconic.envs.dialogue.budget import (
     UNLIMITED,
     Budget,
@@ -43,7 +43,14 @@ from laconic.envs.dialogue.budget import (
 )
 from laconic.envs.dialogue.referee import Referee
 from laconic.envs.dialogue.reward import Account, Reward
-from laconic.envs.dialogue.roster import Roster, check_actions
+from laconic.envs.dialogue.roster import (
+    Information,
+    Roster,
+    Shares,
+    check_actions,
+    deal,
+    informed,
+)
 from laconic.envs.dialogue.schedule import Schedule
 from laconic.envs.dialogue.spaces import FreeText, observation_space
 from laconic.envs.dialogue.transcript import Expert, Feedback, Message, Mode, heard, show
