@@ -35,11 +35,11 @@ from laconic.learners.agents.base import Policy
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.algorithms.base import Resumable
 from laconic.learners.algorithms.critic import Critic, read_states
-from laconic.learners.algorithms.group import PolicyLearner, Rows
+from laconic.learners.algorithms.group import PolicyLearner, Steps
 from laconic.learners.episode import Episode, Group
 from laconic.learners.training.objective import Average, Objective, Ratio
 from laconic.learners.training.sequences import TokenSequence, episode_sequences
-from laconic.learners.training.trainer import MakeOptimizer, Trainer
+from laconic.learners.training.trainer import MakeOptimizer
 
 MakeCritic = Callable[..., Critic]
 """Called with the policies of all agents that speak with a model, those to train, and the seed."""
@@ -112,19 +112,18 @@ class ActorCriticLearner(PolicyLearner):
         speaking = {agent: one for agent, one in policies.items() if isinstance(one, HFPolicy)}
         self._critic = critic(speaking, self._trained, seed=seed)
 
-    def update(self, groups: Sequence[Group]) -> dict[str, float]:
-        """Values -> advantages -> steps of the policies -> steps of the critic."""
+    def _learn(self, groups: Sequence[Group]) -> tuple[Steps, dict[str, float]]:
         episodes = [episode for group in groups for episode in group.episodes]
         trajectories = [
             trajectory
             for index, episode in enumerate(episodes)
             for trajectory in trajectories_of(episode, index, self._credit, self._trained)
         ]
-        return self._learn_from(episodes, trajectories) if trajectories else self._report({})
+        return self._learn_from(episodes, trajectories) if trajectories else ({}, {})
 
     def _learn_from(
         self, episodes: Sequence[Episode], trajectories: Sequence[Trajectory]
-    ) -> dict[str, float]:
+    ) -> tuple[Steps, dict[str, float]]:
         """Values first, as they are of the policies that sampled; then all steps."""
         critic, replies = self._critic, [one for path in trajectories for one in path.sequences]
         max_tokens = self._settings.microbatch_tokens
@@ -138,12 +137,12 @@ class ActorCriticLearner(PolicyLearner):
             replace(one, advantage=advantage)
             for one, advantage in zip(replies, advantages.tolist(), strict=True)
         ]
-        steps: dict[Trainer, Rows] = {}
+        steps: Steps = {}
         for trainer in self._trainers:
             own = [one for one in compared if one.agent in trainer.agents]
             steps[trainer] = trainer.update(whitened(own), self._updates)
         learned = critic.learn(views, values, values + advantages, self._updates)
-        return self._report(steps, **learned)
+        return steps, learned
 
     def _memory(self) -> Mapping[str, Resumable]:
         return {"critic": self._critic}

@@ -38,6 +38,8 @@ from laconic.learners.training.trainer import (
 
 Rows = list[dict[str, float]]
 """Metrics of some optimiser steps."""
+Steps = dict[Trainer, Rows]
+"""The steps of one update."""
 
 
 class PolicyLearner(Learner):
@@ -98,7 +100,6 @@ class PolicyLearner(Learner):
         )
         self._trainers = trainers_of(policies, optimizer, self._settings, processes)
 
-    @abstractmethod
     def update(self, groups: Sequence[Group]) -> dict[str, float]:
         """Take `minibatches` optimiser steps with each policy, on what the present ones sampled.
 
@@ -109,6 +110,20 @@ class PolicyLearner(Learner):
             there for each of them too, as `grad_norm/<agents>`. Without sequences, the counts of
             steps alone.
         """
+        steps, learned = self._learn(groups)
+        self._updates += 1
+        rows: Rows = []
+        for trainer, taken in steps.items():
+            name = f"grad_norm/{'+'.join(trainer.agents)}"
+            for row in taken:
+                named = len(self._trainers) > 1 and "grad_norm" in row
+                rows.append({**row, name: row["grad_norm"]} if named else row)
+        counted = self._processes.total(self.collector.metrics)
+        return {**mean_over_steps(rows), **learned, **counted}
+
+    @abstractmethod
+    def _learn(self, groups: Sequence[Group]) -> tuple[Steps, dict[str, float]]:
+        """Sequences -> advantages -> steps of each trainer, and the metrics of all else learned."""
 
     @abstractmethod
     def _memory(self) -> Mapping[str, Resumable]:
@@ -134,18 +149,6 @@ class PolicyLearner(Learner):
     def split(self, sequences: Sequence[TokenSequence]) -> list[list[TokenSequence]]:
         """The minibatches that the next update would make of some sequences."""
         return self._settings.split(sequences, self._updates)
-
-    def _report(self, steps: Mapping[Trainer, Rows], **learned: float) -> dict[str, float]:
-        """The metrics of an update, of the steps of each trainer and what else was learned."""
-        self._updates += 1
-        rows: Rows = []
-        for trainer, taken in steps.items():
-            name = f"grad_norm/{'+'.join(trainer.agents)}"
-            for row in taken:
-                named = len(self._trainers) > 1 and "grad_norm" in row
-                rows.append({**row, name: row["grad_norm"]} if named else row)
-        counted = self._processes.total(self.collector.metrics)
-        return {**mean_over_steps(rows), **learned, **counted}
 
     def _parts(self) -> dict[str, Resumable]:
         return {"price": self.price, "collect": self.collector, **self._memory()}
@@ -197,9 +200,8 @@ class GroupLearner(PolicyLearner):
             group, credit=self._credit, advantages=self._advantages, unit=self._unit, agents=agents
         )
 
-    def update(self, groups: Sequence[Group]) -> dict[str, float]:
-        """Sequences -> advantages -> steps, policy by policy; see `PolicyLearner`."""
-        steps: dict[Trainer, Rows] = {}
+    def _learn(self, groups: Sequence[Group]) -> tuple[Steps, dict[str, float]]:
+        steps: Steps = {}
         learned: list[TokenSequence] = []
         for trainer in self._trainers:
             sequences = [one for group in groups for one in self.sequences(group, trainer.agents)]
@@ -208,7 +210,7 @@ class GroupLearner(PolicyLearner):
             steps[trainer] = trainer.update(given, self._updates)
         returns, keys = [one.return_to_go for one in learned], [one.key for one in learned]
         self._advantages.observe(returns, keys)
-        return self._report(steps)
+        return steps, {}
 
     def _memory(self) -> Mapping[str, Resumable]:
         return {"advantages": self._advantages}
