@@ -68,11 +68,15 @@ class Interval:
 
 
 def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
-    """The means, by name, of the metrics of `GLOSSARY` over some episodes.
+    """The metrics of `GLOSSARY` over some episodes.
 
-    What has nothing behind it is left out: a share without turns, and what an environment does not
-    tell (who is informed, what was solved, how many tokens). Where servers were asked, those of
-    `SPENDING` follow. Without episodes the dict is empty.
+    Args:
+        episodes: plays of any tasks.
+
+    Returns:
+        Metric name -> mean. What has nothing behind it is left out: a share without turns, and
+        what an environment does not tell (who is informed, what was solved, how many tokens). Where
+        servers were asked, those of `SPENDING` follow. Without episodes the dict is empty.
     """
     return {name: float(sums.sum() / counts.sum()) for name, sums, counts in _columns(episodes)}
 

@@ -155,7 +155,16 @@ def shares_rows(cache: DynamicCache) -> bool:
 def generate(
     model: PreTrainedModel, prompts: Sequence[Sequence[int]], sampling: Sampling
 ) -> list[Sampled]:
-    """Sample one reply to each prompt, the token ids of a conversation so far."""
+    """Sample one reply to each prompt.
+
+    Args:
+        model: a causal language model.
+        prompts: token ids of each conversation so far.
+        sampling: how to draw.
+
+    Returns:
+        For each prompt the reply's token ids and their log-probabilities.
+    """
     unique = list(dict.fromkeys(map(tuple, prompts)))
     places = {prompt: place for place, prompt in enumerate(unique)}
     rows = torch.tensor([places[tuple(prompt)] for prompt in prompts], device=model.device)

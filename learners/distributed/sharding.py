@@ -22,8 +22,10 @@ from laconic.envs.errors import SettingError
 def shard(model: nn.Module, plugin: Any, mesh: DeviceMesh) -> None:
     """Shard a model layer by layer, in place; all processes hold the same weights before.
 
-    The plugin has accelerate's settings (`FullyShardedDataParallelPlugin`); the mesh is of all
-    processes, with one dimension.
+    Args:
+        model: a causal language model on its device.
+        plugin: accelerate's settings (`FullyShardedDataParallelPlugin`).
+        mesh: of all processes, with one dimension.
 
     Raises:
         SettingError: the model has no layers of the names that the settings have.
