@@ -1,4 +1,4 @@
-"""Checks of what a program hands to environments: settings, names, tasks and actions.
+"""Checks of what a program hands to environments: settings, names and tasks.
 
 A message says the setting as the user types it, what it must be, and what was given.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeGuard
 
@@ -47,23 +47,29 @@ def number(
     *,
     lowest: float = -math.inf,
     above: float = -math.inf,
+    highest: float = math.inf,
     below: float = math.inf,
     optional: bool = False,
+    finite: bool = True,
 ) -> Any:
-    """The value of a setting that is a finite number, or None where it is `optional`.
+    """The value of a setting that is a number within bounds, or None where it is `optional`.
 
-    It is at least `lowest`, greater than `above` and less than `below`; anything else raises
-    SettingError. The name is the one that the user types, e.g. `reward.price`.
+    It is at least `lowest`, at most `highest`, greater than `above` and less than `below`, and
+    finite unless `finite` is False (NaN never passes); anything else raises SettingError. The name
+    is the one that the user types, e.g. `reward.price`.
     """
     if optional and value is None:
         return None
-    finite = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not finite or value < lowest or not above < value < below:
-        limits = {"of at least": lowest, "above": above, "below": below}
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    inside = real and lowest <= value <= highest and (value > above or above == -math.inf)
+    inside = inside and (value < below or below == math.inf)
+    if not inside or (finite and not math.isfinite(value)):
+        limits = {"of at least": lowest, "above": above, "at most": highest, "below": below}
         bounds = " and ".join(
             f"{word} {limit:g}" for word, limit in limits.items() if math.isfinite(limit)
         )
-        raise _wrong(name, f"a finite number {bounds}".strip(), value, optional)
+        kind = "a finite number" if finite else "a number"
+        raise _wrong(name, f"{kind} {bounds}".strip(), value, optional)
     return float(value)
 
 
@@ -103,16 +109,3 @@ def by_key(tasks: Sequence[Task]) -> dict[str, Task]:
             f" {count} tasks have the key {key!r}"
         )
     return found
-
-
-def check_actions(actions: Mapping[str, object], agents: Collection[str]) -> None:
-    """Refuse actions that no policy can have chosen; any string of any agent is fine.
-
-    Raises:
-        UnknownNameError: an action is not of an agent of this team.
-        SettingError: an action is not a string.
-    """
-    for agent, action in actions.items():
-        choice("agent", agent, agents)
-        if not isinstance(action, str):
-            raise SettingError(f"the action of {agent!r} must be a string; got {action!r}")

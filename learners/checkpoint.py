@@ -40,7 +40,7 @@ _PLAIN = (bool, int, float, str, bytes, type(None))
 
 
 def save(folder: Path, step: int, state: Mapping[str, Any], keep: int = 2) -> Path:
-    """Write one checkpoint, then drop those that are no longer needed.
+    """Write one checkpoint, drop those that are no longer needed, and return its folder.
 
     Args:
         folder: holds all checkpoints of a run; created when missing.
@@ -48,9 +48,6 @@ def save(folder: Path, step: int, state: Mapping[str, Any], keep: int = 2) -> Pa
             steps belong to a course the run has left and are removed.
         state: dicts (keys str or int), lists and tuples of tensors, numbers, str, bytes and None.
         keep: newest checkpoints that stay, this one included; at least 1.
-
-    Returns:
-        The folder of the new checkpoint.
 
     Raises:
         CheckpointError: the disk is full or refuses; earlier checkpoints are as they were.
@@ -75,10 +72,9 @@ def save(folder: Path, step: int, state: Mapping[str, Any], keep: int = 2) -> Pa
 
 
 def latest(folder: Path) -> Path | None:
-    """The newest checkpoint that is whole; damaged ones are passed over with a warning.
+    """The newest checkpoint that is whole, or None; damaged ones are passed over with a warning.
 
-    Reads only, so it is safe beside a process that is writing. None without any whole checkpoint,
-    also when the folder does not exist.
+    Reads only, so it is safe beside a process that is writing.
     """
     for path in _newest_first(folder):
         damage = find_damage(path)
@@ -89,10 +85,7 @@ def latest(folder: Path) -> Path | None:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """The state of a checkpoint, all tensors on the CPU.
-
-    Args:
-        path: a folder that `save` or `latest` returned.
+    """The state of a checkpoint folder, all tensors on the CPU.
 
     Raises:
         CheckpointError: the checkpoint is damaged or missing, or holds anything else.

@@ -40,9 +40,9 @@ class Turn:
     trained: bool = True
     """False for a turn that is context only: it was given to the episode, or played to see how an
     earlier one ends."""
-    worth: float | None = None
-    """By how much the message changed the sum of all agents' returns, reward units; 0 for silence.
-    None: not measured."""
+    credit: float | None = None
+    """Counterfactual credit (difference reward): by how much the message changed the sum of all
+    agents' returns, reward units; 0 for silence. None: not measured."""
     usage: Usage | None = None
     """What the reply took of a model server. None: no server was asked."""
 

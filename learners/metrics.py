@@ -82,18 +82,11 @@ def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
 
 
 def intervals(episodes: Sequence[Episode], seed: int = 0) -> dict[str, Interval]:
-    """The metrics of `summarise` with their 95 % intervals.
+    """The metrics of `summarise` over independent plays with their 95 % intervals.
 
     A bootstrapped share of turns that is 0 or 1 in every episode gets the Wilson interval over its
     episodes instead, since no resample could leave that edge. From a single episode a mean has
-    no spread to be seen: its interval is the value itself.
-
-    Args:
-        episodes: independent plays.
-        seed: of the resampling; the same seed gives the same intervals.
-
-    Returns:
-        Metric name -> interval; the same names as in `summarise`.
+    no spread to be seen: its interval is the value itself. The seed is that of the resampling.
     """
     columns = _columns(episodes)
     bootstrapped = [column for column in columns if column[0] not in _PROPORTIONS]
@@ -113,14 +106,9 @@ def intervals(episodes: Sequence[Episode], seed: int = 0) -> dict[str, Interval]
 
 
 def wilson(successes: float, count: int) -> tuple[float, float]:
-    """The 95 % Wilson score interval of a proportion.
+    """The 95 % Wilson score interval, within 0 to 1, of the successes among independent trials.
 
-    Args:
-        successes: how many of the trials succeeded.
-        count: independent trials.
-
-    Returns:
-        Lower and upper end, inside 0 to 1; (0, 1) without trials.
+    Without trials it is (0, 1).
     """
     # Imported here because it takes long, and most of what imports this needs no interval.
     from scipy.stats import binomtest

@@ -1,19 +1,28 @@
-"""Token budgets and the two ledgers: what was said, and what was read.
+"""Token budgets, the two ledgers (what was said, and what was read), and what a token is.
 
 Four caps: per message, per agent, per round over all agents, per episode over all agents. The round
 and the episode cap together are the dual budget of arXiv 2511.13193 (an auction method of the
 Agent-GSPO authors); that Agent-GSPO itself uses this pair is our reading, not a published fact.
+
+A tokenizer here is a function from a text to its tokens as substrings that join back to the text;
+their number is the text's length in tokens. A policy brings the one of its own model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 from laconic.envs.checks import whole
 
 UNLIMITED = 2**31 - 1
 """Stands for "no cap" wherever a number of tokens is shown as int32."""
+Tokenize = Callable[[str], Sequence[str]]
+
+_MAX_BYTES = 8
+# At most eight letters a token, so that a long unbroken word is not cheap; every character matches.
+_TOKEN = re.compile(r"\s?[^\W\d_]{1,8}|\s?\d{1,3}|\s?[^\w\s]|[\s\S]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +92,60 @@ class Ledger:
 
 def _left(cap: int | None, used: int) -> int:
     return UNLIMITED if cap is None else min(cap - used, UNLIMITED)
+
+
+def split_words(text: str) -> list[str]:
+    """Cut text into short words, numbers and signs; needs no download.
+
+    A word counts once for every eight letters, and where they are not ASCII once for every eight
+    bytes of UTF-8, so that no script is cheaper than another; a number once for every three digits.
+    One white space before a token belongs to it.
+    """
+    tokens = _TOKEN.findall(text)
+    if text.isascii():
+        return tokens
+    return [piece for token in tokens for piece in _short(token)]
+
+
+def _short(token: str) -> list[str]:
+    """A token in pieces of at most eight bytes, a white space before it not counted."""
+    pieces, size = [""], 0
+    for place, character in enumerate(token):
+        size += 0 if place == 0 and character.isspace() else _bytes(character)
+        if size > _MAX_BYTES:
+            pieces.append("")
+            size = _bytes(character)
+        pieces[-1] += character
+    return pieces
+
+
+def _bytes(character: str) -> int:
+    return len(character.encode("utf-8", "surrogatepass"))
+
+
+def cut(text: str, limit: int, tokenize: Tokenize) -> tuple[str, int]:
+    """The longest beginning of `text`, ending at a token border, of at most `limit` tokens.
+
+    Tokenizers may cut a beginning otherwise than the whole, so the result is counted again and
+    shortened until it fits.
+
+    Returns:
+        The beginning, and its length in tokens. With a limit of 0 or less both are empty.
+    """
+    if not text or limit <= 0:
+        return "", 0
+    kept = tokenize(text)
+    count = len(kept)
+    if count <= limit:
+        return text, count
+    for length in range(limit, 0, -1):
+        beginning = "".join(kept[:length])
+        count = len(tokenize(beginning))
+        if count <= limit:
+            return beginning, count
+    return "", 0
+
+
+def well_formed(text: str) -> str:
+    """The text with lone surrogates, which no file or terminal takes, replaced each by a `?`."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -30,18 +30,15 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import by_key, check_actions, choice, number, whole
+from laconic.envs.checks import by_key, choice, number, whole
 from laconic.envs.dialogue.briefing import Rules, first_texts
-from laconic.envs.dialogue.budget import Budget, Ledger
-from laconic.envs.dialogue.feedback import Expert, Feedback, Mode
-from laconic.envs.dialogue.information import Information, Shares, deal, informed
+from laconic.envs.dialogue.budget import Budget, Ledger, Tokenize, cut, split_words, well_formed
 from laconic.envs.dialogue.referee import Referee
 from laconic.envs.dialogue.reward import Account, Reward, free_tokens
-from laconic.envs.dialogue.roster import Roster
+from laconic.envs.dialogue.roster import Information, Roster, Shares, check_actions, deal, informed
 from laconic.envs.dialogue.schedule import Schedule
 from laconic.envs.dialogue.spaces import FreeText, observation_space
-from laconic.envs.dialogue.tokens import Tokenize, cut, split_words, well_formed
-from laconic.envs.dialogue.transcript import Message, heard, show
+from laconic.envs.dialogue.transcript import Expert, Feedback, Message, Mode, heard, show
 from laconic.envs.errors import UnknownNameError
 from laconic.envs.task import Benchmark, Score, Style, Task
 
@@ -64,7 +61,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         schedule: whose turn it is, `all` or a list of roles (`envs.dialogue.schedule`).
         answer: the role that answers, the `majority` of all agents, or `joint`: what all agents
             wrote last is graded as one piece of work.
-        feedback: what is said between rounds about the work so far (`envs.dialogue.feedback`).
+        feedback: what is said between rounds about the work so far (`envs.dialogue.transcript`).
         expert: who says it in mode `expert`.
         stop_at: a score from which on an episode ends; None for none.
         budget: caps on what may be said.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from laconic.envs.checks import choice, flag, number
-from laconic.envs.dialogue.tokens import Tokenize
+from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score
 

@@ -1,21 +1,31 @@
-"""A team: who there is, who answers, who hears whom, and whose turn it is.
+"""A team: who there is, who answers, who hears whom, whose turn it is, and who knows what.
 
-Agents are called `<role>_<number>`, numbered from 0 in each role.
+Agents are called `<role>_<number>`, numbered from 0 in each role. Information `full`: every agent
+reads the whole task. `split`: the statements are dealt among the agents that hold information and
+only the question is read by all, so somebody has to speak, and only those who hold something that
+matters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
 
 from laconic.envs.checks import choice, whole
 from laconic.envs.dialogue.schedule import Schedule, speakers
 from laconic.envs.dialogue.topology import hears
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.task import Task
 
 MAJORITY, JOINT = "majority", "joint"
 """Answer settings under which all agents answer: the commonest answer counts, or what they wrote
 is graded as one piece of work."""
+Information = Literal["full", "split"]
+Shares = dict[str, tuple[int, ...]]
+"""For each agent, the indices of the statements it reads, in reading order."""
 
 
 def role_of(agent: str) -> str:
@@ -109,3 +119,57 @@ def _answering(answer: str, agents: Sequence[str]) -> tuple[str, ...]:
         return tuple(agents)
     choice("role in env.answer", answer, {*map(role_of, agents), MAJORITY, JOINT})
     return tuple(agent for agent in agents if role_of(agent) == answer)
+
+
+def check_actions(actions: Mapping[str, object], agents: Collection[str]) -> None:
+    """Refuse actions that no policy can have chosen; any string of any agent is fine.
+
+    Raises:
+        UnknownNameError: an action is not of an agent of this team.
+        SettingError: an action is not a string.
+    """
+    for agent, action in actions.items():
+        if agent not in agents:
+            raise UnknownNameError("agent", agent, agents)
+        if not isinstance(action, str):
+            raise SettingError(f"the action of {agent!r} must be a string; got {action!r}")
+
+
+def deal(
+    task: Task,
+    information: Information,
+    agents: Sequence[str],
+    holders: Sequence[str],
+    generator: np.random.Generator,
+) -> Shares:
+    """The share of every agent; with fewer statements than holders some shares are empty.
+
+    Args:
+        task: the task.
+        information: `full` or `split`.
+        agents: all agents.
+        holders: the agents among whom a split task is dealt.
+        generator: source of the random deal; not drawn from for full information.
+    """
+    if information == "full":
+        return dict.fromkeys(agents, tuple(range(len(task.statements))))
+    shares: dict[str, list[int]] = {agent: [] for agent in agents}
+    order = generator.permutation(len(holders))
+    for place, statement in enumerate(generator.permutation(len(task.statements))):
+        shares[holders[order[place % len(holders)]]].append(int(statement))
+    return {agent: tuple(sorted(share)) for agent, share in shares.items()}
+
+
+def informed(
+    task: Task, information: Information, share: Sequence[int], spoken: bool
+) -> bool | None:
+    """Whether an agent's next message could tell the team something that matters.
+
+    What it says first (`spoken`) counts as all it knows. None where nobody can say: everybody reads
+    everything, or the source has no flags.
+    """
+    if information == "full":
+        return None
+    if spoken:
+        return False
+    return None if task.relevant is None else any(task.relevant[index] for index in share)

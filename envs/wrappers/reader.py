@@ -25,8 +25,8 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.dialogue.roster import role_of
-from laconic.envs.dialogue.tokens import Tokenize
 from laconic.envs.wrappers.menu import Menu
 from laconic.envs.wrappers.words import Bag, overlap, spoken, words_of
 

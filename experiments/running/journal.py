@@ -23,6 +23,8 @@ from laconic.learners.episode import Episode, Turn
 from laconic.learners.rollout.play import Listener, Start
 
 _IDS = ("prompt_ids", "reply_ids", "behaviour_logprobs")
+_RENAMED = {"worth": "credit"}
+"""Fields of a turn that earlier versions wrote by another name."""
 _FORM = {"step": 0}
 """Every row of a run folder says its step; an evaluation by itself has but one."""
 
@@ -143,13 +145,14 @@ def as_plain(episode: Episode) -> dict[str, Any]:
 
 def episode_from(plain: Mapping[str, Any]) -> Episode:
     """Read what `as_plain` made of an episode; a number that was not finite is NaN."""
-    turns = [
-        Turn(**{**turn, "usage": None if turn["usage"] is None else Usage(**turn["usage"])})
-        for turn in plain["turns"]
-    ]
+    turns = []
+    for turn in plain["turns"]:
+        found = {_RENAMED.get(name, name): value for name, value in turn.items()}
+        usage = None if turn["usage"] is None else Usage(**turn["usage"])
+        turns.append(Turn(**{**found, "usage": usage}))
     rewards = {agent: tuple(map(_number, paid)) for agent, paid in plain["rewards"].items()}
-    found = {**plain, "turns": tuple(turns), "rewards": rewards, "score": _number(plain["score"])}
-    return Episode(**found)
+    score = _number(plain["score"])
+    return Episode(**{**plain, "turns": tuple(turns), "rewards": rewards, "score": score})
 
 
 def _number(value: float | None) -> float:

@@ -1,9 +1,10 @@
 """Credit assignment: which reward each agent is credited with in each round of an episode.
 
-`sequences.py` sums the credit over what a sequence covers. Pure functions of one episode; they know
-neither groups nor tokens. `own`, `team` and `outcome` share out the rewards of the episode.
-`silence` and `shapley` are counterfactual: a message is credited with the difference it made, which
-a collector measures by replays (`learners.rollout.collectors`); a learner adds it by itself.
+`sequences.py` sums the credit over what a sequence covers. Pure functions of one episode that give
+the credit of each agent, (rounds,) in reward units; they know neither groups nor tokens. `own`,
+`team` and `outcome` share out the rewards of the episode. `silence` and `shapley` are
+counterfactual: a message is credited with the difference it made, which a collector measures by
+replays (`learners.rollout.collectors`); a learner adds that collector by itself.
 """
 
 from __future__ import annotations
@@ -19,14 +20,7 @@ Credit = Callable[[Episode], dict[str, tuple[float, ...]]]
 
 
 def own(episode: Episode) -> dict[str, tuple[float, ...]]:
-    """Credit every agent with its own rewards.
-
-    Args:
-        episode: one play of a task.
-
-    Returns:
-        The rewards of the episode, per agent and round.
-    """
+    """Credit every agent with its own rewards."""
     return {agent: tuple(rewards) for agent, rewards in episode.rewards.items()}
 
 
@@ -35,14 +29,8 @@ def team(episode: Episode) -> dict[str, tuple[float, ...]]:
 
     The mean is the team's sum divided by the number of agents. That constant factor drops out of
     advantages that are scaled; where they are not it keeps the credit of a large team on the scale
-    of a single agent's reward.
-
-    Args:
-        episode: one play of a task.
-
-    Returns:
-        The same credit per round for every agent. An agent whose rewards end early counts with 0
-        afterwards; an episode without agents gives an empty dict.
+    of a single agent's reward. An agent whose rewards end early counts with 0 afterwards; an
+    episode without agents gives an empty dict.
     """
     agents = len(episode.rewards)
     rounds = max((len(rewards) for rewards in episode.rewards.values()), default=0)
@@ -58,13 +46,7 @@ def outcome(episode: Episode) -> dict[str, tuple[float, ...]]:
 
     The return from a reply's round on is then the same for all replies of an episode, whatever was
     charged before or after it (Dr. MAS, arXiv 2602.08847: every call of an agent carries the
-    reward of the whole trajectory).
-
-    Args:
-        episode: one play of a task.
-
-    Returns:
-        Zeros and at the end the sum of the credit of `team`; empty without rounds.
+    reward of the whole trajectory). Empty without rounds.
     """
     credits = team(episode)
     return {
@@ -74,28 +56,24 @@ def outcome(episode: Episode) -> dict[str, tuple[float, ...]]:
 
 
 def counterfactual(episode: Episode) -> dict[str, tuple[float, ...]]:
-    """Credit every message with the difference it made, as a collector measured it.
+    """Credit every message with the difference it made (`Turn.credit`), as a collector measured it.
 
-    Args:
-        episode: one play of a task whose turns were measured.
-
-    Returns:
-        The difference reward of each agent's message per round; 0 for silence and where an agent
-        had no turn. What came of a message later is in it already: see `WHOLE`.
+    It is 0 for silence and where an agent had no turn. What came of a message later is in it
+    already: see `WHOLE`.
 
     Raises:
         SettingError: a turn was not measured.
     """
     credits = {agent: [0.0] * len(rewards) for agent, rewards in episode.rewards.items()}
     for turn in episode.turns:
-        if turn.worth is None:
+        if turn.credit is None:
             raise SettingError(
                 f"credit 'silence' and 'shapley' need every message measured, and that of"
                 f" {turn.agent!r} in round {turn.round} of task {episode.task!r} was not measured;"
                 " let the learner's own `collect` play the episodes, or choose credit 'own'"
             )
         if turn.agent in credits:
-            credits[turn.agent][turn.round] = turn.worth
+            credits[turn.agent][turn.round] = turn.credit
     return {agent: tuple(each) for agent, each in credits.items()}
 
 
@@ -115,13 +93,7 @@ round alone and not with the rounds after it too."""
 
 
 def credit(kind: str) -> Credit:
-    """Look a kind of credit up by name.
-
-    Args:
-        kind: `own`, `team`, `outcome`, `silence` or `shapley`.
-
-    Returns:
-        The function from an episode to the credit of each agent in each round.
+    """Look a kind of credit up by its name in `CREDITS`.
 
     Raises:
         UnknownNameError: there is no such kind.

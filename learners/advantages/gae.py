@@ -19,9 +19,7 @@ from laconic.envs.errors import SettingError
 
 @torch.no_grad()
 def gae(rewards: Tensor, values: Tensor, mask: Tensor, gamma: float, gae_lambda: float) -> Tensor:
-    """Advantages of the decisions of some trajectories.
-
-    The value after the last decision of a trajectory is 0.
+    """Advantages of the decisions of some trajectories, after the last of which the value is 0.
 
     Args:
         rewards: (trajectories, decisions) sum of the rewards after a decision and before the next.

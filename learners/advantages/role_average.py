@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from laconic.learners.advantages.estimator import Estimator, Key, Part, check_returns
-from laconic.learners.errors import check_number
+from laconic.envs.checks import number
+from laconic.learners.advantages.group import Estimator, Key, Part, check_returns
 
 
 class RoleAverage(Estimator):
@@ -24,28 +24,18 @@ class RoleAverage(Estimator):
 
     The authors move it after every episode, so that later episodes of an update already compare
     with earlier ones. Equal returns get equal advantages, 0 only where the average has come to lie.
-
-    Args:
-        decay: share of the average that stays after one return, 0 up to but not 1.
-
-    Raises:
-        SettingError: `decay` is outside its range.
+    `decay`, from 0 up to but not 1, is the share of the average that stays after one return.
     """
 
     group_by: tuple[Part, ...] = ()
 
     def __init__(self, decay: float = 0.95) -> None:
-        """Check the setting and start without averages."""
-        check_number("advantages.decay", decay, least=0, below=1)
-        self.decay = float(decay)
+        """Check the range (`SettingError`) and start without averages."""
+        self.decay: float = number("advantages.decay", decay, lowest=0, below=1)
         self._averages: dict[str, float] = {}
 
     def __call__(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...]:
-        """Compare every return with the average of its role; see `Estimator`.
-
-        Raises:
-            SettingError: a return is not finite, or the lengths differ.
-        """
+        """Compare every return with the average of its role; see `Estimator`."""
         check_returns(returns, keys)
         return tuple(
             float(value) - self._averages.get(_role(key), 0.0)

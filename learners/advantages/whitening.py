@@ -18,14 +18,10 @@ EPSILON = 1e-8
 
 
 def whitened(sequences: Sequence[TokenSequence]) -> list[TokenSequence]:
-    """Give the advantages of an update mean 0 and variance 1 over its generated tokens.
+    """One policy's sequences of an update, advantages of mean 0 and variance 1 over their tokens.
 
-    Args:
-        sequences: all of one policy's in an update.
-
-    Returns:
-        The same sequences with other advantages; all 0 where they were equal, or where there are
-        fewer than two tokens to take a (sample) variance of.
+    All are 0 where they were equal, or where there are fewer than two generated tokens to take a
+    (sample) variance of.
     """
     counts = [sum(one.generated) for one in sequences]
     tokens = sum(counts)

@@ -5,7 +5,8 @@ that open a conversation, stand between a reply and the next text, and ask for a
 read is tokenised apart from these, so that no message can close a turn, pose as another speaker or
 call a tool by spelling a special or added token.
 
-Also cuts texts into the tokens of a model as substrings, which budgets are counted with.
+Also cuts texts into the tokens of a model as substrings, which budgets are counted with, and knows
+how a reply is silent.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from jinja2 import TemplateError
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
 
-from laconic.envs.dialogue.tokens import Tokenize, well_formed
+from laconic.envs.dialogue.budget import Tokenize, well_formed
 from laconic.envs.errors import SettingError
 
 _REMEMBERED = 65536
@@ -100,6 +101,27 @@ class Chat:
             yield text[start : found.start() + 1]
             start = found.start() + 1
         yield text[start:]
+
+
+def first_text(text: str, silence: str, explain: bool) -> str:
+    """The first text of a conversation, which says what the silence word is where it is to."""
+    told = f"\nTo stay silent, reply with {silence} and nothing else." if explain else ""
+    return text + told
+
+
+def said(text: str, silence: str, stopped: bool) -> str:
+    """What a reply says; empty for silence.
+
+    Args:
+        text: of the reply.
+        silence: the word with which a reply begins that says nothing.
+        stopped: whether the reply was ended by its limit. Stopped within the silence word it is
+            silence too: it had no room for more.
+    """
+    message = text.strip()
+    return (
+        "" if message.startswith(silence) or (stopped and silence.startswith(message)) else message
+    )
 
 
 def _controls(tokenizer: PreTrainedTokenizerBase) -> set[int]:

@@ -120,7 +120,15 @@ class RoomyLayer(DynamicLayer):
         length = 0 if held is None or not held.numel() else held.shape[-2]
         total = length + new.shape[-2]
         buffer = self._buffers.get(name)
-        if buffer is None or not _begins(buffer, held) or buffer.shape[-2] < total:
+        # Rows that were picked are a copy, and no longer lie at the front of the buffer.
+        if (
+            buffer is None
+            or held is None
+            or buffer.data_ptr() != held.data_ptr()
+            or buffer.shape[:2] != held.shape[:2]
+            or buffer.stride() != held.stride()
+            or buffer.shape[-2] < total
+        ):
             buffer = new.new_empty((*new.shape[:2], total + ROOM, new.shape[-1]))
             if held is not None and length:
                 buffer[..., :length, :] = held
@@ -141,13 +149,6 @@ def roomy_cache(model: PreTrainedModel) -> DynamicCache:
 def shares_rows(cache: DynamicCache) -> bool:
     """Whether rows of a cache can be picked; those of recurrent layers cannot."""
     return all(isinstance(layer, DynamicLayer) for layer in cache.layers)
-
-
-def _begins(buffer: Tensor, held: Tensor | None) -> bool:
-    """Whether what is held lies at the front of a buffer: rows that were picked are a copy."""
-    if held is None or buffer.data_ptr() != held.data_ptr():
-        return False
-    return buffer.shape[:2] == held.shape[:2] and buffer.stride() == held.stride()
 
 
 @torch.inference_mode()
@@ -172,7 +173,16 @@ def generate(
     if not shares_rows(cache):
         return _go_on(model, ids[rows], mask[rows], sampling, sampling.max_new_tokens)[0]
     if len(unique) < len(prompts) and ids.shape[1] > 1:
-        _prefill(model, cache, ids, mask, rows)
+        # All prompts but their last token fill the cache, computed once for equal ones.
+        positions = (mask.cumsum(-1) - 1).clamp(min=0)
+        model.base_model(
+            input_ids=ids[:, :-1],
+            attention_mask=mask[:, :-1],
+            position_ids=positions[:, :-1],
+            past_key_values=cache,
+            use_cache=True,
+        )
+        cache.batch_select_indices(rows)
     return _sample(model, ids[rows], mask[rows], sampling, cache)
 
 
@@ -249,21 +259,6 @@ def pad_left(
     ids = [[pad_id] * (longest - len(prompt)) + list(prompt) for prompt in prompts]
     mask = [[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts]
     return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
-
-
-def _prefill(
-    model: PreTrainedModel, cache: DynamicCache, ids: Tensor, mask: Tensor, rows: Tensor
-) -> None:
-    """Fill the cache with all prompts but their last token, computed once for equal ones."""
-    positions = (mask.cumsum(-1) - 1).clamp(min=0)
-    model.base_model(
-        input_ids=ids[:, :-1],
-        attention_mask=mask[:, :-1],
-        position_ids=positions[:, :-1],
-        past_key_values=cache,
-        use_cache=True,
-    )
-    cache.batch_select_indices(rows)
 
 
 def _trim(

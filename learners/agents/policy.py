@@ -16,10 +16,10 @@ from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from laconic.learners.agents.base import Reply, Request
-from laconic.learners.agents.chat import Chat
+from laconic.learners.agents.chat import Chat, first_text, said
 from laconic.learners.agents.generate import Sampled, Sampling, generate
 from laconic.learners.agents.lora import Adapter
-from laconic.learners.agents.sampling import SamplingSettings, first_text, said
+from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.checkpoint import apply_umask
 
 log = logging.getLogger(__name__)
@@ -41,11 +41,11 @@ class HFPolicy:
         adapter: Adapter | None = None,
         recompute_logprobs: bool = False,
     ) -> None:
-        """Join a model and its tokenizer.
+        """Join a causal language model and its fast tokenizer.
 
         Args:
-            model: a causal language model; parameters that require no gradient are never trained.
-            tokenizer: its fast tokenizer.
+            model: parameters that require no gradient are never trained.
+            tokenizer: the model's own.
             speech: how it speaks.
             adapter: the adapter within the model, which is then all that is trained and saved.
             recompute_logprobs: compute the behaviour log-probabilities again before an update, in
@@ -72,12 +72,8 @@ class HFPolicy:
         """Answer all requests in one batched call, or in as few as `generate_batch` allows.
 
         A conversation that fills all positions of the model is answered with silence that has no
-        tokens; the first one is warned of.
-
-        Args:
-            requests: turns of any agents of any episodes.
-            seed: of the sampling; the process-wide generator is left as it was.
-            greedy: take the likeliest token at each step.
+        tokens; the first one is warned of. The seed is that of the sampling, and the process-wide
+        generator is left as it was; `greedy` takes the likeliest token at each step.
         """
         news = [self.read(request) for request in requests]
         prompts = [
@@ -105,10 +101,7 @@ class HFPolicy:
         return ids if ids[-1] in self._end_ids else (*ids, *self._end_ids[:1])
 
     def message(self, reply_ids: Sequence[int]) -> str:
-        """What a reply says; empty for silence.
-
-        A reply that was stopped within the silence word is silence too: it had no room for more.
-        """
+        """What a reply says; empty for silence."""
         text = str(self.tokenizer.decode(list(reply_ids), skip_special_tokens=True))
         stopped = bool(reply_ids) and reply_ids[-1] not in self._end_ids
         return said(text, self.speech.silence, stopped)
@@ -116,13 +109,8 @@ class HFPolicy:
     def quote(self, request: Request, message: str) -> Reply:
         """The reply with which this policy would have said a message here, cut where it would be.
 
-        Args:
-            request: the turn in which it is said.
-            message: as `message` gives it; empty for silence.
-
-        Returns:
-            What is left of the message where a reply has no room for all of it, with its tokens;
-            their log-probabilities are not known and stand as 0.
+        The message is as `message` gives it, empty for silence. The log-probabilities of its tokens
+        are not known and stand as 0.
         """
         new = self.read(request)
         ids = self.write(message)[: self._limit(request, [*_past(request.history), *new])]
@@ -153,11 +141,8 @@ class HFPolicy:
     def save(self, folder: Path, weights: Mapping[str, Tensor] | None = None) -> None:
         """Write weights and tokenizer so that stock `transformers` loads them.
 
-        Of a policy with an adapter it is the adapter alone, in the form of stock `peft`.
-
-        Args:
-            folder: where they go.
-            weights: all of the model's, whole, where it has only parts of them itself.
+        Of a policy with an adapter it is the adapter alone, in the form of stock `peft`. `weights`
+        are all of the model's, whole, where it has only parts of them itself.
         """
         if self._adapter is None:
             self.model.save_pretrained(folder, state_dict=weights)
@@ -169,8 +154,7 @@ class HFPolicy:
     def weights(self, model: PreTrainedModel | None = None) -> dict[str, Tensor]:
         """The weights that training may change, by name; those of a frozen base are not among them.
 
-        Args:
-            model: a copy of this policy's model to take them from; None takes them from itself.
+        They are this policy's own, or those of a copy of its model.
         """
         named = self.model.named_parameters(remove_duplicate=False)
         frozen = {name for name, parameter in named if not parameter.requires_grad}

@@ -41,27 +41,6 @@ class SamplingSettings:
             )
 
 
-def first_text(text: str, silence: str, explain: bool) -> str:
-    """The first text of a conversation, which says what the silence word is where it is to."""
-    told = f"\nTo stay silent, reply with {silence} and nothing else." if explain else ""
-    return text + told
-
-
-def said(text: str, silence: str, stopped: bool) -> str:
-    """What a reply says; empty for silence.
-
-    Args:
-        text: of the reply.
-        silence: the word with which a reply begins that says nothing.
-        stopped: whether the reply was ended by its limit. Stopped within the silence word it is
-            silence too: it had no room for more.
-    """
-    message = text.strip()
-    return (
-        "" if message.startswith(silence) or (stopped and silence.startswith(message)) else message
-    )
-
-
 def check_word(silence: str) -> None:
     """Refuse a silence word of nothing.
 

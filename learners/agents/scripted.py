@@ -18,8 +18,8 @@ from typing import Any
 
 from pettingzoo import ParallelEnv
 
+from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.dialogue.roster import role_of
-from laconic.envs.dialogue.tokens import Tokenize, split_words
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Style, Task
 from laconic.envs.wrappers.teammates import is_complete, mattering

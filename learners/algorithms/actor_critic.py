@@ -25,20 +25,21 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from laconic.envs.checks import number
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import WHOLE, Credit
-from laconic.learners.advantages.estimator import check_returns
 from laconic.learners.advantages.gae import gae
+from laconic.learners.advantages.group import check_returns
 from laconic.learners.advantages.whitening import whitened
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.policy import HFPolicy
-from laconic.learners.algorithms.base import PolicyLearner, Resumable
+from laconic.learners.algorithms.base import Resumable
 from laconic.learners.algorithms.critic import Critic, read_states
+from laconic.learners.algorithms.group import PolicyLearner, Steps
 from laconic.learners.episode import Episode, Group
-from laconic.learners.errors import check_number
 from laconic.learners.training.objective import Average, Objective, Ratio
 from laconic.learners.training.sequences import TokenSequence, episode_sequences
-from laconic.learners.training.trainer import MakeOptimizer, mean_over_steps
+from laconic.learners.training.trainer import MakeOptimizer
 
 MakeCritic = Callable[..., Critic]
 """Called with the policies of all agents that speak with a model, those to train, and the seed."""
@@ -84,7 +85,7 @@ class ActorCriticLearner(PolicyLearner):
         """Check the settings and make one optimiser per policy, and the critic.
 
         Args:
-            policies: who speaks for each agent; equal objects share weights.
+            policies: see `PolicyLearner`, as for the optimiser.
             optimizer: makes an optimiser of a policy's parameters.
             critic: makes the critic.
             gamma: discount of rewards per further reply they lie ahead, 0 to 1.
@@ -96,8 +97,8 @@ class ActorCriticLearner(PolicyLearner):
         Raises:
             SettingError: a setting is out of range, or the credit foretells what a critic is for.
         """
-        for name, number in (("gamma", gamma), ("gae_lambda", gae_lambda)):
-            check_number(f"learner.{name}", number, least=0, most=1)
+        self._gamma: float = number("learner.gamma", gamma, lowest=0, highest=1)
+        self._lambda: float = number("learner.gae_lambda", gae_lambda, lowest=0, highest=1)
         super().__init__(
             policies, optimizer, unit="reply", objective=objective or PPO(), seed=seed, **common
         )
@@ -107,25 +108,22 @@ class ActorCriticLearner(PolicyLearner):
                 " what a critic adds; set learner.credit to own, team or outcome, or take a"
                 " learner without critic (learner=grpo)"
             )
-        self._gamma, self._lambda = float(gamma), float(gae_lambda)
         self._trained = tuple(agent for trainer in self._trainers for agent in trainer.agents)
         speaking = {agent: one for agent, one in policies.items() if isinstance(one, HFPolicy)}
         self._critic = critic(speaking, self._trained, seed=seed)
 
-    def _learn(self, groups: Sequence[Group]) -> dict[str, float]:
+    def _learn(self, groups: Sequence[Group]) -> tuple[Steps, dict[str, float]]:
         episodes = [episode for group in groups for episode in group.episodes]
         trajectories = [
             trajectory
             for index, episode in enumerate(episodes)
             for trajectory in trajectories_of(episode, index, self._credit, self._trained)
         ]
-        if not trajectories:
-            return mean_over_steps([])
-        return self._learn_from(episodes, trajectories)
+        return self._learn_from(episodes, trajectories) if trajectories else ({}, {})
 
     def _learn_from(
         self, episodes: Sequence[Episode], trajectories: Sequence[Trajectory]
-    ) -> dict[str, float]:
+    ) -> tuple[Steps, dict[str, float]]:
         """Values first, as they are of the policies that sampled; then all steps."""
         critic, replies = self._critic, [one for path in trajectories for one in path.sequences]
         max_tokens = self._settings.microbatch_tokens
@@ -139,12 +137,12 @@ class ActorCriticLearner(PolicyLearner):
             replace(one, advantage=advantage)
             for one, advantage in zip(replies, advantages.tolist(), strict=True)
         ]
-        rows: list[dict[str, float]] = []
+        steps: Steps = {}
         for trainer in self._trainers:
             own = [one for one in compared if one.agent in trainer.agents]
-            rows += self._take(trainer, whitened(own))
+            steps[trainer] = trainer.update(whitened(own), self._updates)
         learned = critic.learn(views, values, values + advantages, self._updates)
-        return {**mean_over_steps(rows), **learned}
+        return steps, learned
 
     def _memory(self) -> Mapping[str, Resumable]:
         return {"critic": self._critic}
@@ -162,16 +160,9 @@ class ActorCriticLearner(PolicyLearner):
 def trajectories_of(
     episode: Episode, index: int, credit: Credit, agents: Collection[str]
 ) -> Iterator[Trajectory]:
-    """The decisions of each agent in an episode.
+    """The decisions of each agent to train, which has reply tokens of its own.
 
-    Args:
-        episode: one play of a task.
-        index: of the episode, which its sequences are to carry.
-        credit: of each agent in each round.
-        agents: the agents to train.
-
-    Yields:
-        One per agent with reply tokens of its own; replies that were given to it are context.
+    The arguments are those of `episode_sequences`; replies given to an agent are context.
 
     Raises:
         SettingError: an agent spoke but has no rewards, or a return is not finite.
@@ -183,7 +174,7 @@ def trajectories_of(
     for agent, own in replies.items():
         check_returns([one.return_to_go for one in own], [one.key for one in own])
         starts = [_round(one) for one in own]
-        ends = [*starts[1:], len(credits[agent])]
+        ends = [*starts[1:], None]
         rewards = (sum(credits[agent][s:e]) for s, e in zip(starts, ends, strict=True))
         yield Trajectory(tuple(own), tuple(map(float, rewards)))
 

@@ -1,34 +1,18 @@
-"""What a training loop asks of an algorithm, and what learners that train policies have in common.
+"""What a training loop asks of an algorithm.
 
 `Learner` is all that the loop may ask, with a default for everything but `update`. Any class with
-`update(groups) -> metrics` takes its place: `as_learner` gives it the defaults it lacks.
-`PolicyLearner` is the base of the suite's own: a trainer for each set of weights, several optimiser
-steps per update, a price, and a collector.
+`update(groups) -> metrics` takes its place: `as_learner` gives it the defaults it lacks. Those of
+the suite are in `learners.algorithms.group` and `learners.algorithms.actor_critic`.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from laconic.learners.advantages.credit import credit as credit_named
-from laconic.learners.agents.base import Policy
-from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.episode import Group
 from laconic.learners.prices.schedule import Fixed, Price
 from laconic.learners.rollout.collectors.base import Collector, Independent, as_collector
-from laconic.learners.rollout.collectors.measures import collector_for
-from laconic.learners.rollout.play import Collector as PlaysGroups
-from laconic.learners.rollout.play import collect
-from laconic.learners.training.objective import Objective
-from laconic.learners.training.sequences import TokenSequence, Unit
-from laconic.learners.training.trainer import (
-    MakeOptimizer,
-    Trainer,
-    UpdateSettings,
-    trainers_of,
-)
 
 
 @runtime_checkable
@@ -113,122 +97,3 @@ class Adapted(Learner):
 def as_learner(found: Any) -> Learner:
     """A `Learner` of anything with `update`; one that is complete is returned as it is."""
     return found if isinstance(found, Learner) else Adapted(found)
-
-
-class PolicyLearner(Learner):
-    """A learner that takes optimiser steps with policies on sequences that have advantages."""
-
-    resumable = True
-
-    def __init__(
-        self,
-        policies: Mapping[str, Policy],
-        optimizer: MakeOptimizer,
-        *,
-        credit: str = "own",
-        unit: Unit = "episode",
-        objective: Objective | None = None,
-        price: Price | None = None,
-        collect: PlaysGroups = collect,
-        warmup_updates: int = 0,
-        decay_updates: int | None = None,
-        minibatches: int = 4,
-        max_grad_norm: float = 1.0,
-        microbatch_tokens: int = 16384,
-        seed: int = 0,
-        processes: Processes = ALONE,
-    ) -> None:
-        """Check the settings and make one optimiser per policy.
-
-        Args:
-            policies: who speaks for each agent; equal objects share weights.
-            optimizer: makes an optimiser of a policy's parameters.
-            credit: name of the credit of an agent and round (`learners.advantages.credit`).
-            unit: what a sequence covers, `episode` or `reply`.
-            objective: the loss.
-            price: how the price of a token moves.
-            collect: plays the groups. A counterfactual credit adds what measures it.
-            warmup_updates: see `UpdateSettings`, as for the five below.
-            decay_updates: updates after which the learning rate is 0; None and 0 keep it.
-            minibatches: optimiser steps per policy and update.
-            max_grad_norm: gradients are scaled down to this norm.
-            microbatch_tokens: most tokens, padding included, of one forward pass.
-            seed: of the order in which sequences enter the minibatches.
-            processes: those that learn together; each is given the groups of all.
-
-        Raises:
-            SettingError: a setting is out of range.
-        """
-        self.price = price or Fixed()
-        self.collector = collector_for(collect, credit, unit)
-        self._credit = credit_named(credit)
-        self._unit: Unit = unit
-        self._updates = 0
-        self._processes = processes
-        self._settings = UpdateSettings(
-            objective or Objective(),
-            minibatches,
-            microbatch_tokens,
-            max_grad_norm,
-            warmup_updates,
-            decay_updates,
-            seed,
-        )
-        self._trainers = trainers_of(policies, optimizer, self._settings, processes)
-
-    def update(self, groups: Sequence[Group]) -> dict[str, float]:
-        """Take `minibatches` optimiser steps with each policy.
-
-        Args:
-            groups: episodes sampled by the present policies.
-
-        Returns:
-            Means over the steps taken of what the objective reports (of ratios also the extremes)
-            and of the gradient norm before clipping; counts of sequences and of steps taken and
-            skipped; what the collector counted. Several policies count as one, and the norm is
-            there for each of them too, as `grad_norm/<agents>`. Without sequences, the counts of
-            steps alone.
-        """
-        metrics = self._learn(groups)
-        self._updates += 1
-        return {**metrics, **self._processes.total(self.collector.metrics)}
-
-    @abstractmethod
-    def _learn(self, groups: Sequence[Group]) -> dict[str, float]:
-        """Give the sequences of the groups their advantages, and take the steps."""
-
-    @abstractmethod
-    def _memory(self) -> Mapping[str, Resumable]:
-        """What this kind of learner remembers besides, by the name it has in a checkpoint."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Weights, optimiser states, the number of updates, and what the parts remember."""
-        return {
-            "updates": self._updates,
-            "trainers": [trainer.state_dict() for trainer in self._trainers],
-            **{name: part.state_dict() for name, part in self._parts().items()},
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of `state_dict`."""
-        self._updates = state["updates"]
-        for trainer, saved in zip(self._trainers, state["trainers"], strict=True):
-            trainer.load_state_dict(saved)
-        for name, part in self._parts().items():
-            # Earlier versions kept no state of collectors that remember nothing.
-            part.load_state_dict(state.get(name, {}))
-
-    def split(self, sequences: Sequence[TokenSequence]) -> list[list[TokenSequence]]:
-        """The minibatches that the next update would make of some sequences."""
-        return self._settings.split(sequences, self._updates)
-
-    def _take(self, trainer: Trainer, sequences: Sequence[TokenSequence]) -> list[dict[str, float]]:
-        """The steps of one policy, one row of metrics each; of several, its own norm by name."""
-        rows = trainer.update(sequences, self._updates)
-        if len(self._trainers) > 1:
-            name = f"grad_norm/{'+'.join(trainer.agents)}"
-            rows = [row | ({name: row["grad_norm"]} if "grad_norm" in row else {}) for row in rows]
-        return rows
-
-    def _parts(self) -> dict[str, Resumable]:
-        return {"price": self.price, "collect": self.collector, **self._memory()}

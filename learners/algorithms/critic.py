@@ -27,10 +27,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from laconic.envs.errors import UnknownNameError
+from laconic.envs.checks import choice, number, whole
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.episode import Episode, Turn
-from laconic.learners.errors import check_count, check_number
 from laconic.learners.training.sequences import TokenSequence, collate, microbatches
 
 States = dict[tuple[str, int], Tensor]
@@ -74,16 +73,11 @@ class Critic:
             epochs: passes over the decisions of an update.
             batch: decisions of an optimiser step.
             seed: of the first weights and of the order of the decisions.
-
-        Raises:
-            SettingError: a setting is out of range.
-            UnknownNameError: `sees` is unknown.
         """
-        if sees not in get_args(Sees):
-            raise UnknownNameError("learner.critic.sees", sees, get_args(Sees))
+        choice("learner.critic.sees", sees, get_args(Sees))
         for name, count in (("width", width), ("epochs", epochs), ("batch", batch)):
-            check_count(f"learner.critic.{name}", count, 1)
-        check_number("learner.critic.learning_rate", learning_rate, above=0)
+            whole(f"learner.critic.{name}", count, 1)
+        number("learner.critic.learning_rate", learning_rate, above=0)
         seen = {agent: one for agent, one in policies.items() if sees == "team" or agent in trained}
         self.sees = sees
         self.policies: Mapping[str, HFPolicy] = MappingProxyType(seen)
@@ -110,13 +104,9 @@ class Critic:
     def learn(
         self, views: Sequence[View], values: Tensor, returns: Tensor, updates: int
     ) -> dict[str, float]:
-        """Move the values towards the returns.
+        """Move the values (views,) of all decisions of an update towards the returns (views,).
 
-        Args:
-            views: of all decisions of an update, at least one.
-            values: (views,) as they were before.
-            returns: (views,) what they should have been.
-            updates: done so far.
+        The order of the steps follows the updates done so far.
 
         Returns:
             `value_loss`, the mean squared error before the update, and `explained_variance`, the
@@ -139,10 +129,7 @@ class Critic:
 
     def state_dict(self) -> dict[str, Any]:
         """The network and its optimiser."""
-        return {
-            "network": self._network.state_dict(),
-            "optimizer": self._optimizer.state_dict(),
-        }
+        return {"network": self._network.state_dict(), "optimizer": self._optimizer.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a state of `state_dict`."""
@@ -180,8 +167,9 @@ class OwnConversation(nn.Module):
         for head, encoder in enumerate(self._encoders):
             places = [i for i, view in enumerate(views) if self._head_of[view.agent] == head]
             if places:
-                states = _stacked([views[i].states[views[i].agent] for i in places], self._biases)
-                found = torch.tanh(encoder(states)) @ self._weights[head] + self._biases[head]
+                states = torch.stack([views[i].states[views[i].agent] for i in places])
+                read = torch.tanh(encoder(states.to(self._biases)))
+                found = read @ self._weights[head] + self._biases[head]
                 values = values.index_put((torch.tensor(places, device=values.device),), found)
         return values
 
@@ -206,7 +194,7 @@ class AllConversations(nn.Module):
         for agent, place in self._agents.items():
             places = [i for i, view in enumerate(views) if agent in view.states]
             if places:
-                states = _stacked([views[i].states[agent] for i in places], team)
+                states = torch.stack([views[i].states[agent] for i in places]).to(team)
                 read = self._encoders[place](states) / len(self._agents)
                 team = team.index_add(0, torch.tensor(places, device=team.device), read)
         values: Tensor = self._value(torch.tanh(self._hidden(torch.tanh(team))))
@@ -225,23 +213,13 @@ def _encoder(policy: HFPolicy, width: int) -> nn.Module:
     return nn.Sequential(nn.LayerNorm(size, elementwise_affine=False), nn.Linear(size, width))
 
 
-def _stacked(states: Sequence[Tensor], like: Tensor) -> Tensor:
-    """States as one matrix, where the network is."""
-    return torch.stack(list(states)).to(like)
-
-
 def read_states(
     episodes: Sequence[Episode], policies: Mapping[str, HFPolicy], max_tokens: int
 ) -> list[States]:
-    """Read every conversation of some episodes once, without gradient.
+    """The states of each episode, every conversation of these agents read once, without gradient.
 
-    Args:
-        episodes: sampled by the policies as they are now.
-        policies: by agent, of those whose conversations are read.
-        max_tokens: most tokens, padding included, of one forward pass.
-
-    Returns:
-        The states of each episode, on the devices of the policies; none of agents without tokens.
+    The policies are those that sampled; `max_tokens`: max. tokens, padding included, of one pass.
+    States are on the devices of the policies; agents without tokens have none.
     """
     found: list[States] = [{} for _ in episodes]
     places = {}
@@ -250,7 +228,10 @@ def read_states(
         conversations = []
         for index, episode in enumerate(episodes):
             for agent in agents:
-                turns = _spoken([turn for turn in episode.turns if turn.agent == agent])
+                turns = [turn for turn in episode.turns if turn.agent == agent]
+                # What comes after the last reply with tokens fills more than the model has.
+                while turns and not turns[-1].reply_ids:
+                    turns.pop()
                 ends = _ends(turns, 1 + max((turn.round for turn in episode.turns), default=-1))
                 if ends:
                     read = _conversation(episode, index, turns)
@@ -258,17 +239,10 @@ def read_states(
                     conversations.append(read)
         for part in microbatches(conversations, max_tokens):
             for one, states in zip(part, _hidden_states(policy, part), strict=True):
-                for number, end in places[id(one)].items():
+                for round, end in places[id(one)].items():
                     # A copy of its own, so that the states of all other tokens are let go.
-                    found[one.episode][one.agent, number] = states[end - 1].float().clone()
+                    found[one.episode][one.agent, round] = states[end - 1].float().clone()
     return found
-
-
-def _spoken(turns: list[Turn]) -> list[Turn]:
-    """The turns up to the last with a reply; what comes after one fills more than the model has."""
-    while turns and not turns[-1].reply_ids:
-        turns = turns[:-1]
-    return turns
 
 
 def _ends(turns: Sequence[Turn], rounds: int) -> dict[int, int]:
@@ -276,11 +250,11 @@ def _ends(turns: Sequence[Turn], rounds: int) -> dict[int, int]:
     by_round = {turn.round: turn for turn in turns}
     ends = {}
     read = 0
-    for number in range(rounds):
-        turn = by_round.get(number)
+    for round in range(rounds):
+        turn = by_round.get(round)
         read += len(turn.prompt_ids) if turn else 0
         if read:
-            ends[number] = read
+            ends[round] = read
         read += len(turn.reply_ids) if turn else 0
     return ends
 

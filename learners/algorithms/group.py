@@ -1,25 +1,157 @@
 """Learners that compare the episodes of a group: GSPO, and every method made of the same parts.
 
-Credit, advantages, objective and what a sequence covers are chosen one by one; several minibatches
-per rollout make the importance ratio and its clipping act. Log-probabilities of the behaviour
-policy come with the episodes; a policy whose sampling and training passes differ may have them
-computed again.
+`PolicyLearner` is the base of the suite's learners: a trainer for each set of weights, several
+optimiser steps per update, a price, and a collector. `GroupLearner` gives its sequences advantages
+by comparison; credit, advantages, objective and what a sequence covers are chosen one by one.
+Several minibatches per rollout make the importance ratio and its clipping act. Log-probabilities of
+the behaviour policy come with the episodes; a policy whose sampling and training passes differ may
+have them computed again.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.estimator import Estimator
-from laconic.learners.advantages.group import Advantages
+from laconic.learners.advantages.credit import credit as credit_named
+from laconic.learners.advantages.group import Advantages, Estimator
 from laconic.learners.advantages.whitening import whitened
 from laconic.learners.agents.base import Policy
-from laconic.learners.algorithms.base import PolicyLearner, Resumable
+from laconic.learners.algorithms.base import Learner, Resumable
+from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.episode import Group
+from laconic.learners.prices.schedule import Fixed, Price
+from laconic.learners.rollout.collectors.base import PlaysGroups
+from laconic.learners.rollout.collectors.measures import collector_for
+from laconic.learners.rollout.play import collect
+from laconic.learners.training.objective import Objective
 from laconic.learners.training.sequences import TokenSequence, Unit, check_unit, sequences_of
-from laconic.learners.training.trainer import MakeOptimizer, Trainer, mean_over_steps
+from laconic.learners.training.trainer import (
+    MakeOptimizer,
+    Trainer,
+    UpdateSettings,
+    mean_over_steps,
+    trainers_of,
+)
+
+Rows = list[dict[str, float]]
+"""Metrics of some optimiser steps."""
+Steps = dict[Trainer, Rows]
+"""The steps of one update."""
+
+
+class PolicyLearner(Learner):
+    """A learner that takes optimiser steps with policies on sequences that have advantages."""
+
+    resumable = True
+
+    def __init__(
+        self,
+        policies: Mapping[str, Policy],
+        optimizer: MakeOptimizer,
+        *,
+        credit: str = "own",
+        unit: Unit = "episode",
+        objective: Objective | None = None,
+        price: Price | None = None,
+        collect: PlaysGroups = collect,
+        warmup_updates: int = 0,
+        decay_updates: int | None = None,
+        minibatches: int = 4,
+        max_grad_norm: float = 1.0,
+        microbatch_tokens: int = 16384,
+        seed: int = 0,
+        processes: Processes = ALONE,
+    ) -> None:
+        """Check the settings (`SettingError`) and make one optimiser per policy.
+
+        Args:
+            policies: who speaks for each agent; equal objects share weights.
+            optimizer: makes an optimiser of a policy's parameters.
+            credit: name of the credit of an agent and round (`learners.advantages.credit`).
+            unit: what a sequence covers, `episode` or `reply`.
+            objective: the loss.
+            price: how the price of a token moves.
+            collect: plays the groups. A counterfactual credit adds what measures it.
+            warmup_updates: this and the five below: see `UpdateSettings`.
+            decay_updates: updates after which the learning rate is 0; None and 0 keep it.
+            minibatches: optimiser steps per policy and update.
+            max_grad_norm: gradients are scaled down to this norm.
+            microbatch_tokens: max. tokens, padding included, of one forward pass.
+            seed: of the order in which sequences enter the minibatches.
+            processes: those that learn together; each is given the groups of all.
+        """
+        self.price = price or Fixed()
+        self.collector = collector_for(collect, credit, unit)
+        self._credit = credit_named(credit)
+        self._unit: Unit = unit
+        self._updates = 0
+        self._processes = processes
+        self._settings = UpdateSettings(
+            objective or Objective(),
+            minibatches,
+            microbatch_tokens,
+            max_grad_norm,
+            warmup_updates,
+            decay_updates,
+            seed,
+        )
+        self._trainers = trainers_of(policies, optimizer, self._settings, processes)
+
+    def update(self, groups: Sequence[Group]) -> dict[str, float]:
+        """Take `minibatches` optimiser steps with each policy, on what the present ones sampled.
+
+        Returns:
+            Means over the steps taken of what the objective reports (of ratios also the extremes)
+            and of the gradient norm before clipping; counts of sequences and of steps taken and
+            skipped; what the collector counted. Several policies count as one, and the norm is
+            there for each of them too, as `grad_norm/<agents>`. Without sequences, the counts of
+            steps alone.
+        """
+        steps, learned = self._learn(groups)
+        self._updates += 1
+        rows: Rows = []
+        for trainer, taken in steps.items():
+            name = f"grad_norm/{'+'.join(trainer.agents)}"
+            for row in taken:
+                named = len(self._trainers) > 1 and "grad_norm" in row
+                rows.append({**row, name: row["grad_norm"]} if named else row)
+        counted = self._processes.total(self.collector.metrics)
+        return {**mean_over_steps(rows), **learned, **counted}
+
+    @abstractmethod
+    def _learn(self, groups: Sequence[Group]) -> tuple[Steps, dict[str, float]]:
+        """Sequences -> advantages -> steps of each trainer, and the metrics of all else learned."""
+
+    @abstractmethod
+    def _memory(self) -> Mapping[str, Resumable]:
+        """What this kind of learner remembers besides, by the name it has in a checkpoint."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Weights, optimiser states, the number of updates, and what the parts remember."""
+        return {
+            "updates": self._updates,
+            "trainers": [trainer.state_dict() for trainer in self._trainers],
+            **{name: part.state_dict() for name, part in self._parts().items()},
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state of `state_dict`."""
+        self._updates = state["updates"]
+        for trainer, saved in zip(self._trainers, state["trainers"], strict=True):
+            trainer.load_state_dict(saved)
+        for name, part in self._parts().items():
+            # Earlier versions kept no state of collectors that remember nothing.
+            part.load_state_dict(state.get(name, {}))
+
+    def split(self, sequences: Sequence[TokenSequence]) -> list[list[TokenSequence]]:
+        """The minibatches that the next update would make of some sequences."""
+        return self._settings.split(sequences, self._updates)
+
+    def _parts(self) -> dict[str, Resumable]:
+        return {"price": self.price, "collect": self.collector, **self._memory()}
 
 
 class GroupLearner(PolicyLearner):
@@ -39,17 +171,14 @@ class GroupLearner(PolicyLearner):
         """Check the settings and make one optimiser per policy.
 
         Args:
-            policies: who speaks for each agent; equal objects share weights.
-            optimizer: makes an optimiser of a policy's parameters.
+            policies: see `PolicyLearner`.
+            optimizer: see `PolicyLearner`.
             advantages: how sequences are compared.
             whiten: bring the advantages of an update to mean 0 and variance 1 over its tokens.
             unit: what a sequence covers, `episode` or `reply`.
             sharing: `separate` if the method is one of several agents with a policy each; other
                 values and None ask for nothing.
             **common: further settings of `PolicyLearner`.
-
-        Raises:
-            SettingError: a setting is out of range.
         """
         super().__init__(policies, optimizer, unit=unit, **common)
         self._advantages = advantages or Advantages()
@@ -59,14 +188,7 @@ class GroupLearner(PolicyLearner):
             _check_separate(policies, self._trainers)
 
     def check(self, group_size: int) -> None:
-        """Refuse groups that this learner could not compare, before any is played.
-
-        Args:
-            group_size: episodes of each task that the training loop asks for.
-
-        Raises:
-            SettingError: says what to change.
-        """
+        """Refuse groups of so many episodes that this learner could not compare; see `Learner`."""
         for trainer in self._trainers:
             self._advantages.check(self.collector.members(group_size), len(trainer.agents))
 
@@ -78,19 +200,17 @@ class GroupLearner(PolicyLearner):
             group, credit=self._credit, advantages=self._advantages, unit=self._unit, agents=agents
         )
 
-    def _learn(self, groups: Sequence[Group]) -> dict[str, float]:
-        rows: list[dict[str, float]] = []
+    def _learn(self, groups: Sequence[Group]) -> tuple[Steps, dict[str, float]]:
+        steps: Steps = {}
         learned: list[TokenSequence] = []
         for trainer in self._trainers:
-            sequences = [
-                sequence for group in groups for sequence in self.sequences(group, trainer.agents)
-            ]
+            sequences = [one for group in groups for one in self.sequences(group, trainer.agents)]
             learned += sequences
-            rows += self._take(trainer, whitened(sequences) if self._whiten else sequences)
-        self._advantages.observe(
-            [one.return_to_go for one in learned], [one.key for one in learned]
-        )
-        return mean_over_steps(rows)
+            given = whitened(sequences) if self._whiten else sequences
+            steps[trainer] = trainer.update(given, self._updates)
+        returns, keys = [one.return_to_go for one in learned], [one.key for one in learned]
+        self._advantages.observe(returns, keys)
+        return steps, {}
 
     def _memory(self) -> Mapping[str, Resumable]:
         return {"advantages": self._advantages}

@@ -52,12 +52,7 @@ def demonstrations(episodes: Sequence[Episode]) -> list[TokenSequence]:
 
 
 def imitation_loss(policy: HFPolicy, sequences: Sequence[TokenSequence]) -> torch.Tensor:
-    """Mean negative log-likelihood of the demonstrated tokens, in nats per token.
-
-    Args:
-        policy: who learns.
-        sequences: from `demonstrations`.
-    """
+    """Mean negative log-likelihood of what `demonstrations` gave, in nats per token."""
     batch = collate(sequences, policy.pad_id).to(policy.device)
     objective = Objective(ratio="none", average="token")
     inputs = LossInputs(

@@ -128,31 +128,23 @@ class Processes:
     ) -> list[R]:
         """Apply a function to every process's share of some items, with unsharded weights.
 
-        Args:
-            items: the same on all processes.
-            function: makes a list of results of a list of items, which may be empty.
-
-        Returns:
-            The results of all processes, in the order of items.
+        The items are the same on all processes; the function is given a list, which may be empty.
+        Returns the results of all processes, in the order of items.
         """
         with self.unshard():
             made = list(function(self.local_shard(items)))
         return self.gather(made)
 
     def clip(self, parameters: Sequence[Tensor], max_norm: float) -> float:
-        """Sum the gradients over the processes, then scale them down to a norm.
+        """Sum the gradients over the processes, then scale them down to a norm of all together.
 
-        Args:
-            parameters: of one policy; one that has a gradient on no process stays without.
-            max_norm: of all gradients together, afterwards.
-
-        Returns:
-            The norm of the sums, before they are scaled.
+        A parameter that has a gradient on no process stays without. Returns the norm of the sums
+        before they are scaled.
         """
         if self.count > 1:
             self._sum_gradients([one for one in parameters if not _is_sharded(one)])
         norm: Any = torch.nn.utils.clip_grad_norm_(parameters, max_norm)
-        return float(norm.full_tensor() if _is_sharded(norm) else norm)
+        return float(norm.full_tensor() if self.sharded and _is_sharded(norm) else norm)
 
     def _sum_gradients(self, parameters: Sequence[Tensor]) -> None:
         held = self.gather([[one.grad is not None for one in parameters]])

@@ -1,8 +1,8 @@
 """Notices silence collapse: the team falls silent and its accuracy falls with it.
 
 A price on tokens is charged with certainty while the gain of a message shows only now and then, so
-a weak team may learn that saying nothing pays. Silence alone is no fault (a good team is mostly
-silent); silence together with falling accuracy is. The guard only reads metrics and speaks up: it
+a weak team may learn that it earns more by saying nothing. Silence alone is no fault (a good team
+is mostly silent); silence together with falling accuracy is. The guard reads metrics and warns; it
 changes nothing.
 """
 
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from laconic.learners.errors import check_count, check_number
+from laconic.envs.checks import number, whole
 
 
 class CollapseGuard:
@@ -25,16 +25,13 @@ class CollapseGuard:
         silence: warn from this mean silence rate over the window on, above 0 and up to 1.
         accuracy_drop: and at this fall of the mean accuracy from its best window, above 0 to 1.
         window: number of observations the means are over, at least 1.
-
-    Raises:
-        SettingError: a setting is outside its range.
     """
 
     def __init__(self, silence: float = 0.9, accuracy_drop: float = 0.1, window: int = 5) -> None:
-        """Check the settings and start without observations."""
-        check_number("guard.silence", silence, above=0, most=1)
-        check_number("guard.accuracy_drop", accuracy_drop, above=0, most=1)
-        check_count("guard.window", window, 1, "of observations")
+        """Check the ranges (`SettingError`) and start without observations."""
+        number("guard.silence", silence, above=0, highest=1)
+        number("guard.accuracy_drop", accuracy_drop, above=0, highest=1)
+        whole("guard.window", window, 1)
         self.silence, self.accuracy_drop, self.window = silence, accuracy_drop, window
         self._silences: deque[float] = deque(maxlen=window)
         self._accuracies: deque[float] = deque(maxlen=window)
@@ -52,8 +49,7 @@ class CollapseGuard:
             accuracy: share of episodes solved, 0 to 1.
 
         Returns:
-            A warning in plain words when a collapse is first seen, else None. None as long as
-            the window is not full.
+            A warning in plain words when a collapse is first seen in a full window, else None.
         """
         self._silences.append(silence_rate)
         self._accuracies.append(accuracy)
@@ -69,11 +65,8 @@ class CollapseGuard:
             self._calm += 1
             self._collapsed = self._collapsed and self._calm < self.window
             return None
-        self._calm = 0
-        if self._collapsed:
-            return None
-        self._collapsed = True
-        return self._words(step, silent, accurate)
+        known, self._collapsed, self._calm = self._collapsed, True, 0
+        return None if known else self._words(step, silent, accurate)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything a resumed run needs to warn as if it had never stopped; JSON can hold it."""
@@ -87,11 +80,7 @@ class CollapseGuard:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of `state_dict`.
-
-        Raises:
-            KeyError: the state lacks an entry.
-        """
+        """Go on from a state of `state_dict`."""
         self._silences = deque(state["silences"], maxlen=self.window)
         self._accuracies = deque(state["accuracies"], maxlen=self.window)
         self._best, self._best_step = state["best"], state["best_step"]
@@ -110,17 +99,11 @@ class CollapseGuard:
 
 
 def silence_to_watch(metrics: Mapping[str, float]) -> float:
-    """The silence rate that tells a collapse best.
+    """The silence rate, 0 to 1, that tells a collapse best, out of `metrics.summarise`.
 
     An agent that always answers hides how silent the others are: with one solver and three mute
     helpers the silence rate of all turns is only 0.75. So where the environment says who holds
-    something useful, this is the silence of those, and else that of all turns.
-
-    Args:
-        metrics: what `learners.metrics.summarise` returned.
-
-    Returns:
-        A share from 0 to 1; 0 where nobody had a turn.
+    something useful, this is the silence of those, and else that of all turns; 0 without turns.
     """
     if "spoke_if_informed" in metrics:
         return 1.0 - metrics["spoke_if_informed"]

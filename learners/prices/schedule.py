@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError
-from laconic.learners.errors import check_count
 
 
 class Price(ABC):
@@ -32,6 +32,9 @@ class Price(ABC):
         Args:
             step: training step, from 0.
             price: the environment's own price, reward units per normalizer.
+
+        Raises:
+            SettingError: the step is negative.
         """
 
     def observe(self, metrics: Mapping[str, float]) -> None:  # noqa: B027
@@ -50,18 +53,7 @@ class Fixed(Price):
     """The environment's own price from the first step on."""
 
     def at(self, step: int, price: float) -> float:
-        """The price itself.
-
-        Args:
-            step: training step, from 0.
-            price: the environment's price, reward units per normalizer.
-
-        Returns:
-            `price`, unchanged.
-
-        Raises:
-            SettingError: the step is negative.
-        """
+        """`price` itself; see `Price`."""
         _check_step(step)
         return price
 
@@ -76,28 +68,12 @@ class Ramp(Price):
     """Training steps the rise takes; 0 jumps to the full price when the delay is over."""
 
     def __post_init__(self) -> None:
-        """Check ranges.
-
-        Raises:
-            SettingError: a number is negative or no whole number.
-        """
-        check_count("price.delay", self.delay, 0, "of training steps")
-        check_count("price.steps", self.steps, 0, "of training steps")
+        """Check ranges (`SettingError`)."""
+        whole("price.delay", self.delay, 0)
+        whole("price.steps", self.steps, 0)
 
     def at(self, step: int, price: float) -> float:
-        """The part of the price that is asked at a step.
-
-        Args:
-            step: training step, from 0.
-            price: the environment's price, reward units per normalizer.
-
-        Returns:
-            `price` from step `delay + steps` on, 0 up to step `delay`, and between them the
-            straight line.
-
-        Raises:
-            SettingError: the step is negative.
-        """
+        """`price` from step `delay + steps` on, 0 up to step `delay`, a straight line between."""
         _check_step(step)
         risen = step - self.delay
         if risen >= self.steps:

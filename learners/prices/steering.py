@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from laconic.envs.checks import number
 from laconic.envs.errors import SettingError
-from laconic.learners.errors import check_number
 from laconic.learners.prices.schedule import Price
 
 
@@ -37,14 +37,10 @@ class LagrangePrice(Price):
     _measured: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Check ranges.
-
-        Raises:
-            SettingError: a number is outside its range.
-        """
+        """Check ranges (`SettingError`)."""
         for name in ("integral_gain", "proportional_gain", "max_price"):
-            check_number(f"price.{name}", getattr(self, name), least=0)
-        check_number("price.smoothing", self.smoothing, least=0, most=1)
+            number(f"price.{name}", getattr(self, name), lowest=0)
+        number("price.smoothing", self.smoothing, lowest=0, highest=1)
 
     @abstractmethod
     def measure(self, metrics: Mapping[str, float]) -> float:
@@ -55,14 +51,7 @@ class LagrangePrice(Price):
         """How much too cheap tokens are, as a part of the target; below 0 they are too dear."""
 
     def at(self, step: int, price: float) -> float:
-        """The price that the steps so far have led to.
-
-        Args:
-            step: training step; the price depends on what was observed, not on the count.
-            price: the environment's price, reward units per normalizer; the unit of the gains.
-
-        Returns:
-            0 before the first observation, then from 0 to `max_price * price`.
+        """The price that the steps so far have led to, from 0 to `max_price * price`; at first 0.
 
         Raises:
             SettingError: the environment's price is 0, which no factor changes.
@@ -76,11 +65,7 @@ class LagrangePrice(Price):
         return price * self._bounded(self._level + self.proportional_gain * now)
 
     def observe(self, metrics: Mapping[str, float]) -> None:
-        """Take in the metrics of a step's episodes (`tokens_said`, `accuracy`: means).
-
-        Raises:
-            SettingError: what it constrains is not among them.
-        """
+        """Take in the metrics of a step's episodes; without the constrained one `SettingError`."""
         try:
             value = self.measure(metrics)
         except KeyError as error:
@@ -106,7 +91,7 @@ class LagrangePrice(Price):
 
 @dataclass(slots=True)
 class TargetTokens(LagrangePrice):
-    """Most accuracy under a token target: maximise accuracy subject to tokens said <= `tokens`.
+    """A token target: maximise accuracy subject to tokens said <= `tokens`.
 
     A policy that is below the target at price 0 stays there; nothing pulls tokens up.
     """
@@ -115,13 +100,9 @@ class TargetTokens(LagrangePrice):
     """Tokens said per episode, all agents together, that are allowed."""
 
     def __post_init__(self) -> None:
-        """Check ranges.
-
-        Raises:
-            SettingError: a number is outside its range.
-        """
+        """Check ranges (`SettingError`)."""
         LagrangePrice.__post_init__(self)
-        check_number("price.tokens", self.tokens, above=0)
+        number("price.tokens", self.tokens, above=0)
 
     def measure(self, metrics: Mapping[str, float]) -> float:
         """Tokens said per episode."""
@@ -134,7 +115,7 @@ class TargetTokens(LagrangePrice):
 
 @dataclass(slots=True)
 class AccuracyFloor(LagrangePrice):
-    """Fewest tokens above an accuracy floor: minimise tokens subject to accuracy >= `accuracy`.
+    """An accuracy floor: minimise tokens subject to accuracy >= `accuracy`.
 
     While accuracy is above the floor the price rises, below it the price falls. An error of 1 is
     accuracy 1, and accuracy can fall further below the floor than it can rise above it, so the
@@ -153,13 +134,9 @@ class AccuracyFloor(LagrangePrice):
     """Share of solved tasks that is not to be given up, 0 to 1."""
 
     def __post_init__(self) -> None:
-        """Check ranges.
-
-        Raises:
-            SettingError: a number is outside its range.
-        """
+        """Check ranges (`SettingError`)."""
         LagrangePrice.__post_init__(self)
-        check_number("price.accuracy", self.accuracy, least=0, most=1)
+        number("price.accuracy", self.accuracy, lowest=0, highest=1)
 
     def measure(self, metrics: Mapping[str, float]) -> float:
         """Share of solved tasks."""

@@ -1,19 +1,15 @@
 """Plays episodes in lockstep: environments and policies in, groups of episodes out.
 
 All episodes of a step advance together. In each round every policy gets one batched call with the
-requests of all its agents in all episodes. Works with any PettingZoo `ParallelEnv` over text: an
-observation is a string, or a dict with a string under `text`; `tokens_left`, where there is one,
-says in its first entry what the next message may have.
-
-Knows no particular benchmark. Reads these info keys where an environment has them: `task`,
-`message`, `cut`, `informed`, `tokens_said`, `tokens_read`, `score`, `solved`, `answer`.
+requests of all its agents in all episodes. Works with any PettingZoo `ParallelEnv` over text; what
+is read from one is in `learners.rollout.runner`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from pettingzoo import ParallelEnv
@@ -22,35 +18,10 @@ from laconic.learners.agents.base import Policy, Reply, Request, Streaming
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.rollout.runner import EpisodeRunner, Start
 
-__all__ = ["Collector", "Listener", "Start", "collect", "play", "replies_of"]
+__all__ = ["Listener", "Start", "collect", "play", "replies_of"]
 
 _THREADS = 32
 """Environments that step at the same time; they wait, so there are more than processors."""
-
-
-class Collector(Protocol):
-    """Turns starts into groups of episodes; a learner may bring its own as `collect`."""
-
-    def __call__(
-        self,
-        environments: Sequence[ParallelEnv[str, Any, Any]],
-        policies: Mapping[str, Policy],
-        starts: Sequence[Start],
-        group_size: int,
-        *,
-        seed: int,
-    ) -> list[Group]:
-        """Play groups of episodes.
-
-        Args:
-            environments: equal environments; as many episodes advance together. Collectors that
-                play episodes again need them deterministic under a reset with a seed.
-            policies: who speaks for each agent.
-            starts: where the groups begin.
-            group_size: episodes of a group.
-            seed: of everything that is drawn; equal calls give equal groups.
-        """
-        ...
 
 
 class Listener:
@@ -76,7 +47,7 @@ def play(
     greedy_from: int | None = None,
     listener: Listener | None = None,
 ) -> list[Episode]:
-    """Play one episode from each start, as many at a time as there are environments.
+    """Play one episode from each start, in order, as many at a time as there are environments.
 
     Args:
         environments: equal environments.
@@ -86,33 +57,22 @@ def play(
         greedy: let policies take their likeliest reply.
         greedy_from: the round from which on they do so in any case; None for no round.
         listener: called with replies and episodes as they come.
-
-    Returns:
-        One episode for each start, in order.
     """
-    episodes: list[Episode] = []
-    listener = listener or Listener()
+    played: dict[int, Episode] = {}
     for offset in range(0, len(starts), len(environments)):
-        runners = {
-            offset + place: EpisodeRunner(environment, start)
-            for place, (environment, start) in enumerate(
-                zip(environments, starts[offset:], strict=False)
-            )
-        }
+        together = zip(environments, starts[offset:], strict=False)
+        running = {offset + i: EpisodeRunner(*pair) for i, pair in enumerate(together)}
         seeds = np.random.default_rng((seed, offset))
-        played: dict[int, Episode] = {}
-        while len(played) < len(runners):
-            running = {place: one for place, one in runners.items() if one.running}
+        while running:
+            for place in [place for place, runner in running.items() if not runner.running]:
+                played[place] = running.pop(place).episode()
+                if listener is not None:
+                    listener.ended(place, played[place])
             if running:
                 now = next(iter(running.values())).round
                 likeliest = greedy or (greedy_from is not None and now >= greedy_from)
                 _play_round(running, policies, seeds, likeliest, listener)
-            for place, runner in runners.items():
-                if place not in played and not runner.running:
-                    played[place] = runner.episode()
-                    listener.ended(place, played[place])
-        episodes += [played[place] for place in runners]
-    return episodes
+    return [played[place] for place in range(len(starts))]
 
 
 def collect(
@@ -148,7 +108,7 @@ def _play_round(
     policies: Mapping[str, Policy],
     seeds: np.random.Generator,
     greedy: bool,
-    listener: Listener,
+    listener: Listener | None,
 ) -> None:
     """Ask for the replies that no start gives, one call per policy, and step the environments."""
     asked = [(place, *pair) for place, one in runners.items() for pair in one.requests()]
@@ -159,11 +119,10 @@ def _play_round(
             by_policy.setdefault(id(policies[request.agent]), []).append(index)
     for indices in by_policy.values():
         policy = policies[asked[indices[0]][1].agent]
-        seed = int(seeds.integers(2**31))
-        streaming = isinstance(policy, Streaming)
-        for one, reply in _answers(policy, [asked[index][1] for index in indices], seed, greedy):
+        requests = [asked[index][1] for index in indices]
+        for one, reply in _answers(policy, requests, int(seeds.integers(2**31)), greedy):
             replies[indices[one]] = reply
-            if streaming:
+            if listener is not None and isinstance(policy, Streaming):
                 place, request, _ = asked[indices[one]]
                 listener.said(place, runners[place].round, request, reply)
     said: dict[int, list[tuple[Request, Reply]]] = {place: [] for place in runners}

@@ -27,13 +27,7 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[Record], plain: Any) -> Record:
-    """Read what `to_plain` made of a record.
-
-    Fields that an earlier version did not write get their defaults.
-
-    Args:
-        kind: class of the record.
-        plain: a mapping of its fields.
+    """Read what `to_plain` made of a record of this class; absent fields get their defaults.
 
     Raises:
         TypeError: a value is of another type than its field, or a field without default is missing.

@@ -1,4 +1,14 @@
-"""One running episode: an environment, the conversations of its agents, and what came of it."""
+"""One running episode: an environment, the conversations of its agents, and what came of it.
+
+Of environments over text, ours or those of others: an observation is a string, or a mapping with a
+string under `text`; `tokens_left`, where there is one, says in its first entry what the next
+message may have. Of infos these keys are read where an environment has them: `task`, `message`,
+`cut`, `informed`, `tokens_said`, `tokens_read`, `score`, `solved`, `answer`.
+
+PettingZoo leaves much open: spaces of text, what infos hold, whether a reward is a number or an
+array of one. What can be understood in one way only is understood; the rest is refused with the
+agent's name and what to do. Knows no particular benchmark.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +17,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Space
+from gymnasium.spaces import Space, Text
+from gymnasium.spaces.text import alphanumeric
 from pettingzoo import ParallelEnv
 
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.episode import Episode, Turn
-from laconic.learners.rollout import text_env
+
+_ADVICE = "wrap the environment in one that does (docs/bring_your_own.md)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +64,27 @@ class AgentState:
     info: Mapping[str, Any] = field(default_factory=dict)
 
     def read(self, observation: Any, info: Mapping[str, Any] | None) -> None:
-        """Take in what the environment shows."""
-        self.unread.append(text_env.text_of(self.agent, observation))
-        left = observation.get("tokens_left") if isinstance(observation, Mapping) else None
+        """Take in what the environment shows.
+
+        Raises:
+            SettingError: an observation without a text.
+        """
+        keyed = isinstance(observation, Mapping)
+        text = observation.get("text") if keyed else observation
+        if not isinstance(text, str):
+            came = (
+                f"a mapping with the keys {sorted(map(str, observation))}"
+                if keyed and "text" not in observation
+                else f"{type(observation).__name__} {_short(observation)}"
+            )
+            raise SettingError(
+                "an observation must be a string or a mapping with a string under 'text'; agent"
+                f" {self.agent!r} was shown {came}; {_ADVICE}"
+            )
+        self.unread.append(str(text))
+        left = observation.get("tokens_left") if keyed else None
         self.max_tokens = None if left is None else int(np.ravel(left)[0])
-        self.info = text_env.known(info)
+        self.info = known(info)
 
     def request(self) -> Request:
         """What the agent's policy is asked."""
@@ -83,10 +111,8 @@ class EpisodeRunner:
         self.round = 0
         options = None if start.task is None else {"task": start.task}
         observations, infos = environment.reset(seed=start.seed, options=options)
-        self._states = {
-            agent: AgentState(agent, text_env.speech_space(environment, agent))
-            for agent in environment.agents
-        }
+        agents = environment.agents
+        self._states = {one: AgentState(one, _speech_space(environment, one)) for one in agents}
         self._outcome: dict[str, Any] = {}
         self._turns: list[Turn] = []
         self._truncated = False
@@ -123,14 +149,14 @@ class EpisodeRunner:
         """Play a round: the replies to its requests, and silence of everybody else.
 
         Raises:
-            SettingError: the environment refuses a message that lies outside its action space, pays
-                what is no number, shows what is no text, or lets an agent join.
+            SettingError: the environment refuses a message that lies outside its action space,
+                rewards what is no number, shows what is no text, or lets an agent join.
         """
         alive = tuple(self._environment.agents)
         actions = dict.fromkeys(alive, "")
         for request, reply in said:
             state = self._states[request.agent]
-            actions[request.agent] = text_env.fit_to_space(state.space, reply.message)
+            actions[request.agent] = fit_to_space(state.space, reply.message)
             state.unread.clear()
             state.texts.append(request.text)
             state.history.append(reply)
@@ -138,33 +164,17 @@ class EpisodeRunner:
             observations, rewards, _, truncations, infos = self._environment.step(actions)
         except Exception as error:
             spaces = {agent: self._states[agent].space for agent in actions}
-            if outside := text_env.unspeakable(spaces, actions):
+            if outside := _unspeakable(spaces, actions):
                 raise SettingError(f"the environment took no step: {outside}") from error
             raise
         for request, reply in said:
-            info = text_env.known(infos.get(request.agent))
+            info = known(infos.get(request.agent))
             self._turns.append(_turn(self.round, request, reply, actions[request.agent], info))
         for agent in alive:
-            paid = text_env.number_of(agent, rewards.get(agent))
-            self._states[agent].rewards.append(paid)
+            self._states[agent].rewards.append(number_of(agent, rewards.get(agent)))
         self._read(observations, infos)
         self._truncated |= any(truncations.values())
         self.round += 1
-
-    def _read(self, observations: Mapping[str, Any], infos: Mapping[str, Any]) -> None:
-        for agent in self._environment.agents:
-            if agent not in self._states:
-                raise SettingError(
-                    f"agent {agent!r} joined after the reset; agents may leave early, but all that"
-                    " take part have to be there from the start, as PettingZoo asks"
-                )
-        for agent, observation in observations.items():
-            # Some environments show something to agents that take no part in this episode.
-            if agent in self._states:
-                self._states[agent].read(observation, infos.get(agent))
-        for info in infos.values():
-            # Agents may end at different times; what was said of the episode last counts.
-            self._outcome.update(text_env.known(info))
 
     def episode(self) -> Episode:
         """What came of it."""
@@ -185,6 +195,87 @@ class EpisodeRunner:
             truncated=self._truncated,
             **counts,
         )
+
+    def _read(self, observations: Mapping[str, Any], infos: Mapping[str, Any]) -> None:
+        for agent in self._environment.agents:
+            if agent not in self._states:
+                raise SettingError(
+                    f"agent {agent!r} joined after the reset; agents may leave early, but all that"
+                    " take part have to be there from the start, as PettingZoo asks"
+                )
+        for agent, observation in observations.items():
+            # Some environments show something to agents that take no part in this episode.
+            if agent in self._states:
+                self._states[agent].read(observation, infos.get(agent))
+        for info in infos.values():
+            # Agents may end at different times; what was said of the episode last counts.
+            self._outcome.update(known(info))
+
+
+def fit_to_space(space: Space[Any] | None, message: str) -> str:
+    """As much of a message as a space of texts holds: its characters, up to its longest length.
+
+    Letters and digits alone are what gymnasium takes where nobody chose; such a space is held to
+    mean its length.
+    """
+    if not isinstance(space, Text) or message in space:
+        return message
+    if space.character_set != alphanumeric:
+        message = "".join(filter(space.character_set.__contains__, message))
+    return message[: space.max_length]
+
+
+def number_of(agent: str, reward: Any) -> float:
+    """A reward as a number: one, an array of one, or None for 0; else a `SettingError`."""
+    try:
+        return 0.0 if reward is None else float(np.asarray(reward, dtype=np.float64).item())
+    except (TypeError, ValueError) as error:
+        raise SettingError(
+            f"a reward must be a number; agent {agent!r} was paid {_short(reward)}"
+        ) from error
+
+
+def known(info: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What an info says; a key with None says nothing."""
+    return {key: value for key, value in (info or {}).items() if value is not None}
+
+
+def _speech_space(env: ParallelEnv[str, Any, Any], agent: str) -> Space[Any] | None:
+    """The action space of an agent, None where the environment does not tell; one of texts."""
+    try:
+        space: Space[Any] = env.action_space(agent)
+    except (AttributeError, KeyError):
+        return None
+    ours = type(space).__module__.startswith("gymnasium.spaces")
+    if ours and not isinstance(space, Text):
+        raise SettingError(
+            f"an action must be a text; that of agent {agent!r} is one of {space}; {_ADVICE}"
+        )
+    return space
+
+
+def _unspeakable(spaces: Mapping[str, Space[Any] | None], actions: Mapping[str, str]) -> str:
+    """Which of some actions lie outside their spaces, as a sentence; empty for none."""
+    outside = {
+        agent: action
+        for agent, action in actions.items()
+        if (space := spaces[agent]) is not None and action not in space
+    }
+    said = [
+        f"agent {agent!r} said {_short(action)}, which is not in its action space"
+        f" {_short(spaces[agent])}"
+        for agent, action in outside.items()
+    ]
+    if not all(outside.values()):
+        said.append("agents may be silent, so it has to hold the empty text: Text(min_length=0)")
+    if any(outside.values()):
+        said.append("it has to hold what is said in a language, blanks too: Text(charset=...)")
+    return "; ".join(said)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping[str, Any]) -> Turn:

@@ -23,12 +23,9 @@ from laconic.learners.training.sequences import Batch, TokenSequence, collate, m
 
 
 def current_logprobs(model: PreTrainedModel, batch: Batch, temperature: float = 1.0) -> Tensor:
-    """Log-probability of every generated token of a batch.
+    """Log-probability of every generated token of a batch on the model's device.
 
-    Args:
-        model: a causal language model.
-        batch: (sequences, tokens) on the model's device.
-        temperature: the logits are divided by it, as they were in sampling.
+    The logits are divided by the temperature, as they were in sampling.
 
     Returns:
         (sequences, tokens) float32, [s, t] for token t given those before it; 0 where the token was
@@ -56,20 +53,16 @@ def recomputed(
 ) -> list[TokenSequence]:
     """The sequences, in order, with the log-probabilities of a forward pass as behaviour.
 
-    Args:
-        model: the causal language model that sampled them, unchanged since.
-        sequences: as sampled.
-        pad_id: token id of padding.
-        temperature: the logits are divided by it, as they were in sampling.
-        max_tokens: most tokens, padding included, of one forward pass.
+    The model is the one that sampled them, unchanged since; `max_tokens`: max. tokens, padding
+    included, of one pass. Temperature as in `current_logprobs`.
     """
     found: dict[int, TokenSequence] = {}
     for part in microbatches(sequences, max_tokens):
         batch = collate(part, pad_id).to(model.device)
         rows = current_logprobs(model, batch, temperature).tolist()
         for one, row in zip(part, rows, strict=True):
-            length = len(one.token_ids)
-            found[id(one)] = replace(one, behaviour_logprobs=tuple(row[:length]))
+            logprobs = tuple(row[: len(one.token_ids)])
+            found[id(one)] = replace(one, behaviour_logprobs=logprobs)
     return [found[id(one)] for one in sequences]
 
 

@@ -24,8 +24,8 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
+from laconic.envs.checks import choice, number
 from laconic.envs.errors import SettingError
-from laconic.learners.errors import check_choice, check_number
 
 Ratio = Literal["sequence", "sequence_token", "token", "none"]
 Average = Literal["sequence", "token", "sum"]
@@ -57,22 +57,20 @@ class LossInputs:
     losses of the parts then add up to that of the whole. None: this batch is the whole."""
 
     def __post_init__(self) -> None:
-        """Check shapes.
-
-        Raises:
-            SettingError: a shape differs from that of `current_logprobs`, or the mask is not bool.
-        """
+        """Refuse other shapes than `current_logprobs` has, and another mask (`SettingError`)."""
         shape = self.current_logprobs.shape
         if len(shape) != 2 or shape[0] == 0:
             raise SettingError(
                 "current_logprobs must have shape (sequences, tokens) with at least one sequence;"
                 f" got {tuple(shape)!r}"
             )
-        _check_shape("behaviour_logprobs", self.behaviour_logprobs, shape)
-        _check_shape("generated_mask", self.generated_mask, shape)
-        _check_shape("advantages", self.advantages, shape[:1])
-        if self.reference_logprobs is not None:
-            _check_shape("reference_logprobs", self.reference_logprobs, shape)
+        for name in ("behaviour_logprobs", "generated_mask", "advantages", "reference_logprobs"):
+            tensor, expected = getattr(self, name), shape[:1] if name == "advantages" else shape
+            if tensor is not None and tensor.shape != expected:
+                raise SettingError(
+                    f"{name} must have shape {tuple(expected)!r} to fit current_logprobs;"
+                    f" got {tuple(tensor.shape)!r}"
+                )
         if self.generated_mask.dtype != torch.bool:
             raise SettingError(f"generated_mask must be bool; got {self.generated_mask.dtype!r}")
         if self.divisor is not None and not 0 < self.divisor < math.inf:
@@ -120,29 +118,19 @@ class Objective:
     constant such as the longest reply makes it Dr. GRPO's (arXiv 2503.20783)."""
 
     def __post_init__(self) -> None:
-        """Check ranges.
-
-        Raises:
-            SettingError: a word is unknown or a number is out of range.
-        """
-        check_choice("objective.ratio", self.ratio, get_args(Ratio))
-        check_choice("objective.average", self.average, get_args(Average))
-        check_number("objective.clip_low", self.clip_low, above=0, most=1)
-        check_number("objective.clip_high", self.clip_high, above=0, finite=False)
-        check_number("objective.kl", self.kl, least=0)
-        check_number("objective.normalizer", self.normalizer, above=0)
+        """Check the words (`UnknownNameError`) and ranges (`SettingError`)."""
+        choice("objective.ratio", self.ratio, get_args(Ratio))
+        choice("objective.average", self.average, get_args(Average))
+        number("objective.clip_low", self.clip_low, above=0, highest=1)
+        number("objective.clip_high", self.clip_high, above=0, finite=False)
+        number("objective.kl", self.kl, lowest=0)
+        number("objective.normalizer", self.normalizer, above=0)
 
     def __call__(self, inputs: LossInputs) -> LossOutputs:
         """Compute the loss of a batch.
 
         Computed in float32 whatever the inputs are (float64 stays float64). With no generated token
         anywhere the loss is 0 and its gradient zero.
-
-        Args:
-            inputs: log-probabilities, mask and advantages.
-
-        Returns:
-            The loss, and what each sequence adds to its metrics.
 
         Raises:
             SettingError: `kl` is above 0 and there are no reference log-probabilities.
@@ -159,33 +147,31 @@ class Objective:
         log_ratio = current - behaviour
         ratio = self._ratios(log_ratio, mask)
         losses = _mean(self._policy_loss(ratio, current, advantages), mask)
-        reference_kl = None
+        counts = mask.sum(1)
+        rows = {
+            "tokens": counts,
+            "ratio": torch.exp(_limited(_mean(log_ratio, mask))),
+            "approx_kl": (_k3(log_ratio) * mask).sum(1),
+        }
         if inputs.reference_logprobs is not None:
             reference = _generated(inputs.reference_logprobs.detach(), mask)
             reference_kl = _k3(reference - current)
+            rows["reference_kl"] = (reference_kl * mask).sum(1)
             if self.kl > 0:
                 losses = losses + self.kl * _mean(reference_kl, mask)
-        counts = mask.sum(1)
-        losses = self._weighted(losses, counts)
-        divisor = inputs.divisor or self.divisor(len(losses), int(counts.sum()))
-        rows = {
-            "loss": losses,
-            "tokens": counts,
-            "ratio": torch.exp(_limited(_mean(log_ratio, mask))),
-        }
-        rows["approx_kl"] = (_k3(log_ratio) * mask).sum(1)
-        if reference_kl is not None:
-            rows["reference_kl"] = (reference_kl * mask).sum(1)
         if ratio is not None:
             rows["clipped"] = self._clipped(ratio, advantages, mask)
+        if self.average != "sequence":
+            losses = losses * counts
+        if self.average == "sum":
+            losses = losses / self.normalizer
+        rows["loss"] = losses
+        divisor = inputs.divisor or self.divisor(len(losses), int(counts.sum()))
         rows = {name: row.detach().to(losses.dtype) for name, row in rows.items()}
         return LossOutputs(losses.sum() / divisor, rows, divisor)
 
     def divisor(self, sequences: int, tokens: int) -> float:
-        """What the losses of a batch of so many sequences and generated tokens are divided by.
-
-        It is for `LossInputs.divisor` of the parts, and at least 1.
-        """
+        """For `LossInputs.divisor`, of a batch of so many sequences and tokens; at least 1."""
         return float(max(tokens if self.average == "token" else sequences, 1))
 
     def _ratios(self, log_ratio: Tensor, mask: Tensor) -> Tensor | None:
@@ -206,12 +192,6 @@ class Objective:
             return -advantages * current
         clipped = ratio.clamp(1 - self.clip_low, 1 + self.clip_high)
         return -torch.minimum(ratio * advantages, clipped * advantages).expand_as(current)
-
-    def _weighted(self, losses: Tensor, counts: Tensor) -> Tensor:
-        """What each sequence adds to the loss, from the means over its tokens, (sequences,)."""
-        if self.average == "token":
-            return losses * counts
-        return losses * counts / self.normalizer if self.average == "sum" else losses
 
     def _clipped(self, ratio: Tensor, advantages: Tensor, mask: Tensor) -> Tensor:
         """Share of each sequence whose gradient the clip removes, (sequences,)."""
@@ -245,11 +225,9 @@ def _k3(difference: Tensor) -> Tensor:
 
 
 def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[str, float]:
-    """The metrics of a batch, sums over its sequences, brought to the host in one transfer.
+    """The metrics of a batch, from `LossOutputs` of its parts (one or more) and their divisor.
 
-    Args:
-        parts: `LossOutputs.rows` of all its parts, at least one.
-        divisor: what the sum of losses is divided by.
+    They are sums over sequences, brought to the host in one transfer.
 
     Returns:
         `loss`, `sequences` (those with generated tokens) and, if there are any: `ratio_mean`,
@@ -260,11 +238,11 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
     rows = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
     counts, ratios = rows["tokens"], rows["ratio"]
     kept = counts > 0
-    number, tokens = kept.sum().clamp(min=1), counts.sum().clamp(min=1)
+    sequences, tokens = kept.sum().clamp(min=1), counts.sum().clamp(min=1)
     found = {
         "loss": rows["loss"].sum() / divisor,
         "sequences": kept.sum(),
-        "ratio_mean": torch.where(kept, ratios, 0).sum() / number,
+        "ratio_mean": torch.where(kept, ratios, 0).sum() / sequences,
         "ratio_min": torch.where(kept, ratios, math.inf).amin(),
         "ratio_max": torch.where(kept, ratios, -math.inf).amax(),
     }
@@ -272,7 +250,7 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
         if name in rows:
             found[name] = rows[name].sum() / tokens
     if "clipped" in rows:
-        found["clip_fraction"] = rows["clipped"].sum() / number
+        found["clip_fraction"] = rows["clipped"].sum() / sequences
         for first, last in LENGTH_BUCKETS:
             inside = (counts >= first) & (counts <= (last or math.inf))
             name = f"clip_fraction/{first}+" if last is None else f"clip_fraction/{first}-{last}"
@@ -287,11 +265,3 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
         for name, value in metrics.items()
         if not (name.startswith("clip_fraction/") and math.isnan(value))
     }
-
-
-def _check_shape(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
-    if tensor.shape != shape:
-        raise SettingError(
-            f"{name} must have shape {tuple(shape)!r} to fit current_logprobs;"
-            f" got {tuple(tensor.shape)!r}"
-        )

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import WHOLE, Credit
-from laconic.learners.advantages.estimator import Estimator, Key
+from laconic.learners.advantages.group import Estimator, Key
 from laconic.learners.episode import Episode, Group, Turn
 
 Unit = Literal["episode", "reply"]
@@ -50,11 +50,7 @@ class TokenSequence:
     """How much better the return is than that of the compared sequences."""
 
     def __post_init__(self) -> None:
-        """Check lengths, and that every generated token has a context.
-
-        Raises:
-            SettingError: lengths differ, or the first token is a generated one.
-        """
+        """Refuse different lengths, and a generated token without context (`SettingError`)."""
         lengths = (len(self.token_ids), len(self.generated), len(self.behaviour_logprobs))
         if len(set(lengths)) != 1:
             raise SettingError(
@@ -96,10 +92,6 @@ class Batch:
 def check_unit(unit: str, advantages: Estimator) -> None:
     """Check that the unit is known and fits what the advantages compare.
 
-    Args:
-        unit: what a sequence covers.
-        advantages: the estimator it is to be used with.
-
     Raises:
         SettingError: the unit is unknown, or rounds are compared of sequences that have none.
     """
@@ -120,23 +112,10 @@ def sequences_of(
     unit: Unit = "episode",
     agents: Collection[str] | None = None,
 ) -> tuple[TokenSequence, ...]:
-    """Make the sequences of one group and give each its advantage.
+    """The `episode_sequences` of one group, episode by episode, each with its advantage.
 
-    Agents without reply tokens (scripted ones) make no sequence. Neither do agents that are not
-    trained, and their returns take part in no comparison.
-
-    Args:
-        group: episodes of one task under one policy version.
-        credit: of each agent in each round, e.g. `learners.advantages.credit.own`.
-        advantages: the estimator.
-        unit: `episode`: one sequence per agent and episode, with the return of the whole episode.
-            `reply`: one per reply, with the undiscounted return from its round on (that of its
-            round alone under a credit of `WHOLE`); what came before is context.
-        agents: the agents to train; None for all.
-
-    Returns:
-        Sequences in the order of episodes, then of agents as they first spoke, then of rounds,
-        without those the estimator leaves out; empty when nobody produced a token.
+    Those that the estimator leaves out are not among them. The returns of agents that are not
+    trained are not compared.
 
     Raises:
         SettingError: the unit does not fit, an agent has no rewards, or a return is not finite.
@@ -157,14 +136,9 @@ def sequences_of(
 
 
 def collate(sequences: Sequence[TokenSequence], pad_id: int) -> Batch:
-    """Stack sequences into tensors, padded on the right to the longest.
+    """A batch (sequences, tokens) on the CPU, padded on the right to the longest.
 
-    Args:
-        sequences: at least one.
-        pad_id: token id of padding; no mask is ever True on it.
-
-    Returns:
-        A batch of shape (sequences, tokens) on the CPU.
+    No mask is ever True on padding.
 
     Raises:
         SettingError: there are no sequences.
@@ -184,12 +158,8 @@ def collate(sequences: Sequence[TokenSequence], pad_id: int) -> Batch:
 def microbatches(sequences: Sequence[TokenSequence], max_tokens: int) -> list[list[TokenSequence]]:
     """Cut a minibatch into forward passes of sequences of like length, which need little padding.
 
-    Args:
-        sequences: of one minibatch.
-        max_tokens: most tokens, padding included, of a part; a longer sequence is one by itself.
-
-    Returns:
-        Parts in the order of length; none of no sequences.
+    A pass has no more tokens than `max_tokens`, padding included; a longer sequence is one by
+    itself. Shorter ones come first.
     """
     parts: list[list[TokenSequence]] = []
     for sequence in sorted(sequences, key=lambda one: len(one.token_ids)):
@@ -215,11 +185,14 @@ def episode_sequences(
         episode: one play of a task.
         index: of the episode in its group.
         credit: of each agent in each round.
-        unit: `episode` or `reply`; see `sequences_of`.
+        unit: `episode`: one sequence per agent, with the return of the whole episode. `reply`: one
+            per reply, with the undiscounted return from its round on (that of its round alone under
+            a credit of `WHOLE`); what came before is context.
         agents: the agents to train; None for all.
 
     Yields:
-        Sequences by agent as they first spoke, then by round; none for agents without reply tokens.
+        Sequences by agent as they first spoke, then by round; none for agents without reply tokens
+        (scripted ones).
 
     Raises:
         SettingError: an agent spoke but has no rewards.
@@ -235,15 +208,17 @@ def episode_sequences(
                 f"agent {agent!r} spoke in task {episode.task!r} but has no rewards; an episode"
                 f" needs rewards for each of its agents, it has them for {sorted(credits)}"
             )
-        for first, last in _spans(spoken, unit):
-            start = turns[last].round if unit == "reply" else 0
-            end = start + 1 if unit == "reply" and credit in WHOLE else None
+        by_reply = unit == "reply"
+        for first in spoken if by_reply else spoken[:1]:
+            last = first if by_reply else spoken[-1]
+            start = turns[last].round if by_reply else 0
+            end = start + 1 if by_reply and credit in WHOLE else None
             token_ids, generated, logprobs = _tokens(turns[: last + 1], first)
             yield TokenSequence(
                 task=episode.task,
                 agent=agent,
                 episode=index,
-                round=start if unit == "reply" else None,
+                round=start if by_reply else None,
                 token_ids=token_ids,
                 generated=generated,
                 behaviour_logprobs=logprobs,
@@ -257,13 +232,6 @@ def _padded(rows: Sequence[Sequence[float]], fill: float, dtype: type[np.generic
     for index, row in enumerate(rows):
         matrix[index, : len(row)] = row
     return torch.from_numpy(matrix)
-
-
-def _spans(spoken: list[int], unit: Unit) -> list[tuple[int, int]]:
-    """First and last turn of each sequence, given the turns that have reply tokens."""
-    if unit == "reply":
-        return [(place, place) for place in spoken]
-    return [(spoken[0], spoken[-1])] if spoken else []
 
 
 def _tokens(

@@ -20,12 +20,12 @@ from torch import Tensor
 from torch.optim import Optimizer
 from transformers import PreTrainedModel, get_scheduler
 
+from laconic.envs.checks import number, whole
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.load import share_frozen
 from laconic.learners.distributed.processes import ALONE, Processes
-from laconic.learners.errors import check_count, check_number
 from laconic.learners.training.logprobs import current_logprobs, recomputed
 from laconic.learners.training.objective import LossInputs, Objective, metrics_of
 from laconic.learners.training.sequences import TokenSequence, collate, microbatches
@@ -49,7 +49,7 @@ class UpdateSettings:
     minibatches: int = 4
     """Optimiser steps per policy and update."""
     microbatch_tokens: int = 16384
-    """Most tokens, padding included, of one forward pass."""
+    """Max. tokens, padding included, of one forward pass."""
     max_grad_norm: float = 1.0
     """Gradients are scaled down to this norm."""
     warmup_updates: int = 0
@@ -62,16 +62,12 @@ class UpdateSettings:
     """Of the order in which sequences enter the minibatches."""
 
     def __post_init__(self) -> None:
-        """Check ranges.
-
-        Raises:
-            SettingError: a setting is out of range.
-        """
-        check_count("learner.minibatches", self.minibatches, 1)
-        check_count("learner.microbatch_tokens", self.microbatch_tokens, 1)
-        check_count("learner.warmup_updates", self.warmup_updates, 0)
-        check_count("learner.decay_updates", self.decay_updates or 0, 0)
-        check_number("learner.max_grad_norm", self.max_grad_norm, above=0, finite=False)
+        """Check ranges (`SettingError`)."""
+        whole("learner.minibatches", self.minibatches, 1)
+        whole("learner.microbatch_tokens", self.microbatch_tokens, 1)
+        whole("learner.warmup_updates", self.warmup_updates, 0)
+        whole("learner.decay_updates", self.decay_updates, 0, optional=True)
+        number("learner.max_grad_norm", self.max_grad_norm, above=0, finite=False)
 
     def schedule(self) -> Callable[[int], float]:
         """The factor of the learning rate after so many updates (`transformers.get_scheduler`)."""
@@ -113,7 +109,7 @@ class Trainer:
         Raises:
             SettingError: the optimiser refuses the policy's own settings.
         """
-        self.policy, self.agents = policy, agents
+        self.policy, self.agents = policy, tuple(agents)
         self.settings = settings or UpdateSettings()
         self._processes = processes
         self._reference: PreTrainedModel | None = None
@@ -123,7 +119,15 @@ class Trainer:
             if model is not None and not policy.adapted:
                 processes.shard(model)
         self.parameters = [one for one in policy.model.parameters() if one.requires_grad]
-        self.optimizer = _optimizer(optimizer, self.parameters, policy, agents)
+        try:
+            self.optimizer = optimizer(self.parameters, **policy.optimizer)
+        except (TypeError, ValueError) as error:
+            if not policy.optimizer:
+                raise
+            raise SettingError(
+                f"agent.optimizer has {dict(policy.optimizer)!r} for {', '.join(agents)}, which the"
+                f" optimiser refuses: {error}"
+            ) from error
         self._schedule = self.settings.schedule()
         self._learning_rates = [group["lr"] for group in self.optimizer.param_groups]
 
@@ -138,22 +142,15 @@ class Trainer:
             Metrics, one row per step: what the objective reports and `grad_norm`, the norm of the
             gradient before it was scaled; or that the step was skipped.
         """
-        self.set_learning_rate(updates)
+        factor = self._schedule(updates)
+        for group, rate in zip(self.optimizer.param_groups, self._learning_rates, strict=True):
+            group["lr"] = rate * factor
         if self.policy.recompute_logprobs:
             sequences = self._processes.map_sharded(sequences, self._recomputed)
         return [self._step(one) for one in self.settings.split(sequences, updates)]
 
-    def set_learning_rate(self, updates: int) -> None:
-        """Set every learning rate to what the schedule makes of it after so many updates."""
-        factor = self._schedule(updates)
-        for group, rate in zip(self.optimizer.param_groups, self._learning_rates, strict=True):
-            group["lr"] = rate * factor
-
     def state_dict(self) -> dict[str, Any]:
-        """The trained weights, of an adapter it alone; the optimiser's state; the reference's.
-
-        It is whole, and the same on any number of processes.
-        """
+        """Weights (of an adapter it alone), optimiser and reference, whole on every process."""
         state = {"model": self.policy.weights(), "optimizer": self.optimizer.state_dict()}
         if self._reference is not None:
             state["reference"] = self.policy.weights(self._reference)
@@ -161,10 +158,18 @@ class Trainer:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a state of `state_dict`."""
-        self._load(state["model"], None)
-        self.optimizer.load_state_dict(self._optimizer_state(state["optimizer"]))
-        if self._reference is not None:
-            self._load(state["reference"], self._reference)
+        shard_like = self._processes.shard_like
+        own = [one for group in self.optimizer.param_groups for one in group["params"]]
+        moments = {
+            index: shard_like(values, dict.fromkeys(values, own[index]))
+            for index, values in state["optimizer"]["state"].items()
+        }
+        self.optimizer.load_state_dict({**state["optimizer"], "state": moments})
+        policy, reference = self.policy, self._reference
+        policy.load_weights(shard_like(state["model"], policy.weights()))
+        if reference is not None:
+            sharded = shard_like(state["reference"], policy.weights(reference))
+            policy.load_weights(sharded, reference)
 
     def _step(self, sequences: Sequence[TokenSequence]) -> dict[str, float]:
         """One optimiser step; one whose loss or gradient is not finite is skipped and counted.
@@ -175,8 +180,7 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         divisor = objective.divisor(len(sequences), sum(sum(one.generated) for one in sequences))
         parts: list[Mapping[str, Tensor]] = []
-        most = self.settings.microbatch_tokens
-        for microbatch, factor in dealt(sequences, most, processes):
+        for microbatch, factor in dealt(sequences, self.settings.microbatch_tokens, processes):
             outputs = objective(self._inputs(microbatch, divisor))
             (outputs.loss * factor).backward()  # type: ignore[no-untyped-call]
             if factor:
@@ -207,35 +211,20 @@ class Trainer:
 
     def _recomputed(self, sequences: Sequence[TokenSequence]) -> list[TokenSequence]:
         """The sequences with the log-probabilities of a training pass as behaviour."""
-        policy, most = self.policy, self.settings.microbatch_tokens
-        return recomputed(policy.model, sequences, policy.pad_id, policy.speech.temperature, most)
-
-    def _load(self, weights: Mapping[str, Tensor], model: PreTrainedModel | None) -> None:
-        parts = self._processes.shard_like(weights, self.policy.weights(model))
-        self.policy.load_weights(parts, model)
-
-    def _optimizer_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """The state of an optimiser, each tensor sharded like its parameter."""
-        own = [one for group in self.optimizer.param_groups for one in group["params"]]
-        placed = {
-            index: self._processes.shard_like(values, dict.fromkeys(values, own[index]))
-            for index, values in state["state"].items()
-        }
-        return {**state, "state": placed}
+        policy, max_tokens = self.policy, self.settings.microbatch_tokens
+        temperature = policy.speech.temperature
+        return recomputed(policy.model, sequences, policy.pad_id, temperature, max_tokens)
 
 
 def dealt(
     sequences: Sequence[TokenSequence], max_tokens: int, processes: Processes
 ) -> list[tuple[list[TokenSequence], float]]:
-    """The microbatches that this process makes of a minibatch of all processes.
+    """The microbatches of this process out of a minibatch of all, with the factors of their losses.
 
     Sequences are dealt out by length, so that each process has as many as others, and as long ones.
-    Equal ones stay together, because a forward pass takes them through the model once.
-
-    Returns:
-        Sequences and the factor of their loss. Where weights are sharded all processes make the
-        same number of passes, of which those that only keep step have the factor 0, and the sum of
-        gradients is made out of their mean.
+    Equal ones stay together, because a forward pass takes them through the model once. Where
+    weights are sharded all processes make the same number of passes, of which those that only keep
+    step have the factor 0, and the sum of gradients is made out of their mean.
     """
     if processes.count == 1:
         return [(part, 1.0) for part in microbatches(sequences, max_tokens)]
@@ -255,11 +244,9 @@ def dealt(
 
 
 def mean_over_steps(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Make one row of metrics of those of some optimiser steps.
+    """One row of metrics of those of some optimiser steps; without any, the counts of steps alone.
 
-    Returns:
-        Counts are summed, extremes kept, and of the rest it is the mean over the rows that have it.
-        Without rows, the counts of steps alone.
+    Counts are summed, extremes kept, and of the rest it is the mean over the rows that have it.
     """
     metrics = {"steps": 0.0, "skipped_steps": 0.0}
     for name in dict.fromkeys(name for row in rows for name in row):
@@ -277,9 +264,7 @@ def trainers_of(
     """A trainer for each set of weights that can be trained; scripts and frozen weights have none.
 
     The arguments are those of `Trainer`, with the policy of each agent; equal ones share weights.
-
-    Returns:
-        Trainers in the order of their first agents; none without policies.
+    Trainers come in the order of their first agents; without policies there are none.
 
     Raises:
         SettingError: there are policies, and none of them can be trained.
@@ -297,21 +282,4 @@ def trainers_of(
             f"nobody in the team has weights to train ({kinds}); choose agent=tiny or agent=hf, or"
             " set frozen=false for somebody"
         )
-    return [
-        Trainer(policy, tuple(agents), optimizer, settings, processes)
-        for policy, agents in found.values()
-    ]
-
-
-def _optimizer(
-    make: MakeOptimizer, parameters: Sequence[Tensor], policy: HFPolicy, agents: Collection[str]
-) -> Optimizer:
-    if not policy.optimizer:
-        return make(parameters)
-    try:
-        return make(parameters, **policy.optimizer)
-    except (TypeError, ValueError) as error:
-        raise SettingError(
-            f"agent.optimizer has {dict(policy.optimizer)!r} for {', '.join(agents)}, which the"
-            f" optimiser refuses: {error}"
-        ) from error
+    return [Trainer(*each, optimizer, settings, processes) for each in found.values()]

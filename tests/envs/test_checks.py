@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from laconic.envs.checks import by_key, check_actions, check_names, choice, flag, number, whole
+from laconic.envs.checks import by_key, check_names, choice, flag, number, whole
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 
@@ -66,11 +66,3 @@ def test_tasks_are_there_and_have_keys_of_their_own():
         by_key([])
     with pytest.raises(SettingError, match="2 tasks have the key 'a'"):
         by_key([one, other, one])
-
-
-def test_any_string_of_an_agent_is_an_action_and_nothing_else():
-    check_actions({"a_0": ""}, ["a_0", "b_0"])
-    with pytest.raises(UnknownNameError, match="agent 'c_0'"):
-        check_actions({"c_0": ""}, ["a_0"])
-    with pytest.raises(SettingError, match="action of 'a_0' must be a string; got 3"):
-        check_actions({"a_0": 3}, ["a_0"])

@@ -21,8 +21,7 @@ from places import CONF
 from torch import Tensor
 
 from laconic.learners.advantages.credit import own
-from laconic.learners.advantages.estimator import Estimator
-from laconic.learners.advantages.group import Advantages
+from laconic.learners.advantages.group import Advantages, Estimator
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.training.objective import Objective
 from laconic.learners.training.sequences import Batch, TokenSequence, collate, sequences_of

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from laconic.learners.advantages.credit import credit
-from laconic.learners.advantages.estimator import Key
 from laconic.learners.advantages.gae import gae
+from laconic.learners.advantages.group import Key
 from laconic.learners.advantages.whitening import whitened
 from laconic.learners.episode import Episode, Group
 from laconic.learners.training.objective import LossInputs, Objective

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from laconic.envs.dialogue.tokens import well_formed
+from laconic.envs.dialogue.budget import well_formed
 from laconic.learners.agents.base import Usage
 
 _SHOWN = 300

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from laconic.envs.dialogue.tokens import well_formed
+from laconic.envs.dialogue.budget import well_formed
 from laconic.envs.task import Task
 from laconic.learners.agents.api.client import client_of
 from laconic.learners.agents.api.settings import ApiSamplingSettings, Limits, Prices, Server

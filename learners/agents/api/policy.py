@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from laconic.envs.dialogue.tokens import well_formed
+from laconic.envs.dialogue.budget import well_formed
 from laconic.learners.agents.api.answers import Answer
 from laconic.learners.agents.api.client import Client
 from laconic.learners.agents.api.settings import ApiSamplingSettings, Prices
 from laconic.learners.agents.base import Reply, Request
-from laconic.learners.agents.sampling import first_text, said
+from laconic.learners.agents.chat import first_text, said
 from laconic.learners.errors import ServerError
 
 log = logging.getLogger(__name__)

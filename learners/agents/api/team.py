@@ -9,7 +9,7 @@ from typing import Any
 
 from pettingzoo import ParallelEnv
 
-from laconic.envs.dialogue.tokens import split_words
+from laconic.envs.dialogue.budget import split_words
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Style
 from laconic.learners.agents.api.client import client_of

@@ -1,1 +1,1 @@
-"""Ways to play the groups of a step beyond independent episodes, each a `rollout.Collector`."""
+"""Ways to play the groups of a step beyond independent episodes, each a `base.Collector`."""

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from pettingzoo import ParallelEnv
+
+from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Group
-from laconic.learners.rollout.play import Collector as PlaysGroups
-from laconic.learners.rollout.play import collect as collect_independently
+from laconic.learners.rollout.play import collect
+from laconic.learners.rollout.runner import Start
+
+PlaysGroups = Callable[..., list[Group]]
+"""Called as a `Collector` is; a function will do."""
+
+
+class Players(NamedTuple):
+    """Where is played and who speaks; the first arguments of `play` and `collect`."""
+
+    environments: Sequence[ParallelEnv[str, Any, Any]]
+    """Equal environments; as many episodes advance together."""
+    policies: Mapping[str, Policy]
+    """Who speaks for each agent."""
 
 
 @runtime_checkable
-class Collector(PlaysGroups, Protocol):
-    """Turns starts into groups of episodes; who inherits has to bring `__call__` alone."""
+class Collector(Protocol):
+    """Turns starts into groups of episodes; who inherits brings `gather` or `__call__` alone."""
 
     credit: str | None = None
     """Name of the credit that a learner has to have set; None: any."""
@@ -21,6 +36,33 @@ class Collector(PlaysGroups, Protocol):
     """What a sequence of the learner has to cover; None: anything."""
     metrics: Mapping[str, float] = MappingProxyType({})
     """Counts of the last call."""
+
+    def __call__(
+        self,
+        environments: Sequence[ParallelEnv[str, Any, Any]],
+        policies: Mapping[str, Policy],
+        starts: Sequence[Start],
+        group_size: int,
+        *,
+        seed: int,
+    ) -> list[Group]:
+        """Play groups of episodes.
+
+        Args:
+            environments: equal environments; as many episodes advance together. Collectors that
+                play episodes again need them deterministic under a reset with a seed.
+            policies: who speaks for each agent.
+            starts: where the groups begin.
+            group_size: episodes of a group.
+            seed: of everything that is drawn; equal calls give equal groups.
+        """
+        return self.gather(Players(environments, policies), starts, group_size, seed)
+
+    def gather(
+        self, players: Players, starts: Sequence[Start], group_size: int, seed: int
+    ) -> list[Group]:
+        """What `__call__` does, which see; here one group of independent episodes a start."""
+        return collect(*players, starts, self.members(group_size), seed=seed)
 
     @property
     def kind(self) -> str:
@@ -47,7 +89,7 @@ class Independent(Collector):
         play: called as a `Collector` is; what else it has of one is used.
     """
 
-    def __init__(self, play: Callable[..., list[Group]] = collect_independently) -> None:
+    def __init__(self, play: PlaysGroups = collect) -> None:
         """Take over what there is; the rest keeps its default."""
         self.play = play
         for name in ("credit", "unit", "members", "state_dict", "load_state_dict"):
@@ -69,6 +111,6 @@ class Independent(Collector):
         return self.play(*arguments, **settings)
 
 
-def as_collector(found: Callable[..., list[Group]]) -> Collector:
+def as_collector(found: PlaysGroups) -> Collector:
     """A collector of anything that plays groups; one that is complete is returned as it is."""
     return found if isinstance(found, Collector) else Independent(found)

@@ -7,29 +7,28 @@ round begins from there. Nothing but candidates is trained.
 
 A candidate is played out: the others say the first of their own candidates, later rounds are
 decoded greedily, and its value is the author's return from its round on. Under credit `own` this is
-what the team earns plus what the author pays, the paper's mix of team and local reward with weight
-1. The paper's tasks score each turn by itself; here the task is paid for at the end, which is why a
-candidate has to be played out. How the paper has the others speak while a candidate is scored, and
-what it does with a tie, is not known; here the first of equal candidates continues.
+the team's reward less the price of what the author says, the paper's mix of team and local reward
+with weight 1. The paper's tasks score each turn by itself; here the task reward comes at the end,
+which is why a candidate has to be played out. How the paper has the others speak while a candidate
+is scored, and what it does with a tie, is not known; here the first of equal candidates continues.
 
 Agents without reply tokens draw no candidates; theirs is what they say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from pettingzoo import ParallelEnv
 
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import WHOLE, Credit, credit
-from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Episode, Group, Turn
-from laconic.learners.rollout.collectors.base import Collector
-from laconic.learners.rollout.play import Start, play, replies_of
+from laconic.learners.rollout.collectors.base import Collector, Players
+from laconic.learners.rollout.play import play, replies_of
+from laconic.learners.rollout.runner import Start
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,37 +42,26 @@ class Candidates(Collector):
     """By what return the best is chosen: the credit of the learner, `own` or `team`."""
 
     def __post_init__(self) -> None:
-        """Check the credit.
-
-        Raises:
-            SettingError: the credit asks for replays of its own.
-        """
+        """Refuse a credit that asks for replays of its own (`SettingError`)."""
         if credit(self.credit) in WHOLE:
             raise SettingError(
                 "candidates are compared by what follows from them; choose learner.credit=own or"
                 f" learner.credit=team, got {self.credit!r}"
             )
 
-    def __call__(
-        self,
-        environments: Sequence[ParallelEnv[str, Any, Any]],
-        policies: Mapping[str, Policy],
-        starts: Sequence[Start],
-        group_size: int,
-        *,
-        seed: int,
+    def gather(
+        self, players: Players, starts: Sequence[Start], group_size: int, seed: int
     ) -> list[Group]:
         """Play the trees of all starts, round by round.
 
-        Returns:
-            One group per start and round in which somebody drew candidates: an episode in which all
-            say their first, and one for every further candidate.
+        One group per start and round in which somebody drew candidates: an episode in which all
+        say their first, and one for every further candidate.
         """
         groups: list[Group] = []
         lines, round = list(starts), 0
         while lines:
             seeds = np.random.default_rng((seed, round)).integers(2**31, size=2).tolist()
-            firsts = play(environments, policies, lines, seed=seeds[0], greedy_from=round + 1)
+            firsts = play(*players, lines, seed=seeds[0], greedy_from=round + 1)
             knots = [
                 _Knot(line, first, round)
                 for line, first in zip(lines, firsts, strict=True)
@@ -85,7 +73,7 @@ class Candidates(Collector):
                 for agent in knot.speakers
                 for _ in range(group_size - 1)
             ]
-            others = play(environments, policies, askings, seed=seeds[1], greedy_from=round + 1)
+            others = play(*players, askings, seed=seeds[1], greedy_from=round + 1)
             drawn = iter(others)
             for knot in knots:
                 knot.others = [

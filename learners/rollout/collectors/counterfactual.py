@@ -3,9 +3,9 @@
 A rule says by which sets of a round's speakers a message is measured: the value of a set is the
 team's return when these say what they said, the others of the round are silent, all before is as
 recorded, and the rounds after are played on. The return is the sum over agents: a message serves
-every agent that is paid for the outcome, and costs whoever the environment charges for it. With the
-mean, as in `credit.team`, advantages would differ by their epsilon alone, but a token would seem
-cheaper the larger the team. The credit of a silent turn is 0 and needs no replay.
+every agent that is rewarded for the outcome, and costs whoever the environment charges for it. With
+the mean, as in `credit.team`, advantages would differ by their epsilon alone, but a token would
+seem cheaper the larger the team. The credit of a silent turn is 0 and needs no replay.
 
 With `greedy`, rounds are played on in the likeliest way for every set alike. A credit is then exact
 for a team that decodes those rounds greedily. For one that samples them it is an estimate, free of
@@ -19,16 +19,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from pettingzoo import ParallelEnv
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Policy, Reply
 from laconic.learners.episode import Episode, Group
-from laconic.learners.rollout.collectors.base import Collector as Base
-from laconic.learners.rollout.play import Collector, Start, collect, play, replies_of
+from laconic.learners.rollout.collectors.base import Collector, Players, PlaysGroups
+from laconic.learners.rollout.play import collect, play, replies_of
+from laconic.learners.rollout.runner import Start
 
 Weights = Mapping[str, Mapping[frozenset[str], float]]
 """For each speaker, the weights with which the values of sets of speakers add up to its credit."""
@@ -57,38 +56,29 @@ class Replay:
 
 
 @dataclass(slots=True)
-class CounterfactualCredit(Base):
+class CounterfactualCredit(Collector):
     """Plays groups by another collector and notes in every turn the credit of its message."""
 
     credit: str = field()
-    """Name of the credit that pays by it (`learners.advantages.credit`)."""
+    """Name of the credit that is made of it (`learners.advantages.credit`)."""
     rule: Rule
     """The sets of speakers that a message is measured by."""
-    collect: Collector = collect
+    collect: PlaysGroups = collect
     """Plays the groups, one for each start."""
     greedy: bool = True
     """Whether later rounds are played on greedily, or sampled."""
     metrics: dict[str, float] = field(default_factory=dict, init=False)
     """Of the last call: `replays`, episodes played again from some round on."""
 
-    def __call__(
-        self,
-        environments: Sequence[ParallelEnv[str, Any, Any]],
-        policies: Mapping[str, Policy],
-        starts: Sequence[Start],
-        group_size: int,
-        *,
-        seed: int,
+    def gather(
+        self, players: Players, starts: Sequence[Start], group_size: int, seed: int
     ) -> list[Group]:
-        """Play the groups of `collect`, then the replays of all their rounds at once.
-
-        Returns:
-            The groups, every turn with its credit as `worth`.
+        """The groups of `collect`, every turn with its `credit` from replays, all played at once.
 
         Raises:
             SettingError: `collect` does not play one group for each start.
         """
-        groups = self.collect(environments, policies, starts, group_size, seed=seed)
+        groups = self.collect(*players, starts, group_size, seed=seed)
         if len(groups) != len(starts):
             raise SettingError(
                 f"learner.credit={self.credit} plays episodes again from their start and needs a"
@@ -99,7 +89,7 @@ class CounterfactualCredit(Base):
             (one, self.rule(sorted(one.speakers), generator))
             for start, group in zip(starts, groups, strict=True)
             for episode in group.episodes
-            for one in _rounds(start, episode)
+            for one in _replays(start, episode)
         ]
         # Every set that anybody's credit is made of is played once.
         asked = [
@@ -108,8 +98,7 @@ class CounterfactualCredit(Base):
             for said in dict.fromkeys(said for each in weights.values() for said in each)
         ]
         returns, played = team_returns(
-            environments,
-            policies,
+            players,
             [replace(one, unsaid=one.speakers - said) for one, said in asked],
             seed=int(generator.integers(2**31)),
             greedy=self.greedy,
@@ -135,31 +124,16 @@ def team_return(episode: Episode) -> float:
 
 
 def team_returns(
-    environments: Sequence[ParallelEnv[str, Any, Any]],
-    policies: Mapping[str, Policy],
-    replays: Sequence[Replay],
-    *,
-    seed: int,
-    greedy: bool = True,
+    players: Players, replays: Sequence[Replay], *, seed: int, greedy: bool = True
 ) -> tuple[list[float], int]:
-    """What the team earns in each replay.
+    """The sums (replays,) of all agents' returns in replays; and how many episodes were played.
 
     Up to the last given round a replay is the recorded episode, tokens included, but for agents
-    that are silent in that round; the policies play on from there. Replays of one start with equal
-    replies so far are played once. None is played where the recorded episode is its outcome:
-    nothing is unsaid, and no round is left or rounds are sampled.
-
-    Args:
-        environments: equal environments; as many replays advance together.
-        policies: who speaks for each agent.
-        replays: what to play.
-        seed: of the rounds that are sampled.
-        greedy: whether rounds after the given ones are decoded greedily, or sampled.
-
-    Returns:
-        (replays,) the sum of all agents' returns in each; and how many episodes were played.
+    that are silent in that round; the policies play on from there, greedily or sampled with the
+    seed. Replays of one start with equal replies so far are played once. None is played where the
+    recorded episode is its outcome: nothing is unsaid, and no round is left or rounds are sampled.
     """
-    silences = {agent: _silence(policy) for agent, policy in policies.items()}
+    silences = {agent: _silence(policy) for agent, policy in players.policies.items()}
     returns = [team_return(replay.episode) for replay in replays]
     places: dict[object, list[int]] = {}
     starts: list[Start] = []
@@ -173,22 +147,22 @@ def team_returns(
         if not equal:
             starts.append(replace(replay.start, given={**replay.start.given, **given}))
         equal.append(index)
-    played = play(environments, policies, starts, seed=seed, greedy=greedy)
+    played = play(*players, starts, seed=seed, greedy=greedy)
     for episode, indices in zip(played, places.values(), strict=True):
         for index in indices:
             returns[index] = team_return(episode)
     return returns, len(played)
 
 
-def _rounds(start: Start, episode: Episode) -> list[Replay]:
-    """The rounds in which somebody spoke."""
+def _replays(start: Start, episode: Episode) -> list[Replay]:
+    """One for each round in which somebody spoke."""
     spoken = {turn.round for turn in episode.turns if turn.message}
     return [Replay(start, episode, round) for round in sorted(spoken)]
 
 
 def _noted(episode: Episode, credits: Mapping[tuple[int, int, str], float]) -> Episode:
     turns = (
-        replace(turn, worth=credits.get((id(episode), turn.round, turn.agent), 0.0))
+        replace(turn, credit=credits.get((id(episode), turn.round, turn.agent), 0.0))
         for turn in episode.turns
     )
     return replace(episode, turns=tuple(turns))

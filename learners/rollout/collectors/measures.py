@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from laconic.envs.errors import SettingError
-from laconic.learners.rollout.collectors.base import Collector, as_collector
+from laconic.learners.rollout.collectors.base import Collector, PlaysGroups, as_collector
 from laconic.learners.rollout.collectors.counterfactual import CounterfactualCredit
 from laconic.learners.rollout.collectors.shapley import shapley
 from laconic.learners.rollout.collectors.silence import silence
-from laconic.learners.rollout.play import Collector as PlaysGroups
 
 MEASURES: Mapping[str, Callable[[Collector], CounterfactualCredit]] = MappingProxyType(
     {"silence": silence, "shapley": shapley}
@@ -21,19 +20,11 @@ MEASURES: Mapping[str, Callable[[Collector], CounterfactualCredit]] = MappingPro
 def collector_for(collect: PlaysGroups, credit: str, unit: str) -> Collector:
     """The collector that a learner with these settings can learn from.
 
-    A collector may say by `credit` and `unit` what a learner has to have set.
-
-    Args:
-        collect: the learner's collector.
-        credit: name of the learner's credit.
-        unit: what a sequence of the learner covers.
-
-    Returns:
-        `collect` itself, or, where the credit is counterfactual and `collect` does not measure it,
-        a collector that measures with its defaults what `collect` plays.
+    It is `collect` itself, or, where the credit is counterfactual and `collect` does not measure
+    it, a collector that measures with its defaults what `collect` plays.
 
     Raises:
-        SettingError: `collect` needs another credit or unit.
+        SettingError: by its own `credit` or `unit`, `collect` needs another one than the learner's.
     """
     found = as_collector(collect)
     for name, needed, setting in (("credit", found.credit, credit), ("unit", found.unit, unit)):

@@ -15,38 +15,31 @@ from math import factorial
 
 import numpy as np
 
-from laconic.learners.errors import check_count
+from laconic.envs.checks import whole
+from laconic.learners.rollout.collectors.base import PlaysGroups
 from laconic.learners.rollout.collectors.counterfactual import CounterfactualCredit, Weights
-from laconic.learners.rollout.play import Collector, collect
+from laconic.learners.rollout.play import collect
 
 
 def shapley(
-    collect: Collector = collect, greedy: bool = True, samples: int = 4
+    collect: PlaysGroups = collect, greedy: bool = True, samples: int = 4
 ) -> CounterfactualCredit:
     """A collector for `learner.credit=shapley`.
 
     Args:
         collect: plays the groups, one for each start.
         greedy: whether rounds after a message are played on greedily; see `counterfactual`.
-        samples: orders that are drawn where all of them would need more replays; with 4, up to
-            three speakers are measured exactly.
-
-    Raises:
-        SettingError: `samples` is below 1.
+        samples: orders that are drawn, at least 1, where all of them would need more replays; with
+            4, up to three speakers are measured exactly.
     """
-    check_count("learner.collect.samples", samples, 1)
+    whole("learner.collect.samples", samples, 1)
     return CounterfactualCredit("shapley", partial(shares, samples=samples), collect, greedy)
 
 
 def shares(speakers: Sequence[str], generator: np.random.Generator, *, samples: int) -> Weights:
-    """Weights that make a speaker's credit its Shapley value.
+    """Weights that make a speaker's credit its Shapley value; none without speakers.
 
-    Exact where all sets of speakers are no more than `samples` orders could ask for.
-
-    Args:
-        speakers: who spoke in the round; nobody gives no weights.
-        generator: draws the orders.
-        samples: orders to draw.
+    Exact where all sets of speakers are no more than `samples` drawn orders could ask for.
     """
     count = len(speakers)
     # An order asks for the values of nobody, of everybody, and of count - 1 sets between them.

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from laconic.learners.rollout.collectors.base import PlaysGroups
 from laconic.learners.rollout.collectors.counterfactual import CounterfactualCredit, Weights
-from laconic.learners.rollout.play import Collector, collect
+from laconic.learners.rollout.play import collect
 
 
-def silence(collect: Collector = collect, greedy: bool = True) -> CounterfactualCredit:
+def silence(collect: PlaysGroups = collect, greedy: bool = True) -> CounterfactualCredit:
     """A collector for `learner.credit=silence`.
 
     Args:
@@ -26,11 +27,6 @@ def silence(collect: Collector = collect, greedy: bool = True) -> Counterfactual
 
 
 def differences(speakers: Sequence[str], generator: np.random.Generator) -> Weights:
-    """Weights by which a credit is the value of all speakers less that of the others.
-
-    Args:
-        speakers: who spoke in the round; nobody gives no weights.
-        generator: not drawn from.
-    """
+    """Weights by which a credit is the value of all speakers less that of the others."""
     everybody = frozenset(speakers)
     return {agent: {everybody: 1.0, everybody - {agent}: -1.0} for agent in speakers}

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from pettingzoo import ParallelEnv
 
+from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
 from laconic.learners.advantages.credit import Credit, credit
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Group
-from laconic.learners.errors import check_count
-from laconic.learners.rollout.collectors.base import Collector
+from laconic.learners.rollout.collectors.base import Collector, Players
 from laconic.learners.rollout.collectors.exchange import (
     DamagedError,
     Exchange,
@@ -76,10 +76,10 @@ class Swarm(Collector):
         Raises:
             SettingError: a setting is out of its range, or the credit needs replays of its own.
         """
-        check_count("learner.collect.own", self.own, 1)
-        check_count("learner.collect.foreign", self.foreign, 0)
-        check_count("learner.collect.newest", self.newest, 1)
-        check_count("learner.collect.microbatch_tokens", self.microbatch_tokens, 1)
+        whole("learner.collect.own", self.own, 1)
+        whole("learner.collect.foreign", self.foreign, 0)
+        whole("learner.collect.newest", self.newest, 1)
+        whole("learner.collect.microbatch_tokens", self.microbatch_tokens, 1)
         if self.credit in MEASURES:
             raise SettingError(
                 "messages of other runs have no counterfactual credit; with learner.collect=Swarm"
@@ -88,14 +88,8 @@ class Swarm(Collector):
         credit(self.credit)
         self._exchange = Exchange(self.folder, self.name)
 
-    def __call__(
-        self,
-        environments: Sequence[ParallelEnv[str, Any, Any]],
-        policies: Mapping[str, Policy],
-        starts: Sequence[Start],
-        group_size: int,
-        *,
-        seed: int,
+    def gather(
+        self, players: Players, starts: Sequence[Start], group_size: int, seed: int
     ) -> list[Group]:
         """Take what others have, play the rest, and share it.
 
@@ -111,6 +105,7 @@ class Swarm(Collector):
             SettingError: the environment's tasks have no names, the folder cannot be written to,
                 or `correct` meets a policy that computes its log-probabilities again.
         """
+        environments, policies = players
         tasks = _tasks(environments[0])
         if self.correct and any(
             getattr(one, "recompute_logprobs", False) for one in policies.values()
@@ -185,7 +180,7 @@ class Swarm(Collector):
 
 def has_contrast(group: Group, credit: Credit) -> bool:
     """Whether some agent's return differs between two episodes: advantages are not all 0."""
-    totals = [{agent: sum(pay) for agent, pay in credit(one).items()} for one in group.episodes]
+    totals = [{agent: sum(each) for agent, each in credit(one).items()} for one in group.episodes]
     return any(
         max(one[agent] for one in totals) - min(one[agent] for one in totals) > _LEVEL
         for agent in totals[0]

@@ -5,8 +5,7 @@ The team: solver_0, helper_0 and helper_1; one character is one token.
 
 from __future__ import annotations
 
-from laconic.envs.dialogue.budget import UNLIMITED, Budget
-from laconic.envs.dialogue.tokens import split_words
+from laconic.envs.dialogue.budget import UNLIMITED, Budget, split_words
 
 AGENTS = ["solver_0", "helper_0", "helper_1"]
 

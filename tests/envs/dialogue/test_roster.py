@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.dialogue.roster import Roster
+from laconic.envs.dialogue.roster import Roster, check_actions
 from laconic.envs.errors import SettingError, UnknownNameError
 
 TEAM = {"solver": 2, "helper": 1}
@@ -51,3 +51,11 @@ def test_a_schedule_in_which_nobody_can_answer_is_refused():
 def test_it_is_a_key_so_that_what_is_told_of_it_is_written_once():
     assert hash(roster()) == hash(roster())
     assert roster() == roster() != roster("joint")
+
+
+def test_any_string_of_an_agent_is_an_action_and_nothing_else():
+    check_actions({"a_0": ""}, ["a_0", "b_0"])
+    with pytest.raises(UnknownNameError, match="agent 'c_0'"):
+        check_actions({"c_0": ""}, ["a_0"])
+    with pytest.raises(SettingError, match="action of 'a_0' must be a string; got 3"):
+        check_actions({"a_0": 3}, ["a_0"])

@@ -46,6 +46,14 @@ def test_an_episode_is_the_same_after_its_way_through_a_file(folder):
     assert again.missing(0, 2) == [0] and again.missing(1, 9) == []
 
 
+def test_a_credit_that_an_earlier_version_wrote_by_another_name_is_read():
+    plain = as_plain(episode("a"))
+    for turn in plain["turns"]:
+        assert turn.pop("credit") is None
+        turn["worth"] = 0.5
+    assert [turn.credit for turn in episode_from(plain).turns] == [0.5, 0.5]
+
+
 def test_a_reply_is_given_in_its_own_conversation_and_in_no_other(folder):
     journal = Journal(folder, STARTS)
     journal.keep_reply(1, 3, ASKED, REPLY)

@@ -58,17 +58,17 @@ def test_an_unknown_credit_names_the_nearest_kind() -> None:
         credit("teams")
 
 
-def test_worth_pays_each_message_what_was_measured_of_it_and_nothing_elsewhere() -> None:
+def test_a_message_is_credited_with_what_was_measured_of_it_and_nothing_elsewhere() -> None:
     turns = (
-        Turn("a", 0, "hm", worth=0.5),
-        Turn("b", 1, "", worth=0.0),
-        Turn("a", 2, "7", worth=2.0),
+        Turn("a", 0, "hm", credit=0.5),
+        Turn("b", 1, "", credit=0.0),
+        Turn("a", 2, "7", credit=2.0),
     )
     played = Episode(task="t", turns=turns, rewards={"a": (9.0, 9.0, 9.0), "b": (9.0, 9.0)})
     assert counterfactual(played) == {"a": (0.5, 0.0, 2.0), "b": (0.0, 0.0)}
 
 
-def test_worth_that_was_not_measured_names_the_message() -> None:
+def test_credit_that_was_not_measured_names_the_message() -> None:
     played = Episode(task="t", turns=(Turn("a", 0, "hm"),), rewards={"a": (1.0,)})
     with pytest.raises(SettingError, match="'a' in round 0 of task 't' was not measured"):
         counterfactual(played)

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.estimator import Key
+from laconic.learners.advantages.group import Key
 from laconic.learners.advantages.role_average import RoleAverage
 
 KEYS = [Key("t", "helper_0"), Key("t", "solver_0"), Key("u", "helper_1")]

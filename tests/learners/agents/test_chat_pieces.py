@@ -9,7 +9,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
-from laconic.envs.dialogue.tokens import cut
+from laconic.envs.dialogue.budget import cut
 from laconic.learners.agents.chat import tokenize_with
 
 

@@ -229,9 +229,9 @@ def test_a_turn_that_is_not_trained_is_context_alone(unit: str) -> None:
 
 
 @pytest.mark.parametrize(("credit", "pays"), [(own, [-0.25, 0.25]), (counterfactual, [3.0, 5.0])])
-def test_a_reply_under_a_credit_of_worth_is_paid_its_own_round_alone(credit, pays) -> None:
+def test_a_reply_under_a_counterfactual_credit_has_its_own_round_alone(credit, pays) -> None:
     played = episode(1.0)
-    turns = tuple(replace(t, worth=3.0 + 2.0 * t.round) for t in played.turns)
+    turns = tuple(replace(t, credit=3.0 + 2.0 * t.round) for t in played.turns)
     group = Group("t", (replace(played, turns=turns),) * 2)
     made = sequences_of(group, credit=credit, advantages=CENTRED, unit="reply")
     assert [one.return_to_go for one in made if (one.agent, one.episode) == ("helper_0", 0)] == pays

@@ -164,7 +164,7 @@ def test_own_rates_fall_with_the_others_and_come_back(team, make_env):
     team["helper_0"].optimizer = {"lr": 0.5, "momentum": 0.9}
     trainers = trainers_of(team, SGD, UpdateSettings(decay_updates=4))
     for one in trainers:
-        one.set_learning_rate(2)
+        assert one.update([], 2) == []
     assert [one.optimizer.param_groups[0]["lr"] for one in trainers] == [0.5, 0.25]
     assert [one.optimizer.param_groups[0]["momentum"] for one in trainers] == [0, 0.9]
 

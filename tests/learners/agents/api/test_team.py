@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.dialogue.tokens import split_words
+from laconic.envs.dialogue.budget import split_words
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.api.settings import Limits, Prices
 from laconic.learners.agents.api.team import ApiTeam

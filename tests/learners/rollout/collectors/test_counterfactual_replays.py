@@ -10,6 +10,7 @@ from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.reward import Reward
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.episode import Episode
+from laconic.learners.rollout.collectors.base import Players
 from laconic.learners.rollout.collectors.counterfactual import Replay, team_return, team_returns
 from laconic.learners.rollout.play import Start, play, replies_of
 
@@ -25,7 +26,7 @@ def without_logprobs(episode: Episode) -> Episode:
 
 
 def test_without_replays_nothing_is_played(relay, relayers):
-    assert team_returns([relay], {"x_0": relayers()}, [], seed=0) == ([], 0)
+    assert team_returns(Players([relay], {"x_0": relayers()}), [], seed=0) == ([], 0)
     assert relay.played == []
 
 
@@ -53,7 +54,7 @@ def test_an_unchanged_replay_of_a_greedy_episode_is_the_episode(make_env, make_p
     )
     assert list(map(without_logprobs, again)) == list(map(without_logprobs, recorded))
     replays = [Replay(s, episode, last) for s, episode in zip(starts, recorded, strict=True)]
-    returns, _ = team_returns(environments, policies, replays, seed=2)
+    returns, _ = team_returns(Players(environments, policies), replays, seed=2)
     assert returns == [team_return(episode) for episode in recorded]
 
 
@@ -62,7 +63,7 @@ def test_a_sampled_episode_stands_for_itself_when_rounds_are_sampled(make_env, m
     policies = dict.fromkeys(env.possible_agents, make_policy(max_reply_tokens=8))
     (episode,) = play([env], policies, [Start(0, "fruit")], seed=0)
     replays = [Replay(Start(0, "fruit"), episode, round) for round in (0, 1)]
-    returns, played = team_returns([env], policies, replays, seed=0, greedy=False)
+    returns, played = team_returns(Players([env], policies), replays, seed=0, greedy=False)
     assert (returns, played) == ([team_return(episode)] * 2, 0)
 
 
@@ -77,9 +78,8 @@ def test_silence_frees_the_room_that_a_message_took(make_env):
     assert sum(turn.tokens_said for turn in first) == 8
     # Whoever had the room is silent, and another says up to eight words of what it had wanted to.
     speaker = max(first, key=lambda turn: turn.tokens_said).agent
-    (changed,), played = team_returns(
-        [env], policies, [Replay(start, episode, 0, frozenset({speaker}))], seed=0
-    )
+    silenced = Replay(start, episode, 0, frozenset({speaker}))
+    (changed,), played = team_returns(Players([env], policies), [silenced], seed=0)
     assert played == 1
     said = {message.agent: message.tokens for message in env.messages if message.round == 0}
     assert said[speaker] == 0
@@ -95,7 +95,7 @@ def test_equal_seeds_give_equal_returns(make_env, make_policy):
     replays = [Replay(start, episode, 0, frozenset({a})) for a in ("solver_0", "helper_0")]
 
     def returns(seed: int, greedy: bool) -> list[float]:
-        return team_returns(environments, policies, replays, seed=seed, greedy=greedy)[0]
+        return team_returns(Players(environments, policies), replays, seed=seed, greedy=greedy)[0]
 
     assert returns(1, False) == returns(1, False)
     assert returns(1, True) == returns(2, True)

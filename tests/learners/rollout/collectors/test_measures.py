@@ -15,7 +15,7 @@ from laconic.learners.rollout.collectors.silence import silence
 from laconic.learners.rollout.play import Start, collect
 
 
-def test_every_credit_that_pays_by_worth_has_its_measure():
+def test_every_counterfactual_credit_has_its_measure():
     assert set(MEASURES) == {name for name, credit in CREDITS.items() if credit in WHOLE}
     assert all(make(collect).credit == name for name, make in MEASURES.items())
 
@@ -60,7 +60,7 @@ def test_a_collector_that_changes_the_number_of_groups_cannot_be_measured(relay,
 
 @pytest.mark.parametrize("unit", ["episode", "reply"])
 @pytest.mark.parametrize("credit", ["silence", "shapley"])
-def test_a_learner_pays_every_message_its_worth(make_env, make_policy, credit, unit):
+def test_a_learner_credits_every_message(make_env, make_policy, credit, unit):
     environments = [make_env(rounds=2) for _ in range(2)]
     policies = dict.fromkeys(environments[0].possible_agents, make_policy(max_reply_tokens=6))
     learner = GroupLearner(
@@ -74,7 +74,7 @@ def test_a_learner_pays_every_message_its_worth(make_env, make_policy, credit, u
         for one in learner.sequences(group):
             covered = range(2) if one.round is None else [one.round]
             mine = [turns.get((one.episode, one.agent, round)) for round in covered]
-            assert one.return_to_go == sum(turn.worth for turn in mine if turn)
+            assert one.return_to_go == sum(turn.credit for turn in mine if turn)
     assert learner.update(groups)["replays"] > 0
 
 

@@ -27,11 +27,11 @@ def test_nobody_spoke_is_no_question():
     assert shared({}, []) == {}
 
 
-def test_a_lone_speaker_is_worth_its_difference_to_silence():
+def test_a_lone_speaker_is_credited_with_its_difference_to_silence():
     assert shared({"": 2.0, "a": 5.0}, ["a"]) == {"a": 3.0}
 
 
-def test_two_that_say_the_same_share_its_worth():
+def test_two_that_say_the_same_share_its_credit():
     assert shared({"": 0.0, "a": 4.0, "b": 4.0, "ab": 4.0}, ["a", "b"]) == {"a": 2.0, "b": 2.0}
 
 
@@ -42,21 +42,21 @@ def test_a_glove_game_of_three():
     assert shared(values, ["a", "b", "c"]) == pytest.approx({"a": 4.0, "b": 1.0, "c": 1.0})
 
 
-def test_the_worths_of_a_round_add_up_to_what_it_made_of_silence(relay, relayers):
+def test_the_credits_of_a_round_add_up_to_what_it_made_of_silence(relay, relayers):
     # Nobody speaks: 0. x or y alone: -1 and z repeats it for 1: -2. z alone: -1. x and y: 14.
     # z with one of them: -3. All: 13. So z is worth -1, and x and y half of 13 + 1 each.
     policies = dict.fromkeys(relay.possible_agents, relayers())
     collector = shapley()
     (group,) = collector([relay, type(relay)()], policies, [Start(0)], 2, seed=0)
-    worths = {(turn.agent, turn.round): turn.worth for turn in group.episodes[0].turns}
-    assert [worths[agent, 0] for agent in relay.possible_agents] == pytest.approx([7.0, 7.0, -1.0])
-    assert sum(worths[agent, 0] for agent in relay.possible_agents) == pytest.approx(13.0)
-    assert worths["z_0", 1] == 16.0  # alone in its round: 13 - (-3)
+    credits = {(turn.agent, turn.round): turn.credit for turn in group.episodes[0].turns}
+    assert [credits[agent, 0] for agent in relay.possible_agents] == pytest.approx([7.0, 7.0, -1.0])
+    assert sum(credits[agent, 0] for agent in relay.possible_agents) == pytest.approx(13.0)
+    assert credits["z_0", 1] == 16.0  # alone in its round: 13 - (-3)
     # The eight sets of round 0, and silence in round 1; the end as it was is recorded.
     assert collector.metrics == {"replays": 9.0}
 
 
-def test_sampled_worths_add_up_too_and_are_right_on_average():
+def test_sampled_credits_add_up_too_and_are_right_on_average():
     # Of four speakers d adds 8 to everything, and a and b make 12 together.
     speakers = ["a", "b", "c", "d"]
     sets = ["".join(s for i, s in enumerate(speakers) if mask >> i & 1) for mask in range(16)]

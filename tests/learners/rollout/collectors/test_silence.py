@@ -1,4 +1,4 @@
-"""What a message was worth against silence, worked out by hand."""
+"""The credit of a message against silence, worked out by hand."""
 
 from __future__ import annotations
 
@@ -15,30 +15,32 @@ def measure(env, policy, group_size: int = 2, **settings) -> list[Group]:
     return silence(**settings)([env, type(env)()], policies, [Start(0)], group_size, seed=0)
 
 
-def worths(episode: Episode) -> dict[tuple[str, int], float | None]:
-    return {(turn.agent, turn.round): turn.worth for turn in episode.turns}
+def credits(episode: Episode) -> dict[tuple[str, int], float | None]:
+    return {(turn.agent, turn.round): turn.credit for turn in episode.turns}
 
 
 def test_nobody_spoke_is_no_question():
     assert differences([], np.random.default_rng(0)) == {}
 
 
-def test_a_team_that_says_nothing_is_worth_nothing_and_replays_nothing(relay, relayers):
+def test_a_team_that_says_nothing_is_credited_with_nothing_and_replays_nothing(relay, relayers):
     collector = silence()
     policies = dict.fromkeys(relay.possible_agents, relayers(x_0="", y_0="", z_0=""))
     (group,) = collector([relay], policies, [Start(0)], 2, seed=0)
-    assert [set(worths(episode).values()) for episode in group.episodes] == [{0.0}] * 2
+    assert [set(credits(episode).values()) for episode in group.episodes] == [{0.0}] * 2
     assert collector.metrics == {"replays": 0.0}
 
 
 @pytest.mark.parametrize("greedy", [True, False])
-def test_a_message_is_worth_what_the_team_would_have_lost_without_it(relay, relayers, greedy):
+def test_a_message_is_credited_with_what_the_team_would_have_lost_without_it(
+    relay, relayers, greedy
+):
     # As played: x 6 - 1, y 6 - 1, z 6 - 1 - 2; in all 13.
     # Without "left", z says "right" in the end: 0, -1, -1 - 1; in all -3. So for "right".
     # Without "hm": 5, 5, 4; in all 14, one more than with it.
     # Without the answer: -1, -1, -1; in all -3.
     (group,) = measure(relay, relayers(), greedy=greedy)
-    assert worths(group.episodes[0]) == {
+    assert credits(group.episodes[0]) == {
         ("x_0", 0): 16.0,
         ("y_0", 0): 16.0,
         ("z_0", 0): -1.0,
@@ -48,13 +50,13 @@ def test_a_message_is_worth_what_the_team_would_have_lost_without_it(relay, rela
     }
 
 
-def test_two_that_say_the_same_are_worth_only_their_price(relay, relayers):
+def test_two_that_say_the_same_are_credited_with_only_their_price(relay, relayers):
     # Without either "left" nothing is lost but its price of 1.
     (group,) = measure(relay, relayers(z_0="left"))
-    assert worths(group.episodes[0])["x_0", 0] == worths(group.episodes[0])["z_0", 0] == -1.0
+    assert credits(group.episodes[0])["x_0", 0] == credits(group.episodes[0])["z_0", 0] == -1.0
 
 
-def test_nothing_but_the_worth_is_added(relay, relayers):
+def test_nothing_but_the_credit_is_added(relay, relayers):
     policies = dict.fromkeys(relay.possible_agents, relayers())
     plain = collect([type(relay)()], policies, [Start(0)], 2, seed=0)
     (group,) = measure(relay, relayers())

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from laconic.envs.dialogue.tokens import cut, split_words, well_formed
+from laconic.envs.dialogue.budget import cut, split_words, well_formed
 
 
 def test_the_empty_text_has_no_tokens():

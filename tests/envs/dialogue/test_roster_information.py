@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from laconic.envs.dialogue.information import deal, informed
+from laconic.envs.dialogue.roster import deal, informed
 from laconic.envs.task import Task
 
 AGENTS = ("solver_0", "helper_0", "helper_1", "helper_2")
