@@ -19,8 +19,9 @@ from rich.console import Console
 from rich.table import Table
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.experiments.command_line.cli import Interrupt, program
+from laconic.experiments.command_line.cli import program
 from laconic.experiments.running.evaluation import evaluation_starts, record
+from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.journal import Journal, Keeper
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
@@ -112,14 +113,15 @@ def play_missing(
             if not places or interrupt.is_set():
                 continue
             try:
-                play(
-                    environments,
-                    policies,
-                    [journal.start(place) for place in places],
-                    seed=cfg.seed + first,
-                    greedy=cfg.evaluation.greedy,
-                    listener=Keeper(journal, places, tell, interrupt.is_set),
-                )
+                with interrupt.cuttable():
+                    play(
+                        environments,
+                        policies,
+                        [journal.start(place) for place in places],
+                        seed=cfg.seed + first,
+                        greedy=cfg.evaluation.greedy,
+                        listener=Keeper(journal, places, tell, interrupt.is_set),
+                    )
             except KeyboardInterrupt:
                 if not interrupt.is_set():
                     raise

@@ -2,8 +2,9 @@
 
 Reads one JSON object a line and answers with one. A request for a program forks a child that runs
 it; the child may be told to send itself a signal (SIGKILL by default) at a given call of a
-function, to have no more than so many bytes in a file, to draw no report, or to find something in
-its environment. A request to wait is answered with the exit code, -9 after a SIGKILL.
+function, to have no more than so many bytes in a file, to draw no report, to find something in its
+environment, or to have other patience after a signal. A request to wait is answered with the exit
+code, -9 after a SIGKILL.
 """
 
 from __future__ import annotations
@@ -81,6 +82,10 @@ def run(request: dict[str, Any]) -> None:
                 "laconic.experiments.running.run_state.write_report",
                 lambda old: lambda folder: folder,
             )
+        if "patience" in request:
+            sys.modules["laconic.experiments.running.interrupt"].PATIENCE_SECONDS = request[
+                "patience"
+            ]
         if request.get("die"):
             die_at(request.get("number", signal.SIGKILL), *request["die"])
         sys.argv = [request["program"], *request["arguments"]]
