@@ -45,6 +45,7 @@ SPLITS = ("evaluation", "train")
 MAY_DIFFER = (
     "resume",
     "threads",
+    "env.max_rounds",
     "evaluation.transcripts",
     *(
         f"agent.{where}{name}"

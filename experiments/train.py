@@ -187,8 +187,10 @@ def collect(run: Run, step: int) -> list[Group]:
                 starts, lambda own: play(own, train.group_size, seed=drawn)
             )
     except KeyboardInterrupt:
-        collector.load_state_dict(before)
-        save(run)
+        # Several processes could only save together, and the others may be anywhere.
+        if run.processes.count == 1:
+            collector.load_state_dict(before)
+            save(run)
         raise
 
 

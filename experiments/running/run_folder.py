@@ -34,7 +34,14 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.running import provenance
 from laconic.experiments.running.foreign import refuse_old_names
 
-MAY_DIFFER = ("resume", "train.steps", "learner.decay_updates", "logger", "objective")
+MAY_DIFFER = (
+    "resume",
+    "train.steps",
+    "learner.decay_updates",
+    "logger",
+    "objective",
+    "env.max_rounds",
+)
 """Config keys, with all below them, that a resumed run may change."""
 TEAM = "team.json"
 """In `policy/`: which folder there each agent speaks with."""
