@@ -127,9 +127,9 @@ CHANGES: dict[str, Change] = {
     "no episodes": put("episodes", value=[]),
     "one episode": put("episodes", value=[[]]),
     "empty episodes": put("episodes", value=[[], []]),
-    "300,000 episodes": put("episodes", value=[[]] * 300_000),
+    "20,000 episodes": put("episodes", value=[[]] * 20_000),
     "300 episodes": lambda plain: {**plain, "episodes": plain["episodes"] * 150},
-    "100,000 agents": put("agents", value=[f"a_{n}" for n in range(100_000)]),
+    "10,000 agents": put("agents", value=[f"a_{n}" for n in range(10_000)]),
     "an agent too many": put("agents", value=[*AGENTS, "solver_1"]),
     "an agent twice": put("agents", value=["solver_0", "solver_0", "helper_0"]),
     "no agents": put("agents", value=[]),
@@ -137,7 +137,7 @@ CHANGES: dict[str, Change] = {
     "a message of a round below 0": put(*FIRST, "round", value=-1),
     "a turn without its message": put("episodes", 0, value=[]),
     "two messages of one turn": lambda plain: said_again(plain, 2),
-    "100,000 messages": lambda plain: said_again(plain, 50_000),
+    "66,000 messages": lambda plain: said_again(plain, 33_000),
     "token ids": put(*FIRST, "reply_ids", value=[10**9, -1]),
     "rewards": put("rewards", value={"solver_0": [-1e308]}),
     "a field of no record": put("__class__", value="os.system"),
@@ -148,7 +148,7 @@ CHANGES: dict[str, Change] = {
     "very long text": put(*FIRST, "text", value="7 " * 500_000),
     "a task that is too long": put("task", "question", value="how " * 200_000),
     "another task by a known name": put("task", "question", value="How few?"),
-    "100,000 statements": put("task", "statements", value=["x"] * 100_000),
+    "10,000 statements": put("task", "statements", value=["x"] * 10_000),
     "no statements": put("task", "statements", value=[]),
     "too few flags": put("task", "relevant", value=[True]),
     "an empty key": put("task", "key", value=""),
@@ -301,7 +301,7 @@ def test_a_value_of_a_wrong_type_is_damage_and_nothing_worse(swarm, two_of_us, f
             damaged += 1
         else:
             (taken,) = replay_groups(environments, policies, [read], max_tokens=1000)
-            assert taken is None or taken.episodes[0].score == 1.0
+            assert taken is None or {one.score for one in taken.episodes} <= {0.0, 1.0}
     # At most three values of those fit any field, and what is missing may have a default.
     assert damaged >= 6
 
