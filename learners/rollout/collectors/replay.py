@@ -105,7 +105,7 @@ def _played(
     limits: Mapping[str, Any],
 ) -> list[Pair]:
     """The episodes of a group as they go here; none where one of them does not fit."""
-    agents, pairs = environments[0].possible_agents, []
+    agents, pairs = environments[0].possible_agents, list[Pair]()
     if set(shared.agents) != set(agents):
         return []
     mute = dict.fromkeys(agents, _Mute())
@@ -115,7 +115,7 @@ def _played(
         for part in (slice(1), slice(1, None)):
             episodes = play(environments, mute, starts[part], seed=0)
             pairs += zip(episodes, shared.episodes[part], strict=True)
-            if not all(_fits(*pair, task.key, **limits) for pair in pairs):
+            if not all(_fits(one, its, task.key, **limits) for one, its in pairs):
                 return []
     except Exception:  # Whatever an environment, grader or tokenizer makes of data of strangers.
         log.debug("a group of task %r cannot be played here", shared.task.key, exc_info=True)
@@ -130,7 +130,7 @@ def _playable(
     strange_tasks: bool,
 ) -> Task | None:
     """The task as it is graded here: this run's own one where it has it, by its name or text."""
-    own = getattr(environment, "tasks", {})
+    own: Mapping[str, Task] = getattr(environment, "tasks", {})
     if shared.benchmark != benchmark_of(environment):
         return None
     texts = (shared.task.text, *(one.text for episode in shared.episodes for one in episode))
