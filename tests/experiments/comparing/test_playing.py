@@ -79,7 +79,7 @@ def test_who_was_made_for_another_shape_is_told_to_be(played):
 
 
 def test_an_interrupt_ends_it_between_batches(played):
-    class Now:
+    class Now(Interrupt):
         def is_set(self):
             return True
 
