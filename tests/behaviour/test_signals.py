@@ -68,11 +68,11 @@ def status(folder):
     ("how", "slow", "number"),
     [
         ("sleep", False, signal.SIGTERM),
-        ("endless", False, signal.SIGINT),
         # In threads, as environments that wait for other processes are stepped.
-        ("sleep", True, signal.SIGINT),
-        ("grade", False, signal.SIGINT),
-        ("grade", True, signal.SIGTERM),
+        ("grade", True, signal.SIGINT),
+        pytest.param("endless", False, signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param("sleep", True, signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param("grade", False, signal.SIGTERM, marks=pytest.mark.slow),
     ],
 )
 def test_a_rollout_that_hangs_is_cut_off_and_no_step_is_lost(
