@@ -65,6 +65,7 @@ def make(
     split: Split = "train",
     tasks: int | None = None,
     generator: Mapping[str, Any] | None = None,
+    max_rounds: int = 1000,
     **settings: Any,
 ) -> DialogueEnv:
     """Make the environment of a benchmark.
@@ -75,6 +76,8 @@ def make(
         split: `train` or `evaluation`; the two never share a generated task.
         tasks: how many tasks to take. None takes the whole source, or 4,096 generated ones.
         generator: settings of the benchmark's `generate`, `seed` among them (default 0).
+        max_rounds: rounds after which whoever plays an episode that does not end may take that for
+            an error; it becomes `metadata["max_rounds"]`. Dialogues end after `rounds`.
         **settings: settings of `DialogueEnv`; `budget` and `reward` may be mappings.
 
     Raises:
@@ -84,6 +87,7 @@ def make(
     """
     found = benchmark(name)
     whole("env.tasks", tasks, 1, optional=True)
+    whole("env.max_rounds", max_rounds, 1)
     choice("env.split", split, ("train", "evaluation"))
     known = {*signature(make).parameters, *signature(DialogueEnv).parameters}
     check_names("setting of an environment", settings, known - {"settings", "benchmark"})
@@ -95,7 +99,9 @@ def make(
         chosen = _generated(name, split, tasks or _GENERATED_TASKS, _frozen(generator or {}))
     else:
         chosen = _loaded(name, source, split, _stamp(source))[:tasks]
-    return DialogueEnv(found, chosen, **settings)
+    made = DialogueEnv(found, chosen, **settings)
+    made.metadata = {**made.metadata, "max_rounds": max_rounds}
+    return made
 
 
 @lru_cache(maxsize=32)

@@ -11,6 +11,8 @@ each entry has a folder of its own, as an evaluation has. `resume=true` plays wh
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +20,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.experiments.command_line.cli import Interrupt, program
+from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.mistakes import describe
 from laconic.experiments.comparing import table
 from laconic.experiments.comparing.arrange import arrange, budget_of
@@ -28,6 +30,7 @@ from laconic.experiments.comparing.playing import play_entry
 from laconic.experiments.comparing.rows import Row, read_row
 from laconic.experiments.comparing.shapes import Unfit
 from laconic.experiments.evaluate import check_play
+from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.run_folder import RunFolder, write_atomically
 from laconic.experiments.running.setup import (
     make_environments,
@@ -149,15 +152,16 @@ def play_one(comparison: Comparison, entry: Entry, interrupt: Interrupt) -> Row:
             return found
         folder.rewind(-1)
         folder.write_status("running", 0)
-        row = play_entry(
-            cfg,
-            entry,
-            comparison.counter,
-            dict(comparison.cfg.env.get("team") or {}),
-            folder,
-            interrupt,
-            _reference(comparison, entry),
-        )
+        with _told(folder):
+            row = play_entry(
+                cfg,
+                entry,
+                comparison.counter,
+                dict(comparison.cfg.env.get("team") or {}),
+                folder,
+                interrupt,
+                _reference(comparison, entry),
+            )
         row.save(folder.path)
         folder.write_status("finished", 0)
     except Unfit as error:
@@ -166,6 +170,16 @@ def play_one(comparison: Comparison, entry: Entry, interrupt: Interrupt) -> Row:
         _write_down(comparison, entry, error)
         return Row(entry.name, "failed", (describe(error) or repr(error),))
     return row
+
+
+@contextmanager
+def _told(folder: RunFolder) -> Iterator[None]:
+    """Have the folder of an entry say that it was interrupted, when it is."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        folder.write_status("interrupted", 0)
+        raise
 
 
 def write(comparison: Comparison) -> None:

@@ -19,10 +19,11 @@ from rich.console import Console
 
 from laconic.envs.checks import choice, flag
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.cli import Interrupt, program
+from laconic.experiments.command_line.cli import program
 from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running import setup
 from laconic.experiments.running.evaluation import evaluation_starts, record
+from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.journal import Journal, Keeper
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
@@ -38,6 +39,7 @@ SPLITS = ("evaluation", "train")
 MAY_DIFFER = (
     "resume",
     "threads",
+    "env.max_rounds",
     "evaluation.transcripts",
     *(
         f"agent.{where}{name}"
@@ -106,14 +108,15 @@ def play_missing(
             if not places or interrupt.is_set():
                 continue
             try:
-                play(
-                    environments,
-                    policies,
-                    [journal.start(place) for place in places],
-                    seed=cfg.seed + first,
-                    greedy=cfg.evaluation.greedy,
-                    listener=Keeper(journal, places, tell, interrupt.is_set),
-                )
+                with interrupt.cuttable():
+                    play(
+                        environments,
+                        policies,
+                        [journal.start(place) for place in places],
+                        seed=cfg.seed + first,
+                        greedy=cfg.evaluation.greedy,
+                        listener=Keeper(journal, places, tell, interrupt.is_set),
+                    )
             except KeyboardInterrupt:
                 if not interrupt.is_set():
                     raise

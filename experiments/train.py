@@ -19,9 +19,10 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from rich.console import Console
 
-from laconic.experiments.command_line.cli import Interrupt, program
+from laconic.experiments.command_line.cli import program
 from laconic.experiments.running import run_state, setup
 from laconic.experiments.running.evaluation import evaluate
+from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.preparation import check, common_folder, prepare
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder, read_rows
@@ -29,6 +30,7 @@ from laconic.experiments.running.sweep_result import check as check_objective
 from laconic.experiments.running.sweep_result import objective
 from laconic.experiments.tracking.loggers import Several, open_loggers
 from laconic.learners.distributed.launched import launched
+from laconic.learners.episode import Group
 from laconic.learners.metrics import prefixed, summarise
 
 
@@ -61,6 +63,8 @@ def main(cfg: DictConfig) -> float | list[float]:
         with suppress(OSError):
             run_state.write_status(run, state)
         loggers.close(state)
+        if isinstance(error, KeyboardInterrupt):
+            run_state.tell_how_to_go_on(run)
         raise
     done = run.step == run.total
     run.warnings += loggers.close("finished" if done else "interrupted")
@@ -72,13 +76,18 @@ def main(cfg: DictConfig) -> float | list[float]:
 
 
 def train(run: run_state.TrainingRun, loggers: Several) -> None:
-    """Step until the end or until somebody interrupts, then write a checkpoint."""
+    """Step until the end or until somebody interrupts, then write a checkpoint.
+
+    Raises:
+        KeyboardInterrupt: a step did not end soon enough after a signal, and was cut off.
+    """
     every = run.cfg.train.checkpoint_every
     first, processes = run.step, run.processes
     run_state.write_status(run, "running")
     quiet = None if processes.is_main else Console(quiet=True, force_terminal=False)
     progress = Progress(run.total, "train", first_step=max(first, 0), console=quiet)
     with Interrupt() as interrupt, progress as shown:
+        run.interrupt = interrupt
         for warning in run.warnings:
             shown.note(warning)
         # All stop after the same step, whichever of them was asked to.
@@ -106,15 +115,16 @@ def play_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     if step in (0, run.total) or (every and step % every == 0):
         begun = time.perf_counter()
         kept = run.cfg.evaluation.transcripts
-        row |= evaluate(
-            run.evaluation,
-            run.policies,
-            run.starts,
-            run.folder,
-            step=step,
-            transcripts=kept,
-            processes=run.processes,
-        )
+        with run.cuttable():
+            row |= evaluate(
+                run.evaluation,
+                run.policies,
+                run.starts,
+                run.folder,
+                step=step,
+                transcripts=kept,
+                processes=run.processes,
+            )
         row["time/evaluation"] = time.perf_counter() - begun
     row["time/step"] = time.perf_counter() - started
     return row
@@ -122,18 +132,12 @@ def play_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
 
 def update(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     """Starts -> groups -> update -> metrics, of all processes together."""
-    learner, train, seed = run.learner, run.cfg.train, run.cfg.seed
+    learner = run.learner
     prices = {} if run.price is None else {"train/price": learner.price.at(step - 1, run.price)}
     for price in prices.values():
         setup.set_price(run.environments, price)
     begun = time.perf_counter()
-    keys = setup.task_keys(run.environments[0])
-    starts = setup.draw_starts(keys, train.tasks_per_step, seed, step)
-    collect = partial(learner.collector, run.environments, run.policies)
-    drawn = setup.sampling_seed(seed, step, run.processes.rank)
-    groups = run.processes.map_sharded(
-        starts, lambda own: collect(own, train.group_size, seed=drawn)
-    )
+    groups = collect(run, step)
     collected = time.perf_counter()
     learned = learner.update(groups)
     played = summarise([one for group in groups if group.own for one in group.episodes])
@@ -145,6 +149,32 @@ def update(run: run_state.TrainingRun, step: int) -> dict[str, float]:
         "time/rollout": collected - begun,
         "time/update": time.perf_counter() - collected,
     }
+
+
+def collect(run: run_state.TrainingRun, step: int) -> list[Group]:
+    """Starts -> groups, of all processes together.
+
+    A signal that comes meanwhile may cut this off. The run is then where the step before has left
+    it, and that is saved.
+    """
+    collector, train, seed = run.learner.collector, run.cfg.train, run.cfg.seed
+    starts = setup.draw_starts(
+        setup.task_keys(run.environments[0]), train.tasks_per_step, seed, step
+    )
+    drawn = setup.sampling_seed(seed, step, run.processes.rank)
+    play = partial(collector, run.environments, run.policies)
+    before = collector.state_dict()
+    try:
+        with run.cuttable():
+            return run.processes.map_sharded(
+                starts, lambda own: play(own, train.group_size, seed=drawn)
+            )
+    except KeyboardInterrupt:
+        # Several processes could only save together, and the others may be anywhere.
+        if run.processes.count == 1:
+            collector.load_state_dict(before)
+            run_state.save(run)
+        raise
 
 
 if __name__ == "__main__":

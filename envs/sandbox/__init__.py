@@ -60,9 +60,12 @@ class Limits:
     """What a program may use."""
 
     seconds: float = 5.0
-    """Wall time of the program and its tests together."""
+    """Wall time of the program and its tests together, unless `times` says otherwise."""
     cpu_seconds: float = 5.0
-    """Processor time of the program and its tests together."""
+    """Processor time of the program and its tests together, likewise."""
+    times: float = 1.0
+    """How often all tests together may have both times. Each by itself has them once, the first
+    with what comes before it; one that runs out of them is the last."""
     idle_seconds: float = 1.0
     """Wall time for which both may sleep at a stretch."""
     memory_mb: float = 512
@@ -117,8 +120,8 @@ _TRIAL = Program("def seven():\n    return 7\n", ("assert seven() == 7",), ("sev
 def run(program: Program, limits: Limits | None = None) -> Verdict:
     """Run a program against its tests.
 
-    Waits for a free core; after that it takes at most `limits.seconds` and a moment. May be called
-    from many threads at once.
+    Waits for a free core; after that it takes at most `limits.seconds`, `limits.times` over, and a
+    moment. May be called from many threads at once.
 
     Args:
         program: code and tests.

@@ -69,7 +69,8 @@ def _become_program(job: Job, folder: str, requests: int, replies: int) -> NoRet
         os.write(writing, blocked)
         wanted[jail.FILTER] = reading
     _arrange(wanted)
-    guards.limit(job["limits"], job["limits"]["memory_mb"])
+    cpu = job["limits"]["cpu_seconds"] * job["limits"].get("times", 1.0)
+    guards.limit({**job["limits"], "cpu_seconds": cpu}, job["limits"]["memory_mb"])
     if inside:
         command = [*jail.bubblewrap(job["limits"], filtered=bool(blocked)), *jail.python()]
     else:
@@ -99,7 +100,8 @@ def start_tests(job: Job, *, requests: int, replies: int, report: int) -> int:
         guards.die_with_parent()
         null = os.open(os.devnull, os.O_RDWR)
         _arrange({0: null, 1: null, 2: null, 3: requests, 4: replies, 5: report})
-        limits = {**job["limits"], "cpu_seconds": job["limits"]["seconds"], "file_kb": 0}
+        cpu = job["limits"]["seconds"] * job["limits"].get("times", 1.0)
+        limits = {**job["limits"], "cpu_seconds": cpu, "file_kb": 0}
         # The copy begins with what this process has mapped.
         guards.limit(limits, job["limits"]["memory_mb"] + 256)
         link = Link(3, 4, int(job["limits"]["output_kb"] * 1024))

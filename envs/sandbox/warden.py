@@ -86,6 +86,7 @@ def watch(events: int, folder: str, finding: Finding, pids: Collection[int]) -> 
             *lines, data = (data + part).split(b"\n")
             for line in lines:
                 finding.note(json.loads(line))
+            finding.begin_piece(usage)
         elif folder and crowded(folder, finding.max_bytes):
             finding.stop("error", "the program wrote more than its limit")
             return
@@ -102,28 +103,39 @@ class Finding:
 
         Args:
             count: number of pieces of tests.
-            limits: `seconds`, `cpu_seconds`, `idle_seconds`, `file_kb`.
+            limits: `seconds`, `cpu_seconds`, `times`, `idle_seconds`, `file_kb`.
         """
         self._results: list[bool] = []
         self._count = count
         self._failure: tuple[str, str] | None = None
         self._form = "separate"
-        self._begun = time.monotonic()
+        self._begun = self._piece_begun = time.monotonic()
         self._cpu_seconds = limits["cpu_seconds"]
         self._idle_seconds = limits["idle_seconds"]
-        self._used = 0.0
+        self._times = limits.get("times", 1.0)
+        self._used = self._used_before_piece = 0.0
+        self._pieces = 0
         self.seconds = limits["seconds"]
         self.max_bytes = limits["file_kb"] * 1024
 
     def seconds_left(self) -> float:
-        """Wall time left."""
-        return self._begun + self.seconds - time.monotonic()
+        """Wall time left to the present piece of tests."""
+        until = min(self._begun + self._times * self.seconds, self._piece_begun + self.seconds)
+        return until - time.monotonic()
+
+    def begin_piece(self, usage: Usage) -> None:
+        """Count the time of a piece from now on, if one has ended; not where all share one time."""
+        if self._times > 1.0 and len(self._results) > self._pieces:
+            usage.look()
+            self._used = self._used_before_piece = usage.cpu_seconds
+            self._piece_begun, self._pieces = time.monotonic(), len(self._results)
 
     def is_over(self, usage: Usage) -> bool:
         """Whether processor time is used up, or the processes have slept for too long."""
         asleep = usage.look()
         self._used = usage.cpu_seconds
-        if self._used > self._cpu_seconds:
+        of_all, of_piece = self._used, self._used - self._used_before_piece
+        if of_all > self._times * self._cpu_seconds or of_piece > self._cpu_seconds:
             self.stop("timeout", f"more than {self._cpu_seconds:g} seconds of processor time")
         elif asleep > self._idle_seconds:
             self.stop("timeout", f"{ASLEEP} for more than {self._idle_seconds:g} seconds")
@@ -142,9 +154,10 @@ class Finding:
 
     def stop(self, kind: str, message: str) -> None:
         """Note a failure; the first one is told."""
-        if message == "the program ended" and self.seconds - self.seconds_left() >= (
-            self._cpu_seconds
+        if message == "the program ended" and time.monotonic() - self._begun >= (
+            self._times * self._cpu_seconds
         ):
+            # The kernel ends it at the second after its processor time.
             kind = "timeout"
         if self._failure is None or kind == "timeout":
             self._failure = (kind, message)

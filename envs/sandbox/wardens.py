@@ -45,9 +45,10 @@ def grade(job: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         WardenError: no verdict came in time.
     """
+    seconds = job["limits"]["seconds"] * job["limits"].get("times", 1.0) + GRACE
     try:
         with WARDENS.lend() as warden:
-            return dict(json.loads(warden.ask(json.dumps(job), job["limits"]["seconds"] + GRACE)))
+            return dict(json.loads(warden.ask(json.dumps(job), seconds)))
     except (OSError, ValueError) as error:
         raise WardenError(str(error)) from error
 

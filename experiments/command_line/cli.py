@@ -20,7 +20,6 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import hydra
@@ -38,53 +37,13 @@ from laconic.experiments.command_line.mistakes import (
 )
 from laconic.experiments.command_line.targets import settle
 from laconic.experiments.running import lock
+from laconic.experiments.running.interrupt import received
 from laconic.learners.distributed import launcher
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 """Folder of the choices, beside the package both in a clone and when installed."""
 LAUNCH = Path(__file__).resolve().parents[1] / "launch"
 """Folder of accelerate's settings, in the package."""
-
-_received: list[int] = []
-"""Signals that an `Interrupt` of this process has taken, oldest first."""
-
-
-class Interrupt:
-    """Turns the first SIGINT, SIGTERM or SIGHUP into a flag that a loop polls.
-
-    The second one ends at once. A SIGHUP that is ignored (`nohup`) stays so. Outside the main
-    thread signals cannot be taken and the flag is never set.
-    """
-
-    def __init__(self) -> None:
-        """Prepare; signals are taken while the context is open."""
-        self.signal: int | None = None
-        self._before: dict[int, Any] = {}
-
-    def is_set(self) -> bool:
-        """Whether the user or the system has asked to stop."""
-        return self.signal is not None
-
-    def __enter__(self) -> Interrupt:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
-                continue
-            try:
-                self._before[number] = signal.signal(number, self._take)
-            except ValueError:
-                break
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        self._before.clear()
-
-    def _take(self, number: int, frame: FrameType | None) -> None:
-        if self.signal is not None:
-            raise KeyboardInterrupt
-        self.signal = number
-        _received.append(number)
 
 
 def program(
@@ -118,7 +77,7 @@ def _run(
     main: Callable[[DictConfig], Any], config_name: str, config_path: str, several: bool
 ) -> None:
     """Run under Hydra; every way out but success is an exit with a code."""
-    _received.clear()
+    received.clear()
     sweeping.forget()
     asked = ("LACONIC_TRACEBACK", "HYDRA_FULL_ERROR")
     with_traceback = any(os.environ.get(name) == "1" for name in asked)
@@ -140,7 +99,7 @@ def _run(
     except KeyboardInterrupt:
         _tell_failures()
         _say("interrupted")
-        sys.exit(128 + (_received[-1] if _received else signal.SIGINT))
+        sys.exit(128 + (received[-1] if received else signal.SIGINT))
     except Exception as error:
         failed = _tell_failures()
         if with_traceback:
@@ -205,7 +164,7 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
     finally:
         if taken:
             lock.release(folder)
-    if _received:
+    if received:
         # Ctrl-C has ended this job in good order; a sweep must not go on with its next one.
         raise KeyboardInterrupt
     return sweeping.objective(result) if sweep else result

@@ -21,6 +21,9 @@ from laconic.envs.errors import SettingError
 REQUIRED = ("agent", "env", "learner", "optimizer")
 """Groups of the config that must name a class; what others lack is left out of a run."""
 
+KEPT = ("env.max_rounds",)
+"""Keys that are for whoever plays an environment, whatever its class takes."""
+
 _TARGET = "._target_"
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -147,7 +150,8 @@ def _leave_out(cfg: DictConfig, key: str, typed: set[str]) -> str | None:
     taken = names_taken(str(node.get("_target_"))) if isinstance(node, DictConfig) else None
     if taken is None:
         return None
-    others = [one for one in map(str, node) if f"{key}.{one}" not in typed and one[:1] != "_"]
+    stays = {*typed, *KEPT}
+    others = [one for one in map(str, node) if f"{key}.{one}" not in stays and one[:1] != "_"]
     left, kept = ([one for one in others if (one in taken) == wanted] for wanted in (False, True))
     if not left:
         return None
@@ -156,8 +160,8 @@ def _leave_out(cfg: DictConfig, key: str, typed: set[str]) -> str | None:
     with open_dict(node):
         for name in left:
             del node[name]
-    stays = f"; kept as in the yaml files: {_listed(key, kept)}" if kept else ""
-    return f"note: {node._target_} does not take {_listed(key, left)}, left out{stays}"
+    also = f"; kept as in the yaml files: {_listed(key, kept)}" if kept else ""
+    return f"note: {node._target_} does not take {_listed(key, left)}, left out{also}"
 
 
 def _named(target: str) -> tuple[tuple[str, ...], bool]:

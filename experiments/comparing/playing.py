@@ -11,7 +11,6 @@ from omegaconf import DictConfig
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.cli import Interrupt
 from laconic.experiments.comparing.alone import WRITER, let_write_all, tell
 from laconic.experiments.comparing.arrange import caps_of
 from laconic.experiments.comparing.entries import MATCHED, Entry
@@ -19,6 +18,7 @@ from laconic.experiments.comparing.rows import Row, figures_of
 from laconic.experiments.comparing.shapes import Unfit
 from laconic.experiments.comparing.vote import vote, votes_for
 from laconic.experiments.running.evaluation import evaluation_starts, record
+from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments, make_evaluation, make_team
@@ -119,7 +119,8 @@ def _episodes(
 ) -> tuple[list[Episode], int | None]:
     """The episodes of a row, and how many samples are behind each."""
     # What is done once in a process, such as tuning a library, is no episode's time.
-    play(match.environments[:1], match.policies, match.starts[:1], seed=0, greedy=True)
+    with match.interrupt.cuttable():
+        play(match.environments[:1], match.policies, match.starts[:1], seed=0, greedy=True)
     first = _sample(match, 0)
     environment = match.environments[0]
     votes = match.entry.votes
@@ -147,7 +148,10 @@ def _sample(match: Match, number: int) -> list[Episode]:
             began = time.perf_counter()
             seed = match.cfg.seed + len(episodes) + number * _APART
             greedy = match.cfg.evaluation.greedy
-            episodes += play(match.environments, match.policies, batch, seed=seed, greedy=greedy)
+            with match.interrupt.cuttable():
+                episodes += play(
+                    match.environments, match.policies, batch, seed=seed, greedy=greedy
+                )
             taken = (time.perf_counter() - began) / len(batch)
             if number:
                 match.seconds[place] += taken

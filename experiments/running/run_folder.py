@@ -41,6 +41,7 @@ MAY_DIFFER = (
     "logger",
     "objective",
     "report",
+    "env.max_rounds",
 )
 """Config keys, with all below them, that a resumed run may change."""
 TEAM = "team.json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,8 @@ from omegaconf import DictConfig
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.report import write_report
+from laconic.experiments.running.foreign import printable
+from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments
 from laconic.experiments.sharing.card import places, write_card
@@ -21,6 +24,7 @@ from laconic.learners.agents.base import Policy
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.algorithms.base import Learner
 from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.errors import CheckpointError
 from laconic.learners.prices.guard import CollapseGuard, silence_to_watch
 from laconic.learners.rollout.play import Start
 
@@ -50,6 +54,8 @@ class TrainingRun:
     """Where everything is written, by the main process alone."""
     processes: Processes = ALONE
     """Those that train together."""
+    interrupt: Interrupt = field(default_factory=Interrupt)
+    """Whether somebody has asked to stop."""
     price: float | None = None
     """The price that the environment was made with; None for one that has none."""
     warnings: list[str] = field(default_factory=list)
@@ -61,6 +67,13 @@ class TrainingRun:
     def total(self) -> int:
         """Learner updates after which the run is done."""
         return int(self.cfg.train.steps)
+
+    def cuttable(self) -> AbstractContextManager[None]:
+        """What is played in this context a signal may cut off, where there is but one process.
+
+        Several end together, after a step; their launcher kills those that do not.
+        """
+        return self.interrupt.cuttable() if self.processes.count == 1 else nullcontext()
 
 
 def save(run: TrainingRun) -> None:
@@ -87,7 +100,8 @@ def restore(run: TrainingRun) -> None:
 
     Raises:
         SettingError: the learner has no state to go on from, or the run is past its last step.
-        CheckpointError: the checkpoint has another form, such as that of another version.
+        CheckpointError: the checkpoint has another form, such as that of another version, or none
+            is whole.
     """
     if not run.learner.resumable:
         raise SettingError(
@@ -95,20 +109,38 @@ def restore(run: TrainingRun) -> None:
             f" {run.learner.name} has no state_dict and load_state_dict; start a new one"
             " with hydra.run.dir=<folder>"
         )
-    found = run.processes.main(lambda: checkpoint.latest(run.folder.checkpoints))
+    found = run.processes.main(partial(_newest, run.folder.checkpoints))
     if found is None:
         return
     state: dict[str, Any] = checkpoint.load(found)
     with checkpoint.restoring(found):
-        if state["step"] > run.total:
+        step = state["step"]
+        if type(step) is not int or found.name.partition(".")[0] != f"step_{step:08d}":
+            raise ValueError(f"it says that it is of step {step!r}")
+        if step > run.total:
             raise SettingError(
-                f"train.steps must be at least the {state['step']} steps that the run in"
+                f"train.steps must be at least the {step} steps that the run in"
                 f" {str(run.folder.path)!r} has done; got {run.total}"
             )
         run.learner.load_state_dict(state["learner"])
         run.guard.load_state_dict(state["guard"])
-        run.warnings = list(state["warnings"])
-        run.step = state["step"]
+        run.warnings = [str(printable(one)) for one in state["warnings"]]
+        run.step = step
+
+
+def _newest(folder: Path) -> Path | None:
+    """The newest whole checkpoint; None where none was written yet.
+
+    Raises:
+        CheckpointError: there are some, and none is whole. To begin anew would drop all rows.
+    """
+    found = checkpoint.latest(folder)
+    if found is None and any(folder.glob("step_*")):
+        raise CheckpointError(
+            f"no checkpoint in {str(folder)!r} is whole, so the run cannot go on, and nothing was"
+            " changed; restore one, or start a new run with hydra.run.dir=<folder>"
+        )
+    return found
 
 
 def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
@@ -152,10 +184,16 @@ def finish(run: TrainingRun) -> None:
             write_card(run.folder.path, run.policies)
         except Exception as error:  # Settings are a user's own; the run is done, its weights saved.
             print(f"there is no model card: {type(error).__name__}: {error}")
-        if not done and run.learner.resumable:
-            print(f"go on with: the same command, resume=true hydra.run.dir={run.folder.path}")
+        if not done:
+            tell_how_to_go_on(run)
 
     run.processes.main(write)
+
+
+def tell_how_to_go_on(run: TrainingRun) -> None:
+    """Say how to resume a run that ends early; nothing where it cannot be."""
+    if run.learner.resumable and run.processes.is_main:
+        print(f"go on with: the same command, resume=true hydra.run.dir={run.folder.path}")
 
 
 def save_policies(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Mapping
 from dataclasses import is_dataclass, replace
 from typing import Any
@@ -14,20 +15,27 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]
 )
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 from pettingzoo import ParallelEnv
 from transformers.utils.logging import disable_progress_bar
 
 from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError, SourceError
 from laconic.envs.task import Benchmark, Task
-from laconic.experiments.command_line.targets import check_environments, check_learner, names_taken
+from laconic.experiments.command_line.targets import (
+    check_environments,
+    check_learner,
+    named_parameters,
+    names_taken,
+)
 from laconic.learners.agents.scripted import ScriptedPolicy, ScriptedTeam
 from laconic.learners.algorithms.base import Learner, as_learner
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.rollout.play import Start
 
 Environments = list[ParallelEnv[str, Any, Any]]
+CAP = "env.max_rounds"
+"""Key of the rounds after which an episode that does not end is an error."""
 
 COUNTS = {
     "seed": 0,
@@ -95,15 +103,33 @@ def make_environments(
         SettingError: `env._target_` makes no environments, or the same one several times.
     """
     wanted = {"split": split, "tokenize": team.tokenize, **settings}
-    accepted = _accepted(cfg.env, wanted)
+    node, max_rounds = _without_cap(cfg)
+    accepted = _accepted(node, wanted)
     try:
-        made = [instantiate(cfg.env, _convert_="all", **accepted) for _ in range(count)]
+        made = [instantiate(node, _convert_="all", **accepted) for _ in range(count)]
     except InstantiationException as error:
         if isinstance(error.__cause__, SourceError):
             raise SourceError(f"env.source: {error.__cause__}") from error.__cause__
         raise
     check_environments(made, cfg.env._target_)
+    for environment in made if max_rounds else ():
+        # For the rollouts: an environment of others need not know the key.
+        metadata = getattr(environment, "metadata", None) or {}
+        environment.metadata = {**metadata, "max_rounds": max_rounds}
     return made
+
+
+def _without_cap(cfg: DictConfig) -> tuple[DictConfig, int | None]:
+    """The node of the environment without `max_rounds`, unless its class takes that by name."""
+    check_counts(cfg, {CAP: 1}, optional=(CAP,))
+    max_rounds = cfg.env.get("max_rounds")
+    if "max_rounds" not in cfg.env or "max_rounds" in named_parameters(str(cfg.env._target_)):
+        return cfg.env, max_rounds
+    # The parent stays: other settings may refer to what is outside of the node.
+    node = copy.copy(cfg.env)
+    with open_dict(node):
+        del node["max_rounds"]
+    return node, max_rounds
 
 
 def make_evaluation(cfg: DictConfig, split: str, team: Any, **settings: Any) -> Environments:

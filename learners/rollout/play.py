@@ -7,8 +7,10 @@ is read from one is in `learners.rollout.runner`.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -130,11 +132,41 @@ def _play_round(
         if answer is not None:
             said[place].append((request, answer))
     if any(runner.slow for runner in runners.values()):
-        with ThreadPoolExecutor(_THREADS) as pool:
-            list(pool.map(EpisodeRunner.step, runners.values(), said.values()))
+        _step_at_once(list(zip(runners.values(), said.values(), strict=True)))
     else:
         for place, runner in runners.items():
             runner.step(said[place])
+
+
+def _step_at_once(steps: Sequence[tuple[EpisodeRunner, list[tuple[Request, Reply]]]]) -> None:
+    """Step environments that wait for other processes, many at a time.
+
+    The threads are no pool, because the end of a program waits for those of a pool, however long a
+    step takes; and a program that is told to end should.
+    """
+    waiting: deque[int] = deque(range(len(steps)))
+    errors: dict[int, BaseException] = {}
+
+    def work() -> None:
+        with suppress(IndexError):
+            while not errors:
+                index = waiting.popleft()
+                runner, said = steps[index]
+                try:
+                    runner.step(said)
+                except BaseException as error:
+                    errors[index] = error
+
+    threads = [Thread(target=work, daemon=True) for _ in range(min(_THREADS, len(steps)))]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    finally:
+        waiting.clear()
+    if errors:
+        raise errors[min(errors)]
 
 
 def _answers(

@@ -28,6 +28,9 @@ from laconic.learners.episode import Episode, Turn
 
 _ADVICE = "wrap the environment in one that does (docs/bring_your_own.md)"
 
+MAX_ROUNDS = 1000
+"""Of an episode, where nobody says another number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Start:
@@ -45,8 +48,9 @@ class Start:
     again up to some point, or with one message changed. A function makes the reply of the request,
     for callers that know the words but not yet the tokens before them; where it returns None, the
     policy is asked."""
-    max_rounds: int = 1000
-    """Rounds after which an episode that does not end is an error."""
+    max_rounds: int | None = None
+    """Rounds after which an episode that does not end is an error; None takes what the environment
+    says in `metadata["max_rounds"]`, or 1,000."""
 
 
 @dataclass(slots=True)
@@ -108,6 +112,7 @@ class EpisodeRunner:
         metadata = getattr(environment, "metadata", None) or {}
         self.slow = bool(metadata.get("slow_step", False))
         """Whether a step waits for other processes."""
+        self._max_rounds = start.max_rounds or int(metadata.get("max_rounds") or MAX_ROUNDS)
         self.round = 0
         options = None if start.task is None else {"task": start.task}
         observations, infos = environment.reset(seed=start.seed, options=options)
@@ -129,13 +134,13 @@ class EpisodeRunner:
         None in place of a reply: the agent's policy has to be asked.
 
         Raises:
-            SettingError: the episode has had `Start.max_rounds` and goes on.
+            SettingError: the episode has had all its rounds and goes on.
         """
-        if self.round >= self._start.max_rounds:
+        if self.round >= self._max_rounds:
             raise SettingError(
-                f"the episode of seed {self._start.seed} did not end within"
-                f" max_rounds={self._start.max_rounds}; let the environment end or truncate it, or"
-                " begin with Start(max_rounds=...)"
+                f"the episode of seed {self._start.seed} did not end within env.max_rounds="
+                f"{self._max_rounds} rounds; let {type(self._environment).__name__} end or truncate"
+                " it, or raise env.max_rounds (in Python: Start(max_rounds=...))"
             )
         found: list[tuple[Request, Reply | None]] = []
         for agent in self._environment.agents:

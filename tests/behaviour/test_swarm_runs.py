@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 
 import pytest
@@ -56,3 +58,28 @@ def test_a_swarm_without_a_folder_says_what_is_missing(run, small, tmp_path):
     outcome = run("train", *small, "learner=sapo", f"hydra.run.dir={tmp_path / 'run'}")
     assert outcome.code == 1
     assert "learner.collect.folder" in outcome.message
+
+
+def spoil(folder):
+    """Files that crash, hang or fill up whoever reads them as they are."""
+    folder.mkdir(parents=True)
+    (folder / "itself.json").symlink_to("itself.json")
+    (folder / "endless.json").symlink_to("/dev/zero")
+    os.mkfifo(folder / "pipe.json")
+    (folder / "sparse.json").touch()
+    os.truncate(folder / "sparse.json", 20 << 30)
+    (folder / "deep.json").write_text("[" * 100_000)
+    whole = {"form": "laconic-swarm-1", "benchmark": "gsm8k", "agents": [], "episodes": [[], []]}
+    (folder / "long.json").write_text(json.dumps({**whole, "task": {"key": 10**400}, "seed": 1}))
+    return len(list(folder.iterdir()))
+
+
+def test_a_run_among_garbage_ends_and_goes_on(run, sharing, tmp_path, rows):
+    count = spoil(tmp_path / "swarm" / "node_9")
+    command = ["train", *sharing, f"hydra.run.dir={tmp_path / 'run'}"]
+    for more in (["train.steps=1"], ["train.steps=2", "resume=true"]):
+        outcome = run(*command, *more)
+        assert outcome.code == 0, outcome.err
+    figures = rows(tmp_path / "run" / "metrics.jsonl")[1:]
+    assert [row["learner/damaged_files"] for row in figures] == [count, count]
+    assert [row["learner/own_groups"] for row in figures] == [2.0, 2.0]

@@ -2,8 +2,9 @@
 
 Reads one JSON object a line and answers with one. A request for a program forks a child that runs
 it; the child may be told to send itself a signal (SIGKILL by default) at a given call of a
-function, to have no more than so many bytes in a file, or to find something in its environment. A
-request to wait is answered with the exit code, -9 after a SIGKILL.
+function, to have no more than so many bytes in a file, to find something in its environment, or to
+have other patience after a signal. A request to wait is answered with the exit code, -9 after a
+SIGKILL.
 """
 
 from __future__ import annotations
@@ -76,6 +77,10 @@ def run(request: dict[str, Any]) -> None:
         os.environ.update(request.get("environment", {}))
         if request.get("limit"):
             resource.setrlimit(resource.RLIMIT_FSIZE, (request["limit"], request["limit"]))
+        if "patience" in request:
+            sys.modules["laconic.experiments.running.interrupt"].PATIENCE_SECONDS = request[
+                "patience"
+            ]
         if request.get("die"):
             die_at(request.get("number", signal.SIGKILL), *request["die"])
         sys.argv = [request["program"], *request["arguments"]]

@@ -165,7 +165,7 @@ class Processes:
         path: Sequence[str] = (),
         **wishes: Any,
     ) -> Process:
-        """Start a program; `wishes`: `die`, `number`, `limit` and `environment`."""
+        """Start a program; `wishes`: `die`, `number`, `limit`, `patience` and `environment`."""
         self._count += 1
         request = {
             "program": f"laconic.experiments.{name}",

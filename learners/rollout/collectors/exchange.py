@@ -18,6 +18,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,17 @@ from typing import Any
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
 from laconic.learners.episode import Episode, Group
+from laconic.learners.rollout.collectors import strange_files
 from laconic.learners.rollout.records import from_plain, to_plain
 
 FORM = "laconic-swarm-1"
 """What the files of this form say they are."""
+MAX_BYTES = 16 * 2**20
+"""The largest file that is written or read."""
+MAX_EPISODES, MAX_MESSAGES = 256, 65_536
+"""The largest group that is written or read."""
+_ROUNDING = 1e-3
+"""By how much the log-probability of a reply, a sum over its tokens, may lie above 0."""
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 
 
@@ -104,24 +112,31 @@ class Exchange:
             )
         self.folder = Path(folder)
         self.name = name
+        self._damaged: dict[str, strange_files.Mark] = {}
 
-    def publish(self, shared: SharedGroup, name: str) -> None:
+    def publish(self, shared: SharedGroup, name: str) -> bool:
         """Write a group, or replace the one of that name, as a whole.
+
+        Returns:
+            Whether it was written; what is larger than others would read is not.
 
         Raises:
             SettingError: the folder cannot be written to.
         """
-        own = self.folder / self.name
-        aside = own / f".{name}.{os.getpid()}.tmp"
+        plain = to_plain(shared)
+        data = (json.dumps({"form": FORM, **plain}) + "\n").encode()
+        if len(data) > MAX_BYTES or _is_large(plain):
+            return False
         try:
-            own.mkdir(parents=True, exist_ok=True)
-            aside.write_text(json.dumps({"form": FORM, **to_plain(shared)}) + "\n", "utf-8")
-            os.replace(aside, own / f"{name}.json")
+            (self.folder / self.name).mkdir(parents=True, exist_ok=True)
+            with strange_files.opened_folder(self.folder, self.name) as own:
+                strange_files.write(own, f"{name}.json", data)
         except OSError as error:
             raise SettingError(
                 f"learner.collect.folder {str(self.folder)!r} cannot be written to:"
                 f" {error.strerror}; pass another folder"
             ) from error
+        return True
 
     def offered(self, newest: int) -> list[str]:
         """The groups of other runs, oldest first.
@@ -132,28 +147,51 @@ class Exchange:
         Returns:
             Their names for `read`, `<name of the run>/<file>`; none without a folder.
         """
+        parts = (one for one in _entries(self.folder) if one.is_dir(follow_symlinks=False))
         found = []
-        for path in self.folder.glob("*/*.json"):
-            if path.parent.name != self.name and not path.name.startswith("."):
-                try:
-                    found.append((path.stat().st_mtime_ns, f"{path.parent.name}/{path.name}"))
-                except FileNotFoundError:
-                    # Somebody tidies up meanwhile.
-                    continue
+        for part in parts:
+            for file in _entries(part.path) if part.name != self.name else ():
+                # Somebody may tidy up meanwhile.
+                with suppress(OSError):
+                    if file.name.endswith(".json") and not file.name.startswith("."):
+                        age = file.stat(follow_symlinks=False).st_mtime_ns
+                        found.append((age, f"{part.name}/{file.name}"))
         return [name for _, name in sorted(found)[-newest:]]
 
     def read(self, name: str) -> SharedGroup:
         """Read a group; its task's key begins with the name of the run, so that none are mixed up.
 
+        A damaged file is looked at again only once it has changed.
+
         Raises:
-            DamagedError: the file is missing, half-written, or of another form.
+            DamagedError: the file is missing, half-written, of another form, no regular file, or
+                larger than a group can be.
         """
+        author, _, file = name.partition("/")
+        mark = None
         try:
-            shared = _group_from(json.loads((self.folder / name).read_text("utf-8")))
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise DamagedError(f"{name} is not a shared group: {error!r}") from error
-        author = name.partition("/")[0]
+            with strange_files.opened_folder(self.folder, author) as part:
+                mark = strange_files.mark(part, file)
+                if self._damaged.get(name) == mark:
+                    raise ValueError("has not changed since it was found damaged")
+                data = strange_files.read(part, file, MAX_BYTES)
+            plain = json.loads(data.decode("utf-8"), parse_float=_finite, parse_constant=_finite)
+            shared = _group_from(plain)
+            _refuse_excess(author, shared)
+        except Exception as error:  # Whatever reading the data of strangers runs into.
+            if mark is not None:
+                self._damaged[name] = mark
+            raise DamagedError(f"{name!r} is not a shared group: {error!r:.200}") from error
         return replace(shared, task=replace(shared.task, key=f"{author}/{shared.task.key}"))
+
+
+def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
+    """What lies in a folder; nothing where it is missing or may not be read."""
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except OSError:
+        return []
 
 
 def share(benchmark: str, group: Group, task: Task, seed: int) -> SharedGroup:
@@ -200,8 +238,46 @@ def _group_from(plain: Any) -> SharedGroup:
     """Read what `Exchange.publish` wrote; anything else raises one of Python's own errors."""
     if plain["form"] != FORM:
         raise ValueError(f"expected the form {FORM!r}, got {plain['form']!r}")
+    if _is_large(plain):
+        raise ValueError(f"expected {MAX_EPISODES} episodes and {MAX_MESSAGES} messages at most")
     written = {name: value for name, value in plain.items() if name != "form"}
     if plain["task"].get("details", {}) is None:
         # Files of the first version of this form: details stayed at home.
         written |= {"task": {**plain["task"], "details": {}}, "has_details": False}
     return from_plain(SharedGroup, written)
+
+
+def _is_large(plain: Mapping[str, Any]) -> bool:
+    episodes = plain["episodes"]
+    return len(episodes) > MAX_EPISODES or sum(map(len, episodes)) > MAX_MESSAGES
+
+
+def _refuse_excess(author: str, shared: SharedGroup) -> None:
+    """Refuse what has the form of a group, and what no run of this project writes.
+
+    Raises:
+        ValueError: says what it is.
+    """
+    messages = [one for episode in shared.episodes for one in episode]
+    faults = {
+        "the name of a run that none can have": not _NAME.fullmatch(author),
+        "a key that cannot be shown": not shared.task.key.isprintable(),
+        "a seed of more than 63 bits": shared.seed >= 2**63,
+        "an agent twice": len(set(shared.agents)) < len(shared.agents),
+        "a message of nobody": not {one.agent for one in messages} <= set(shared.agents),
+        "a round below 0": any(one.round < 0 for one in messages),
+        "two messages of one turn": any(map(_repeats_a_turn, shared.episodes)),
+        "a probability above 1": any((one.logprob or 0.0) > _ROUNDING for one in messages),
+    }
+    if found := [fault for fault, holds in faults.items() if holds]:
+        raise ValueError(found[0])
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"expected finite numbers, got {text}")
+    return number
+
+
+def _repeats_a_turn(episode: SharedEpisode) -> bool:
+    return len({(one.agent, one.round) for one in episode}) < len(episode)

@@ -7,11 +7,15 @@ an update then begins at 1, although the policy would hardly have drawn these wo
 choice of SAPO (arXiv 2509.08721); the alternative, `correct`, counts from the author's probability.
 
 Of the text of others nothing is believed but that it was said: a group that cannot be played here
-word for word is left out.
+word for word is left out. A task that this run has too is graded by this run's own answer and
+details; for one that it has not, those of the others are all there is.
 """
 
 from __future__ import annotations
 
+import logging
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -34,8 +38,12 @@ from laconic.learners.rollout.play import Start, play
 from laconic.learners.training.logprobs import recomputed
 from laconic.learners.training.sequences import episode_sequences
 
+log = logging.getLogger(__name__)
+
 Pair = tuple[Episode, SharedEpisode]
 """An episode as it went here, and as it was shared."""
+_LONGEST_TOKEN = 16
+"""Characters of a token, at most, over a whole text; a longer text is not even put into tokens."""
 
 
 def replay_groups(
@@ -45,6 +53,7 @@ def replay_groups(
     *,
     max_tokens: int,
     correct: bool = False,
+    strange_tasks: bool = True,
 ) -> list[Group | None]:
     """Play shared groups, and measure how likely their messages are here.
 
@@ -52,17 +61,24 @@ def replay_groups(
         environments: equal environments that can be reset to a `Task`.
         policies: who speaks for each agent.
         groups: as they were shared.
-        max_tokens: max. tokens, padding included, of one forward pass.
+        max_tokens: max. tokens, padding included, of one forward pass, and thus of what one agent
+            reads and says in an episode.
         correct: count log-probabilities from those of the author, the probability ratio of a
             message truncated at 1 (V-trace, arXiv 1802.01561) and spread evenly over its tokens.
+        strange_tasks: take tasks that the environments do not have, with the answers of others.
 
     Returns:
         For each shared group the group as this run would have played it, or None where it does not
-        fit: another team or benchmark, a task whose details are not here, a reply that the
-        environment asks for and the episode does not have, words that a policy here cannot write,
-        or, with `correct`, no log-probability of the author.
+        fit: another team or benchmark, a task whose details are not here, or that is another one
+        here by the same name, a reply that the environment asks for and the episode does not have,
+        words that a policy here cannot write, more of them than `max_tokens`, whatever else an
+        environment or a policy refuses, or, with `correct`, no log-probability of the author.
     """
-    played = [_played(environments, policies, shared, correct) for shared in groups]
+    limits = {"max_tokens": max_tokens, "correct": correct}
+    played = []
+    for shared in groups:
+        task = _playable(shared, environments[0], max_tokens, strange_tasks)
+        played.append([] if task is None else _played(environments, policies, shared, task, limits))
     flat = [pair for pairs in played for pair in pairs]
     measured = iter(_measured(flat, policies, max_tokens, correct))
     found = (tuple(islice(measured, len(pairs))) for pairs in played)
@@ -85,29 +101,54 @@ def _played(
     environments: Sequence[ParallelEnv[str, Any, Any]],
     policies: Mapping[str, Policy],
     shared: SharedGroup,
-    correct: bool,
+    task: Task,
+    limits: Mapping[str, Any],
 ) -> list[Pair]:
     """The episodes of a group as they go here; none where one of them does not fit."""
-    agents = environments[0].possible_agents
-    task = _playable(shared, environments[0])
-    if task is None or set(shared.agents) != set(agents):
+    agents, pairs = environments[0].possible_agents, list[Pair]()
+    if set(shared.agents) != set(agents):
         return []
-    starts = [Start(shared.seed, task, _given(one, policies)) for one in shared.episodes]
-    episodes = play(environments, dict.fromkeys(agents, _Mute()), starts, seed=0)
-    pairs = list(zip(episodes, shared.episodes, strict=True))
-    return pairs if all(_fits(*pair, task.key, correct) for pair in pairs) else []
+    mute = dict.fromkeys(agents, _Mute())
+    try:
+        starts = [Start(shared.seed, task, _given(one, policies)) for one in shared.episodes]
+        # The first by itself: most groups that do not fit need no more.
+        for part in (slice(1), slice(1, None)):
+            episodes = play(environments, mute, starts[part], seed=0)
+            pairs += zip(episodes, shared.episodes[part], strict=True)
+            if not all(_fits(one, its, task.key, **limits) for one, its in pairs):
+                return []
+    except Exception:  # Whatever an environment, grader or tokenizer makes of data of strangers.
+        log.debug("a group of task %r cannot be played here", shared.task.key, exc_info=True)
+        return []
+    return pairs
 
 
-def _playable(shared: SharedGroup, environment: ParallelEnv[str, Any, Any]) -> Task | None:
-    """The task; details that could not be shared come from an equal task of this run."""
+def _playable(
+    shared: SharedGroup,
+    environment: ParallelEnv[str, Any, Any],
+    max_tokens: int,
+    strange_tasks: bool,
+) -> Task | None:
+    """The task as it is graded here: this run's own one where it has it, by its name or text."""
+    own: Mapping[str, Task] = getattr(environment, "tasks", {})
     if shared.benchmark != benchmark_of(environment):
         return None
-    if shared.has_details:
-        return shared.task
-    same = getattr(environment, "tasks", {}).get(shared.task.key.partition("/")[2])
-    if same is None or replace(same, key=shared.task.key, details={}) != shared.task:
+    texts = (shared.task.text, *(one.text for episode in shared.episodes for one in episode))
+    if max(map(len, texts)) > max_tokens * _LONGEST_TOKEN:
         return None
-    return replace(shared.task, details=same.details)
+    same = own.get(shared.task.key.partition("/")[2])
+    if same is not None and _read_by_agents(same) != _read_by_agents(shared.task):
+        return None
+    same = same or next(
+        (one for one in own.values() if _read_by_agents(one) == _read_by_agents(shared.task)), None
+    )
+    if same is not None:
+        return replace(same, key=shared.task.key)
+    return shared.task if shared.has_details and strange_tasks else None
+
+
+def _read_by_agents(task: Task) -> tuple[Any, ...]:
+    return task.question, task.statements, task.whole
 
 
 def _given(shared: SharedEpisode, policies: Mapping[str, Policy]) -> dict[tuple[str, int], Any]:
@@ -118,11 +159,24 @@ def _say(policy: Policy, text: str, request: Request) -> Reply:
     return policy.quote(request, text) if isinstance(policy, HFPolicy) else Reply(text)
 
 
-def _fits(episode: Episode, shared: SharedEpisode, key: str, correct: bool) -> bool:
-    """Whether an episode went here as it was shared."""
+def _fits(
+    episode: Episode, shared: SharedEpisode, key: str, *, max_tokens: int, correct: bool
+) -> bool:
+    """Whether an episode went here as it was shared, with pay that can be compared.
+
+    No agent may have more tokens than one forward pass takes.
+    """
     said = {(one.agent, one.round): one for one in shared}
-    return episode.task == key and all(
-        _is_said(turn, said.get((turn.agent, turn.round)), correct) for turn in episode.turns
+    tokens: Counter[str] = Counter()
+    for turn in episode.turns:
+        tokens[turn.agent] += len(turn.prompt_ids) + len(turn.reply_ids)
+    return (
+        episode.task == key
+        and max(tokens.values(), default=0) <= max_tokens
+        and all(math.isfinite(sum(pay)) for pay in episode.rewards.values())
+        and all(
+            _is_said(turn, said.get((turn.agent, turn.round)), correct) for turn in episode.turns
+        )
     )
 
 

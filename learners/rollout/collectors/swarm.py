@@ -12,6 +12,10 @@ that; `correct` is the control that does, for objectives with a ratio.
 What is taken depends on what lies in the folder at that moment, so two runs with one seed are equal
 only when they find the same files. Whoever shares tasks should see to it that they are not another
 node's evaluation tasks. Files stay until somebody removes them.
+
+Of other nodes nothing is needed but their words (`exchange` and `replay` say what is refused), so
+none of them can stop this one; what they teach is another matter. A swarm is for nodes that mean
+well.
 """
 
 from __future__ import annotations
@@ -60,10 +64,14 @@ class Swarm(Collector):
     """Of so many files, the newest of all other nodes together, groups are drawn."""
     correct: bool = False
     """Whether foreign messages are weighed by their probability here over that of their author."""
+    strange_tasks: bool = True
+    """Whether tasks that this node does not have are taken as well, graded by the answers of the
+    others. Tasks that it has are graded by its own answers in any case."""
     credit: str = "own"
     """By what returns a group is judged to have contrast: the credit of the learner."""
     microbatch_tokens: int = 16384
-    """Max. tokens, padding included, of one forward pass over foreign messages."""
+    """Max. tokens, padding included, of one forward pass over foreign messages; groups in which one
+    agent reads and says more are left out."""
     metrics: dict[str, float] = field(default_factory=dict, init=False)
     """Of the last call: groups by where they came from and why they were passed over, and files
     that could not be read."""
@@ -125,8 +133,8 @@ class Swarm(Collector):
             if has_contrast(group, credit(self.credit)):
                 task = tasks[group.task]
                 shared = share(benchmark_of(environments[0]), group, task, start.seed)
-                self._exchange.publish(shared, f"{seed}-{index}")
-                self.metrics["published_groups"] += 1.0
+                published = self._exchange.publish(shared, f"{seed}-{index}")
+                self.metrics["published_groups"] += float(published)
         self.metrics |= {"own_groups": float(len(own)), "foreign_groups": float(len(foreign))}
         return [*own, *foreign]
 
@@ -158,6 +166,7 @@ class Swarm(Collector):
                 read,
                 max_tokens=self.microbatch_tokens,
                 correct=self.correct,
+                strange_tasks=self.strange_tasks,
             )
             found = [group for group in replayed if group is not None]
             contrasting = [one for one in found if has_contrast(one, credit(self.credit))]
@@ -167,7 +176,10 @@ class Swarm(Collector):
         return taken
 
     def _read(self, names: Sequence[str]) -> list[SharedGroup]:
-        """What lies in some files; one that is damaged may be whole at the next step."""
+        """What lies in some files; one that is damaged may be whole at the next step.
+
+        Whatever is wrong with a file costs that file and no more: others write to the folder too.
+        """
         read = []
         for name in names:
             try:

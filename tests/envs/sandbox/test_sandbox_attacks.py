@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
 import pytest
+from marks import LIBRARY, copies, marks
 
 from laconic.envs import sandbox
 from laconic.envs.sandbox import Limits, Program, Verdict, guards, syscalls
@@ -40,7 +44,9 @@ def _attacks() -> dict[str, str]:
     return found
 
 
-ATTACKS = _attacks()
+VICTIMS = Path(tempfile.gettempdir()).resolve() / f"laconic-victims-{os.getpid()}"
+"""Stands as VICTIMS in the attacks."""
+ATTACKS = {name: code.replace("VICTIMS", str(VICTIMS)) for name, code in _attacks().items()}
 # What a program does to its surroundings is the same in both forms.
 FORM_MATTERS = ("endings", "objects", "output", "looking")
 
@@ -100,6 +106,14 @@ def others(temporary_folder: Path) -> set[int]:
     return _descendants()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def victims(temporary_folder: Path) -> Iterator[dict[Path, tuple[object, ...]]]:
+    """Files that the attacks of `marks.txt` are told of, and real ones that they are not."""
+    paths = [*copies(VICTIMS), LIBRARY, Path(os.devnull)]
+    yield {path: marks(path) for path in paths}
+    shutil.rmtree(VICTIMS)
+
+
 @pytest.mark.parametrize("name", ATTACKS)
 @pytest.mark.parametrize("level", ["bubblewrap", "process"])
 def test_no_attack_passes_a_single_test(level: str, name: str) -> None:
@@ -127,13 +141,14 @@ def test_no_attack_passes_in_the_shared_form_without_bubblewrap(name: str) -> No
 
 
 @pytest.mark.parametrize("level", ["bubblewrap", "process"])
-def test_attacks_leave_no_process_and_no_file_behind(
-    level: str, temporary_folder: Path, others: set[int]
+def test_attacks_leave_no_process_no_file_and_no_mark_behind(
+    level: str, temporary_folder: Path, others: set[int], victims: dict[Path, tuple[object, ...]]
 ) -> None:
     _skip_absent(level)
     _verdicts(level, "separate")
     assert list(temporary_folder.iterdir()) == []
     assert _descendants() - others == set(WARDENS.pids)
+    assert [marks(path) for path in victims] == list(victims.values())
     if level == "bubblewrap" or guards.landlock_version():
         places = ("/", "/tmp", "/var/tmp", "/dev/shm", "/usr/lib", Path.home(), "/home", "/etc")
         places = (*places, temporary_folder)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import errno
-import fcntl
+import json
 import os
 import struct
-import sysconfig
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
+from marks import SET_FLAGS, copies, marks
 
-from laconic.envs.sandbox import Limits, Program, run_at, syscalls
+from laconic.envs import sandbox
+from laconic.envs.sandbox import Limits, Program, jail, run_at, syscalls
+from laconic.envs.sandbox.interpreters import start_program
 
 ALLOWED, REFUSED, KILLED = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-GET_FLAGS, SET_FLAGS = 0x80086601, 0x40086602
 
 
 def decision(machine: str, number: int, *arguments: int, own_pid: int | None = 7) -> int:
@@ -106,69 +109,93 @@ ATTACK = """
 import os, ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 done = []
-def attempt(act):
+def attempt(name, act):
     try:
         result = act()
-        if result not in (None, -1, b""):
-            done.append(repr(result))
-        elif result is None:
-            done.append("done")
     except Exception:
-        pass
+        return
+    if result not in (-1, b""):
+        done.append(name)
 def mark(path):
-    attempt(lambda: os.chmod(path, 0o666))
-    attempt(lambda: os.chown(path, os.getuid(), os.getgid()))
-    attempt(lambda: os.utime(path, (1, 1)))
-    attempt(lambda: os.setxattr(path, "user.mark", b"1"))
-    attempt(lambda: os.removexattr(path, "user.kept"))
-    attempt(lambda: os.truncate(path, 0))
+    attempt("chmod", lambda: os.chmod(path, 0o640))
+    attempt("chown", lambda: os.chown(path, os.getuid(), os.getgid()))
+    attempt("utime", lambda: os.utime(path, (1, 1)))
+    attempt("setxattr", lambda: os.setxattr(path, "user.mark", b"1"))
+    attempt("removexattr", lambda: os.removexattr(path, "user.kept"))
+    attempt("truncate", lambda: os.truncate(path, 0))
     try:
         number = os.open(path, os.O_RDONLY)
     except OSError:
         return
-    attempt(lambda: os.fchmod(number, 0o666))
-    attempt(lambda: os.utime(number))
+    attempt("fchmod", lambda: os.fchmod(number, 0o604))
+    attempt("futime", lambda: os.utime(number))
     flags = ctypes.c_long(0x40)
-    attempt(lambda: None if libc.ioctl(number, 0x40086602, ctypes.byref(flags)) == 0 else -1)
+    attempt("flags", lambda: libc.ioctl(number, 0x40086602, ctypes.byref(flags)))
     hint = ctypes.c_uint64(2)
-    attempt(lambda: None if libc.fcntl(number, 1036, ctypes.byref(hint)) == 0 else -1)
+    attempt("hint", lambda: libc.fcntl(number, 1036, ctypes.byref(hint)))
 def f(paths):
     for path in paths:
         mark(path)
     return done
 """
+SHUT_IN = ATTACK + "\nimport json, sys\nos.write(4, json.dumps(f(sys.argv[1:])).encode())\n"
 
 
-def marks(path: str) -> tuple[object, ...]:
-    """Everything about a file but its contents and when it was read last."""
-    found = os.stat(path)
-    kept = (found.st_mode, found.st_uid, found.st_gid, found.st_size)
-    flags = bytearray(8)
-    try:
-        attributes = {name: os.getxattr(path, name) for name in os.listxattr(path)}
-    except OSError:
-        attributes = {}
-    with open(path, "rb") as file:
-        try:
-            fcntl.ioctl(file, GET_FLAGS, flags)
-        except OSError:
-            pass
-    # Every change of the rest sets the time of change.
-    return *kept, found.st_mtime_ns, found.st_ctime_ns, attributes, bytes(flags)
+def attack_as_a_program(paths: list[Path], folder: Path, patch: pytest.MonkeyPatch) -> list[str]:
+    """What the attack did, run as a program is at the level without bubblewrap.
+
+    It may read the files, as it may read the interpreter's own; so they can be copies.
+    """
+    readable, names = [*jail.libraries(), str(paths[0].parent)], [str(path) for path in paths]
+    patch.setattr(jail, "libraries", lambda: readable)
+    command = [jail.INTERPRETER, "-I", "-S", "-B", "-c", SHUT_IN, *names]
+    patch.setattr(jail, "python", lambda: command)
+    (asked, asks), (answers, answered) = os.pipe(), os.pipe()
+    limits = asdict(Limits(seconds=30, cpu_seconds=20, processes=10_000))
+    job = {"level": "process", "limits": limits}
+    child = start_program(job, str(folder), requests=asked, replies=answered)
+    for end in (asked, asks, answered):
+        os.close(end)
+    with open(answers, "rb") as file:
+        said = file.read()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    return json.loads(said)
 
 
 @pytest.mark.skipif(not syscalls.machine(), reason="the filter does not know this processor")
-def test_no_mark_outlasts_a_program_on_any_file(tmp_path: Path):
-    victim = tmp_path / "victim.txt"
-    victim.write_text("kept")
-    library = str(Path(sysconfig.get_path("stdlib")) / "os.py")
-    paths = [str(victim), library, os.devnull]
+def test_no_mark_outlasts_a_program_on_any_file_that_it_can_read(tmp_path, monkeypatch):
+    paths, own = copies(tmp_path / "copies"), tmp_path / "own"
+    own.mkdir()
     before = [marks(path) for path in paths]
-    program = Program(ATTACK, (f"assert f({paths!r}) == [], f({paths!r})",), ("f",))
-    verdict = run_at("process", program, Limits(seconds=30, cpu_seconds=20))
+    done = attack_as_a_program(paths, own, monkeypatch)
+    assert [marks(path) for path in paths] == before
+    assert done == []
+    assert paths[0].read_text() == "kept"
+
+
+def test_the_attack_does_mark_files_where_nothing_is_refused(tmp_path):
+    paths = copies(tmp_path / "copies")
+    before = [marks(path) for path in paths]
+    names: dict[str, Any] = {}
+    exec(ATTACK, names)
+    assert {"chmod", "chown", "utime", "truncate", "fchmod", "futime"} <= set(
+        names["f"](list(map(str, paths)))
+    )
+    assert all(marks(path) != one for path, one in zip(paths, before, strict=True))
+
+
+@pytest.mark.parametrize("level", ["bubblewrap", "process"])
+def test_no_mark_outlasts_a_program_on_a_file_outside(tmp_path, level):
+    if level == "bubblewrap" and sandbox.level() != "bubblewrap":
+        pytest.skip("there is no bubblewrap here")
+    if level == "process" and not syscalls.machine():
+        pytest.skip("the filter does not know this processor")
+    paths = copies(tmp_path / "copies")
+    before = [marks(path) for path in paths]
+    test = f"assert f({list(map(str, paths))!r}) == []"
+    verdict = run_at(level, Program(ATTACK, (test,), ("f",)), Limits(seconds=30, cpu_seconds=20))
     assert [marks(path) for path in paths] == before
     assert verdict.passed, verdict
-    assert victim.read_text() == "kept"
 
 
 def test_programs_that_use_files_of_their_own_still_pass():

@@ -72,3 +72,48 @@ def test_events_are_taken_in_until_the_tests_end_or_the_time_is_up(monkeypatch):
         os.dup2(kept, 0)
         for one in (kept, silent, other):
             os.close(one)
+
+
+class Used:
+    """Processor time as told."""
+
+    cpu_seconds = 0.0
+
+    def look(self):
+        return 0.0
+
+
+def test_each_piece_has_its_time_and_all_have_it_so_many_times():
+    finding, usage = Finding(9, {**LIMITS, "times": 2.0}), Used()
+    usage.cpu_seconds = 4.0
+    assert not finding.is_over(usage)
+    finding.note(PASSED)
+    finding.begin_piece(usage)
+    # 4 for the first, 4.5 for the second, which may have 5; and 8.5 of 10 for both.
+    usage.cpu_seconds = 8.5
+    assert not finding.is_over(usage)
+    finding.note(PASSED)
+    finding.begin_piece(usage)
+    usage.cpu_seconds = 10.5
+    assert finding.is_over(usage) and finding.verdict()["outcome"] == "timeout"
+
+
+def test_a_piece_that_uses_up_its_own_time_is_over():
+    finding, usage = Finding(9, {**LIMITS, "times": 5.0}), Used()
+    usage.cpu_seconds = 1.0
+    finding.note(PASSED)
+    finding.begin_piece(usage)
+    usage.cpu_seconds = 5.9
+    assert not finding.is_over(usage)
+    usage.cpu_seconds = 6.1
+    assert finding.is_over(usage)
+    assert finding.verdict()["results"] == [True] + [False] * 8
+
+
+def test_without_times_all_pieces_share_one_time():
+    finding, usage = Finding(2, LIMITS), Used()
+    usage.cpu_seconds = 4.0
+    finding.note(PASSED)
+    finding.begin_piece(usage)
+    usage.cpu_seconds = 5.1
+    assert finding.is_over(usage)

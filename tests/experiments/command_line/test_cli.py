@@ -11,8 +11,9 @@ from omegaconf import OmegaConf
 from places import ROOT
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.cli import CONF, Interrupt, program
+from laconic.experiments.command_line.cli import CONF, program
 from laconic.experiments.command_line.names import nearest
+from laconic.experiments.running.interrupt import Interrupt
 
 FILES = {
     "main.yaml": """
@@ -286,7 +287,8 @@ def test_the_first_signal_is_a_flag_the_second_ends_and_the_old_handler_returns(
 
 SCRIPT = """
 import sys, time
-from laconic.experiments.command_line.cli import Interrupt, program
+from laconic.experiments.command_line.cli import program
+from laconic.experiments.running.interrupt import Interrupt
 
 @program("main", sys.argv.pop(1))
 def main(cfg):

@@ -6,12 +6,13 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.cli import CONF, Interrupt
+from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.comparing.arrange import arrange
 from laconic.experiments.comparing.entries import Entry
 from laconic.experiments.comparing.playing import play_entry
 from laconic.experiments.comparing.rows import Row
 from laconic.experiments.comparing.shapes import Unfit
+from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import make_team
 from laconic.learners.agents.scripted import ScriptedTeam
@@ -78,7 +79,7 @@ def test_who_was_made_for_another_shape_is_told_to_be(played):
 
 
 def test_an_interrupt_ends_it_between_batches(played):
-    class Now:
+    class Now(Interrupt):
         def is_set(self):
             return True
 

@@ -87,6 +87,16 @@ def test_an_episode_that_never_ends_is_an_error_that_names_the_setting(make_env,
     env = make_env(rounds=9)
     start = Start(0, "fruit", max_rounds=rounds)
     talker = dict.fromkeys(env.possible_agents, Hummer())
-    with pytest.raises(SettingError, match=rf"did not end within max_rounds={rounds}"):
+    with pytest.raises(SettingError, match=rf"did not end within env.max_rounds={rounds} rounds"):
         play([env], talker, [start], seed=0)
     assert len(play([env], talker, [replace(start, max_rounds=9)], seed=0)) == 1
+
+
+def test_the_environment_says_after_how_many_rounds_and_a_start_may_say_otherwise(make_env):
+    env = make_env(rounds=9)
+    env.metadata = {**env.metadata, "max_rounds": 2}
+    talker = dict.fromkeys(env.possible_agents, Hummer())
+    with pytest.raises(SettingError, match="env.max_rounds=2 rounds; let DialogueEnv end"):
+        play([env], talker, [Start(0, "fruit")], seed=0)
+    assert len(play([env], talker, [Start(0, "fruit", max_rounds=9)], seed=0)) == 1
+    assert EpisodeRunner(make_env(), Start(0))._max_rounds == 1000

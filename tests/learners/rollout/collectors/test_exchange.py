@@ -125,7 +125,7 @@ def test_a_file_of_another_form_is_damaged(ann, bob, damage):
     ann.publish(SHARED, "1-0")
     path = ann.folder / "ann" / "1-0.json"
     path.write_text(json.dumps(damage(json.loads(path.read_text()))))
-    with pytest.raises(DamagedError, match=r"ann/1-0\.json is not a shared group"):
+    with pytest.raises(DamagedError, match=r"'ann/1-0\.json' is not a shared group"):
         bob.read("ann/1-0.json")
 
 
@@ -147,10 +147,10 @@ def test_a_file_is_seen_whole_or_not_at_all(ann, bob, monkeypatch):
     seen = []
     replace_file = os.replace
 
-    def look_first(aside, path):
+    def look_first(aside, path, **folders):
         # Everything is written by now, and still nobody sees any of it.
         seen.append(bob.offered(9))
-        replace_file(aside, path)
+        replace_file(aside, path, **folders)
 
     monkeypatch.setattr(os, "replace", look_first)
     ann.publish(SHARED, "1-0")

@@ -169,7 +169,7 @@ def test_details_that_stayed_at_home_are_those_of_an_equal_task_here(make_envs, 
     with_exam = make_envs(tasks=(fruit,))
     assert replayed(with_exam, both(reader), at_home) is not None
     assert with_exam[0].task.details == {"exam": exam}
-    other = make_envs(tasks=(replace(fruit, answer="8"), Task("x", "?", (), "1")))
+    other = make_envs(tasks=(replace(fruit, question="How few?"), Task("x", "?", (), "1")))
     assert replayed(other, both(reader), at_home) is None
     assert replayed(make_envs(tasks=(Task("x", "?", (), "1"),)), both(reader), at_home) is None
 

@@ -1,0 +1,143 @@
+"""Resuming with a checkpoint of somebody else's: one plain line, nothing run, nothing lost."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import shutil
+
+import pytest
+import torch
+
+STEP = "step_00000004"
+NAMES = ("metrics.jsonl", "evaluations.jsonl", "transcripts.jsonl", "status.json")
+
+
+class Hostile:
+    """Calls `os.mkdir` as soon as it is unpickled."""
+
+    def __init__(self, mark):
+        self.mark = str(mark)
+
+    def __reduce__(self):
+        return os.mkdir, (self.mark,)
+
+
+@pytest.fixture
+def folder(trained, tmp_path):
+    """A copy of a finished run that has its last checkpoint alone."""
+    shutil.copytree(trained[0], tmp_path / "run")
+    for path in (tmp_path / "run" / "checkpoints").iterdir():
+        if path.name != STEP:
+            shutil.rmtree(path)
+    return tmp_path / "run"
+
+
+def put(folder, data, honest=True):
+    """Replace the state, with a manifest that says so or not."""
+    place = folder / "checkpoints" / STEP
+    (place / "state.pt").write_bytes(data)
+    if honest:
+        manifest = json.loads((place / "manifest.json").read_text())
+        digest = hashlib.sha256(data).hexdigest()
+        manifest["files"] = {"state.pt": {"bytes": len(data), "sha256": digest}}
+        (place / "manifest.json").write_text(json.dumps(manifest))
+
+
+def saved(value, tmp_path):
+    torch.save(value, tmp_path / "made.pt")
+    return (tmp_path / "made.pt").read_bytes()
+
+
+@pytest.fixture
+def refused(run, small, folder):
+    """Goes on with the run; what it said, after checking that nothing was lost."""
+
+    def resume() -> str:
+        places = [folder / name for name in NAMES]
+        places += [one for one in (folder / "checkpoints").rglob("*") if one.is_file()]
+        before = {path: path.read_bytes() for path in places}
+        outcome = run("train", *small, f"hydra.run.dir={folder}", "resume=true")
+        assert outcome.code == 1
+        assert {path: path.read_bytes() for path in places} == before
+        said = outcome.message.strip().splitlines()
+        assert said[-1].startswith("error: ")
+        assert len(said) == 1 or all("passed over" in line for line in said[:-1])
+        return said[-1]
+
+    return resume
+
+
+@pytest.mark.parametrize("form", ["torch", "torch without zip", "pickle"])
+def test_a_pickled_object_is_not_called(refused, folder, tmp_path, form):
+    state = {"step": 4, "learner": Hostile(tmp_path / "run-by-pickle"), "guard": {}}
+    if form == "pickle":
+        put(folder, pickle.dumps(state))
+    else:
+        made = tmp_path / "made.pt"
+        torch.save(state, made, _use_new_zipfile_serialization=form == "torch")
+        put(folder, made.read_bytes())
+    assert "state.pt is not a state (UnpicklingError); take another one" in refused()
+    assert not (tmp_path / "run-by-pickle").exists()
+
+
+@pytest.mark.parametrize("honest", [True, False])
+@pytest.mark.parametrize("kept", [0, 100, -100])
+def test_a_truncated_file_is_refused_and_no_row_is_dropped(refused, folder, kept, honest):
+    put(folder, (folder / "checkpoints" / STEP / "state.pt").read_bytes()[:kept], honest)
+    assert ("state.pt is not a state (" if honest else "no checkpoint in ") in refused()
+
+
+def change(**values):
+    return lambda state: {**state, **values}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda state: [state], "state.pt holds list, expected dict"),
+        (lambda state: {}, "KeyError: 'step'"),
+        (change(step=-7), "of step -7"),
+        (change(step=10**30), "of step 1000"),
+        (change(step="4"), "of step '4'"),
+        (change(step=torch.tensor(4)), "of step tensor(4)"),
+        (change(learner=3), "has another form than this run"),
+        (change(learner={}), "has another form than this run"),
+        (change(learner={"policies": {"solver_0": {}}}), "has another form than this run"),
+        (change(guard=None), "has another form than this run"),
+        (change(warnings=5), "has another form than this run"),
+    ],
+)
+def test_a_state_of_another_shape_is_one_line(refused, folder, tmp_path, make, message):
+    place = folder / "checkpoints" / STEP / "state.pt"
+    state = torch.load(place, weights_only=True)
+    put(folder, saved(make(state), tmp_path))
+    assert message in refused()
+
+
+def test_weights_of_another_shape_are_one_line(refused, folder, tmp_path):
+    place = folder / "checkpoints" / STEP / "state.pt"
+
+    def smaller(value):
+        if isinstance(value, torch.Tensor):
+            return value[..., :1].clone() if value.dim() > 1 else value
+        if isinstance(value, dict):
+            return {key: smaller(one) for key, one in value.items()}
+        return [smaller(one) for one in value] if isinstance(value, list) else value
+
+    put(folder, saved(smaller(torch.load(place, weights_only=True)), tmp_path))
+    assert "has another form than this run (RuntimeError: " in refused()
+
+
+def test_what_a_checkpoint_warns_of_is_shown_without_control_characters(
+    run, small, folder, tmp_path
+):
+    place = folder / "checkpoints" / STEP / "state.pt"
+    state = torch.load(place, weights_only=True)
+    put(folder, saved({**state, "warnings": ["\x1b]0;owned\x07mind", 3]}, tmp_path))
+    outcome = run("train", *small, f"hydra.run.dir={folder}", "resume=true")
+    assert outcome.code == 0, outcome.err
+    assert "\x1b" not in outcome.out + outcome.err and "mind" in outcome.out
+    assert json.loads((folder / "status.json").read_text())["warnings"] == ["]0;ownedmind", "3"]

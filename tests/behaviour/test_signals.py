@@ -1,0 +1,154 @@
+"""Whoever asks a program to stop is heard within seconds, whatever it is waiting for."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from laconic.experiments.running import lock
+from laconic.learners import checkpoint
+
+SOON = 30.0
+"""Seconds from a signal to the end, of which a busy machine takes the most."""
+EVALUATED, STEP = 4, 4
+"""Episodes of an evaluation, and of a training step."""
+
+
+@pytest.fixture
+def stuck(small, outside, tmp_path):
+    """Overrides of a run whose environment hangs after so many episodes."""
+
+    def overrides(well: int, slow: bool = False) -> list[str]:
+        mark = f"+env.mark={tmp_path}/stuck"
+        return [
+            *(one for one in small if not one.startswith("env.")),
+            "env._target_=stuck.Stuck",
+            mark,
+            f"+env.well={well}",
+            f"+env.slow={str(slow).lower()}",
+            "logger=none",
+            "train.checkpoint_every=10",
+        ]
+
+    return overrides
+
+
+@pytest.fixture
+def interrupted(processes, outside, tmp_path):
+    """Starts a program, waits until it hangs, and sends it a signal; how it ended."""
+
+    def run(*command, how, number):
+        wishes = {"environment": {"STUCK": how}, "patience": 0.2, "path": [str(outside)]}
+        started = processes.start(*command, **wishes)
+        until = time.monotonic() + 120
+        while not (tmp_path / "stuck").exists():
+            assert time.monotonic() < until, started.err.read_text()
+            time.sleep(0.02)
+        os.kill(started.pid, number)
+        begun = time.monotonic()
+        ended = started.wait(120)
+        assert ended.code == 128 + number, ended.err
+        assert ended.err.endswith("interrupted\n") and "Traceback" not in ended.err
+        assert time.monotonic() - begun < SOON
+        return ended
+
+    return run
+
+
+def status(folder):
+    found = json.loads((folder / "status.json").read_text())
+    return found["state"], found["step"]
+
+
+@pytest.mark.parametrize(
+    ("how", "slow", "number"),
+    [
+        ("sleep", False, signal.SIGTERM),
+        # In threads, as environments that wait for other processes are stepped.
+        ("grade", True, signal.SIGINT),
+        pytest.param("endless", False, signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param("sleep", True, signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param("grade", False, signal.SIGTERM, marks=pytest.mark.slow),
+    ],
+)
+def test_a_rollout_that_hangs_is_cut_off_and_no_step_is_lost(
+    interrupted, processes, outside, stuck, tmp_path, rows, timeless, how, slow, number
+):
+    folder, whole = tmp_path / "run", tmp_path / "whole"
+    # Hangs in its second step, long before a checkpoint is due.
+    command = ["train", *stuck(EVALUATED + STEP, slow), "train.evaluate_every=null"]
+    ended = interrupted(*command, f"hydra.run.dir={folder}", how=how, number=number)
+    assert status(folder) == ("interrupted", 1)
+    assert f"go on with: the same command, resume=true hydra.run.dir={folder}" in ended.out
+    assert checkpoint.latest(folder / "checkpoints").name == "step_00000001"
+    assert not lock.is_held(folder)
+    for path in (folder, whole):
+        done = processes.run(*command, f"hydra.run.dir={path}", "resume=true", path=[str(outside)])
+        assert done.code == 0, done.err
+    assert timeless(folder / "metrics.jsonl") == timeless(whole / "metrics.jsonl")
+
+
+def test_an_evaluation_that_hangs_is_cut_off_and_the_run_can_go_on(
+    interrupted, processes, outside, stuck, tmp_path, rows
+):
+    folder = tmp_path / "run"
+    command = ["train", *stuck(EVALUATED + 2 * STEP), f"hydra.run.dir={folder}"]
+    interrupted(*command, how="sleep", number=signal.SIGTERM)
+    # The second step is not done without its evaluation.
+    assert status(folder) == ("interrupted", 1)
+    assert processes.run(*command, "resume=true", path=[str(outside)]).code == 0
+    assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1, 2, 3, 4]
+
+
+def test_an_evaluation_by_itself_keeps_what_was_played(
+    interrupted, processes, outside, stuck, tmp_path, rows
+):
+    folder = tmp_path / "run"
+    kept = [one for one in stuck(2) if one.split(".")[0] in ("agent", "env", "+env", "threads=1")]
+    command = ["evaluate", *kept, "evaluation.tasks=6", "evaluation.batch=2"]
+    command.append(f"hydra.run.dir={folder}")
+    interrupted(*command, how="sleep", number=signal.SIGTERM)
+    assert status(folder)[0] == "interrupted"
+    assert len(rows(folder / "episodes.jsonl")) == 2
+    assert processes.run(*command, "resume=true", path=[str(outside)]).code == 0
+    assert len(rows(folder / "episodes.jsonl")) == 6
+
+
+def test_a_sweep_ends_with_the_job_that_was_interrupted(
+    interrupted, processes, outside, stuck, tmp_path
+):
+    folder = tmp_path / "sweep"
+    command = ["train", "-m", *stuck(EVALUATED), "seed=0,1", f"hydra.sweep.dir={folder}"]
+    interrupted(*command, how="sleep", number=signal.SIGTERM)
+    assert status(folder / "0") == ("interrupted", 0)
+    assert not (folder / "1").exists()
+    done = processes.run(*command, "resume=true", path=[str(outside)])
+    assert done.code == 0, done.err
+    assert {status(folder / job) for job in "01"} == {("finished", 4)}
+
+
+@pytest.mark.parametrize("program", ["train", "evaluate"])
+def test_an_environment_that_never_ends_is_an_error_that_names_the_key(
+    processes, outside, stuck, tmp_path, program
+):
+    kept = [
+        one
+        for one in stuck(0)
+        if program == "train" or one.split(".")[0] in ("agent", "env", "+env", "threads=1")
+    ]
+    ended = processes.run(
+        program,
+        *kept,
+        "env.max_rounds=7",
+        f"hydra.run.dir={tmp_path}/run",
+        path=[str(outside)],
+        environment={"STUCK": "endless"},
+    )
+    assert ended.code == 1
+    assert "did not end within env.max_rounds=7 rounds; let Stuck end" in ended.message
+    assert "raise env.max_rounds" in ended.message
+    assert status(tmp_path / "run")[0] == "failed"
