@@ -88,7 +88,7 @@ class Checkmate(Benchmark):
         found = commitment(message)
         return found[0] if found else None
 
-    def exempt(self, message: str) -> str:
+    def exempt(self, message: str, task: Task) -> str:
         """`#### Qh7#`, whatever else stands in the mark."""
         found = commitment(message)
         return f"#### {found[1]}" if found else ""

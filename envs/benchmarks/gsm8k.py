@@ -74,10 +74,10 @@ class GSM8K(Benchmark):
         found = commitment(message)
         return found[0] if found else None
 
-    def exempt(self, message: str) -> str:
-        """`#### 12`, whatever else stands in the mark."""
+    def exempt(self, message: str, task: Task) -> str:
+        """`#### 12`, whatever else stands in the mark, and no more digits than the right answer."""
         found = commitment(message)
-        return f"{_MARK} {found[1]}" if found else ""
+        return min(f"{_MARK} {found[1]}", task.commitment, key=len) if found else ""
 
 
 def _read(row: Row, where: str, key: str) -> Task:

@@ -15,13 +15,17 @@ from typing import Any
 
 from laconic.envs.families.common.generation import refuse
 from laconic.envs.families.mathematics.grading.boxed import answer_in, commitment
-from laconic.envs.families.mathematics.grading.grade import grade, plain
+from laconic.envs.families.mathematics.grading.grade import grade, plain, same_form
 from laconic.envs.families.mathematics.grading.latex import squeezed, tidy
 from laconic.envs.families.mathematics.problems.generate import FAMILIES, generate
 from laconic.envs.families.mathematics.problems.original import read
 from laconic.envs.task import Benchmark, Score, Split, Task, majority
 
 _SHORTEST_ECHO = 5
+_FORMULA = re.compile(r"\$|\\\[|\\\]")
+_SIDE = re.compile(r"=|\\\\|&")
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_VARIABLE = re.compile(r"[A-Za-hj-z]")
 _WORDS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}\s*")
 """Plain words; commands of LaTeX begin with a backslash."""
 
@@ -99,8 +103,11 @@ class MATH(Benchmark):
         found = commitment(message)
         return found[0] if found else None
 
-    def exempt(self, message: str) -> str:
-        r"""`\boxed{12}`: the number in its plain form, or the expression without words in it."""
+    def exempt(self, message: str, task: Task) -> str:
+        r"""`\boxed{12}`: a number in its plain form, or the expression without words in it.
+
+        It is no longer than the right answer, so that a long formula is no free speech either.
+        """
         found = commitment(message)
         if found is None:
             return ""
@@ -109,27 +116,38 @@ class MATH(Benchmark):
             value = rf"\frac{{{numerator}}}{{{denominator}}}" if denominator else numerator
         else:
             value = _WORDS.sub("", found[1])
-        return rf"\boxed{{{value}}}"
+        return min(rf"\boxed{{{value}}}", task.commitment, key=len)
 
 
 def _echoes(task: Task, answer: str) -> bool:
-    """Whether an answer stands in the problem, as it is or dressed up (`+ 0`, `^1`).
+    r"""Whether an answer stands in the problem, as it is or dressed up.
 
-    Dressed up is what is as long as an expression of the problem that equals the reference, where
-    that expression is longer than the reference: it has not been worked out.
+    Dressed up is what holds an expression of the problem that equals the reference, letter for
+    letter or in its form (`+ 0`, `^1`, `\frac{2(..)}{2}`); and a number that is written as long as
+    that expression, where the reference is shorter: it has not been worked out.
     """
-    copied = squeezed(tidy(answer) or "")
+    copied, wanted = squeezed(tidy(answer) or ""), squeezed(tidy(task.answer) or "")
     if len(copied) < _SHORTEST_ECHO:
         return False
     # The problem is longer than what `tidy` reads, and formulas are all that can be copied.
-    formulas = {squeezed(tidy(formula) or "") for formula in task.text.split("$")}
+    formulas = {squeezed(tidy(formula) or "") for formula in _FORMULA.split(task.text)}
     if any(copied in formula for formula in formulas):
         return True
-    shortest = max(_SHORTEST_ECHO, len(squeezed(tidy(task.answer) or "")) + 1)
-    sides = {side for formula in formulas for side in re.split(r"=|\\\\|&", formula)}
+    sides = {side for formula in formulas for side in _SIDE.split(formula)}
     return any(
-        shortest <= len(side) <= len(copied) and grade(task.answer, side).right for side in sides
+        len(side) >= _SHORTEST_ECHO
+        and side not in wanted
+        and grade(task.answer, side).right
+        and _dresses(side, copied, wanted)
+        for side in sides
     )
+
+
+def _dresses(side: str, copied: str, wanted: str) -> bool:
+    if side in copied or (same_form(side, copied) and not same_form(side, wanted)):
+        return True
+    is_number = not _VARIABLE.search(_COMMAND.sub("", side))
+    return is_number and len(wanted) < len(side) <= len(copied)
 
 
 BENCHMARK = MATH()

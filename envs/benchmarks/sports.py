@@ -79,7 +79,7 @@ class Sports(Benchmark):
         """The last mark of a message, as in `#### yes` or `the answer is no`; None without one."""
         return commitment(message, plausible=True)
 
-    def exempt(self, message: str) -> str:
+    def exempt(self, message: str, task: Task) -> str:
         """`#### yes` or `#### no`, whatever the mark is."""
         return f"#### {answer_in(message, plausible=True)}" if self.committed(message) else ""
 

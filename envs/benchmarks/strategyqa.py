@@ -84,7 +84,7 @@ class StrategyQA(Benchmark):
         """The last mark of a message, as in `#### yes` or `the answer is no`; None without one."""
         return commitment(message)
 
-    def exempt(self, message: str) -> str:
+    def exempt(self, message: str, task: Task) -> str:
         """`#### yes` or `#### no`, whatever the mark is."""
         return f"#### {answer_in(message)}" if self.committed(message) else ""
 

@@ -23,6 +23,7 @@ and the first paragraphs were read; the budgets follow arXiv 2511.13193.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -126,6 +127,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self.budget = budget or Budget()
         self._message_cap = UNLIMITED if self.budget.message is None else self.budget.message
         self.reward = reward or Reward()
+        choice("env.reward.multiply_by", self.reward.multiply_by, (None, *benchmark.measures))
         self.tokenize = tokenize
         self._sees_all = choice("env.tokens_left", tokens_left, ("all", "own")) == "all"
         self.stop_at = number("env.stop_at", stop_at, optional=True)
@@ -200,15 +202,14 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
             return {}, {}, {}, {}, {}
         check_actions(actions, self.possible_agents)
         self._speak(actions)
-        score = self._referee.score() if self._grades_rounds else None
+        score = self._score() if self._grades_rounds else None
         said = {agent: message.text for agent, message in self._latest.items()}
         terminated = self._referee.is_over(self.round, said, score)
         truncated = self.ledger.spent and not terminated
         over = terminated or truncated
         if over and score is None:
-            score = self._referee.score()
-        ended = terminated and self._referee.is_ended_by_team(self.round, said)
-        rounds_left = self.rounds - 1 - self.round if ended else 0
+            score = self._score()
+        rounds_left = self.rounds - 1 - self.round if terminated else 0
         rewards = self._account.rewards(self._charged(), score, over=over, rounds_left=rounds_left)
         self._end_round(over)
         # What comes when the episode is over is read by nobody who could use it.
@@ -266,6 +267,10 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
     def _may_speak(self, agent: str) -> bool:
         return bool(self.agents) and self._roster.in_turn(agent, self.round)
 
+    def _score(self) -> Score:
+        score, name = self._referee.score(), self.reward.multiply_by
+        return score if name is None else replace(score, value=score.value * score.measures[name])
+
     @property
     def _grades_rounds(self) -> bool:
         in_between = self.reward.paid == "round" or self._feedback.needs_score
@@ -297,7 +302,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
             committed = self.benchmark.committed(words)
             if committed and agent not in self._exempted:
                 self._exempted.add(agent)
-                stated = self.benchmark.exempt(words)
+                stated = self.benchmark.exempt(words, self.task)
                 free = min(len(self.tokenize(committed)), len(self.tokenize(stated)))
                 # Cut on its own, an answer may have more tokens than the message it was part of.
                 tokens[agent] = max(0, tokens[agent] - free)
@@ -334,6 +339,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         if score is not None:
             info |= {"score": score.value, "solved": score.solved, "answer": score.answer}
             info |= {"detail": dict(score.detail)} if score.detail else {}
+            info |= {"measures": dict(score.measures)} if score.measures else {}
         return info
 
     def _informed(self, agent: str) -> bool | None:

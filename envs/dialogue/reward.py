@@ -38,6 +38,10 @@ class Reward:
     """Whether the tokens that state the answer are free of charge (they use up budget): of what
     commits to it no more than its plain statement takes, and once an episode for each agent."""
 
+    multiply_by: str | None = None
+    """A measure of the answers that the benchmark's score is multiplied by, such as
+    `source_overlap` of `tldr` and `arxiv`; None for none. What counts as solved stays."""
+
     def __post_init__(self) -> None:
         """Check ranges.
 
@@ -99,8 +103,9 @@ class Account:
             tokens: charged tokens of each agent in this round.
             score: the score of the answers so far; None where they were not graded.
             over: whether this round was the last one.
-            rounds_left: rounds that the team did without by ending the episode; where every round
-                earns the score, these earn the last one, so that it never pays not to commit.
+            rounds_left: rounds that the team did without, by its answer, by silence or by a score
+                that is good enough; where every round earns the score, these earn the last one, so
+                that it never pays to put an end off.
         """
         costs = self._reward.costs(tokens)
         graded = score if over or self._reward.paid == "round" else None

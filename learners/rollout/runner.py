@@ -183,6 +183,7 @@ class EpisodeRunner:
             solved=bool(last["solved"]) if "solved" in last else None,
             answer=str(last.get("answer", "")),
             truncated=self._truncated,
+            measures=dict(last.get("measures", {})),
             **counts,
         )
 

@@ -37,9 +37,11 @@ _LETTERS = str.maketrans(
         "*": r"\cdot ",
     }
 )
-_TEXT = re.compile(
-    r"\\(?:text(?:normal|bf|it|rm|sf|tt)?|mbox|hbox|mathrm|mathbf|mathit)\s*\{([^{}]*)\}"
-)
+_WORDS = r"\\(?:text(?:normal|bf|it|rm|sf|tt)?|mbox|hbox|mathrm|mathbf|mathit)(?![A-Za-z])"
+# Groups inside the words, two deep.
+_TEXT = re.compile(_WORDS + r"\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
+_UNREAD_TEXT = re.compile(_WORDS + r"\s*\{")
+_INNER_TEXT = re.compile(_WORDS)
 _ROW_SPACE = re.compile(r"\\\\\[[^\]]{0,20}\]")
 _AND = re.compile(
     rf"{WORD}\s*,?\s*(?:and|or)\s*{DROW}|(?<=[\s\d}}$]),?\s(?:and|or)\s(?=[\s\d\\$(\[-])"
@@ -94,7 +96,10 @@ def tidy(answer: str) -> str | None:
         letter for letter in answer.translate(_LETTERS) if letter.isprintable() or letter.isspace()
     )
     text = _ROW_SPACE.sub(r"\\\\", text)
-    text = _TEXT.sub(lambda found: f"{WORD}{found[1]}{DROW}", text)
+    text = _TEXT.sub(lambda found: f"{WORD}{_INNER_TEXT.sub('', found[1])}{DROW}", text)
+    if _UNREAD_TEXT.search(text):
+        # Words that stay unread could say anything beside the answer.
+        return None
     for pattern, new in _REWRITES:
         text = pattern.sub(new, text)
     text = _AND.sub(",", text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.families.mathematics.grading.verify import expressions_equal
+from laconic.envs.families.mathematics.grading.verify import expressions_equal, same_form
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,21 @@ from laconic.envs.families.mathematics.grading.verify import expressions_equal
 )
 def test_expressions(gold: str, given: str, expected: bool) -> None:
     assert expressions_equal(gold, given) is expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("x^2-9", r"\frac{2(x^2-9)}{2}", True),
+        ("x^2-9", "(x^2-9)^1+0", True),
+        ("x^2-9", "x^2+7-7-9", True),
+        # Equal, and worked out.
+        ("x^2-9", "(x-3)(x+3)", False),
+        ("x^2-9", "x^2-8", False),
+        ("", "", False),
+        ("x" * 301, "x" * 301, False),
+        (r"\frac{", "x", False),
+    ],
+)
+def test_forms(one: str, other: str, expected: bool) -> None:
+    assert same_form(one, other) is expected
