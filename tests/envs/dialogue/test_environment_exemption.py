@@ -74,7 +74,7 @@ def test_no_more_is_free_than_the_right_answer_takes(name, right, message):
 
 
 def test_agents_who_deal_what_they_know_in_boxes_pay_for_it():
-    """Three vote; in round one each says all it knows inside a box, in round two the answer."""
+    """Three vote, and each says all it knows inside a box."""
     env = envs.make(
         "gsm8k",
         tasks=20,
@@ -93,9 +93,6 @@ def test_agents_who_deal_what_they_know_in_boxes_pay_for_it():
         for agent, reward in paid.items():
             # Of the whole box no more is free than `#### 0` takes, two tokens or three.
             assert reward <= -0.01 * (spoken[agent] - 5)
-        last = env.step(dict.fromkeys(words, f"#### {task.answer}"))[1]
-        # The second commitment of an episode is charged whole.
-        assert all(reward < 1 for reward in last.values())
 
 
 def test_an_answer_is_free_once_an_episode(start):

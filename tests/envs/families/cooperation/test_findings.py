@@ -45,6 +45,10 @@ THIN = {"calls": 0.5, "substance": 0.0, "ignored": -0.5}
         ),
     ],
 )
+def test_what_is_told(role, detail, expected):
+    assert told(role, "tidy", detail) == expected
+
+
 def test_an_author_is_told_the_text_of_its_exception_indented_and_cut():
     detail = {**HALF, "message": "KeyError: one\nmain_0: two " + "x" * 300, "spelled_by": ["main"]}
     heard = told("main", "tidy", detail)
@@ -59,7 +63,3 @@ def test_the_author_is_who_spells_the_text():
     assert spelled("ValueError: low", written) == ["auxiliary"]
     assert spelled("IndexError: list index out of range", written) == []
     assert spelled("ValueError", written) == spelled("", written) == []
-
-
-def test_what_is_told(role, detail, expected):
-    assert told(role, "tidy", detail) == expected
