@@ -9,6 +9,7 @@ by its letters, by exact numbers and structure, or by algebra (`envs.families.ma
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ _SHORTEST_ECHO = 5
 _FORMULA = re.compile(r"\$|\\\[|\\\]")
 _SIDE = re.compile(r"=|\\\\|&")
 _COMMAND = re.compile(r"\\[A-Za-z]+")
+_DIGITS = re.compile(r"[0-9]+")
 _VARIABLE = re.compile(r"[A-Za-hj-z]")
 _WORDS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}\s*")
 """Plain words; commands of LaTeX begin with a backslash."""
@@ -123,8 +125,8 @@ def _echoes(task: Task, answer: str) -> bool:
     r"""Whether an answer stands in the problem, as it is or dressed up.
 
     Dressed up is what holds an expression of the problem that equals the reference, letter for
-    letter or in its form (`+ 0`, `^1`, `\frac{2(..)}{2}`); and a number that is written as long as
-    that expression, where the reference is shorter: it has not been worked out.
+    letter or in its form (`+ 0`, `^1`, `\frac{2(..)}{2}`); and a number that is written with all
+    numbers of that expression, where the reference is not: it has not been worked out.
     """
     copied, wanted = squeezed(tidy(answer) or ""), squeezed(tidy(task.answer) or "")
     if len(copied) < _SHORTEST_ECHO:
@@ -146,8 +148,10 @@ def _echoes(task: Task, answer: str) -> bool:
 def _dresses(side: str, copied: str, wanted: str) -> bool:
     if side in copied or (same_form(side, copied) and not same_form(side, wanted)):
         return True
-    is_number = not _VARIABLE.search(_COMMAND.sub("", side))
-    return is_number and len(wanted) < len(side) <= len(copied)
+    if _VARIABLE.search(_COMMAND.sub("", side)):
+        return False
+    asked, answered, expected = (Counter(_DIGITS.findall(one)) for one in (side, copied, wanted))
+    return asked <= answered and not asked <= expected
 
 
 BENCHMARK = MATH()

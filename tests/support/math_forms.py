@@ -70,10 +70,15 @@ def pair(answer: str) -> tuple[str, tuple[str, ...], str] | None:
 
 
 def terms(answer: str) -> list[str]:
-    """The signed terms of a sum that has no brackets and one line; one term where it is none."""
-    if not re.fullmatch(r"[-+0-9a-z\\{}^ ]+", answer) or re.search(r"\{[^{}]*[-+]", answer):
-        return [answer]
-    return [one.replace(" ", "", 1) for one in re.findall(r"[-+]?[^-+]+", answer.strip())]
+    """The signed terms of a sum without white space; one term where it is none."""
+    bare = re.sub(r"\s|\\left|\\right", "", answer)
+    found, depth, start = [], 0, 0
+    for place, letter in enumerate(bare):
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter in "+-" and depth == 0 and place and bare[place - 1] not in "^_":
+            found.append(bare[start:place])
+            start = place
+    return [*found, bare[start:]]
 
 
 # Equal.

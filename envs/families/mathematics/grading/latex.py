@@ -50,7 +50,7 @@ _REWRITES = tuple(
     (re.compile(pattern), new)
     for pattern, new in (
         # A comma that groups digits.
-        (r"(?<=\d)(?:\{,\}|,\\!|\\,|\\!)(?=\d{3})", ""),
+        (r"(?<=\d)(?:\{,\}|,\\!\s?|\\,|\\!)(?=\d{3})", ""),
         (r"\\!", ""),
         (
             r"\\(?:left|right|bigl?|bigr|Bigl?|Bigr|biggl?|biggr|displaystyle|textstyle|limits)(?![A-Za-z])",

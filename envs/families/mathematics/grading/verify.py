@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from math_verify import LatexExtractionConfig, parse, verify
-from sympy import Expr, Rational
+from sympy import Expr, I, Rational
 
 logging.getLogger("math_verify").setLevel(logging.CRITICAL)
 
@@ -83,7 +83,14 @@ def _parsed(text: str) -> list[Any]:
         fallback_mode="no_fallback",
         parsing_timeout=None,
     )
-    return [one for one in found if not isinstance(one, str)]
+    return [_with_imaginary_unit(one) for one in found if not isinstance(one, str)]
+
+
+def _with_imaginary_unit(tree: Any) -> Any:
+    """An expression whose `i` is the number and no variable, so that its square is -1."""
+    if not isinstance(tree, Expr):
+        return tree
+    return tree.subs({symbol: I for symbol in tree.free_symbols if str(symbol) == "i"})
 
 
 def _fraction(found: re.Match[str]) -> str:
