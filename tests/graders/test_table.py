@@ -104,7 +104,7 @@ def test_what_is_not_simple_is_not_read(latex: str) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "math").is_dir(), reason=f"no MATH files in {DATA}")
 def test_on_some_real_rows_the_bars_are_met(table: ModuleType) -> None:
-    cases = list(table.cases(DATA, rows=100))
+    cases = list(table.cases(DATA, step=25))
     wrong = [case for case in cases if table.ours(case) != case.right]
     kinds = Counter(case.right for case in cases)
     for right in (True, False):

@@ -54,7 +54,8 @@ def parts(answer: str) -> tuple[str, ...]:
     found, depth, start = [], 0, 0
     for place, letter in enumerate(answer):
         depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and depth == 0 and answer[place + 1 : place + 3] != r"\!":
+        grouping = answer[place + 1 : place + 3] == r"\!" or answer[place - 1 : place] == "\\"
+        if letter == "," and depth == 0 and not grouping:
             found.append(answer[start:place].strip())
             start = place + 1
     return (*found, answer[start:].strip())
@@ -288,7 +289,7 @@ EQUAL: dict[str, Family] = {
 
 def _bumped(answer: str) -> Iterator[str]:
     """The answer with one of its whole numbers one larger or one smaller."""
-    for found in re.finditer(r"(?<![0-9.])[1-9][0-9]{0,8}(?![0-9.])", answer):
+    for found in re.finditer(r"(?<![0-9.])(?<!}\^)[1-9][0-9]{0,8}(?![0-9.])", answer):
         for step in (1, -1):
             yield answer[: found.start()] + str(int(found[0]) + step) + answer[found.end() :]
 

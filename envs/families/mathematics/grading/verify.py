@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+from dataclasses import replace
 from typing import Any
 
 from math_verify import LatexExtractionConfig, parse, verify
@@ -15,7 +16,9 @@ from sympy import Expr, I, Rational
 
 logging.getLogger("math_verify").setLevel(logging.CRITICAL)
 
-_READER = (LatexExtractionConfig(boxed_match_priority=0),)
+# Units were taken off before; the library would take `t` and `m` for some, which are variables.
+_WITHOUT_UNITS = replace(LatexExtractionConfig().normalization_config, units=False)
+_READER = (LatexExtractionConfig(boxed_match_priority=0, normalization_config=_WITHOUT_UNITS),)
 _DECIMAL = re.compile(r"(?<![\d.])(\d{0,30})\.(\d{1,30})(?![\d.])")
 _MAX_CHARACTERS = 300
 _DIGITS = 30
