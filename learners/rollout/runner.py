@@ -183,9 +183,15 @@ class EpisodeRunner:
             solved=bool(last["solved"]) if "solved" in last else None,
             answer=str(last.get("answer", "")),
             truncated=self._truncated,
-            measures=dict(last.get("measures", {})),
+            measures=_measures(last.get("measures")),
             **counts,
         )
+
+
+def _measures(told: object) -> dict[str, float]:
+    """What an environment says it measured; other shapes are left out."""
+    numbers = told.items() if isinstance(told, Mapping) else ()
+    return {str(name): float(value) for name, value in numbers if isinstance(value, int | float)}
 
 
 def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping[str, Any]) -> Turn:

@@ -24,9 +24,11 @@ from pathlib import Path
 # What makes the re-forms stands where tests find it too.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-import math_forms
+import math_equal
+import math_wrong
 import number_forms
 from expressions import agree, expression
+from math_answers import Gold, number
 
 from laconic import envs
 
@@ -71,8 +73,8 @@ def cases(data: Path, step: int = 1) -> Iterator[Case]:
 
 def of_math(task: envs.Task, every: bool = False) -> Iterator[Case]:
     """The messages of one problem of MATH; of each family one, or every one."""
-    gold = math_forms.Gold(task.answer, task.text, copies(task))
-    for right, families in ((True, math_forms.EQUAL), (False, math_forms.WRONG)):
+    gold = Gold(task.answer, task.text, copies(task))
+    for right, families in ((True, math_equal.EQUAL), (False, math_wrong.WRONG)):
         for family, made in families.items():
             forms = [one for one in made(gold) if not (right and _stands_in(one, task.text))]
             for form in forms if every else _drawn(forms, f"{task.key} {family}"):
@@ -106,7 +108,7 @@ def copies(task: envs.Task) -> tuple[str, ...]:
         and (
             worked != value or len(wanted) <= len(bare := _LAYOUT.sub("", side)) and bare != wanted
         )
-        and math_forms.number(side) is None
+        and number(side) is None
         and agree(worked, value)
     )
 
