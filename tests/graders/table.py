@@ -35,6 +35,7 @@ from laconic import envs
 MOST = 0.005
 """The share of all messages of one kind that may be misjudged."""
 _LONGEST_COPY = 120
+_FORMULA = re.compile(r"\$([^$]+)\$|\\\[(.+?)\\\]", re.DOTALL)
 _LAYOUT = re.compile(r"\s|\\left|\\right")
 
 INTRODUCTION = """\
@@ -97,7 +98,7 @@ def copies(task: envs.Task) -> tuple[str, ...]:
     That is another form in letters, and a number that is not written more shortly.
     """
     value, wanted = expression(task.answer), _LAYOUT.sub("", task.answer)
-    formulas = re.findall(r"\$([^$]+)\$", task.text)
+    formulas = ["".join(one) for one in _FORMULA.findall(task.text)]
     sides = {side.strip(" .,?") for formula in formulas for side in formula.split("=")}
     return tuple(
         side

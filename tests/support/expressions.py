@@ -22,7 +22,8 @@ def expression(latex: str) -> sympy.Expr | None:
     bare = re.sub(r"\\(?:left|right|!|,|;|:)|\\ |\s", "", re.sub(r"\\[dt]frac", r"\\frac", latex))
     tokens = _TOKEN.findall(bare)
     commands = {token for token in tokens if token[0] == "\\"}
-    if "".join(tokens) != bare or not tokens or commands - _KNOWN:
+    # Of `f(x)` nobody can tell whether it is a product.
+    if "".join(tokens) != bare or not tokens or commands - _KNOWN or re.search(r"[a-zA-Z]\(", bare):
         return None
     try:
         value, rest = _sum(tokens)

@@ -44,10 +44,14 @@ def number(answer: str) -> Fraction | None:
 
 def parts(answer: str) -> tuple[str, ...]:
     """The parts between commas that stand in no bracket."""
+    if number(answer) is not None:
+        return (answer,)
     found, depth, start = [], 0, 0
     for place, letter in enumerate(answer):
         depth += (letter in "([{") - (letter in ")]}")
-        grouping = answer[place + 1 : place + 3] == r"\!" or answer[place - 1 : place] == "\\"
+        grouping = (
+            answer[place + 1 :].lstrip().startswith(r"\!") or answer[place - 1 : place] == "\\"
+        )
         if letter == "," and depth == 0 and not grouping:
             found.append(answer[start:place].strip())
             start = place + 1

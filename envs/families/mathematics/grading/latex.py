@@ -50,7 +50,7 @@ _REWRITES = tuple(
     (re.compile(pattern), new)
     for pattern, new in (
         # A comma that groups digits.
-        (r"(?<=\d)(?:\{,\}|,\\!\s?|\\,|\\!)(?=\d{3})", ""),
+        (r"(?<=\d)(?:\{,\}|,\s?\\!\s?|\\,|\\!)(?=\d{3})", ""),
         (r"\\!", ""),
         (
             r"\\(?:left|right|bigl?|bigr|Bigl?|Bigr|biggl?|biggr|displaystyle|textstyle|limits)(?![A-Za-z])",
@@ -78,6 +78,8 @@ _REWRITES = tuple(
         (r"\+\s*\\infty", r"\\infty"),
     )
 )
+# A number alone or behind `=`, of which the commas make no list.
+_GROUPED = re.compile(r"((?:^|=)[\s{]*-?)(\d{1,3}(?:,\d{3})+)(?=[\s}]*$)")
 _COMMAND = re.compile(r"\\[A-Za-z]+|\\.?", re.DOTALL)
 _WITH_ARGUMENTS = re.compile(r"\\(frac|sqrt)(?![A-Za-z])")
 _ROOT_INDEX = re.compile(r"\s*\[[^\[\]]*\]")
@@ -103,6 +105,7 @@ def tidy(answer: str) -> str | None:
     for pattern, new in _REWRITES:
         text = pattern.sub(new, text)
     text = _AND.sub(",", text)
+    text = _GROUPED.sub(lambda found: found[1] + found[2].replace(",", ""), text)
     text = _braced(" ".join(text.split()))
     return _TRAILING.sub("", text).strip()
 
