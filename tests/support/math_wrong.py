@@ -99,7 +99,8 @@ def operators(gold: Gold) -> Iterator[str]:
 
 def chained(gold: Gold) -> Iterator[str]:
     """Equations that say two things, or another relation than equality."""
-    other = _other(gold.answer) if number(gold.answer) is not None else None
+    value = expression(gold.answer) if number(gold.answer) is None else sympy.Integer(0)
+    other = _other(gold.answer) if value is not None and value.is_number else None
     if other is None:
         return
     yield f"x = {other} = {gold.answer}"

@@ -87,7 +87,8 @@ class CooperativeCoding(Benchmark):
         """
         exam: Exam = task.details["exam"]
         written = {role: _words(answers, role) for role in self.roles}
-        work = assemble(*written.values(), exam.name, exam.preamble)
+        auxiliary, main = written.values()
+        work = assemble(auxiliary, main, exam.name, exam.preamble)
         found = grade(work, exam)
         shown = schemes(work.code, exam.name) if found.points.get("calls") else ()
         detail = {"points": dict(found.points), "schemes": shown, **_fields(found, exam)}

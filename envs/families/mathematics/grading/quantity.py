@@ -153,9 +153,9 @@ def _unsigned(text: str) -> Fraction | None:
     found = _REPEATING.fullmatch(text)
     if found:
         # 0.1666... is 1/10 and 6/9 of a tenth.
-        once, scale = found["whole"] + found["once"], 10 ** len(found["once"])
+        once = int(found["whole"] + found["once"] or 0)
         again = Fraction(int(found["again"]), 10 ** len(found["again"]) - 1)
-        return (int(once or 0) + again) / scale
+        return Fraction(once + again, 10 ** len(found["once"]))
     found = _SCIENCE.fullmatch(text)
     if found and abs(int(found["power"])) <= _MAX_POWER and "\\times" not in found["number"]:
         number = rational(found["number"]) if "cdot" not in found["number"] else None

@@ -79,6 +79,7 @@ DIFFERENT = [
     ("5", "5 million"),
     ("13", "1 3"),
     (r"3\sqrt{2}", r"x = 4 = 3\sqrt{2}"),
+    ("2+i", "x = 3 + i = 2 + i"),
     (r"3\sqrt{2}", r"x = \sqrt{8} = 3\sqrt{2}"),
     (r"\frac{1}{6}", r"0.\overline{16}"),
     (r"3\text{ cm}", r"3\text{ m}"),
