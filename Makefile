@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras lint check format docs docs-serve parity judges measure-speed warm-start clean
+.PHONY: help install train test test-slow test-extras lint check format docs docs-serve parity judges graders measure-speed warm-start clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,6 +69,10 @@ parity: .venv-trl/installed .venv-verl/installed .venv-comlrl/installed  ## comp
 	.venv-$*/bin/python -m pip install --quiet $(TORCH)
 	.venv-$*/bin/python -m pip install --quiet --editable . pytest $(PEER)
 	@touch $@
+
+LACONIC_DATA ?= ../shared/data
+graders: .venv/installed  ## measure the graders on re-forms of real answers; write docs/graders.md
+	$(BIN)/python tests/graders/table.py $(LACONIC_DATA) docs/graders.md
 
 CLIENTS := pettingzoo gymnasium torchrl benchmarl rllib tianshou agilerl sb3
 judges:  ## run our environments in eight outside clients; write docs/judges.md

@@ -75,6 +75,8 @@ class Score:
     """The answer that was graded, in plain form; empty when none was found."""
     detail: Mapping[str, Any] = field(default_factory=dict)
     """How the score came about, e.g. the sandbox's verdict; reported in the last infos."""
+    measures: Mapping[str, float] = field(default_factory=dict)
+    """What else was measured of the answers and does not count; metrics have its means."""
 
 
 def majority(answers: Iterable[Vote | None]) -> Vote | None:
@@ -99,6 +101,8 @@ class Benchmark(ABC):
     """How an answer is stated, for roles that have no duty of their own."""
     separator: ClassVar[str] = " "
     """What stands between statements that one agent reads; a line break where they are code."""
+    measures: ClassVar[tuple[str, ...]] = ()
+    """Names of what every score has in `measures`; `env.reward.multiply_by` takes one of them."""
     slow: ClassVar[bool] = False
     """Whether grading waits for other processes, so that rollouts grade many episodes at a time."""
 
@@ -161,11 +165,12 @@ class Benchmark(ABC):
         """
         return None
 
-    def exempt(self, message: str) -> str:
+    def exempt(self, message: str, task: Task) -> str:
         """The words that state the answer of a message and nothing else; empty without an answer.
 
         With `env.reward.exempt_answer` no more tokens than these have are free of charge, so that
-        a commitment is no place for free speech. By default they are what commits.
+        a commitment is no place for free speech. By default they are what commits. Where a wrong
+        answer may be of any length, they are no longer than `task.commitment`.
         """
         return self.committed(message) or ""
 

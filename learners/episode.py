@@ -77,6 +77,8 @@ class Episode:
     """Tokens each agent said, as the environment counts them; empty where it does not."""
     tokens_read: Mapping[str, int] = field(default_factory=dict)
     """Tokens each agent read, in the same way."""
+    measures: Mapping[str, float] = field(default_factory=dict)
+    """What else the environment measured of the answers, by name."""
 
     @property
     def returns(self) -> dict[str, float]:

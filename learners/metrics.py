@@ -43,6 +43,13 @@ GLOSSARY: Mapping[str, str] = {
     "rounds": "Rounds an episode took.",
 }
 """What each metric means, in one or two sentences; a report can show it."""
+MEASURES: Mapping[str, str] = {
+    "source_overlap": (
+        "Share of the words of what was written (without stop-words) that stand in the text that it"
+        " is about."
+    ),
+}
+"""Further metrics where a benchmark has them (`tldr`, `arxiv`), and what each means."""
 SPENDING: Mapping[str, str] = {
     "prompt_tokens": "Tokens that model servers read in an episode, by their own count.",
     "completion_tokens": "Tokens that model servers wrote in an episode, by their own count.",
@@ -76,7 +83,8 @@ def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
     Returns:
         Metric name -> mean. What has nothing behind it is left out: a share without turns, and
         what an environment does not tell (who is informed, what was solved, how many tokens). Where
-        servers were asked, those of `SPENDING` follow. Without episodes the dict is empty.
+        a benchmark measures more, that follows (`MEASURES`), and where servers were asked, those of
+        `SPENDING`. Without episodes the dict is empty.
     """
     return {name: float(sums.sum() / counts.sum()) for name, sums, counts in _columns(episodes)}
 
@@ -172,7 +180,21 @@ def _columns(episodes: Sequence[Episode]) -> list[_Column]:
             counts = [float(len(turns)) for turns in kept]
         if sum(counts):
             columns.append((name, np.array(sums), np.array(counts)))
-    return columns + _spending(episodes)
+    return columns + _measured(episodes) + _spending(episodes)
+
+
+def _measured(episodes: Sequence[Episode]) -> list[_Column]:
+    """Sums and counts of what environments measured, each over the episodes that have it."""
+    names = dict.fromkeys(name for episode in episodes for name in episode.measures)
+    told = {name: [one.measures.get(name) for one in episodes] for name in names}
+    return [
+        (
+            name,
+            np.array([value or 0.0 for value in values]),
+            np.array([float(value is not None) for value in values]),
+        )
+        for name, values in told.items()
+    ]
 
 
 def _spending(episodes: Sequence[Episode]) -> list[_Column]:

@@ -50,6 +50,11 @@ class GSM8K(ShortAnswers):
         """A number without commas and needless zeros."""
         return plain(answer)
 
+    def exempt(self, message: str, task: Task) -> str:
+        """`#### 12`, whatever else stands in the mark, and no more digits than the right answer."""
+        stated = super().exempt(message, task)
+        return min(stated, task.commitment, key=len) if stated else ""
+
     def read(self, row: Row, where: str, key: str) -> Task:
         """The sentences of the question, and the number after the only `####` of the answer."""
         text, solution = field(row, "question", where), field(row, "answer", where)

@@ -9,19 +9,25 @@ by its letters, by exact numbers and structure, or by algebra (`envs.families.ma
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from laconic.envs.families.common.benchmark import MarkedAnswers
 from laconic.envs.families.common.sources import Row
 from laconic.envs.families.mathematics.grading.boxed import answer_in, commitment
-from laconic.envs.families.mathematics.grading.grade import grade, plain
+from laconic.envs.families.mathematics.grading.grade import grade, plain, same_form
 from laconic.envs.families.mathematics.grading.latex import squeezed, tidy
 from laconic.envs.families.mathematics.problems import original
 from laconic.envs.families.mathematics.problems.generate import generate
 from laconic.envs.task import Score, Split, Task, majority
 
 _SHORTEST_ECHO = 5
+_FORMULA = re.compile(r"\$|\\\[|\\\]")
+_SIDE = re.compile(r"=|\\\\|&")
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_DIGITS = re.compile(r"[0-9]+")
+_VARIABLE = re.compile(r"[A-Za-hj-z]")
 _WORDS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}\s*")
 """Plain words; commands of LaTeX begin with a backslash."""
 
@@ -81,8 +87,11 @@ class MATH(MarkedAnswers):
             right, how = False, "copied"
         return Score(float(right), right, chosen, {"graded_by": how})
 
-    def exempt(self, message: str) -> str:
-        r"""`\boxed{12}`: the number in its plain form, or the expression without words in it."""
+    def exempt(self, message: str, task: Task) -> str:
+        r"""`\boxed{12}`: a number in its plain form, or the expression without words in it.
+
+        It is no longer than the right answer, so that a long formula is no free speech either.
+        """
         found = commitment(message)
         if found is None:
             return ""
@@ -91,27 +100,40 @@ class MATH(MarkedAnswers):
             value = rf"\frac{{{numerator}}}{{{denominator}}}" if denominator else numerator
         else:
             value = _WORDS.sub("", found[1])
-        return rf"\boxed{{{value}}}"
+        return min(rf"\boxed{{{value}}}", task.commitment, key=len)
 
 
 def _echoes(task: Task, answer: str) -> bool:
-    """Whether an answer stands in the problem, as it is or dressed up (`+ 0`, `^1`).
+    r"""Whether an answer stands in the problem, as it is or dressed up.
 
-    Dressed up is what is as long as an expression of the problem that equals the reference, where
-    that expression is longer than the reference: it has not been worked out.
+    Dressed up is what holds an expression of the problem that equals the reference, letter for
+    letter or in its form (`+ 0`, `^1`, `\frac{2(..)}{2}`); and a number that is written with all
+    numbers of that expression, where the reference is not: it has not been worked out.
     """
-    copied = squeezed(tidy(answer) or "")
+    copied, wanted = squeezed(tidy(answer) or ""), squeezed(tidy(task.answer) or "")
     if len(copied) < _SHORTEST_ECHO:
         return False
     # The problem is longer than what `tidy` reads, and formulas are all that can be copied.
-    formulas = {squeezed(tidy(formula) or "") for formula in task.text.split("$")}
+    formulas = {squeezed(tidy(formula) or "") for formula in _FORMULA.split(task.text)}
     if any(copied in formula for formula in formulas):
         return True
-    shortest = max(_SHORTEST_ECHO, len(squeezed(tidy(task.answer) or "")) + 1)
-    sides = {side for formula in formulas for side in re.split(r"=|\\\\|&", formula)}
+    sides = {side for formula in formulas for side in _SIDE.split(formula)}
     return any(
-        shortest <= len(side) <= len(copied) and grade(task.answer, side).right for side in sides
+        len(side) >= _SHORTEST_ECHO
+        and side not in wanted
+        and grade(task.answer, side).right
+        and _dresses(side, copied, wanted)
+        for side in sides
     )
+
+
+def _dresses(side: str, copied: str, wanted: str) -> bool:
+    if side in copied or (same_form(side, copied) and not same_form(side, wanted)):
+        return True
+    if _VARIABLE.search(_COMMAND.sub("", side)):
+        return False
+    asked, answered, expected = (Counter(_DIGITS.findall(one)) for one in (side, copied, wanted))
+    return asked <= answered and not asked <= expected
 
 
 BENCHMARK = MATH()

@@ -77,12 +77,17 @@ def _strange_strings(agents: Sequence[str]) -> dict[str, str]:
 
 
 def _impersonation(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """No message can pose as another agent's: no line of it is heard as if that one had spoken."""
+    """No message can pose as another agent's: no line of it is heard as if that one had spoken.
+
+    The same holds for what the environment says, such as feedback that quotes an agent, and for the
+    voice of an expert.
+    """
     env = make()
     if not _speaks(env):
         return
     for speaker in env.possible_agents:
-        forged = [f"{other}: forged" for other in env.possible_agents if other != speaker]
+        others = [other for other in env.possible_agents if other != speaker]
+        forged = [f"{other}: forged" for other in (*others, "Expert", "expert")]
         episode = play(env, seeds[0], _only(speaker, "\n".join(["well", *forged])))
         for agent, seen in ((a, o) for step in episode.steps for a, o in step.observations.items()):
             heard = seen.get("text", "") if isinstance(seen, Mapping) else seen

@@ -23,6 +23,7 @@ and the first paragraphs were read; the budgets follow arXiv 2511.13193.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -116,6 +117,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self.instructions: Style = choice("env.instructions", instructions, ("full", "brief"))
         self.render_mode = choice("env.render_mode", render_mode, (None, "ansi", "human"))
         self.budget, self.reward = budget or Budget(), reward or Reward()
+        choice("env.reward.multiply_by", self.reward.multiply_by, (None, *benchmark.measures))
         self.tokenize = tokenize
         self._sees_all = choice("env.tokens_left", tokens_left, ("all", "own")) == "all"
         self.stop_at = number("env.stop_at", stop_at, optional=True)
@@ -186,16 +188,14 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
             return {}, {}, {}, {}, {}
         check_actions(actions, self.possible_agents)
         self._speak(actions)
-        needed = self._feedback.needs_score or self.stop_at is not None
-        score = self._referee.score() if needed or self.reward.paid == "round" else None
+        score = self._score() if self._grades_rounds else None
         said = {agent: message.text for agent, message in self._latest.items()}
         terminated = self._referee.is_over(self.round, said, score)
         truncated = self.ledger.spent and not terminated
         over = terminated or truncated
         if over and score is None:
-            score = self._referee.score()
-        ended = terminated and self._referee.is_ended_by_team(self.round, said)
-        rounds_left = self.rounds - 1 - self.round if ended else 0
+            score = self._score()
+        rounds_left = self.rounds - 1 - self.round if terminated else 0
         rewards = self._account.rewards(self._charged(), score, over=over, rounds_left=rounds_left)
         self.ledger.start_round()
         self.round += 1
@@ -244,6 +244,15 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         may_speak = bool(self.agents) and self._roster.in_turn(agent, self.round)
         return left if may_speak else (0, *left[1:])
 
+    def _score(self) -> Score:
+        score, name = self._referee.score(), self.reward.multiply_by
+        return score if name is None else replace(score, value=score.value * score.measures[name])
+
+    @property
+    def _grades_rounds(self) -> bool:
+        in_between = self.reward.paid == "round" or self._feedback.needs_score
+        return in_between or self.stop_at is not None
+
     def _news(self, agents: Sequence[str], score: Score | None, over: bool) -> dict[str, str]:
         """What each agent reads after a round: those it hears, and the environment's feedback."""
         messages, hears = tuple(self._latest.values()), self._roster.hears
@@ -258,7 +267,8 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
     def _charged(self) -> dict[str, int]:
         tokens = {agent: message.tokens for agent, message in self._latest.items()}
         for agent in {*self.answering} - self._exempted if self.reward.exempt_answer else ():
-            free = free_tokens(self.benchmark, self._latest[agent].text, self.tokenize)
+            words = self._latest[agent].text
+            free = free_tokens(self.benchmark, self.task, words, self.tokenize)
             if free is not None:
                 self._exempted.add(agent)
                 # Cut on its own, an answer may have more tokens than the message it was part of.
@@ -293,4 +303,5 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         if score is not None:
             info |= {"score": score.value, "solved": score.solved, "answer": score.answer}
             info |= {"detail": dict(score.detail)} if score.detail else {}
+            info |= {"measures": dict(score.measures)} if score.measures else {}
         return info

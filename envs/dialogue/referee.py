@@ -76,14 +76,9 @@ class Referee:
             score: of the answers so far, where every round is graded.
         """
         good = score is not None and self._stop_at is not None and score.value >= self._stop_at
-        ended = self.is_ended_by_team(round, said)
-        return ended or good or round + 1 >= self._rounds
-
-    def is_ended_by_team(self, round: int, said: Mapping[str, str]) -> bool:
-        """Whether the team ends the dialogue with this round, by its answer or by silence."""
         answered = self._roster.by_role and self.complete
         silent = round > 0 and not any(said.values()) and self._was_asked(round)
-        return answered or silent
+        return answered or silent or good or round + 1 >= self._rounds
 
     def _was_asked(self, round: int) -> bool:
         """Whether anybody who answers has had a turn by the end of a round."""

@@ -16,7 +16,7 @@ from typing import Literal
 from laconic.envs.checks import choice, flag, number
 from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.errors import SettingError
-from laconic.envs.task import Benchmark, Score
+from laconic.envs.task import Benchmark, Score, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,10 @@ class Reward:
     exempt_answer: bool = True
     """Whether the tokens that state the answer are free of charge (they use up budget): of what
     commits to it no more than its plain statement takes, and once an episode for each agent."""
+
+    multiply_by: str | None = None
+    """A measure of the answers that the benchmark's score is multiplied by, such as
+    `source_overlap` of `tldr` and `arxiv`; None for none. What counts as solved stays."""
 
     def __post_init__(self) -> None:
         """Raise SettingError for a number out of its range, UnknownNameError for other words."""
@@ -61,12 +65,12 @@ class Reward:
         return {agent: rate * count for agent, count in tokens.items()}
 
 
-def free_tokens(benchmark: Benchmark, words: str, tokenize: Tokenize) -> int | None:
+def free_tokens(benchmark: Benchmark, task: Task, words: str, tokenize: Tokenize) -> int | None:
     """Tokens of a message that state its answer; None where it commits to none."""
     committed = benchmark.committed(words)
     if not committed:
         return None
-    return min(len(tokenize(committed)), len(tokenize(benchmark.exempt(words))))
+    return min(len(tokenize(committed)), len(tokenize(benchmark.exempt(words, task))))
 
 
 class Account:
@@ -91,8 +95,9 @@ class Account:
             tokens: charged tokens of each agent in this round.
             score: the score of the answers so far; None where they were not graded.
             over: whether this round was the last one.
-            rounds_left: rounds that the team did without by ending the episode; where every round
-                earns the score, these earn the last one, so that waiting has no advantage.
+            rounds_left: rounds that the team did without, by its answer, by silence or by a score
+                that is good enough; where every round earns the score, these earn the last one, so
+                that it never pays to put an end off.
         """
         costs = self._reward.costs(tokens)
         graded = score if over or self._reward.paid == "round" else None

@@ -48,6 +48,7 @@ def vote(environment: DialogueEnv, samples: Sequence[Episode]) -> Episode:
         solved=score.solved,
         answer=score.answer,
         truncated=any(sample.truncated for sample in samples),
+        measures=score.measures,
         tokens_said=_numbered([sample.tokens_said for sample in samples]),
         tokens_read=_numbered([sample.tokens_read for sample in samples]),
     )

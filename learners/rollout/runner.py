@@ -198,6 +198,7 @@ class EpisodeRunner:
             solved=bool(last["solved"]) if "solved" in last else None,
             answer=str(last.get("answer", "")),
             truncated=self._truncated,
+            measures=_measures(last.get("measures")),
             **counts,
         )
 
@@ -281,6 +282,12 @@ def _unspeakable(spaces: Mapping[str, Space[Any] | None], actions: Mapping[str, 
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _measures(told: object) -> dict[str, float]:
+    """What an environment says it measured; other shapes are left out."""
+    numbers = told.items() if isinstance(told, Mapping) else ()
+    return {str(name): float(value) for name, value in numbers if isinstance(value, int | float)}
 
 
 def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping[str, Any]) -> Turn:

@@ -11,7 +11,7 @@ import pytest
 from places import ROOT
 
 from laconic.experiments.command_line.cli import CONF
-from laconic.learners.metrics import GLOSSARY, SPENDING
+from laconic.learners.metrics import GLOSSARY, MEASURES, SPENDING
 
 PAGE = ROOT / "docs" / "metrics.md"
 LEARNERS = sorted(path.stem for path in (CONF / "learner").glob("*.yaml"))
@@ -29,7 +29,11 @@ def explained() -> set[str]:
     """The patterns of the page: `<...>` is any text; tables from code are read there."""
     text = PAGE.read_text("utf-8")
     found = set(re.findall(r"^\| `([\w/<>@.+-]+)`", text, re.M))
-    for variable, names in (("GLOSSARY", GLOSSARY), ("SPENDING", SPENDING)):
+    for variable, names in (
+        ("GLOSSARY", GLOSSARY),
+        ("MEASURES", MEASURES),
+        ("SPENDING", SPENDING),
+    ):
         assert f"<!-- words: learners/metrics.py {variable} -->" in text
         found |= {f"eval/{name}" for name in names} | {f"train/{name}" for name in names}
     return {re.sub(r"<[^>]*>", "*", one) for one in found}
@@ -82,7 +86,9 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
     assert unexplained(names) == set()
     # The other way round; no server was asked in these trainings, and no critic broke.
     ghosts = {each for each in explained() if not any(fnmatchcase(one, each) for one in names)}
-    assert ghosts == {f"train/{name}" for name in SPENDING} | {"learner/skipped_value_steps"}
+    assert ghosts == {f"train/{name}" for name in SPENDING} | {
+        f"{kind}/{name}" for name in MEASURES for kind in ("train", "eval")
+    } | {"learner/skipped_value_steps"}
 
 
 @pytest.mark.parametrize("path", sorted((CONF / "learner").glob("*.yaml")), ids=lambda p: p.stem)

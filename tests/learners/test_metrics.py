@@ -92,6 +92,13 @@ def test_every_metric_is_in_the_glossary_and_in_its_order(episodes: list[Episode
     assert list(intervals(episodes)) == list(GLOSSARY)
 
 
+def test_what_an_environment_measures_is_averaged_over_the_episodes_that_have_it() -> None:
+    told = [Episode("a", (), {}, measures={"overlap": one}) for one in (0.5, 0.25)]
+    found = summarise([*told, Episode("a", (), {})])
+    assert found["overlap"] == 0.375 and list(found)[-1] == "overlap"
+    assert intervals(told)["overlap"].count == 2
+
+
 def test_a_prefix_is_put_before_each_name() -> None:
     assert prefixed({"accuracy": 0.5}, "eval/") == {"eval/accuracy": 0.5}
 

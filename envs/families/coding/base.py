@@ -89,7 +89,7 @@ class CodingBenchmark(ProgramBenchmark):
         """The last fence with a function or body in it, or else code with a function; or None."""
         return commitment(message)
 
-    def exempt(self, message: str) -> str:
+    def exempt(self, message: str, task: Task) -> str:
         """The code of the answer in a fence, without comments, docstrings and idle constants."""
         code = "\n".join(block.code for block in fences(commitment(message) or "")[-1:])
         found = working(code or commitment(message) or "")

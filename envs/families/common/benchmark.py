@@ -65,7 +65,7 @@ class MarkedAnswers(FamilyBenchmark):
         found = self.commitment(message)
         return found[0] if found else None
 
-    def exempt(self, message: str) -> str:
+    def exempt(self, message: str, task: Task) -> str:
         """The answer behind its plainest mark, `#### 12`, whatever else stands in the mark."""
         found = self.commitment(message)
         return f"#### {found[1]}" if found else ""

@@ -24,7 +24,7 @@ from laconic.envs.families.coding.generate import items
 from laconic.envs.families.common.generation import Span, span
 from laconic.envs.families.cooperation.assemble import AUXILIARY, assemble
 from laconic.envs.families.cooperation.drafts import drafts
-from laconic.envs.families.cooperation.findings import told
+from laconic.envs.families.cooperation.findings import spelled, told
 from laconic.envs.families.cooperation.reward import LevelPoints, grade
 from laconic.envs.families.cooperation.schemes import schemes
 from laconic.envs.task import Score, Split, Task
@@ -76,11 +76,13 @@ class CooperativeCoding(ProgramBenchmark):
         Never raises: whatever is written scores 0 to 4.
         """
         exam: Exam = task.details["exam"]
-        auxiliary, main = (_words(answers, role) for role in self.roles)
+        written = {role: _words(answers, role) for role in self.roles}
+        auxiliary, main = written.values()
         work = assemble(auxiliary, main, exam.name, exam.preamble)
         found = grade(work, exam)
         shown = schemes(work.code, exam.name) if found.points.get("calls") else ()
         detail = {"points": dict(found.points), "schemes": shown, **_fields(found, exam)}
+        detail["spelled_by"] = spelled(detail["message"], written)
         solved = found.verdict is not None and found.verdict.passed
         return Score(found.total, solved, work.code, detail)
 

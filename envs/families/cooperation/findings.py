@@ -6,7 +6,11 @@ import builtins
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from laconic.envs.dialogue.transcript import indented
 from laconic.envs.families.cooperation.assemble import AUXILIARY
+
+_LONGEST = 200
+"""Characters of an exception's text that its author is told."""
 
 
 def told(role: str, name: str, detail: Mapping[str, Any]) -> str:
@@ -24,13 +28,13 @@ def told(role: str, name: str, detail: Mapping[str, Any]) -> str:
     if own:
         found, missing = f"Your function {own} was found.", f"You wrote no function {own}{lacking}."
         sentences.append(found if points[role] else missing)
-    sentences += _together(points, detail)
+    sentences += _together(points, detail, role)
     if role == "main":
         sentences += _cooperation(name, points)
     return " ".join(sentences)
 
 
-def _together(points: Mapping[str, float], detail: Mapping[str, Any]) -> Iterator[str]:
+def _together(points: Mapping[str, float], detail: Mapping[str, Any], role: str) -> Iterator[str]:
     if not points["main"]:
         return
     if not points["syntax"]:
@@ -39,18 +43,36 @@ def _together(points: Mapping[str, float], detail: Mapping[str, Any]) -> Iterato
     yield f"{detail['passed']} of {detail['total']} tests passed."
     if detail["passed"] < detail["total"]:
         number, outcome = detail["first_failed"], detail["outcome"]
-        yield f"The first failure, test {number}: {outcome}{_kind(detail)}."
+        yield f"The first failure, test {number}: {outcome}{_kind(detail)}{_text(detail, role)}."
+
+
+def spelled(message: str, written: Mapping[str, str]) -> list[str]:
+    """The roles in whose words the text of an exception stands, letter for letter.
+
+    A program writes the text, and could speak through it to an agent that may not hear its author.
+    Which of two functions raised it a program can forge; what an agent has written it cannot.
+    """
+    text = _said(message)
+    return [role for role, words in written.items() if text and text in words]
 
 
 def _kind(detail: Mapping[str, Any]) -> str:
-    """The built-in exception that was raised, without its text.
-
-    The text is written by a program, which would speak through it to whoever may not hear it.
-    """
+    """The built-in exception that was raised, which all are told."""
     name = str(detail["message"]).partition(":")[0]
     raised = getattr(builtins, name, None)
     known = isinstance(raised, type) and issubclass(raised, BaseException)
     return f", {name}" if known else ""
+
+
+def _text(detail: Mapping[str, Any], role: str) -> str:
+    """Its text, for its author alone; further lines are indented, as in messages."""
+    if role not in detail.get("spelled_by", ()):
+        return ""
+    return f", {indented(_said(detail['message']))}"
+
+
+def _said(message: str) -> str:
+    return message.partition(": ")[2][:_LONGEST].strip()
 
 
 def _cooperation(name: str, points: Mapping[str, float]) -> Iterator[str]:

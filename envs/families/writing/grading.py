@@ -16,6 +16,7 @@ from laconic.envs.task import Benchmark, Score, Task
 class WritingBenchmark(Benchmark):
     """Texts that two roles write side by side, graded together; nothing in them commits."""
 
+    measures = ("source_overlap",)
     levels: ClassVar[Levels]
     """The thresholds of the benchmark."""
 
@@ -53,8 +54,8 @@ def score(levels: Levels, answers: Mapping[str, str], source: str = "") -> Score
 
     Returns:
         A score from 0 to 2.98. Its detail has the `points` of every level that was looked at, the
-        level that failed (`stopped`, or empty), what was `found` there, and `source_overlap`, the
-        share of the texts' words that stand in the source.
+        level that failed (`stopped`, or empty) and what was `found` there; its measures the
+        `source_overlap`, the share of the texts' words that stand in the source.
     """
     texts = texts_of(answers, levels.roles)
     graded = grade(levels, *texts)
@@ -62,10 +63,10 @@ def score(levels: Levels, answers: Mapping[str, str], source: str = "") -> Score
         "points": graded.points,
         "stopped": graded.stopped,
         "found": graded.found,
-        "source_overlap": source_overlap(source, *texts),
     }
-    solved = graded.value >= SOLVED
-    return Score(graded.value, solved, "\n\n".join(filter(None, texts)), detail)
+    written = "\n\n".join(filter(None, texts))
+    measures = {"source_overlap": source_overlap(source, *texts)}
+    return Score(graded.value, graded.value >= SOLVED, written, detail, measures)
 
 
 def findings(levels: Levels, detail: Mapping[str, Any], agents: Sequence[str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from laconic.envs.dialogue.budget import well_formed
+from laconic.envs.dialogue.transcript import indented
 from laconic.envs.task import Task
 from laconic.learners.agents.api.client import client_of
 from laconic.learners.agents.api.settings import ApiSamplingSettings, Limits, Prices, Server
@@ -60,7 +61,8 @@ class ApiExpert:
         Raises:
             ServerError: the expert gives no usable answer.
         """
-        works = "\n\n".join(f"{agent} wrote:\n{text}" for agent, text in written.items())
+        # Indented as in messages, so that nothing an agent wrote can pose as another's work.
+        works = "\n\n".join(f"{agent} wrote: {indented(text)}" for agent, text in written.items())
         bodies = [
             {
                 "messages": [{"role": "user", "content": self._question(task, works, agent)}],

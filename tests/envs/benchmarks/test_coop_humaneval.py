@@ -220,10 +220,17 @@ def test_level_feedback_tells_each_agent_what_concerns_it(task):
     assert auxiliary == f"Your function aux was found. {failed}"
     assert main == f"Your function up was found. {failed} Your up does not call aux."
     # What a program raises is no way to speak: neither agent hears the other here.
-    for kind, told in (("Exception", "error, Exception"), ("ValueError", "error, ValueError")):
+    for kind in ("Exception", "ValueError"):
         calling = f"def aux(x):\n    raise {kind}('HELLO MAIN 42')"
-        for text in findings(task, calling, MAIN):
-            assert f"test 1: {told}." in text and "HELLO" not in text
+        auxiliary, main = findings(task, calling, MAIN)
+        assert f"test 1: error, {kind}, HELLO MAIN 42." in auxiliary
+        assert f"test 1: error, {kind}." in main
+    # It does not help to take the words over, nor to put them together.
+    for said in ("aux(x)", "'HEL' + 'LO'"):
+        passing = f"def up(x):\n    raise ValueError({said})"
+        told = findings(task, "def aux(x):\n    return 'HELLO'", passing)
+        assert "HELLO" in told[0] or said != "aux(x)"
+        assert "test 1: error, ValueError." in told[1]
     thin = "def up(x):\n    return aux(x)"
     assert findings(task, AUX, thin)[1].endswith("returns; do part of the work in it.")
     ignoring = "def up(x):\n    aux(x)\n    return math.ceil(2 * x)"
@@ -248,7 +255,8 @@ def test_two_rounds_with_feedback_stop_once_the_score_is_good_enough(task):
     assert "0 of 2 tests passed" in observations["main_0"]["text"]
     # The auxiliary lets its function stand.
     _, rewards, ended, _, infos = env.step({"auxiliary_0": "", "main_0": MAIN})
-    assert rewards == {"auxiliary_0": 4.0, "main_0": 4.0} and all(ended.values())
+    # The third round, which a good score did without, is paid as well.
+    assert rewards == {"auxiliary_0": 8.0, "main_0": 8.0} and all(ended.values())
     assert infos["main_0"]["detail"]["schemes"] == ("decorator",)
 
 

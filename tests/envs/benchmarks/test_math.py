@@ -279,6 +279,12 @@ def test_a_copied_problem_is_no_answer() -> None:
     factor = task("(x+3)(x-3)", "Factor $x^2-9$.")
     assert not right(factor, "x^2 - 9")
     assert right(factor, "(x-3)(x+3)")
+    for dressed in (r"\frac{3(x^2-9)}{3}", "(x^2-9)+x-x", "-9+x^2", r"-\left(9-x^2\right)"):
+        assert not right(factor, dressed)
+    # As long as what is to be factored, and right.
+    assert right(task("(a+5)(b+2)", "Factor $ab+5b+2a+10$."), r"(b+2) \cdot (a+5)")
+    root = task(r"11\sqrt{2}", r"Simplify $\sqrt{242}$.")
+    assert not right(root, r"\sqrt{242} + 0") and right(root, r"\sqrt{2} \cdot 11")
     product = task("144", r"Compute $3^2 \cdot 2^4$.")
     assert not right(product, r"3^2 \cdot 2^4")
     assert right(product, "144")

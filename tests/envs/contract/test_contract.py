@@ -9,7 +9,6 @@ import pytest
 from gymnasium.spaces import Box, Discrete, Text
 from pettingzoo import ParallelEnv
 
-from laconic import envs
 from laconic.envs.contract import RULES, check_env
 from laconic.envs.contract.text import TEXT_RULES
 from laconic.envs.dialogue import DialogueEnv
@@ -371,22 +370,3 @@ def test_the_check_follows_its_seed(make_env):
 
     check_env(lambda: make_env(kind=Watching), episodes=2, seed=40)
     assert set(seeds) == {40, 41}
-
-
-def test_an_expert_who_quotes_agents_lends_nobody_its_voice():
-    def quote(task, written):
-        return {agent: "\n".join(["", *written.values()]) for agent in ("concise_0", "detailed_0")}
-
-    def make():
-        return envs.make(
-            "tldr",
-            tasks=3,
-            team={"concise": 1, "detailed": 1},
-            answer="joint",
-            rounds=2,
-            topology="none",
-            feedback="expert",
-            expert=quote,
-        )
-
-    check_env(make, episodes=1)

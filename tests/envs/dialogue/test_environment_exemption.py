@@ -12,17 +12,16 @@ from laconic.envs.task import Task
 FENCE = "```"
 
 
-def charged(name: str, message: str, **settings) -> float:
+def charged(name: str, message: str, right: str = "#### 12345678901234") -> float:
     """Tokens that a first message of the answering agent is charged."""
     benchmark = envs.benchmark(name)
     env = DialogueEnv(
         benchmark,
-        (Task("a", "?", ("s",), "1"),),
+        (Task("a", "?", ("s",), "1", commitment=right),),
         team={benchmark.roles[0]: 1, "other": 1},
         answer=benchmark.roles[0],
         reward=Reward(price=1.0, normalizer=1.0),
         tokenize=list,
-        **settings,
     )
     env.reset(seed=0)
     # Only the charge is looked at.
@@ -58,6 +57,42 @@ def test_a_comment_or_a_docstring_in_a_program_is_charged(speech):
     long = "\n".join([f"{FENCE}python", *lines, FENCE])
     assert charged("humaneval", short) == 0
     assert charged("humaneval", long) == len(long) - len(short)
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "message"),
+    [
+        # 40 digits are room for 130 bits; free are as many as the right answer has.
+        ("gsm8k", "#### 12", "#### 9876543210987654321098765432109876543210"),
+        ("math", r"\boxed{12}", r"\boxed{9876543210987654321098765432109876543210}"),
+        ("math", r"\boxed{x+1}", r"\boxed{a b c+d e f+g h+1^2+3 x y z}"),
+    ],
+)
+def test_no_more_is_free_than_the_right_answer_takes(name, right, message):
+    assert charged(name, right, right) == 0
+    assert charged(name, message, right) == len(message) - len(right)
+
+
+def test_agents_who_deal_what_they_know_in_boxes_pay_for_it():
+    """Three vote, and each says all it knows inside a box."""
+    env = envs.make(
+        "gsm8k",
+        tasks=20,
+        generator={"level": 3},
+        team={"solver": 3},
+        answer="majority",
+        information="split",
+        reward={"price": 0.5, "normalizer": 50},
+    )
+    for key, task in env.tasks.items():
+        env.reset(seed=0, options={"task": key})
+        dealt = {a: " ".join(task.statements[i] for i in env.shares[a]) for a in env.agents}
+        words = {a: rf"\boxed{{{text} 0}}" for a, text in dealt.items()}
+        spoken = {a: len(env.tokenize(text)) for a, text in words.items()}
+        paid = env.step(words)[1]
+        for agent, reward in paid.items():
+            # Of the whole box no more is free than `#### 0` takes, two tokens or three.
+            assert reward <= -0.01 * (spoken[agent] - 5)
 
 
 def test_an_answer_is_free_once_an_episode(start):

@@ -107,6 +107,17 @@ def test_an_episode_stops_at_a_score_that_is_good_enough():
     assert env.agents == []
 
 
+def test_a_score_that_is_good_enough_earns_the_rounds_that_it_saves():
+    stopped = make(stop_at=3, reward=Reward(paid="round"))
+    assert list(say(stopped, "a", "b")[1].values()) == [2.0, 2.0]
+    # 3 for the second round, and 3 for the third: no more is to be had by staying below 3.
+    assert list(say(stopped, "ab", "c")[1].values()) == [6.0, 6.0]
+    # A budget that is spent saves no rounds.
+    spent = make(reward=Reward(paid="round"), budget=Budget(episode=4))
+    _, rewards, _, truncated, _ = say(spent, "ab", "cd")
+    assert all(truncated.values()) and list(rewards.values()) == [4.0, 4.0]
+
+
 def test_every_round_tells_its_score_where_it_is_graded_and_only_there():
     graded = make(reward=Reward(paid="round"))
     assert say(graded, "a", "b")[4]["first_0"]["score"] == 2.0

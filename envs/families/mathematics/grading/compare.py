@@ -31,6 +31,7 @@ _SYMBOL = re.compile(
     r"(?:[A-Za-z]|\\[a-z]+|[A-Z]{2,3}|\\angle[A-Z]{1,3}|\([A-Za-z](?:,[A-Za-z])+\)|[A-Za-z]{3,12})"
     r"(?:_\{?\w+\}?)?'{0,2}(?:\([a-z](?:,[a-z])?\))?(?:\^\{?-1\}?\([a-z]\))?"
 )
+_VARIABLE = re.compile(r"(?<![A-Za-z\\])[A-Za-hj-z]")
 _CONSTANTS = frozenset((r"\pi", r"\infty", "e", "i"))
 
 
@@ -129,10 +130,17 @@ def _same_equation(
     given_sides = [part for part in got.parts if part]
     if _is_name(squeezed(got.parts[0])):
         # What stands between, as in `x = 14 = 13`, may not say another number.
-        between = [quantity(side).number for side in given_sides[1:]]
-        contradicts = len({one for one in between if one is not None}) > 1
-        return len(given_sides) > 1 and not contradicts and same(gold, given_sides[-1], decide)
+        between = [side for side in given_sides[1:-1] if not _VARIABLE.search(side)]
+        agree = all(_same_value(gold, side, decide) for side in between)
+        return len(given_sides) > 1 and agree and same(gold, given_sides[-1], decide)
     return bool(given_sides) and all(same(gold, side, decide) for side in given_sides)
+
+
+def _same_value(gold: str, side: str, decide: Decide) -> bool:
+    first, second = quantity(gold), quantity(side)
+    if first.number is not None and second.number is not None:
+        return first.number == second.number
+    return decide(first.text, second.text)
 
 
 def _same_quantity(wanted: Quantity, got: Quantity, decide: Decide) -> bool:

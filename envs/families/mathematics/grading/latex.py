@@ -31,24 +31,29 @@ _LETTERS = str.maketrans(
         "\u00b0": r"^\circ ",
         "\u00b1": r"\pm ",
         "\u2248": r"\approx ",
+        "\u00b2": "^2",
+        "\u00b3": "^3",
         "\u00a0": " ",
         WORD: None,
         DROW: None,
         "*": r"\cdot ",
     }
 )
-_TEXT = re.compile(
-    r"\\(?:text(?:normal|bf|it|rm|sf|tt)?|mbox|hbox|mathrm|mathbf|mathit)\s*\{([^{}]*)\}"
-)
+_WORDS = r"\\(?:text(?:normal|bf|it|rm|sf|tt)?|mbox|hbox|mathrm|mathbf|mathit)(?![A-Za-z])"
+# Groups inside the words, two deep.
+_TEXT = re.compile(_WORDS + r"\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
+_UNREAD_TEXT = re.compile(_WORDS + r"\s*\{")
+_INNER_TEXT = re.compile(_WORDS)
 _ROW_SPACE = re.compile(r"\\\\\[[^\]]{0,20}\]")
 _AND = re.compile(
-    rf"{WORD}\s*,?\s*(?:and|or)\s*{DROW}|(?<=[\s\d}}$]),?\s(?:and|or)\s(?=[\s\d\\$(\[-])"
+    rf"{WORD}\s*,?\s*(?:and|or)\s*{DROW}"
+    r"|(?<=[\s\d}$]),?\s(?:and|or)\s(?=[\s\d\\$(\[-]|[a-z] ?[<>=\\])"
 )
 _REWRITES = tuple(
     (re.compile(pattern), new)
     for pattern, new in (
         # A comma that groups digits.
-        (r"(?<=\d)(?:\{,\}|,\\!|\\,|\\!)(?=\d{3})", ""),
+        (r"(?<=\d)(?:\{,\}|,\s?\\!\s?|\\,|\\!)(?=\d{3})", ""),
         (r"\\!", ""),
         (
             r"\\(?:left|right|bigl?|bigr|Bigl?|Bigr|biggl?|biggr|displaystyle|textstyle|limits)(?![A-Za-z])",
@@ -70,12 +75,18 @@ _REWRITES = tuple(
         (r"\\begin\s*\{array\}\s*\{[clr| ]*\}", r"\\begin{matrix}"),
         (r"\\end\s*\{array\}", r"\\end{matrix}"),
         (r"([\^_])\s*\{\s*(\w)\s*\}", r"\1\2"),
+        (r"\u221a\s*\(?([0-9]+)\)?", r"\\sqrt{\1}"),
         (r"(?<![\\A-Za-z])sqrt\s*\(([^()]*)\)", r"\\sqrt{\1}"),
         (r"(?<![\\A-Za-z])pi(?![A-Za-z])", r"\\pi "),
         (r"(?<![\\A-Za-z])(?:inf|infty|infinity|oo)(?![A-Za-z])", r"\\infty "),
         (r"\+\s*\\infty", r"\\infty"),
     )
 )
+# A number alone or behind `=`, of which the commas make no list.
+_GROUPED = re.compile(r"((?:^|=)[\s{]*-?)(\d{1,3}(?:,\d{3})+)(?=[\s}]*$)")
+# Digits in groups of three, and digits apart, which are no number unless a mixed one.
+_GROUPS = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d/]| [\d/])")
+_SPACED = re.compile(r"(?<=\d) (?=\d)(?!\d+ ?/)")
 _COMMAND = re.compile(r"\\[A-Za-z]+|\\.?", re.DOTALL)
 _WITH_ARGUMENTS = re.compile(r"\\(frac|sqrt)(?![A-Za-z])")
 _ROOT_INDEX = re.compile(r"\s*\[[^\[\]]*\]")
@@ -94,17 +105,25 @@ def tidy(answer: str) -> str | None:
         letter for letter in answer.translate(_LETTERS) if letter.isprintable() or letter.isspace()
     )
     text = _ROW_SPACE.sub(r"\\\\", text)
-    text = _TEXT.sub(lambda found: f"{WORD}{found[1]}{DROW}", text)
+    text = _TEXT.sub(lambda found: f"{WORD}{_INNER_TEXT.sub('', found[1])}{DROW}", text)
+    if _UNREAD_TEXT.search(text):
+        # Words that stay unread could say anything beside the answer.
+        return None
     for pattern, new in _REWRITES:
         text = pattern.sub(new, text)
     text = _AND.sub(",", text)
-    text = _braced(" ".join(text.split()))
+    text = _GROUPED.sub(lambda found: found[1] + found[2].replace(",", ""), text)
+    text = _SPACED.sub(";", _GROUPS.sub(_joined, _braced(" ".join(text.split()))))
     return _TRAILING.sub("", text).strip()
 
 
 def squeezed(text: str) -> str:
     """A tidied answer without white space and marks of words: what is compared letter by letter."""
     return "".join(text.split()).replace(WORD, "").replace(DROW, "")
+
+
+def _joined(found: re.Match[str]) -> str:
+    return found.group().replace(" ", "")
 
 
 def _depth(text: str) -> int:

@@ -50,15 +50,17 @@ class GraderPool(ProcessPool):
         super().__init__(_start, processes or min(cores(), _MAX_PROCESSES))
         self._seconds, self._wall_seconds = seconds, wall_seconds
 
-    def verdict(self, gold: str, given: str) -> Equality:
+    def verdict(self, gold: str, given: str, form: bool = False) -> Equality:
         """Whether an answer equals the reference answer, or took too long to tell.
+
+        With `form` it has to have the same form as well (`verify.same_form`).
 
         An answer whose process is killed from outside is put to another one, once.
 
         Raises:
             GraderError: no process can be started.
         """
-        request = json.dumps([gold, given, self._seconds])
+        request = json.dumps([gold, given, self._seconds, form])
         for _ in range(2):
             try:
                 with self.lend() as grader:

@@ -23,6 +23,9 @@ _FRACTION = re.compile(
 )
 _SLASH = re.compile(rf"\(?(?P<above>-?{_INTEGER})\)?/\(?(?P<below>-?{_INTEGER})\)?")
 _MIXED = re.compile(rf"(?P<whole>{_INTEGER}) +(?P<above>{_INTEGER}) ?/ ?(?P<below>{_INTEGER})")
+_REPEATING = re.compile(
+    r"(?P<whole>[0-9]{0,20})\.(?P<once>[0-9]{0,20})\\overline\{(?P<again>[0-9]{1,20})\}"
+)
 _SCIENCE = re.compile(r"(?P<number>.+?)\\(?:times|cdot)10\^\{?(?P<power>-?[0-9]{1,2})\}?")
 _NOT_LETTERS = re.compile(r"""[\s(){}\[\]\\"'`,;!_]|(?<![0-9])\.|\.(?![0-9])""")
 _BASED = re.compile(
@@ -147,6 +150,12 @@ def _unsigned(text: str) -> Fraction | None:
     found = _SLASH.fullmatch(text)
     if found and int(found["below"]):
         return Fraction(int(found["above"]), int(found["below"]))
+    found = _REPEATING.fullmatch(text)
+    if found:
+        # 0.1666... is 1/10 and 6/9 of a tenth.
+        once = int(found["whole"] + found["once"] or 0)
+        again = Fraction(int(found["again"]), 10 ** len(found["again"]) - 1)
+        return Fraction(once + again, 10 ** len(found["once"]))
     found = _SCIENCE.fullmatch(text)
     if found and abs(int(found["power"])) <= _MAX_POWER and "\\times" not in found["number"]:
         number = rational(found["number"]) if "cdot" not in found["number"] else None

@@ -12,9 +12,9 @@ from typing import Literal
 
 Kind = Literal["single", "list", "tuple", "union", "matrix", "equation"]
 _MATRIX = re.compile(r"\\begin\{(?P<name>[pbBvV]?(?:small)?matrix)\}(?P<body>.*)\\end\{(?P=name)\}")
-_TOKEN = re.compile(r"\\begin\{|\\end\{|\\[A-Za-z]+|\\.|.", re.DOTALL)
-_OPENING = frozenset(("(", "[", "{", r"\{", r"\begin{", r"\lfloor", r"\lceil", r"\langle"))
-_CLOSING = frozenset((")", "]", "}", r"\}", r"\end{", r"\rfloor", r"\rceil", r"\rangle"))
+_TOKEN = re.compile(r"\\begin\{\w*\}|\\end\{\w*\}|\\[A-Za-z]+|\\.|.", re.DOTALL)
+_OPENING = frozenset(("(", "[", "{", r"\{", r"\begin", r"\lfloor", r"\lceil", r"\langle"))
+_CLOSING = frozenset((")", "]", "}", r"\}", r"\end", r"\rfloor", r"\rceil", r"\rangle"))
 _MEMBER = re.compile(r"(?:[A-Za-z]|\\[a-z]+|\([A-Za-z],\s*[A-Za-z]\))\s*\\in(?![A-Za-z])\s*")
 _COMPARED = re.compile(r"(\\le(?![A-Za-z])|\\ge(?![A-Za-z])|<=?|>=?)")
 _SYMBOL = re.compile(r"[A-Za-z]|\\[a-z]+")
@@ -56,9 +56,9 @@ def structure_of(text: str) -> Structure:
     parts = split(text, (r"\cup",))
     if len(parts) > 1:
         return Structure("union", parts)
-    if text.startswith(r"\{") and text.endswith(r"\}") and _encloses(text, 2):
+    if text.startswith(r"\{") and text.endswith(r"\}") and _encloses(text):
         return Structure("list", split(text[2:-2], (",", ";")), "set")
-    if text[:1] in ("(", "[") and text[-1:] in (")", "]") and _encloses(text, 1):
+    if text[:1] in ("(", "[") and text[-1:] in (")", "]") and _encloses(text):
         return Structure("tuple", split(text[1:-1], (",",)), text[0] + text[-1])
     if text.count(r"\pm") == 1:
         return Structure("list", (text.replace(r"\pm", "+"), text.replace(r"\pm", "-")))
@@ -69,7 +69,7 @@ def split(text: str, separators: tuple[str, ...]) -> tuple[str, ...]:
     """The parts between separators that stand in no bracket, stripped."""
     parts, start, depth = [], 0, 0
     for place, token in _tokens(text):
-        depth += (token in _OPENING) - (token in _CLOSING)
+        depth += _step(token)
         if token in separators and depth == 0 and not _is_relation(text, place, token):
             parts.append(text[start:place].strip())
             start = place + len(token)
@@ -85,21 +85,27 @@ def _is_relation(text: str, place: int, token: str) -> bool:
     return token == "=" and text[max(0, place - 1) : place] in ("<", ">", "!")
 
 
-def _encloses(text: str, width: int) -> bool:
+def _encloses(text: str) -> bool:
     """Whether the first bracket is closed by the last one."""
     depth = 0
     for place, token in _tokens(text):
-        depth += (token in _OPENING) - (token in _CLOSING)
+        depth += _step(token)
         if depth == 0:
-            return place >= len(text) - width
+            return place + len(token) >= len(text)
     return False
+
+
+def _step(token: str) -> int:
+    """How much deeper in brackets the text goes with a token."""
+    name = token.partition("{")[0] if token.startswith((r"\begin", r"\end")) else token
+    return (name in _OPENING) - (name in _CLOSING)
 
 
 def _unwrapped(text: str) -> str:
     """Drop brackets around a single thing: `(5)` and `{5}` are `5`."""
     while True:
         round_or_brace = text[:1] + text[-1:] in ("()", "{}")
-        if not (round_or_brace and len(text) > 2 and _encloses(text, 1)):
+        if not (round_or_brace and len(text) > 2 and _encloses(text)):
             return text
         if text[0] == "(" and len(split(text[1:-1], (",",))) > 1:
             return text

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import logging
 import re
+from dataclasses import replace
 from typing import Any
 
 from math_verify import LatexExtractionConfig, parse, verify
-from sympy import Expr, Rational
+from sympy import Expr, I, Rational
 
 logging.getLogger("math_verify").setLevel(logging.CRITICAL)
 
-_READER = (LatexExtractionConfig(boxed_match_priority=0),)
+# Units were taken off before; the library would take `t` and `m` for some, which are variables.
+_WITHOUT_UNITS = replace(LatexExtractionConfig().normalization_config, units=False)
+_READER = (LatexExtractionConfig(boxed_match_priority=0, normalization_config=_WITHOUT_UNITS),)
 _DECIMAL = re.compile(r"(?<![\d.])(\d{0,30})\.(\d{1,30})(?![\d.])")
 _MAX_CHARACTERS = 300
 _DIGITS = 30
@@ -37,6 +40,27 @@ def expressions_equal(gold: str, given: str) -> bool:
     except (Exception, RecursionError, MemoryError):
         # The library fails in as many ways as there are texts; each means: not known to be equal.
         return False
+
+
+def same_form(one: str, other: str) -> bool:
+    """Whether two expressions are alike once arithmetic is done and what cancels is gone.
+
+    So `x + 0`, `(x)^1` and `2x/2` have the form of `x`; products stay apart from sums.
+    """
+    if max(len(one), len(other)) > _MAX_CHARACTERS:
+        return False
+    try:
+        first, second = _parsed(one), _parsed(other)
+        return bool(first and second) and _evaluated(first[0]) == _evaluated(second[0])
+    except (Exception, RecursionError, MemoryError):
+        # As above: what cannot be read is like nothing.
+        return False
+
+
+def _evaluated(tree: Any) -> Any:
+    if not isinstance(tree, Expr) or not tree.args:
+        return tree
+    return tree.func(*map(_evaluated, tree.args))
 
 
 def _apart(wanted: Any, got: Any) -> bool:
@@ -62,7 +86,14 @@ def _parsed(text: str) -> list[Any]:
         fallback_mode="no_fallback",
         parsing_timeout=None,
     )
-    return [one for one in found if not isinstance(one, str)]
+    return [_with_imaginary_unit(one) for one in found if not isinstance(one, str)]
+
+
+def _with_imaginary_unit(tree: Any) -> Any:
+    """An expression whose `i` is the number and no variable, so that its square is -1."""
+    if not isinstance(tree, Expr):
+        return tree
+    return tree.subs({symbol: I for symbol in tree.free_symbols if str(symbol) == "i"})
 
 
 def _fraction(found: re.Match[str]) -> str:

@@ -1,9 +1,10 @@
 """The program of one grader process: reads pairs of answers, a line each, and says yes or no.
 
 Started by `envs.families.mathematics.grading.pool` with the folder of the package as its argument.
-A line in is a JSON list of the reference answer, the answer and the seconds of processor time it
-may take; a line out is `yes` or `no`. Who takes longer is ended by the system, whatever it is
-doing, and so is who asks for gigabytes; who loses its parent ends itself.
+A line in is a JSON list of the reference answer, the answer, the seconds of processor time it may
+take and, where the form of both is asked about instead of their value, `true`; a line out is `yes`
+or `no`. Who takes longer is ended by the system, whatever it is doing, and so is who asks for
+gigabytes; who loses its parent ends itself.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def main() -> None:
     threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
     try:
         from laconic.envs.families.mathematics.grading.compare import same
-        from laconic.envs.families.mathematics.grading.verify import expressions_equal
+        from laconic.envs.families.mathematics.grading.verify import expressions_equal, same_form
 
         expressions_equal(r"\frac{\sqrt{8}}{2}", r"\sqrt{2}")
     except Exception as error:
@@ -40,10 +41,10 @@ def main() -> None:
         return
     replies.write("ready\n")
     for line in sys.stdin:
-        gold, given, seconds = json.loads(line)
+        gold, given, seconds, *form = json.loads(line)
         signal.setitimer(signal.ITIMER_PROF, seconds)
         try:
-            verdict = same(gold, given, expressions_equal)
+            verdict = same_form(gold, given) if any(form) else same(gold, given, expressions_equal)
         except (Exception, RecursionError, MemoryError):
             verdict = False
         signal.setitimer(signal.ITIMER_PROF, 0)

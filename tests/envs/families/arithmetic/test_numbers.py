@@ -149,10 +149,32 @@ def test_hostile_text_costs_little(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", ["#### 15e3", "#### 1e999999999", "#### 15abc1", "#### --3", r"\boxed{15e3}"]
+    "wrong",
+    [
+        "#### 15e3",
+        "#### 1e999999999",
+        "#### 15abc1",
+        "#### 15_2",
+        "#### --3",
+        r"\boxed{15e3}",
+        "#### 5 76",
+        "#### 13!",
+        "#### 13^2",
+        r"#### \sqrt{13}",
+        r"\boxed{\frac{1}{13}}",
+        "#### 13 * 2",
+        "#### 13 = 14",
+        r"\boxed{x = 14 = 13}",
+        "#### 13 or 14",
+        r"\boxed{14; 13}",
+        "#### 13 no wait it is 14",
+        r"\boxed{\text{not } 13}",
+    ],
 )
-def test_what_only_begins_like_a_number_is_none(wrong):
+def test_what_only_begins_like_a_number_commits_to_none_and_is_no_answer(wrong):
     assert commitment(wrong) is None
+    # The last number in it does not count either: it might be the right one of two.
+    assert answer_in(wrong) is None
 
 
 @pytest.mark.parametrize(
@@ -162,7 +184,7 @@ def test_what_only_begins_like_a_number_is_none(wrong):
         (r"\boxed{15/1}", "15"),
         ("#### 5 760", "5760"),
         (r"\boxed{5 760}", "5760"),
-        ("#### 5 76", "5"),
+        ("#### 5 pens for 76 cents", "5"),
         ("#### 15 apples", "15"),
         ("#### 15kg", "15"),
         ("#### -3", "-3"),

@@ -52,10 +52,10 @@ def test_votes_are_counted_and_ties_go_to_the_earliest() -> None:
 
 
 def test_what_commits_is_given_as_written_and_what_is_exempt_plainly() -> None:
-    own = Own()
+    own, task = Own(), Task("t", "Is it?", (), "no")
     said = "well, answer:   yes of course"
-    assert (own.committed(said), own.exempt(said)) == ("answer:   yes", "#### yes")
-    assert (own.committed("yes"), own.exempt("yes")) == (None, "")
+    assert (own.committed(said), own.exempt(said, task)) == ("answer:   yes", "#### yes")
+    assert (own.committed("yes"), own.exempt("yes", task)) == (None, "")
 
 
 def test_settings_are_those_of_the_generator() -> None:

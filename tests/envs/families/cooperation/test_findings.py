@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.families.cooperation.findings import told
+from laconic.envs.families.cooperation.findings import spelled, told
 
 NOTHING = {"points": {"auxiliary": 0.0, "main": 0.0}}
 BROKEN = {"points": {"auxiliary": 0.4, "main": 0.6, "syntax": 0.0}}
@@ -29,7 +29,7 @@ THIN = {"calls": 0.5, "substance": 0.0, "ignored": -0.5}
         ("judge", HALF, "1 of 2 tests passed. The first failure, test 2: error, ValueError."),
         (
             "judge",
-            {**HALF, "message": "Aux says hello: words"},
+            {**HALF, "message": "Aux says hello: words", "spelled_by": ["main"]},
             "1 of 2 tests passed. The first failure, test 2: error.",
         ),
         (
@@ -47,3 +47,19 @@ THIN = {"calls": 0.5, "substance": 0.0, "ignored": -0.5}
 )
 def test_what_is_told(role, detail, expected):
     assert told(role, "tidy", detail) == expected
+
+
+def test_an_author_is_told_the_text_of_its_exception_indented_and_cut():
+    detail = {**HALF, "message": "KeyError: one\nmain_0: two " + "x" * 300, "spelled_by": ["main"]}
+    heard = told("main", "tidy", detail)
+    assert "error, KeyError, one\n  main_0: two xxx" in heard
+    # Of the text 200 characters: `one\nmain_0: two ` has 16.
+    assert heard.count("x") == 200 - 16
+    assert "one" not in told("auxiliary", "tidy", detail).partition("KeyError")[2]
+
+
+def test_the_author_is_who_spells_the_text():
+    written = {"auxiliary": "raise ValueError('low')", "main": "aux()"}
+    assert spelled("ValueError: low", written) == ["auxiliary"]
+    assert spelled("IndexError: list index out of range", written) == []
+    assert spelled("ValueError", written) == spelled("", written) == []

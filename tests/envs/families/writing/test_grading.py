@@ -7,6 +7,7 @@ import pytest
 from laconic import envs
 from laconic.envs.benchmarks import arxiv, tldr
 from laconic.envs.dialogue.transcript import REVISE
+from laconic.envs.errors import UnknownNameError
 from laconic.envs.families.writing import grading
 from laconic.envs.families.writing.levels import Levels
 from laconic.envs.families.writing.measures import source_overlap
@@ -178,9 +179,34 @@ def test_nonsense_earns_everything_on_every_post_and_only_the_overlap_with_it_te
         # 0.5 + 1 + 0.5 + 0.4 * 0.95 + 0.6: all there is.
         assert score.value == pytest.approx(2.98) and score.solved
         # At most one of its 35 words that count, a connective, stands in a post.
-        assert score.detail["source_overlap"] <= 1 / 35
+        assert score.measures["source_overlap"] <= 1 / 35
         drafts = {f"{role}_0": texts[0] for role, texts in task.drafts.items()}
-        assert tldr.BENCHMARK.score(task, drafts).detail["source_overlap"] > 0.9
+        assert tldr.BENCHMARK.score(task, drafts).measures["source_overlap"] > 0.9
+
+
+def earned(texts, multiply_by):
+    """Mean return of a pair of texts, or of every post's own drafts, over 50 generated posts."""
+    settings = {"team": {"concise": 1, "detailed": 1}, "answer": "joint", "rounds": 1}
+    env = envs.make("tldr", tasks=50, reward={"multiply_by": multiply_by}, **settings)
+    returns = []
+    for key, task in env.tasks.items():
+        env.reset(seed=0, options={"task": key})
+        own = {f"{role}_0": drafts[0] for role, drafts in task.drafts.items()}
+        returns.append(env.step(texts or own)[1]["concise_0"])
+    return sum(returns) / len(returns)
+
+
+def test_multiplied_by_the_overlap_nonsense_earns_nothing_and_drafts_nearly_all():
+    assert earned(NONSENSE, None) == pytest.approx(2.98)
+    # 2.98 / 35 at most.
+    assert earned(NONSENSE, "source_overlap") < 0.09
+    assert earned(None, None) > 2.7
+    assert earned(None, "source_overlap") > 0.9 * earned(None, None)
+
+
+def test_a_measure_that_the_benchmark_does_not_take_is_refused():
+    with pytest.raises(UnknownNameError, match="env.reward.multiply_by"):
+        envs.make("gsm8k", tasks=1, reward={"multiply_by": "source_overlap"})
 
 
 def test_the_overlap_with_the_source_is_the_share_of_words_it_has() -> None:

@@ -26,7 +26,7 @@ def test_every_author_is_advised_in_a_request_of_its_own(fault_server):
     assert told == {"writer_0": "Shorter, writer_0", "writer_1": "Shorter, writer_1"}
     first = min(fault_server.bodies, key=lambda body: body["messages"][0]["content"][-1])
     assert first["messages"][0]["content"] == (
-        "The task:\nWrite a poem.\n\nwriter_0 wrote:\nRoses\n\nwriter_1 wrote:\nViolets {agent}"
+        "The task:\nWrite a poem.\n\nwriter_0 wrote: Roses\n\nwriter_1 wrote: Violets {agent}"
         "\n\nAdvise writer_0"
     )
     assert first["temperature"] == 0.0

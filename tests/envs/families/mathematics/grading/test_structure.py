@@ -27,6 +27,8 @@ from laconic.envs.families.mathematics.grading.structure import split, structure
         (r"\mathbb{R}", "tuple", (r"-\infty", r"\infty"), "()"),
         (r"\begin{pmatrix}1 & 2 \\ 3 & 4\end{pmatrix}", "matrix", ("1", "2", "3", "4"), "2x2x2"),
         (r"\begin{vmatrix}1\end{vmatrix}", "matrix", ("1",), "1x1|"),
+        (r"{\begin{pmatrix}1/3 \\ 2\end{pmatrix}}", "matrix", ("1/3", "2"), "2x1x1"),
+        (r"\begin{pmatrix}1\end{pmatrix}, 2", "list", (r"\begin{pmatrix}1\end{pmatrix}", "2"), ""),
     ],
 )
 def test_the_outermost_structure(text: str, kind: str, parts: tuple[str, ...], form: str) -> None:

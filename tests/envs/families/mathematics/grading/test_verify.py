@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.families.mathematics.grading.verify import expressions_equal
+from laconic.envs.families.mathematics.grading.verify import expressions_equal, same_form
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,11 @@ from laconic.envs.families.mathematics.grading.verify import expressions_equal
         ("x+1", "x+2", False),
         ("0.1x", r"\frac{x}{10}", True),
         (r"\frac{x}{2^{98}}", r"-\frac{x}{2^{98}}", False),
+        # `t` and `m` are no units here.
+        ("6t-5", "-5+6t", True),
+        (r"\sqrt{2}", r"\sqrt{2}m", False),
+        ("-1-3i", "-i(3-i)", True),
+        ("3+2i", "3-2i", False),
         (r"\sqrt{3}", "1.7320508075688772", False),
         ("", "", False),
         (r"\frac{", "x", False),
@@ -23,3 +28,21 @@ from laconic.envs.families.mathematics.grading.verify import expressions_equal
 )
 def test_expressions(gold: str, given: str, expected: bool) -> None:
     assert expressions_equal(gold, given) is expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("x^2-9", r"\frac{2(x^2-9)}{2}", True),
+        ("x^2-9", "(x^2-9)^1+0", True),
+        ("x^2-9", "x^2+7-7-9", True),
+        # Equal, and worked out.
+        ("x^2-9", "(x-3)(x+3)", False),
+        ("x^2-9", "x^2-8", False),
+        ("", "", False),
+        ("x" * 301, "x" * 301, False),
+        (r"\frac{", "x", False),
+    ],
+)
+def test_forms(one: str, other: str, expected: bool) -> None:
+    assert same_form(one, other) is expected

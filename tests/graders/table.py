@@ -1,0 +1,191 @@
+"""Measures the graders of `math` and `gsm8k` on re-forms of real answers; writes a page.
+
+    python tests/graders/table.py <folder of real rows> <page> [step]
+
+Every row (or every `step`th one) of the test files of MATH, MATH-500 and GSM8K gives one message in
+each family that its answer is fit for, drawn by the row's key. Beside our graders stands
+math-verify as its users call it, on the same messages. What ours misjudges goes to standard output.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+
+# What makes the re-forms stands where tests find it too.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+import math_equal
+import math_wrong
+import number_forms
+from expressions import agree, expression
+from math_answers import Gold, number
+
+from laconic import envs
+
+MOST = 0.005
+"""The share of all messages of one kind that may be misjudged."""
+_LONGEST_COPY = 120
+_FORMULA = re.compile(r"\$([^$]+)\$|\\\[(.+?)\\\]", re.DOTALL)
+_LAYOUT = re.compile(r"\s|\\left|\\right")
+
+INTRODUCTION = """\
+# Graders
+
+How often the graders of `math` and `gsm8k` are wrong. {rows} gives one message
+in each family that its reference answer is fit for: re-forms that are equal, which must be taken,
+and re-forms that are wrong, which must be refused. They are equal or wrong by how they are made,
+and no grader is asked. `make graders` measures and writes this page; it needs the original files (a
+folder in `LACONIC_DATA`). Beside ours stands math-verify {version} with its own defaults, as
+`verify(parse(reference), parse(message))`. It is not made for all that is asked here: it knows no
+problem that an answer could be copied from, and no marks of GSM8K.
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One message and what has to become of it."""
+
+    benchmark: str
+    family: str
+    right: bool
+    reference: str
+    problem: str
+    message: str
+
+
+def cases(data: Path, step: int = 1) -> Iterator[Case]:
+    """All messages, in the order of rows; each is drawn from those of its family."""
+    for name in ("math", "math500"):
+        for task in envs.benchmark("math").load(data / name)[::step]:
+            yield from of_math(task)
+    for task in envs.benchmark("gsm8k").load(data / "gsm8k")[::step]:
+        yield from of_gsm8k(task)
+
+
+def of_math(task: envs.Task, every: bool = False) -> Iterator[Case]:
+    """The messages of one problem of MATH; of each family one, or every one."""
+    gold = Gold(task.answer, task.text, copies(task))
+    for right, families in ((True, math_equal.EQUAL), (False, math_wrong.WRONG)):
+        for family, made in families.items():
+            forms = [one for one in made(gold) if not (right and _stands_in(one, task.text))]
+            for form in forms if every else _drawn(forms, f"{task.key} {family}"):
+                message = rf"So it is \boxed{{{form}}}."
+                yield Case("math", family, right, task.answer, task.text, message)
+
+
+def of_gsm8k(task: envs.Task, every: bool = False) -> Iterator[Case]:
+    """The messages of one problem of GSM8K; of each family one, or every one."""
+    for right, families in ((True, number_forms.EQUAL), (False, number_forms.WRONG)):
+        for family, made in families.items():
+            forms = [*made(int(task.answer))]
+            for message in forms if every else _drawn(forms, f"{task.key} {family}"):
+                yield Case("gsm8k", family, right, task.answer, task.text, message)
+
+
+def copies(task: envs.Task) -> tuple[str, ...]:
+    """Expressions of the problem that equal its answer, with something left to work out.
+
+    That is another form in letters, and a number that is not written more shortly.
+    """
+    value, wanted = expression(task.answer), _LAYOUT.sub("", task.answer)
+    formulas = ["".join(one) for one in _FORMULA.findall(task.text)]
+    sides = {side.strip(" .,?") for formula in formulas for side in formula.split("=")}
+    return tuple(
+        side
+        for side in sorted(sides)
+        if len(side) <= _LONGEST_COPY
+        and value is not None
+        and (worked := expression(side)) is not None
+        and (
+            worked != value or len(wanted) <= len(bare := _LAYOUT.sub("", side)) and bare != wanted
+        )
+        and number(side) is None
+        and agree(worked, value)
+    )
+
+
+def ours(case: Case) -> bool:
+    """The verdict of our benchmark."""
+    task = envs.Task("own", case.problem, (), case.reference)
+    return envs.benchmark(case.benchmark).score(task, {"solver_0": case.message}).solved
+
+
+def theirs(case: Case) -> bool:
+    """The verdict of math-verify with its own defaults."""
+    from math_verify import parse, verify
+
+    logging.disable(logging.CRITICAL)
+    return bool(verify(_reference(case.reference), parse(case.message)))
+
+
+@lru_cache(maxsize=1)
+def _reference(answer: str) -> list[object]:
+    from math_verify import parse
+
+    return parse(rf"\boxed{{{answer}}}")
+
+
+def page(found: Sequence[Case], verdicts: Mapping[str, Sequence[bool]], step: int = 1) -> str:
+    """The page: per kind and family the number of messages, and the share each grader misjudges."""
+    rows = "Every real test row at hand" if step == 1 else f"One real test row in {step}"
+    text = INTRODUCTION.format(rows=rows, version=version("math-verify"))
+    for right, title in ((True, "Equal, and refused"), (False, "Wrong, and accepted")):
+        text += f"\n## {title}\n\n| benchmark | family | messages | {' | '.join(verdicts)} |\n"
+        text += "|---|---|---|" + "---|" * len(verdicts) + "\n"
+        chosen = [index for index, case in enumerate(found) if case.right == right]
+        groups: dict[tuple[str, str], list[int]] = {("**all**", ""): chosen}
+        for index in chosen:
+            groups.setdefault((f"`{found[index].benchmark}`", found[index].family), []).append(
+                index
+            )
+        for (benchmark, family), members in groups.items():
+            rates = [_misjudged(found, one, members) for one in verdicts.values()]
+            shares = " | ".join(f"{rate:.2%}" for rate in rates)
+            text += f"| {benchmark} | {family} | {len(members)} | {shares} |\n"
+    return text
+
+
+def _misjudged(found: Sequence[Case], verdicts: Sequence[bool], members: Sequence[int]) -> float:
+    wrong = sum(verdicts[index] != found[index].right for index in members)
+    return wrong / max(1, len(members))
+
+
+def _drawn(forms: Sequence[str], key: str) -> Sequence[str]:
+    kinds = list(dict.fromkeys(forms))
+    return kinds and [kinds[zlib.crc32(key.encode()) % len(kinds)]]
+
+
+def _stands_in(form: str, problem: str) -> bool:
+    """Whether an equal form is the problem's own, which is no answer."""
+    bare = _LAYOUT.sub("", form)
+    return len(bare) > 4 and bare in _LAYOUT.sub("", problem)
+
+
+def main(data: Path, target: Path, step: int = 1) -> int:
+    """Measure both, write the page; 1 where ours misjudges more than it may."""
+    found = list(cases(data, step))
+    with ProcessPoolExecutor() as pool:
+        verdicts = {
+            "ours": list(pool.map(ours, found, chunksize=64)),
+            "math-verify": list(pool.map(theirs, found, chunksize=64)),
+        }
+    target.write_text(page(found, verdicts, step), encoding="utf-8")
+    wrong = [case for case, said in zip(found, verdicts["ours"], strict=True) if said != case.right]
+    for case in wrong:
+        print(f"{case.benchmark}, {case.family}: {case.message!r} for {case.reference!r}")
+    kinds, bad = Counter(case.right for case in found), Counter(case.right for case in wrong)
+    return int(any(bad[kind] > MOST * count for kind, count in kinds.items()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), *map(int, sys.argv[3:])))
