@@ -39,6 +39,7 @@ GLOSSARY: Mapping[str, str] = {
         " untold in which they spoke. The higher the better."
     ),
     "cut_rate": "Share of turns whose message was over budget and was cut.",
+    "truncated_replies": "Share of turns whose reply was stopped by its limit before it ended.",
     "truncated_rate": "Share of episodes that ended because the episode budget was spent.",
     "rounds": "Rounds an episode took.",
 }
@@ -166,6 +167,7 @@ _SHARES: Mapping[str, tuple[Callable[[Turn], bool], Callable[[Turn], bool]]] = {
     "silent_if_uninformed": (lambda turn: turn.informed is False, lambda turn: not turn.message),
     "spoke_if_informed": (lambda turn: turn.informed is True, lambda turn: bool(turn.message)),
     "cut_rate": (lambda turn: True, lambda turn: turn.cut),
+    "truncated_replies": (lambda turn: True, lambda turn: turn.truncated),
 }
 
 

@@ -41,6 +41,11 @@ class GSM8K(Benchmark):
         " question depends on, in few words, and leave out those that do not matter.",
     }
 
+    hints = {
+        "solver": "The solver adds up the facts and gives the answer. " + answer_form,
+        "helper": "A helper tells the solver its facts, in one sentence.",
+    }
+
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
         """Read `train.jsonl` and `test.jsonl`, their `.gz`, or `hub:openai/gsm8k#main`."""
         return numbered(title(path, split), rows(path, split), _read)

@@ -86,7 +86,7 @@ class HFPolicy:
         limits = [self._limit(*one) for one in zip(requests, prompts, strict=True)]
         sampled = self._sample(prompts, limits, seed, greedy)
         return [
-            Reply(self.message(ids[:limit]), new, ids[:limit], logprobs[:limit])
+            self._reply(new, ids[:limit], logprobs[:limit])
             for (ids, logprobs), new, limit in zip(sampled, news, limits, strict=True)
         ]
 
@@ -95,7 +95,10 @@ class HFPolicy:
         if request.history:
             return self._chat.go_on(request.text, request.history[-1].reply_ids)
         speech = self.speech
-        return self._chat.open(first_text(request.text, speech.silence, speech.explain_silence))
+        general, own = first_text(
+            request.text, request.general, speech.silence, speech.explain_silence
+        )
+        return self._chat.open(own, general)
 
     def write(self, message: str) -> tuple[int, ...]:
         """The reply tokens in which this policy says a message, end token included."""
@@ -110,8 +113,7 @@ class HFPolicy:
         A reply that was stopped within the silence word is silence too: it had no room for more.
         """
         text = str(self.tokenizer.decode(list(reply_ids), skip_special_tokens=True))
-        stopped = bool(reply_ids) and reply_ids[-1] not in self._end_ids
-        return said(text, self.speech.silence, stopped)
+        return said(text, self.speech.silence, self._stopped(reply_ids))
 
     def quote(self, request: Request, message: str) -> Reply:
         """The reply with which this policy would have said a message here, cut where it would be.
@@ -126,7 +128,7 @@ class HFPolicy:
         """
         new = self.read(request)
         ids = self.write(message)[: self._limit(request, [*_past(request.history), *new])]
-        return Reply(self.message(ids), new, ids, (0.0,) * len(ids))
+        return self._reply(new, ids, (0.0,) * len(ids))
 
     @property
     def pad_id(self) -> int:
@@ -185,6 +187,15 @@ class HFPolicy:
         trained = self.weights()
         frozen = {name: one for name, one in target.state_dict().items() if name not in trained}
         target.load_state_dict({**frozen, **state})
+
+    def _reply(
+        self, new: tuple[int, ...], ids: tuple[int, ...], logprobs: tuple[float, ...]
+    ) -> Reply:
+        return Reply(self.message(ids), new, ids, logprobs, truncated=self._stopped(ids))
+
+    def _stopped(self, reply_ids: Sequence[int]) -> bool:
+        """Whether a reply was stopped by its limit."""
+        return bool(reply_ids) and reply_ids[-1] not in self._end_ids
 
     def _limit(self, request: Request, prompt: Sequence[int]) -> int:
         """Tokens this reply may have: the message and the token that ends it."""

@@ -41,10 +41,22 @@ class SamplingSettings:
             )
 
 
-def first_text(text: str, silence: str, explain: bool) -> str:
-    """The first text of a conversation, which says what the silence word is where it is to."""
+def first_text(text: str, general: str, silence: str, explain: bool) -> tuple[str, str]:
+    """The first text of a conversation, which says what the silence word is where it is to.
+
+    Args:
+        text: as the environment shows it.
+        general: the part with which it begins that all agents read alike; may be empty.
+        silence: the word with which a reply begins that says nothing.
+        explain: whether to say so, at the end of the general part where there is one.
+
+    Returns:
+        The general part, empty where the text does not begin with it, and the agent's own.
+    """
     told = f"\nTo stay silent, reply with {silence} and nothing else." if explain else ""
-    return text + told
+    if not general or not text.startswith(general):
+        return "", text + told
+    return general + told, text.removeprefix(general).removeprefix("\n")
 
 
 def said(text: str, silence: str, stopped: bool) -> str:

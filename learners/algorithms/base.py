@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 from laconic.learners.advantages.credit import credit as credit_named
 from laconic.learners.agents.base import Policy
 from laconic.learners.distributed.processes import ALONE, Processes
-from laconic.learners.episode import Group
+from laconic.learners.episode import Group, Turn
 from laconic.learners.prices.schedule import Fixed, Price
 from laconic.learners.rollout.collectors.base import Collector, Independent, as_collector
 from laconic.learners.rollout.collectors.measures import collector_for
@@ -115,6 +116,23 @@ def as_learner(found: Any) -> Learner:
     return found if isinstance(found, Learner) else Adapted(found)
 
 
+def without_truncated(groups: Sequence[Group]) -> list[Group]:
+    """Groups in which replies that were stopped by their limit are context that no loss touches."""
+
+    def context(turn: Turn) -> Turn:
+        return replace(turn, trained=False) if turn.truncated else turn
+
+    return [
+        replace(
+            group,
+            episodes=tuple(
+                replace(one, turns=tuple(map(context, one.turns))) for one in group.episodes
+            ),
+        )
+        for group in groups
+    ]
+
+
 class PolicyLearner(Learner):
     """A learner that takes optimiser steps with policies on sequences that have advantages."""
 
@@ -135,6 +153,7 @@ class PolicyLearner(Learner):
         minibatches: int = 4,
         max_grad_norm: float = 1.0,
         microbatch_tokens: int = 16384,
+        mask_truncated: bool = False,
         seed: int = 0,
         processes: Processes = ALONE,
     ) -> None:
@@ -153,6 +172,8 @@ class PolicyLearner(Learner):
             minibatches: optimiser steps per policy and update.
             max_grad_norm: gradients are scaled down to this norm.
             microbatch_tokens: most tokens, padding included, of one forward pass.
+            mask_truncated: leave replies that their limit stopped out of the loss; what an agent
+                says after one still counts (`overlong filtering` of DAPO, arXiv 2503.14476).
             seed: of the order in which sequences enter the minibatches.
             processes: those that learn together; each is given the groups of all.
 
@@ -165,6 +186,7 @@ class PolicyLearner(Learner):
         self._unit: Unit = unit
         self._updates = 0
         self._processes = processes
+        self._mask_truncated = mask_truncated
         self._settings = UpdateSettings(
             objective or Objective(),
             minibatches,
@@ -189,7 +211,7 @@ class PolicyLearner(Learner):
             there for each of them too, as `grad_norm/<agents>`. Without sequences, the counts of
             steps alone.
         """
-        metrics = self._learn(groups)
+        metrics = self._learn(without_truncated(groups) if self._mask_truncated else groups)
         self._updates += 1
         return {**metrics, **self._processes.total(self.collector.metrics)}
 

@@ -6,7 +6,7 @@ observation is a string, or a dict with a string under `text`; `tokens_left`, wh
 says in its first entry what the next message may have.
 
 Knows no particular benchmark. Reads these info keys where an environment has them: `task`,
-`message`, `cut`, `informed`, `tokens_said`, `tokens_read`, `score`, `solved`, `answer`.
+`general`, `message`, `cut`, `informed`, `tokens_said`, `tokens_read`, `score`, `solved`, `answer`.
 """
 
 from __future__ import annotations
@@ -138,6 +138,7 @@ def replies_of(turns: Iterable[Turn]) -> dict[tuple[str, int], Reply]:
             prompt_ids=turn.prompt_ids,
             reply_ids=turn.reply_ids,
             behaviour_logprobs=turn.behaviour_logprobs,
+            truncated=turn.truncated,
         )
         for turn in turns
     }
