@@ -41,7 +41,7 @@ from laconic.experiments.running.setup import (
     set_price,
     set_up_process,
     task_keys,
-    tell_conditions,
+    tell_start,
 )
 from laconic.experiments.running.sweep_result import Objective, objective
 from laconic.experiments.running.sweep_result import check as check_objective
@@ -66,7 +66,7 @@ def main(cfg: DictConfig) -> Objective:
     # Before its first row a run has nothing to go on with, and nothing that new settings could mix.
     resumed = processes.main(lambda: folder.start(cfg, cfg.resume and folder.metrics.exists()))
     run = prepare(cfg, folder, team, processes)
-    processes.main(lambda: tell_conditions(run.environments[0]))
+    processes.main(lambda: tell_start(team, run.environments[0]))
     if resumed:
         restore(run)
     processes.main(lambda: folder.rewind(run.step))

@@ -21,6 +21,7 @@ from laconic.learners.agents.base import by_agent
 from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.load import (
     agent_folders,
+    count_parameters,
     fetched,
     load_common,
     load_model,
@@ -38,6 +39,7 @@ from laconic.learners.agents.lora import (
     saved_adapter,
 )
 from laconic.learners.agents.policy import HFPolicy
+from laconic.learners.agents.precision import PRECISIONS, Precision, choose
 from laconic.learners.agents.sampling import SamplingSettings
 
 __all__ = ["HFPolicy", "HFTeam", "Sharing", "SamplingSettings", "give_optimizers"]
@@ -66,14 +68,21 @@ class HFTeam:
     """By role or agent: settings of its optimiser that differ from those of `optimizer`."""
     gradient_checkpointing: bool = False
     """Compute activations again in the backward pass instead of keeping them."""
-    recompute_logprobs: bool = False
-    """Compute behaviour log-probabilities again before an update; recommended in bfloat16."""
-    dtype: str = "float32"
-    """Type of the weights, as `transformers` names it (`float32`, `bfloat16`, `auto`). Adapters are
-    float32 in any case."""
+    recompute_logprobs: bool | None = None
+    """Compute behaviour log-probabilities again before an update; None: unless all is computed in
+    float32."""
+    precision: str = "auto"
+    """How weights are kept and passes computed (`learners.agents.precision`): `float32`,
+    `bfloat16_autocast` (float32 weights, passes in bfloat16), `bfloat16`, or `auto`: the second for
+    models of more than 50 million parameters, else the first. Adapters are float32 in any case."""
     device: str = "auto"
     """Device of the weights; `auto` takes a GPU where there is one."""
-    instructions: Style = "full"
+    budget: Mapping[str, int | None] = field(
+        default_factory=lambda: {"message": 255, "episode": 1020}
+    )
+    """Tokens that such a model needs for a message and a team of four for an episode; for
+    `env.budget`, which alone reads it."""
+    instructions: Style | Mapping[str, str] = "full"
     """The form of first observation these weights understand; for `env.instructions`."""
     learning_rate: float = 1e-6
     """A learning rate that suits these weights; for `optimizer.lr`, which alone reads it."""
@@ -82,6 +91,8 @@ class HFTeam:
         """Check what can be checked without loading."""
         if self.sharing not in get_args(Sharing):
             raise UnknownNameError("agent.sharing", self.sharing, get_args(Sharing))
+        if self.precision not in PRECISIONS:
+            raise UnknownNameError("agent.precision", self.precision, PRECISIONS)
         if self.sharing == "lora":
             require_peft()
 
@@ -116,14 +127,16 @@ class HFTeam:
         if saved and (self.sharing == "shared" or not saved.keys() >= set(agents)):
             raise self._refusal("separate policies", saved, "separate", agents)
         if saved:
-            models = {agent: load(saved[agent], self.dtype, self.device) for agent in agents}
-            return {agent: self._policy(model) for agent, model in models.items()}
-        model = load(self._base, self.dtype, self.device)
+            how = self._precision(next(iter(saved.values())))
+            models = {agent: load(saved[agent], how.dtype, self.device) for agent in agents}
+            return {agent: self._policy(model, how) for agent, model in models.items()}
+        how = self._precision(self._base)
+        model = load(self._base, how.dtype, self.device)
         if self.sharing == "shared":
-            return dict.fromkeys(agents, self._policy(model))
+            return dict.fromkeys(agents, self._policy(model, how))
         if self.frozen:
-            return {agent: self._policy(model) for agent in agents}
-        return {agent: self._policy(copy.deepcopy(model)) for agent in agents}
+            return {agent: self._policy(model, how) for agent in agents}
+        return {agent: self._policy(copy.deepcopy(model), how) for agent in agents}
 
     def _adapted(self, agents: Sequence[str]) -> dict[str, HFPolicy]:
         """Policies of adapters: new ones, all from one folder, or each from its own."""
@@ -133,7 +146,8 @@ class HFTeam:
         saved = adapter_folders(self._source)
         if saved and not saved.keys() >= set(agents):
             raise self._refusal("LoRA adapters", saved, "lora", agents)
-        base = load_common(self._base, self.dtype, self.device)
+        how = self._precision(self._base)
+        base = load_common(self._base, how.dtype, self.device)
 
         def adapter(agent: str) -> Adapter:
             if saved or is_adapter(self._source):
@@ -141,9 +155,16 @@ class HFTeam:
             return new_adapter(base, self._base, self.lora)
 
         made = {agent: adapter(agent) for agent in agents}
-        return {agent: self._policy(one.model, one) for agent, one in made.items()}
+        return {agent: self._policy(one.model, how, one) for agent, one in made.items()}
 
-    def _policy(self, model: PreTrainedModel, adapter: Adapter | None = None) -> HFPolicy:
+    def _precision(self, name: str) -> Precision:
+        """How the model of that name is kept and computed."""
+        trained = not (self.frozen or self.sharing == "lora")
+        return choose(self.precision, lambda: count_parameters(name), trained)
+
+    def _policy(
+        self, model: PreTrainedModel, precision: Precision, adapter: Adapter | None = None
+    ) -> HFPolicy:
         if self.frozen:
             model.requires_grad_(False)
         elif self.gradient_checkpointing:
@@ -154,6 +175,7 @@ class HFTeam:
             self.speech,
             adapter=adapter,
             recompute_logprobs=self.recompute_logprobs,
+            precision=precision,
         )
 
     @cached_property

@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 import torch
 from huggingface_hub import snapshot_download
 from transformers import (
+    AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
     PreTrainedModel,
@@ -58,16 +59,12 @@ def load_model(name: str, dtype: str, device: str) -> PreTrainedModel:
 
     Args:
         name: name on the hub, or path of a folder or of a GGUF file.
-        dtype: type of the weights as torch names it, or `auto` for that of the files.
+        dtype: type of the weights, as torch names it.
         device: as torch names it, or `auto` for a GPU where there is one.
 
     Raises:
-        SettingError: there is no such model, type or device.
+        SettingError: there is no such model or device.
     """
-    if dtype != "auto" and not isinstance(getattr(torch, dtype, None), torch.dtype):
-        raise SettingError(
-            f"agent.dtype must be auto or a type of torch (float32, bfloat16); got {dtype!r}"
-        )
     automatic = "cuda" if torch.cuda.is_available() else "cpu"
     model: PreTrainedModel = _load(AutoModelForCausalLM.from_pretrained, name, dtype=dtype)
     if name.endswith(ENDING):
@@ -79,6 +76,23 @@ def load_model(name: str, dtype: str, device: str) -> PreTrainedModel:
             f"agent.device={device!r} cannot hold the model: {_first_line(error)} Choose auto, cpu,"
             " or a device that torch has here"
         ) from error
+    return model
+
+
+def count_parameters(name: str) -> int:
+    """The number of a model's parameters; it is built on paper alone, no weights are read.
+
+    Raises:
+        SettingError: there is no such model.
+    """
+    model: PreTrainedModel = _load(_on_paper, name)
+    return sum(one.numel() for one in model.parameters())
+
+
+def _on_paper(name: str, **settings: Any) -> PreTrainedModel:
+    config = AutoConfig.from_pretrained(name, **settings)
+    with torch.device("meta"):
+        model: PreTrainedModel = AutoModelForCausalLM.from_config(config)
     return model
 
 

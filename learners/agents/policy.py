@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerB
 
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.chat import Chat
-from laconic.learners.agents.generate import Sampled, Sampling, generate
+from laconic.learners.agents.generate import Sampled, Sampling, generate, seeded
 from laconic.learners.agents.lora import Adapter
+from laconic.learners.agents.precision import FLOAT32, Precision
 from laconic.learners.agents.sampling import SamplingSettings, first_text, said
 from laconic.learners.checkpoint import apply_umask
 
@@ -39,7 +41,8 @@ class HFPolicy:
         speech: SamplingSettings,
         *,
         adapter: Adapter | None = None,
-        recompute_logprobs: bool = False,
+        recompute_logprobs: bool | None = None,
+        precision: Precision = FLOAT32,
     ) -> None:
         """Join a model and its tokenizer.
 
@@ -50,12 +53,16 @@ class HFPolicy:
             adapter: the adapter within the model, which is then all that is trained and saved.
             recompute_logprobs: compute the behaviour log-probabilities again before an update, in
                 the very form of the training pass, instead of taking those of the sampling. In
-                bfloat16 the two differ, which the ratio would take for learning.
+                bfloat16 the two differ, which the ratio would take for learning, so None does it
+                unless the precision is exact.
+            precision: how it is computed.
         """
         self.model = model.eval()
         self.tokenizer = tokenizer
         self.speech = speech
-        self.recompute_logprobs = recompute_logprobs
+        self.precision = precision
+        again = recompute_logprobs
+        self.recompute_logprobs = not precision.exact if again is None else again
         self.optimizer: Mapping[str, Any] = {}
         """Settings of this policy's optimiser that differ from those of the learner's."""
         self._adapter = adapter
@@ -142,6 +149,10 @@ class HFPolicy:
         device: torch.device = self.model.device
         return device
 
+    def computing(self) -> AbstractContextManager[None]:
+        """Within it passes of the model are computed in this policy's precision."""
+        return self.precision.computing(self.device)
+
     @property
     def frozen(self) -> bool:
         """Whether there is nothing to train."""
@@ -221,13 +232,8 @@ class HFPolicy:
     ) -> list[Sampled]:
         """Reply tokens and log-probabilities for every prompt; none where the limit is 0."""
         sampled: list[Sampled] = [((), ()) for _ in prompts]
-        cuda = self.device.type == "cuda"
-        with torch.random.fork_rng(devices=[self.device] if cuda else []):
-            # `torch.manual_seed` would seed every device.
-            torch.default_generator.manual_seed(seed)
-            if cuda:
-                with torch.cuda.device(self.device):
-                    torch.cuda.manual_seed(seed)
+        # One context for all tokens: autocast then converts each weight once.
+        with seeded(self.device, seed), self.computing():
             for rows in self._calls(prompts, limits):
                 sampling = Sampling(
                     max_new_tokens=max(limits[row] for row in rows),

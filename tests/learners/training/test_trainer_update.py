@@ -120,7 +120,7 @@ def test_behaviour_computed_again_is_that_of_a_training_pass(make_policy, make_e
 def test_in_bfloat16_the_first_ratio_is_one_once_behaviour_is_computed_again(saved, make_env):
     ranges = []
     for again in (False, True):
-        team = HFTeam(str(saved), dtype="bfloat16", recompute_logprobs=again)
+        team = HFTeam(str(saved), precision="bfloat16", recompute_logprobs=again)
         policies = team.policies(make_env())
         group = played(policies, make_env)
         metrics = GroupLearner(policies, SGD, minibatches=1).update([group])
