@@ -26,6 +26,7 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.command_line.cli import Interrupt, program
 from laconic.experiments.running.evaluation import evaluation_starts, record
 from laconic.experiments.running.journal import Journal, Keeper
+from laconic.experiments.running.limits import tell_start
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import (
@@ -34,7 +35,6 @@ from laconic.experiments.running.setup import (
     make_evaluation,
     make_team,
     set_up_process,
-    tell_start,
 )
 from laconic.experiments.statistics.pass_at_k import over_tasks
 from laconic.learners.agents.base import Policy

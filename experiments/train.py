@@ -21,6 +21,7 @@ from rich.console import Console
 
 from laconic.experiments.command_line.cli import Interrupt, program
 from laconic.experiments.running.evaluation import evaluate
+from laconic.experiments.running.limits import tell_start
 from laconic.experiments.running.preparation import check, common_folder, prepare
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder, read_rows
@@ -41,7 +42,6 @@ from laconic.experiments.running.setup import (
     set_price,
     set_up_process,
     task_keys,
-    tell_start,
 )
 from laconic.experiments.running.sweep_result import Objective, objective
 from laconic.experiments.running.sweep_result import check as check_objective

@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pettingzoo import ParallelEnv
@@ -26,6 +27,7 @@ from laconic.learners.agents.load import (
     load_common,
     load_model,
     load_tokenizer,
+    packing,
     recompute_activations,
 )
 from laconic.learners.agents.lora import (
@@ -41,6 +43,7 @@ from laconic.learners.agents.lora import (
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.agents.precision import PRECISIONS, Precision, choose
 from laconic.learners.agents.sampling import SamplingSettings
+from laconic.learners.agents.trained import form_of, restore, run_folder
 
 __all__ = ["HFPolicy", "HFTeam", "Sharing", "SamplingSettings", "give_optimizers"]
 
@@ -77,6 +80,15 @@ class HFTeam:
     models of more than 50 million parameters, else the first. Adapters are float32 in any case."""
     device: str = "auto"
     """Device of the weights; `auto` takes a GPU where there is one."""
+    attn_implementation: str | None = None
+    """Implementation of attention (`sdpa`, `eager`, `flash_attention_2`); None: that of
+    `transformers`."""
+    revision: str | None = None
+    """Branch, tag or commit of a model on the hub; None: its main one."""
+    quantization: str | None = None
+    """`4bit` or `8bit`: the base of adapters, or frozen weights, packed by `bitsandbytes`."""
+    step: int | None = None
+    """Where `model` is a run folder: the checkpoint of that step; None: its last one."""
     budget: Mapping[str, int | None] = field(
         default_factory=lambda: {"message": 255, "episode": 1020}
     )
@@ -93,13 +105,29 @@ class HFTeam:
             raise UnknownNameError("agent.sharing", self.sharing, get_args(Sharing))
         if self.precision not in PRECISIONS:
             raise UnknownNameError("agent.precision", self.precision, PRECISIONS)
+        if self.quantization is not None:
+            self._check_quantization(self.quantization)
         if self.sharing == "lora":
             require_peft()
+        if self.step is not None and self._run is None:
+            raise SettingError(
+                f"agent.step={self.step} is for agent.model=<run folder>, with its config.yaml and"
+                f" checkpoints/; agent.model={self.model!r} is none"
+            )
+
+    def _check_quantization(self, kind: str) -> None:
+        if self.sharing != "lora" and not self.frozen:
+            raise SettingError(
+                f"agent.quantization={kind} packs weights that take no steps; set"
+                " agent.sharing=lora or agent.frozen=true, or agent.quantization=null"
+            )
+        packing(kind)
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """The model's tokenizer; adapters speak with that of their base."""
-        return load_tokenizer(next(iter(agent_folders(self._source).values()), self._base))
+        folder = next(iter(agent_folders(self._source).values()), self._base)
+        return load_tokenizer(folder, self.revision)
 
     @cached_property
     def tokenize(self) -> Callable[[str], Sequence[str]]:
@@ -117,21 +145,25 @@ class HFTeam:
         agents = environment.possible_agents
         own = by_agent("agent or role in agent.optimizer", self.optimizer or {}, agents)
         made = self._adapted(agents) if self.sharing == "lora" else self._whole(agents)
+        if self._run is not None:
+            restore(self._run, self.step, made)
         give_optimizers(made, own)
         return made
 
     def _whole(self, agents: Sequence[str]) -> dict[str, HFPolicy]:
         """Policies of whole models."""
-        load = load_common if self.frozen else load_model
+        # Weights of a checkpoint are put into a model of their own.
+        common = self.frozen and self._run is None
+        load = partial(load_common if common else load_model, device=self.device, **self._how)
         saved = agent_folders(self._source)
         if saved and (self.sharing == "shared" or not saved.keys() >= set(agents)):
             raise self._refusal("separate policies", saved, "separate", agents)
         if saved:
             how = self._precision(next(iter(saved.values())))
-            models = {agent: load(saved[agent], how.dtype, self.device) for agent in agents}
+            models = {agent: load(saved[agent], how.dtype) for agent in agents}
             return {agent: self._policy(model, how) for agent, model in models.items()}
         how = self._precision(self._base)
-        model = load(self._base, how.dtype, self.device)
+        model = load(self._base, how.dtype)
         if self.sharing == "shared":
             return dict.fromkeys(agents, self._policy(model, how))
         if self.frozen:
@@ -147,7 +179,7 @@ class HFTeam:
         if saved and not saved.keys() >= set(agents):
             raise self._refusal("LoRA adapters", saved, "lora", agents)
         how = self._precision(self._base)
-        base = load_common(self._base, how.dtype, self.device)
+        base = load_common(self._base, how.dtype, self.device, **self._how)
 
         def adapter(agent: str) -> Adapter:
             if saved or is_adapter(self._source):
@@ -160,7 +192,7 @@ class HFTeam:
     def _precision(self, name: str) -> Precision:
         """How the model of that name is kept and computed."""
         trained = not (self.frozen or self.sharing == "lora")
-        return choose(self.precision, lambda: count_parameters(name), trained)
+        return choose(self.precision, lambda: count_parameters(name, self.revision), trained)
 
     def _policy(
         self, model: PreTrainedModel, precision: Precision, adapter: Adapter | None = None
@@ -179,9 +211,23 @@ class HFTeam:
         )
 
     @cached_property
+    def _run(self) -> Path | None:
+        """The run folder that `model` names; None where it names something else."""
+        return run_folder(self.model)
+
+    @property
+    def _how(self) -> dict[str, str | None]:
+        """How weights are loaded, besides their type and device."""
+        return {
+            "attention": self.attn_implementation,
+            "revision": self.revision,
+            "quantization": self.quantization,
+        }
+
+    @cached_property
     def _source(self) -> str:
-        """Where the policies lie: `model`, or the copy of what it names on the hub."""
-        return fetched(self.model)
+        """Where the policies lie: `model`, what a run left, or the copy of what is on the hub."""
+        return fetched(self.model, self.revision) if self._run is None else form_of(self._run)
 
     @property
     def _base(self) -> str:

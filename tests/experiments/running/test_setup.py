@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,7 +15,6 @@ from laconic.envs.errors import SettingError, SourceError
 from laconic.envs.task import Task
 from laconic.experiments.running.setup import (
     check_counts,
-    contradictions,
     draw_starts,
     make_environments,
     make_evaluation,
@@ -224,32 +222,3 @@ def test_programs_print_the_conditions_at_start(run, small, tmp_path, monkeypatc
     outcome = run(program, *settings, f"hydra.run.dir={tmp_path}")
     assert outcome.code == 0, outcome.err
     assert outcome.out.count("conditions: sandbox=none\n") == 1
-
-
-def limited(most, message, episode=None, **members):
-    speech = SimpleNamespace(max_reply_tokens=most)
-    budget = SimpleNamespace(message=message, episode=episode)
-    team = SimpleNamespace(speech=speech, members=members)
-    return contradictions(team, SimpleNamespace(budget=budget))
-
-
-def test_limits_that_agree_are_not_told():
-    # 48 tokens of a message, and one that ends the reply.
-    assert limited(49, 48, 192) == [] and limited(49, None) == []
-    assert contradictions(object(), object()) == []
-
-
-def test_limits_that_contradict_each_other_are_told_with_both_keys():
-    for most, message, least in ((256, 48, 49), (49, 255, 49)):
-        [told] = limited(most, message)
-        assert f"end after {least} tokens" in told
-        assert f"agent.speech.max_reply_tokens={most}" in told
-        assert f"env.budget.message={message}" in told
-    [told] = limited(49, 48, 40)
-    assert "env.budget.episode=40" in told
-
-
-def test_members_of_a_mixed_team_are_told_by_their_own_keys():
-    helper = SimpleNamespace(speech=SimpleNamespace(max_reply_tokens=256))
-    [told] = limited(49, 48, helper=helper)
-    assert "agent.members.helper.speech.max_reply_tokens=256" in told
