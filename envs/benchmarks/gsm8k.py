@@ -42,8 +42,8 @@ class GSM8K(Benchmark):
     }
 
     hints = {
-        "solver": "The solver adds up the facts and gives the answer. " + answer_form,
-        "helper": "A helper tells the solver its facts, in one sentence.",
+        "solver": "Write only the answer, after ####. If the answer is 5, write: #### 5",
+        "helper": "Say again, in one short sentence, the fact that you know.",
     }
 
     def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:

@@ -67,15 +67,15 @@ FORMS: Mapping[str, Templates] = {
         own="You are {agent}.\nWhat you know: {known}\nQuestion: {question}",
     ),
     "short": Templates(
-        general="{duties}",
-        own="You are {agent}.\nFacts: {known}\nQuestion: {question}",
+        general="Be brief.",
+        own="{duty}\nQuestion: {question}\nFacts: {known}",
         style="short",
     ),
     "brief": Templates(general="", own="{agent}\n{duty}\n{known}\n{question}", style="brief"),
 }
-"""`full` explains all to a language model that has never seen the game; `short` says no more than
-a small one can heed; `brief`, name, facts and question, is what the shipped policy was trained on.
-"""
+"""`full` explains all to a language model that has never seen the game; `short` says what to do and
+no more, because a small one repeats the rules that it is told; `brief`, name, facts and question,
+is what the shipped policy was trained on."""
 
 
 @dataclass(frozen=True, slots=True)
