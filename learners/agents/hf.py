@@ -96,8 +96,12 @@ class HFTeam:
     `env.budget`, which alone reads it."""
     instructions: Style | Mapping[str, str] = "full"
     """The form of first observation these weights understand; for `env.instructions`."""
+    learning_rates: Mapping[str, float] = field(
+        default_factory=lambda: {"shared": 1e-6, "separate": 1e-6, "lora": 1e-4}
+    )
+    """By `sharing`: a learning rate that suits; adapters take larger steps than whole models."""
     learning_rate: float = 1e-6
-    """A learning rate that suits these weights; for `optimizer.lr`, which alone reads it."""
+    """That of them which is meant; for `optimizer.lr`, which alone reads it."""
 
     def __post_init__(self) -> None:
         """Check what can be checked without loading."""
