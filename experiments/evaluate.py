@@ -108,7 +108,7 @@ def show_prompt(
     request, policy = requests[0][0], policies[requests[0][0].agent]
     read = request.text
     if isinstance(policy, HFPolicy):
-        read = str(policy.tokenizer.decode(policy.read(request)))
+        read = str(policy.tokenizer.decode(list(policy.read(request))))
     print(f"{request.agent} reads first:\n{textwrap.indent(printable(read), '  ')}")
 
 

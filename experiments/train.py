@@ -20,6 +20,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from laconic.experiments.command_line.cli import Interrupt, program
+from laconic.experiments.running.costs import peak_gigabytes, tokens_per_second
 from laconic.experiments.running.evaluation import evaluate
 from laconic.experiments.running.limits import tell_start
 from laconic.experiments.running.preparation import check, common_folder, prepare
@@ -47,7 +48,7 @@ from laconic.experiments.running.sweep_result import Objective, objective
 from laconic.experiments.running.sweep_result import check as check_objective
 from laconic.experiments.tracking.loggers import Several, open_loggers
 from laconic.learners.distributed.launched import launched
-from laconic.learners.metrics import prefixed, summarise
+from laconic.learners.metrics import of_groups, prefixed, summarise
 
 
 @program("train", several=True)
@@ -153,14 +154,18 @@ def update(run: Run, step: int) -> dict[str, float]:
     )
     collected = time.perf_counter()
     learned = learner.update(groups)
-    played = summarise([one for group in groups if group.own for one in group.episodes])
+    own = [group for group in groups if group.own]
+    played = summarise([one for group in own for one in group.episodes])
     learner.price.observe(played)
+    done = time.perf_counter()
     return {
-        **prefixed(played, "train/"),
+        **prefixed({**played, **of_groups(own)}, "train/"),
         **prefixed(learned, "learner/"),
         **prices,
         "time/rollout": collected - begun,
-        "time/update": time.perf_counter() - collected,
+        "time/update": done - collected,
+        **tokens_per_second(groups, collected - begun, done - collected),
+        "memory/peak_gigabytes": peak_gigabytes(),
     }
 
 

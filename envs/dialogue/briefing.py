@@ -123,7 +123,7 @@ def templates(instructions: Style | Mapping[str, str]) -> Templates:
             "env.instructions must be full, short, brief, or a mapping with two texts, `general`"
             f" and `own`; got {dict(instructions)!r}"
         )
-    return Templates(**instructions)
+    return Templates(instructions["general"], instructions["own"])
 
 
 def openings(

@@ -164,10 +164,10 @@ class HFTeam:
             raise self._refusal("separate policies", saved, "separate", agents)
         if saved:
             how = self._precision(next(iter(saved.values())))
-            models = {agent: load(saved[agent], how.dtype) for agent in agents}
+            models = {agent: load(saved[agent], dtype=how.dtype) for agent in agents}
             return {agent: self._policy(model, how) for agent, model in models.items()}
         how = self._precision(self._base)
-        model = load(self._base, how.dtype)
+        model = load(self._base, dtype=how.dtype)
         if self.sharing == "shared":
             return dict.fromkeys(agents, self._policy(model, how))
         if self.frozen:
@@ -220,7 +220,7 @@ class HFTeam:
         return run_folder(self.model)
 
     @property
-    def _how(self) -> dict[str, str | None]:
+    def _how(self) -> dict[str, Any]:
         """How weights are loaded, besides their type and device."""
         return {
             "attention": self.attn_implementation,

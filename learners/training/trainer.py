@@ -197,7 +197,8 @@ class Trainer:
         if changes is not None:
             changes.note_gradients()
         self.optimizer.step()
-        return {**metrics, "grad_norm": norm, "steps": 1.0}
+        rate = float(self.optimizer.param_groups[0]["lr"])
+        return {**metrics, "grad_norm": norm, "learning_rate": rate, "steps": 1.0}
 
     def _inputs(self, sequences: Sequence[TokenSequence], divisor: float) -> LossInputs:
         """What the objective needs to know of a microbatch, on the policy's device."""
