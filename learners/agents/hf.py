@@ -158,7 +158,8 @@ class HFTeam:
         """Policies of whole models."""
         # Weights of a checkpoint are put into a model of their own.
         common = self.frozen and self._run is None
-        load = partial(load_common if common else load_model, device=self.device, **self._how)
+        load: Callable[..., PreTrainedModel] = load_common if common else load_model
+        load = partial(load, device=self.device, **self._how)
         saved = agent_folders(self._source)
         if saved and (self.sharing == "shared" or not saved.keys() >= set(agents)):
             raise self._refusal("separate policies", saved, "separate", agents)
@@ -170,7 +171,7 @@ class HFTeam:
         model = load(self._base, dtype=how.dtype)
         if self.sharing == "shared":
             return dict.fromkeys(agents, self._policy(model, how))
-        if self.frozen:
+        if common:
             return {agent: self._policy(model, how) for agent in agents}
         return {agent: self._policy(copy.deepcopy(model), how) for agent in agents}
 

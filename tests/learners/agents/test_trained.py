@@ -76,6 +76,18 @@ def test_frozen_policies_of_two_steps_have_nothing_in_common(run):
         assert policy.frozen and equal(weights(policy), at[step]["solver_0"])
 
 
+def test_frozen_policies_of_a_killed_run_have_weights_of_their_own(run):
+    folder, at, env = run(leave=False, sharing="separate")
+    # Alike so far; one of them is moved, and saved anew.
+    last = checkpoint.load(folder / "checkpoints" / "step_00000005")
+    for one in last["learner"]["trainers"][1]["model"].values():
+        one.add_(1.0)
+    checkpoint.save(folder / "checkpoints", 6, last)
+    team = HFTeam(str(folder), sharing="separate", frozen=True, device="cpu").policies(env)
+    first, second = (weights(team[agent]) for agent in ("solver_0", "helper_0"))
+    assert equal(first, at[5]["solver_0"]) and not equal(first, second)
+
+
 def test_a_run_without_checkpoints_is_what_it_left(run):
     folder, at, env = run()
     for path in (folder / "checkpoints").iterdir():
