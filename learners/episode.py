@@ -45,6 +45,10 @@ class Turn:
     agents' returns, reward units; 0 for silence. None: not measured."""
     usage: Usage | None = None
     """What the reply took of a model server. None: no server was asked."""
+    read: str = ""
+    """What the environment showed the agent before it spoke."""
+    truncated: bool = False
+    """True when the reply was stopped by its limit of tokens before it had ended itself."""
 
     def __post_init__(self) -> None:
         """Check that every sampled token has its log-probability."""

@@ -10,6 +10,7 @@ the law of succession, and statistical inference". All others: the percentile bo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laconic.learners.agents.base import Usage
-from laconic.learners.episode import Episode, Turn
+from laconic.learners.episode import Episode, Group, Turn
 
 RESAMPLES = 2000
 """Bootstrap resamples behind an interval."""
@@ -39,6 +40,7 @@ GLOSSARY: Mapping[str, str] = {
         " untold in which they spoke. The higher the better."
     ),
     "cut_rate": "Share of turns whose message was over budget and was cut.",
+    "truncated_replies": "Share of turns whose reply was stopped by its limit before it ended.",
     "truncated_rate": "Share of episodes that ended because the episode budget was spent.",
     "rounds": "Rounds an episode took.",
 }
@@ -87,6 +89,40 @@ def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
         `SPENDING`. Without episodes the dict is empty.
     """
     return {name: float(sums.sum() / counts.sum()) for name, sums, counts in _columns(episodes)}
+
+
+def of_groups(groups: Sequence[Group]) -> dict[str, float]:
+    """What the groups of a step are like that a learner is given.
+
+    Args:
+        groups: of one policy version.
+
+    Returns:
+        Metric name -> figure: `groups_without_contrast`, the share of groups in which every agent
+        earned the same in all episodes, so that nothing can be compared; and of replies with
+        tokens the mean length `reply_tokens` and the `entropy` of their distributions in nats a
+        token, estimated by the mean of -log p of what was sampled. What has nothing behind it is
+        left out.
+    """
+    alike = [_without_contrast(group) for group in groups]
+    turns = [turn for group in groups for one in group.episodes for turn in one.turns]
+    replies = [turn.behaviour_logprobs for turn in turns if turn.reply_ids]
+    tokens = sum(map(len, replies))
+    found = {"groups_without_contrast": sum(alike) / len(alike)} if alike else {}
+    if tokens:
+        found["reply_tokens"] = tokens / len(replies)
+        found["entropy"] = -sum(map(sum, replies)) / tokens
+    return found
+
+
+def _without_contrast(group: Group) -> bool:
+    """Whether every agent earned the same in all episodes, up to the rounding of sums."""
+    returns = [one.returns for one in group.episodes]
+    return all(
+        math.isclose(one.get(agent, 0.0), paid, abs_tol=1e-9)
+        for agent, paid in returns[0].items()
+        for one in returns[1:]
+    )
 
 
 def intervals(episodes: Sequence[Episode], seed: int = 0) -> dict[str, Interval]:
@@ -162,6 +198,7 @@ _SHARES: Mapping[str, tuple[Callable[[Turn], bool], Callable[[Turn], bool]]] = {
     "silent_if_uninformed": (lambda turn: turn.informed is False, lambda turn: not turn.message),
     "spoke_if_informed": (lambda turn: turn.informed is True, lambda turn: bool(turn.message)),
     "cut_rate": (lambda turn: True, lambda turn: turn.cut),
+    "truncated_replies": (lambda turn: True, lambda turn: turn.truncated),
 }
 
 

@@ -42,6 +42,10 @@ class GSM8K(ShortAnswers):
         " question depends on, in few words, and leave out those that do not matter.",
     }
 
+    hints = {
+        "solver": "Write only the answer, after ####. If the answer is 5, write: #### 5",
+        "helper": "Say again, in one short sentence, the fact that you know.",
+    }
     generator = staticmethod(generate)
     answer_in = staticmethod(answer_in)
     commitment = staticmethod(commitment)

@@ -1,13 +1,24 @@
-"""The first words an agent reads: its role, the rules, its share of the task and its budget."""
+"""The first words an agent reads, from the general to the specific.
+
+What is alike for all agents and tasks of an environment comes first (rules and roles: a chat
+template may take it as its system message), then what is the agent's own: its name, its share of
+the task, the question. So most of the first prompts of a team is one text, which a model has to
+read once. What is said follows from the settings alone, never from the moment of a training.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from string import Formatter
+from typing import get_args
 
+from laconic.envs.checks import check_names, choice
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.roster import Roster, role_of
+from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Style, Task
 
 _CAPPED = {
@@ -16,6 +27,61 @@ _CAPPED = {
     "round": "all agents in a round",
     "episode": "all agents together",
 }
+GENERAL = ("goal", "duties", "team", "rules")
+"""What a template of the general part may name."""
+OWN = (*GENERAL, "agent", "role", "duty", "known", "question")
+"""What a template of an agent's own part may name."""
+
+
+@lru_cache(maxsize=256)
+def _fields(template: str) -> tuple[str, ...]:
+    """The names in a template."""
+    return tuple(name for _, name, _, _ in Formatter().parse(template) if name is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """The two parts of a first text, as `str.format` writes them, a line for each paragraph.
+
+    They may name `goal`, `duties` (of all roles), `team` and `rules`; the own part `agent`, `role`,
+    `duty`, `known` and `question` too. A line of which all fields are empty is left out.
+    """
+
+    general: str
+    """What is alike for all agents and tasks."""
+    own: str
+    """What differs between them."""
+    style: Style = "full"
+    """The style in which the benchmark tells goal and duties."""
+
+    def __post_init__(self) -> None:
+        """Refuse names that nothing fills in."""
+        for part, known in (("general", GENERAL), ("own", OWN)):
+            try:
+                named = _fields(getattr(self, part))
+            except (ValueError, AttributeError, TypeError) as error:
+                raise SettingError(
+                    f"env.instructions.{part} must be a text for str.format, in which braces that"
+                    f" name nothing are doubled; got {getattr(self, part)!r}: {error}"
+                ) from error
+            check_names(f"field in env.instructions.{part}", named, known)
+
+
+FORMS: Mapping[str, Templates] = {
+    "full": Templates(
+        general="{goal}\nThe team: {team}.\n{rules}\n{duties}",
+        own="You are {agent}.\nWhat you know: {known}\nQuestion: {question}",
+    ),
+    "short": Templates(
+        general="Be brief.",
+        own="{duty}\nQuestion: {question}\nFacts: {known}",
+        style="short",
+    ),
+    "brief": Templates(general="", own="{agent}\n{duty}\n{known}\n{question}", style="brief"),
+}
+"""`full` explains all to a language model that has never seen the game; `short` says what to do and
+no more, because a small one repeats the rules that it is told; `brief`, name, facts and question,
+is what the shipped policy was trained on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,40 +95,104 @@ class Rules:
     budget: Budget
     """Caps on what may be said."""
     priced: bool
-    """Whether tokens cost reward."""
+    """Whether tokens cost reward by the setting; a price that moves may be 0 for a while."""
 
 
-def first_texts(
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What an agent reads first."""
+
+    general: str
+    """What all agents of the environment read, in every episode; may be empty."""
+    own: str
+    """What is this agent's alone."""
+
+    @property
+    def text(self) -> str:
+        """Both parts."""
+        return "\n".join(filter(None, (self.general, self.own)))
+
+
+def templates(instructions: Style | Mapping[str, str]) -> Templates:
+    """The templates of a form by its name, or a user's own.
+
+    Raises:
+        UnknownNameError: there is no such form, or a template names what does not exist.
+        SettingError: a part is missing, or is no text for `str.format`.
+    """
+    if not isinstance(instructions, Mapping):
+        return FORMS[choice("env.instructions", instructions, get_args(Style))]
+    parts = ("general", "own")
+    check_names("part of env.instructions", instructions, parts)
+    if set(instructions) != set(parts):
+        raise SettingError(
+            "env.instructions must be full, short, brief, or a mapping with two texts, `general`"
+            f" and `own`; got {dict(instructions)!r}"
+        )
+    return Templates(instructions["general"], instructions["own"])
+
+
+def openings(
     task: Task,
     shares: Mapping[str, Sequence[int]],
     rules: Rules,
     benchmark: Benchmark,
-    style: Style,
-) -> dict[str, str]:
-    """What each agent reads first, of the statements whose indices are its share.
+    form: Templates,
+) -> dict[str, Opening]:
+    """What each agent reads first.
 
-    The style `full` explains everything to a language model that has never seen the game; `brief`
-    gives the name, the statements and the question to one that was trained on it.
+    Args:
+        task: the task of this episode.
+        shares: indices of the statements that each agent may read.
+        rules: the dialogue's rules.
+        benchmark: explains goal and roles.
+        form: how it is said.
     """
-    texts = {}
+    agents = rules.roster.agents
+    roles = tuple(dict.fromkeys(map(role_of, agents)))
+    goal, duty = _apart({role: benchmark.instructions(role, form.style) for role in roles})
+    said = duty.values() if len(roles) == 1 else (f"{role}: {duty[role]}" for role in roles)
+    words = {
+        "goal": goal,
+        "duties": "\n".join(said),
+        "team": ", ".join(agents),
+        "rules": _explain(rules),
+    }
+    general, found = _filled(form.general, words), {}
     for agent, share in shares.items():
         statements = benchmark.separator.join(task.statements[index] for index in share)
         # Who may read everything reads it as the source has it.
         whole = task.whole if len(share) == len(task.statements) else ""
-        known = [] if whole else [statements]
-        instructions = benchmark.instructions(role_of(agent), style)
-        if style == "brief":
-            paragraphs = [agent, instructions, *known, whole or task.question]
-        else:
-            paragraphs = [
-                f"You are {agent} in a team of {len(shares)}: {', '.join(shares)}.",
-                instructions,
-                _explain(rules),
-                *(f"What you know: {facts}" for facts in known if facts),
-                f"Question: {whole or task.question}",
-            ]
-        texts[agent] = "\n".join(filter(None, paragraphs))
-    return texts
+        own = {
+            "agent": agent,
+            "role": role_of(agent),
+            "duty": duty[role_of(agent)],
+            "known": "" if whole else statements,
+            "question": whole or task.question,
+        }
+        found[agent] = Opening(general, _filled(form.own, {**words, **own}))
+    return found
+
+
+def _apart(told: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """What all roles are told alike at first, whole sentences, and what each is told then.
+
+    Of a single role all is its duty.
+    """
+    if len(told) == 1:
+        return "", dict(told)
+    common = os.path.commonprefix(list(told.values()))
+    end = common.rfind(". ") + 1
+    return common[:end], {role: words[end:].strip() for role, words in told.items()}
+
+
+def _filled(template: str, words: Mapping[str, str]) -> str:
+    lines = []
+    for line in template.split("\n"):
+        named = _fields(line)
+        if not named or any(words[name] for name in named):
+            lines.append(line.format(**words))
+    return "\n".join(filter(None, lines))
 
 
 @lru_cache(maxsize=32)

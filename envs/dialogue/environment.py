@@ -32,7 +32,7 @@ from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import by_key, choice, number, whole
-from laconic.envs.dialogue.briefing import Rules, first_texts
+from laconic.envs.dialogue.briefing import Rules, openings, templates
 from laconic.envs.dialogue.budget import Budget, Ledger, Tokenize, cut, split_words, well_formed
 from laconic.envs.dialogue.referee import Referee
 from laconic.envs.dialogue.reward import Account, Reward, free_tokens
@@ -69,7 +69,8 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         reward: the price of a token.
         tokens_left: what an agent sees of the caps: `all`, or its `own` without those of the round
             and the episode, which move when others speak, also for an agent that hears nobody.
-        instructions: `full` for language models, `brief` for policies trained on the game.
+        instructions: `full` for language models, `short` for small ones, `brief` for policies that
+            were trained on the game, or two templates (`envs.dialogue.briefing.Templates`).
         tokenize: cuts text into tokens; a policy brings its own.
         render_mode: None, `ansi` (`render` returns text) or `human` (each round is printed).
 
@@ -101,7 +102,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         budget: Budget | None = None,
         reward: Reward | None = None,
         tokens_left: Literal["all", "own"] = "all",
-        instructions: Style = "full",
+        instructions: Style | Mapping[str, str] = "full",
         tokenize: Tokenize = split_words,
         render_mode: Literal["human", "ansi"] | None = None,
     ) -> None:
@@ -114,10 +115,13 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self.possible_agents = list(self._roster.agents)
         self.answering, self.holders = self._roster.answering, self._roster.holders
         self.information: Information = choice("env.information", information, ("full", "split"))
-        self.instructions: Style = choice("env.instructions", instructions, ("full", "brief"))
+        self.instructions = instructions
+        self._templates = templates(instructions)
         self.render_mode = choice("env.render_mode", render_mode, (None, "ansi", "human"))
         self.budget, self.reward = budget or Budget(), reward or Reward()
         choice("env.reward.multiply_by", self.reward.multiply_by, (None, *benchmark.measures))
+        # By the setting: a price that moves in training may be 0 at times, and prompts stay.
+        self._rules = Rules(self._roster, self.rounds, self.budget, priced=self.reward.price > 0)
         self.tokenize = tokenize
         self._sees_all = choice("env.tokens_left", tokens_left, ("all", "own")) == "all"
         self.stop_at = number("env.stop_at", stop_at, optional=True)
@@ -164,9 +168,12 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self.task = key if isinstance(key, Task) else self.tasks[key]
         self.agents = list(self.possible_agents)
         self._start_episode(self._generator)
-        rules = Rules(self._roster, self.rounds, self.budget, priced=self.reward.price > 0)
-        texts = first_texts(self.task, self.shares, rules, self.benchmark, self.instructions)
-        return self._observe(texts), {agent: self._info(agent) for agent in self.agents}
+        opened = openings(self.task, self.shares, self._rules, self.benchmark, self._templates)
+        observations = self._observe({agent: one.text for agent, one in opened.items()})
+        infos = {agent: self._info(agent) for agent in self.agents}
+        for agent, opening in opened.items():
+            infos[agent] |= {"general": opening.general} if opening.general else {}
+        return observations, infos
 
     def step(self, actions: Mapping[str, str]) -> StepResult:
         """Play one round.

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 RENAMES: Mapping[str, Mapping[str, str]] = {
     # Keys of the configuration.
     "key": {
+        "agent.dtype": "agent.precision",
         "benchmark": "measure",
         "env.part": "env.split",
         "evaluation.part": "evaluation.split",

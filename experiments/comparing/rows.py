@@ -26,6 +26,7 @@ FIGURES = (
     "silence_rate",
     SECONDS,
     "cut_rate",
+    "truncated_replies",
     "truncated_rate",
     "rounds",
 )

@@ -42,6 +42,10 @@ class Said:
     """True when the message was over budget."""
     informed: bool | None
     """Whether the agent held something useful; None: not known."""
+    truncated: bool
+    """True when the reply was stopped by its limit before it had ended."""
+    read: str
+    """What the agent read before it spoke; empty where it was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)

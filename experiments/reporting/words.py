@@ -23,6 +23,7 @@ LABELS = {
     "silent_if_uninformed": "silent with nothing useful",
     "spoke_if_informed": "spoke with something useful",
     "cut_rate": "messages cut",
+    "truncated_replies": "replies stopped by their limit",
     "truncated_rate": "episodes truncated",
     "rounds": "rounds",
 }

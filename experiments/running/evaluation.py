@@ -80,7 +80,16 @@ def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:
         statements=tuple(task.statements) if task else (),
         reference=task.answer if task else "",
         messages=tuple(
-            Said(one.agent, one.round, one.message, one.tokens_said, one.cut, one.informed)
+            Said(
+                one.agent,
+                one.round,
+                one.message,
+                one.tokens_said,
+                one.cut,
+                one.informed,
+                one.truncated,
+                one.read,
+            )
             for one in episode.turns
         ),
         solved=episode.solved,

@@ -31,6 +31,9 @@ from laconic.learners.rollout.play import Start
 SKIPPED = "learner/skipped_steps"
 """Optimiser steps that were not taken, because they were not finite."""
 
+CHANGED = "learner/changed_weights"
+"""Share of the weights that the first update changed."""
+
 
 @dataclass(slots=True)
 class TrainingRun:
@@ -154,6 +157,12 @@ def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
             f"step {run.step}: {row[SKIPPED]:.0f} optimiser steps were skipped, because their loss"
             f" or gradient was not finite; {SKIPPED} counts them from here on. Try a lower"
             " optimizer.lr"
+        )
+    if row.get(CHANGED, 1.0) < 0.5:
+        found.append(
+            f"step {run.step}: the first update changed {row[CHANGED]:.1%} of the weights that it"
+            " had a gradient for; the others are too coarse for steps of this size. Take"
+            " agent.precision=bfloat16_autocast (float32 weights), or a higher optimizer.lr"
         )
     return [warning for warning in found if warning]
 

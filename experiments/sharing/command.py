@@ -55,9 +55,18 @@ def _environment(env: Mapping[str, Any], given: Sequence[str]) -> list[str]:
             made.append(f"~{key}")
         elif key not in usual:
             made.append(f"+{key}={_written(own[key])}")
-        elif usual[key] != own[key] and not str(usual[key]).startswith("${"):
+        elif usual[key] != own[key] and (not _follows(usual[key]) or _is_set(key, given)):
             made.append(f"{key}={_written(own[key])}")
     return made
+
+
+def _follows(value: Any) -> bool:
+    """Whether a setting follows another one, which the team brings along."""
+    return str(value).startswith("${")
+
+
+def _is_set(key: str, given: Sequence[str]) -> bool:
+    return any(one.lstrip("+").startswith(f"{key}=") for one in given)
 
 
 def _with_base(path: Path) -> dict[str, Any]:

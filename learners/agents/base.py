@@ -56,6 +56,8 @@ class Reply:
     """Log-probability of each reply token when it was sampled."""
     usage: Usage | None = None
     """What it took of a model server. None: no server was asked."""
+    truncated: bool = False
+    """Whether its limit of tokens stopped it, and not an end token of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,9 @@ class Request:
     """What the agent read before each of these replies."""
     max_tokens: int | None = None
     """Most tokens the environment will accept now. None: no limit."""
+    general: str = ""
+    """The part of the conversation's first text that all agents read alike, at its beginning; empty
+    where there is none, or nothing is known of it."""
     info: Mapping[str, Any] = field(default_factory=dict)
     """The environment's info for the agent. Scripts may read it; language policies never do."""
 

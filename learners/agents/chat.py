@@ -25,6 +25,7 @@ from laconic.envs.errors import SettingError
 
 _REMEMBERED = 65536
 """Texts whose number of tokens is kept: the episodes of a group read and say much the same."""
+_SYSTEM = "\ue000system\ue001"
 _FIRST, _REPLY, _NEXT = "\ue000first\ue001", "\ue000reply\ue001", "\ue000next\ue001"
 
 
@@ -46,6 +47,8 @@ class Chat:
         self._tokenizer = tokenizer
         opening, between, asking = _parts(tokenizer, dict(template or {}))
         self._opening = self._encode(opening)
+        system = _system_parts(tokenizer, dict(template or {}), asking)
+        self._system = system and (self._encode(system[0]), self._encode(system[1]))
         self._between = self._encode(between)
         self._asking = self._encode(asking)
         controls = _controls(tokenizer)
@@ -56,9 +59,20 @@ class Chat:
         """The control token with which the template ends a reply; None where it has none."""
         self._texts = lru_cache(maxsize=65536)(self._encode_text)
 
-    def open(self, text: str) -> tuple[int, ...]:
-        """The tokens before an agent's first reply."""
-        return (*self._opening, *self._texts(text), *self._asking)
+    def open(self, text: str, general: str = "") -> tuple[int, ...]:
+        """The tokens before an agent's first reply.
+
+        Args:
+            text: what the agent reads.
+            general: what it reads before that, as all agents do: the system message where the
+                template has one of its own, or else the beginning of the text.
+        """
+        if general and self._system:
+            before, after = self._system
+            opening = (*before, *self._texts(general), *after)
+            return (*opening, *self._texts(text), *self._asking)
+        whole = "\n".join(filter(None, (general, text)))
+        return (*self._opening, *self._texts(whole), *self._asking)
 
     def go_on(self, text: str, last_reply: Sequence[int]) -> tuple[int, ...]:
         """The tokens between an agent's last reply and its next one.
@@ -103,10 +117,22 @@ class Chat:
         yield text[start:]
 
 
-def first_text(text: str, silence: str, explain: bool) -> str:
-    """The first text of a conversation, which says what the silence word is where it is to."""
+def first_text(text: str, general: str, silence: str, explain: bool) -> tuple[str, str]:
+    """The first text of a conversation, which says what the silence word is where it is to.
+
+    Args:
+        text: as the environment shows it.
+        general: the part with which it begins that all agents read alike; may be empty.
+        silence: the word with which a reply begins that says nothing.
+        explain: whether to say so, at the end of the general part where there is one.
+
+    Returns:
+        The general part, empty where the text does not begin with it, and the agent's own.
+    """
     told = f"\nTo stay silent, reply with {silence} and nothing else." if explain else ""
-    return text + told
+    if not general or not text.startswith(general):
+        return "", text + told
+    return general + told, text.removeprefix(general).removeprefix("\n")
 
 
 def said(text: str, silence: str, stopped: bool) -> str:
@@ -176,6 +202,26 @@ def _parts(tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> tupl
             f" assistant, user; it gave {rendered!r}"
         ) from None
     return opening, between, asking
+
+
+def _system_parts(
+    tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any], asking: str
+) -> tuple[str, str] | None:
+    """What stands before a system message, and between it and the first text.
+
+    None where the template has no place for one: it refuses or drops it, or shows it as if it were
+    a text that a reply follows.
+    """
+    if tokenizer.chat_template is None:
+        return None
+    messages = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": _FIRST}]
+    try:
+        rendered = str(tokenizer.apply_chat_template(messages, tokenize=False, **settings))
+        before, rest = rendered.split(_SYSTEM)
+        between, _ = rest.split(_FIRST)
+    except (TemplateError, TypeError, ValueError):
+        return None
+    return None if asking in between else (before, between)
 
 
 def _start(tokenizer: PreTrainedTokenizerBase) -> str:

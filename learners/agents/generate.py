@@ -10,7 +10,8 @@ tiny policy; the one here writes into spare room.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,6 +150,29 @@ def roomy_cache(model: PreTrainedModel) -> DynamicCache:
 def shares_rows(cache: DynamicCache) -> bool:
     """Whether rows of a cache can be picked; those of recurrent layers cannot."""
     return all(isinstance(layer, DynamicLayer) for layer in cache.layers)
+
+
+@contextmanager
+def seeded(device: torch.device, seed: int) -> Iterator[None]:
+    """What is drawn within it on a device, or on the CPU, follows from the seed.
+
+    The generators go on afterwards as if nothing had been drawn; other devices are left alone.
+    """
+    cuda, mps = device.type == "cuda", device.type == "mps"
+    before = torch.mps.get_rng_state() if mps else None
+    with torch.random.fork_rng(devices=[device] if cuda else []):
+        # `torch.manual_seed` would seed every device.
+        torch.default_generator.manual_seed(seed)
+        if cuda:
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
+        if mps:
+            torch.mps.manual_seed(seed)
+        try:
+            yield
+        finally:
+            if before is not None:
+                torch.mps.set_rng_state(before)
 
 
 @torch.inference_mode()

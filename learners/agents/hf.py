@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pettingzoo import ParallelEnv
@@ -21,10 +22,12 @@ from laconic.learners.agents.base import by_agent
 from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.load import (
     agent_folders,
+    count_parameters,
     fetched,
     load_common,
     load_model,
     load_tokenizer,
+    packing,
     recompute_activations,
 )
 from laconic.learners.agents.lora import (
@@ -38,7 +41,9 @@ from laconic.learners.agents.lora import (
     saved_adapter,
 )
 from laconic.learners.agents.policy import HFPolicy
+from laconic.learners.agents.precision import PRECISIONS, Precision, choose
 from laconic.learners.agents.sampling import SamplingSettings
+from laconic.learners.agents.trained import form_of, restore, run_folder
 
 __all__ = ["HFPolicy", "HFTeam", "Sharing", "SamplingSettings", "give_optimizers"]
 
@@ -50,7 +55,7 @@ class HFTeam:
     """The policies of a team, made from a causal language model by name or path."""
 
     model: str
-    """Name on the hub, or path of a folder: a model that `save_pretrained` wrote, or the folders of
+    """Name on the hub, a GGUF file, or a folder: a model that `save_pretrained` wrote, or those of
     several agents, of models or of adapters, as a training leaves them and `experiments.share`
     sends them."""
     sharing: Sharing = "shared"
@@ -66,29 +71,67 @@ class HFTeam:
     """By role or agent: settings of its optimiser that differ from those of `optimizer`."""
     gradient_checkpointing: bool = False
     """Compute activations again in the backward pass instead of keeping them."""
-    recompute_logprobs: bool = False
-    """Compute behaviour log-probabilities again before an update; recommended in bfloat16."""
-    dtype: str = "float32"
-    """Type of the weights, as `transformers` names it (`float32`, `bfloat16`, `auto`). Adapters are
-    float32 in any case."""
+    recompute_logprobs: bool | None = None
+    """Compute behaviour log-probabilities again before an update; None: unless all is computed in
+    float32."""
+    precision: str = "auto"
+    """How weights are kept and passes computed (`learners.agents.precision`): `float32`,
+    `bfloat16_autocast` (float32 weights, passes in bfloat16), `bfloat16`, or `auto`: the second for
+    models of more than 50 million parameters, else the first. Adapters are float32 in any case."""
     device: str = "auto"
     """Device of the weights; `auto` takes a GPU where there is one."""
-    instructions: Style = "full"
+    attn_implementation: str | None = None
+    """Implementation of attention (`sdpa`, `eager`, `flash_attention_2`); None: that of
+    `transformers`."""
+    revision: str | None = None
+    """Branch, tag or commit of a model on the hub; None: its main one."""
+    quantization: str | None = None
+    """`4bit` or `8bit`: the base of adapters, or frozen weights, packed by `bitsandbytes`."""
+    step: int | None = None
+    """Where `model` is a run folder: the checkpoint of that step; None: its last one."""
+    budget: Mapping[str, int | None] = field(
+        default_factory=lambda: {"message": 255, "episode": 1020}
+    )
+    """Tokens that such a model needs for a message and a team of four for an episode; for
+    `env.budget`, which alone reads it."""
+    instructions: Style | Mapping[str, str] = "full"
     """The form of first observation these weights understand; for `env.instructions`."""
+    learning_rates: Mapping[str, float] = field(
+        default_factory=lambda: {"shared": 1e-6, "separate": 1e-6, "lora": 1e-4}
+    )
+    """By `sharing`: a learning rate that suits; adapters take larger steps than whole models."""
     learning_rate: float = 1e-6
-    """A learning rate that suits these weights; for `optimizer.lr`, which alone reads it."""
+    """That of them which is meant; for `optimizer.lr`, which alone reads it."""
 
     def __post_init__(self) -> None:
         """Check what can be checked without loading."""
         if self.sharing not in get_args(Sharing):
             raise UnknownNameError("agent.sharing", self.sharing, get_args(Sharing))
+        if self.precision not in PRECISIONS:
+            raise UnknownNameError("agent.precision", self.precision, PRECISIONS)
+        if self.quantization is not None:
+            self._check_quantization(self.quantization)
         if self.sharing == "lora":
             require_peft()
+        if self.step is not None and self._run is None:
+            raise SettingError(
+                f"agent.step={self.step} is for agent.model=<run folder>, with its config.yaml and"
+                f" checkpoints/; agent.model={self.model!r} is none"
+            )
+
+    def _check_quantization(self, kind: str) -> None:
+        if self.sharing != "lora" and not self.frozen:
+            raise SettingError(
+                f"agent.quantization={kind} packs weights that take no steps; set"
+                " agent.sharing=lora or agent.frozen=true, or agent.quantization=null"
+            )
+        packing(kind)
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """The model's tokenizer; adapters speak with that of their base."""
-        return load_tokenizer(next(iter(agent_folders(self._source).values()), self._base))
+        folder = next(iter(agent_folders(self._source).values()), self._base)
+        return load_tokenizer(folder, self.revision)
 
     @cached_property
     def tokenize(self) -> Callable[[str], Sequence[str]]:
@@ -106,24 +149,31 @@ class HFTeam:
         agents = environment.possible_agents
         own = by_agent("agent or role in agent.optimizer", self.optimizer or {}, agents)
         made = self._adapted(agents) if self.sharing == "lora" else self._whole(agents)
+        if self._run is not None:
+            restore(self._run, self.step, made)
         give_optimizers(made, own)
         return made
 
     def _whole(self, agents: Sequence[str]) -> dict[str, HFPolicy]:
         """Policies of whole models."""
-        load = load_common if self.frozen else load_model
+        # Weights of a checkpoint are put into a model of their own.
+        common = self.frozen and self._run is None
+        load: Callable[..., PreTrainedModel] = load_common if common else load_model
+        load = partial(load, device=self.device, **self._how)
         saved = agent_folders(self._source)
         if saved and (self.sharing == "shared" or not saved.keys() >= set(agents)):
             raise self._refusal("separate policies", saved, "separate", agents)
         if saved:
-            models = {agent: load(saved[agent], self.dtype, self.device) for agent in agents}
-            return {agent: self._policy(model) for agent, model in models.items()}
-        model = load(self._base, self.dtype, self.device)
+            how = self._precision(next(iter(saved.values())))
+            models = {agent: load(saved[agent], dtype=how.dtype) for agent in agents}
+            return {agent: self._policy(model, how) for agent, model in models.items()}
+        how = self._precision(self._base)
+        model = load(self._base, dtype=how.dtype)
         if self.sharing == "shared":
-            return dict.fromkeys(agents, self._policy(model))
-        if self.frozen:
-            return {agent: self._policy(model) for agent in agents}
-        return {agent: self._policy(copy.deepcopy(model)) for agent in agents}
+            return dict.fromkeys(agents, self._policy(model, how))
+        if common:
+            return {agent: self._policy(model, how) for agent in agents}
+        return {agent: self._policy(copy.deepcopy(model), how) for agent in agents}
 
     def _adapted(self, agents: Sequence[str]) -> dict[str, HFPolicy]:
         """Policies of adapters: new ones, all from one folder, or each from its own."""
@@ -133,7 +183,8 @@ class HFTeam:
         saved = adapter_folders(self._source)
         if saved and not saved.keys() >= set(agents):
             raise self._refusal("LoRA adapters", saved, "lora", agents)
-        base = load_common(self._base, self.dtype, self.device)
+        how = self._precision(self._base)
+        base = load_common(self._base, how.dtype, self.device, **self._how)
 
         def adapter(agent: str) -> Adapter:
             if saved or is_adapter(self._source):
@@ -141,9 +192,16 @@ class HFTeam:
             return new_adapter(base, self._base, self.lora)
 
         made = {agent: adapter(agent) for agent in agents}
-        return {agent: self._policy(one.model, one) for agent, one in made.items()}
+        return {agent: self._policy(one.model, how, one) for agent, one in made.items()}
 
-    def _policy(self, model: PreTrainedModel, adapter: Adapter | None = None) -> HFPolicy:
+    def _precision(self, name: str) -> Precision:
+        """How the model of that name is kept and computed."""
+        trained = not (self.frozen or self.sharing == "lora")
+        return choose(self.precision, lambda: count_parameters(name, self.revision), trained)
+
+    def _policy(
+        self, model: PreTrainedModel, precision: Precision, adapter: Adapter | None = None
+    ) -> HFPolicy:
         if self.frozen:
             model.requires_grad_(False)
         elif self.gradient_checkpointing:
@@ -154,12 +212,27 @@ class HFTeam:
             self.speech,
             adapter=adapter,
             recompute_logprobs=self.recompute_logprobs,
+            precision=precision,
         )
 
     @cached_property
+    def _run(self) -> Path | None:
+        """The run folder that `model` names; None where it names something else."""
+        return run_folder(self.model)
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        """How weights are loaded, besides their type and device."""
+        return {
+            "attention": self.attn_implementation,
+            "revision": self.revision,
+            "quantization": self.quantization,
+        }
+
+    @cached_property
     def _source(self) -> str:
-        """Where the policies lie: `model`, or the copy of what it names on the hub."""
-        return fetched(self.model)
+        """Where the policies lie: `model`, what a run left, or the copy of what is on the hub."""
+        return fetched(self.model, self.revision) if self._run is None else form_of(self._run)
 
     @property
     def _base(self) -> str:

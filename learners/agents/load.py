@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -17,31 +18,39 @@ from weakref import WeakValueDictionary
 import torch
 from huggingface_hub import snapshot_download
 from transformers import (
+    AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
+    BitsAndBytesConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.learners.agents.gguf import ENDING, padded_with_end, split_name, unpacked
 
-_COMMON: WeakValueDictionary[tuple[str, str, str], PreTrainedModel] = WeakValueDictionary()
-"""Bases that somebody uses, by name, type and device."""
+_COMMON: WeakValueDictionary[tuple[object, ...], PreTrainedModel] = WeakValueDictionary()
+"""Bases that somebody uses, by name, type, device, and how else they are loaded."""
+QUANTIZATIONS = ("4bit", "8bit")
 ONE = ("config.json", "adapter_config.json")
 """A folder with one of these is one policy."""
 
 
-def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
+def load_tokenizer(name: str, revision: str | None = None) -> PreTrainedTokenizerBase:
     """The tokenizer of a model.
 
     Args:
-        name: name on the hub, or path of a folder.
+        name: name on the hub, or path of a folder or of a GGUF file.
+        revision: branch, tag or commit on the hub; None: its main one.
 
     Raises:
         SettingError: there is none, or it is not a fast one.
     """
-    tokenizer: PreTrainedTokenizerBase = _load(AutoTokenizer.from_pretrained, name)
+    settings = _given(revision=revision)
+    tokenizer: PreTrainedTokenizerBase = _load(AutoTokenizer.from_pretrained, name, **settings)
+    if name.endswith(ENDING):
+        padded_with_end(tokenizer)
     if not tokenizer.is_fast:
         raise SettingError(
             f"agent.model={name!r} has a slow tokenizer, which cannot say where its tokens begin"
@@ -50,25 +59,43 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def load_model(name: str, dtype: str, device: str) -> PreTrainedModel:
+def load_model(
+    name: str,
+    dtype: str,
+    device: str,
+    *,
+    attention: str | None = None,
+    revision: str | None = None,
+    quantization: str | None = None,
+) -> PreTrainedModel:
     """A causal language model on its device.
 
     Args:
-        name: name on the hub, or path of a folder.
-        dtype: type of the weights as torch names it, or `auto` for that of the files.
+        name: name on the hub, or path of a folder or of a GGUF file.
+        dtype: type of the weights, as torch names it.
         device: as torch names it, or `auto` for a GPU where there is one.
+        attention: implementation of attention, as `transformers` names it; None: its own choice.
+        revision: branch, tag or commit on the hub; None: its main one.
+        quantization: `4bit` or `8bit`, of weights that take no steps; None for neither.
 
     Raises:
-        SettingError: there is no such model, type or device.
+        SettingError: there is no such model, device, attention or revision.
     """
-    if dtype != "auto" and not isinstance(getattr(torch, dtype, None), torch.dtype):
-        raise SettingError(
-            f"agent.dtype must be auto or a type of torch (float32, bfloat16); got {dtype!r}"
-        )
     automatic = "cuda" if torch.cuda.is_available() else "cpu"
-    model: PreTrainedModel = _load(AutoModelForCausalLM.from_pretrained, name, dtype=dtype)
+    place = automatic if device == "auto" else device
+    settings = _given(attn_implementation=attention, revision=revision)
+    if quantization is not None:
+        # Weights are packed where they are to stay.
+        settings |= {"quantization_config": packing(quantization), "device_map": {"": place}}
+    model: PreTrainedModel = _load(
+        AutoModelForCausalLM.from_pretrained, name, dtype=dtype, **settings
+    )
+    if quantization is not None:
+        return model
+    if name.endswith(ENDING):
+        model = unpacked(model)
     try:
-        model.to(automatic if device == "auto" else device)  # type: ignore[arg-type]
+        model.to(place)  # type: ignore[arg-type]
     except (RuntimeError, AssertionError) as error:
         raise SettingError(
             f"agent.device={device!r} cannot hold the model: {_first_line(error)} Choose auto, cpu,"
@@ -77,15 +104,62 @@ def load_model(name: str, dtype: str, device: str) -> PreTrainedModel:
     return model
 
 
-def load_common(name: str, dtype: str, device: str) -> PreTrainedModel:
+def packing(quantization: str) -> BitsAndBytesConfig:
+    """How weights are packed into 4 bits (NF4, arXiv 2305.14314) or 8 (arXiv 2208.07339).
+
+    Raises:
+        UnknownNameError: there is no such kind.
+        SettingError: the package that packs them is not installed.
+    """
+    if quantization not in QUANTIZATIONS:
+        raise UnknownNameError("agent.quantization", quantization, QUANTIZATIONS)
+    if find_spec("bitsandbytes") is None:
+        raise SettingError(
+            f"agent.quantization={quantization} needs the package bitsandbytes: pip install"
+            " bitsandbytes, or set agent.quantization=null"
+        )
+    if quantization == "8bit":
+        return BitsAndBytesConfig(load_in_8bit=True)
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=torch.bfloat16,
+    )
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    """The settings that are not None."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def count_parameters(name: str, revision: str | None = None) -> int:
+    """The number of a model's parameters; it is built on paper alone, no weights are read.
+
+    Raises:
+        SettingError: there is no such model.
+    """
+    model: PreTrainedModel = _load(_on_paper, name, **_given(revision=revision))
+    return sum(one.numel() for one in model.parameters())
+
+
+def _on_paper(name: str, **settings: Any) -> PreTrainedModel:
+    config = AutoConfig.from_pretrained(name, **settings)
+    with torch.device("meta"):
+        model: PreTrainedModel = AutoModelForCausalLM.from_config(config)
+    return model
+
+
+def load_common(name: str, dtype: str, device: str, **how: str | None) -> PreTrainedModel:
     """A model that nobody trains: loaded once for all who hold it at the same time.
 
     Arguments and errors are those of `load_model`.
     """
-    key = (name, dtype, device)
+    key = (name, dtype, device, *sorted(_given(**how).items()))
     found = _COMMON.get(key)
     if found is None:
-        found = _COMMON[key] = load_model(name, dtype, device).requires_grad_(False)
+        found = _COMMON[key] = load_model(name, dtype, device, **how)
+        found.requires_grad_(False)
     return found
 
 
@@ -136,11 +210,12 @@ def agent_folders(name: str, file: str = "config.json") -> dict[str, str]:
 
 
 @lru_cache(maxsize=32)
-def fetched(name: str) -> str:
+def fetched(name: str, revision: str | None = None) -> str:
     """What to load policies from: a name as it is, or the folder of a team that was on the hub.
 
     Args:
         name: name on the hub, or path of a folder.
+        revision: branch, tag or commit on the hub; None: its main one.
 
     Returns:
         The local copy of a repository that is no single model but an adapter or a team of
@@ -149,13 +224,17 @@ def fetched(name: str) -> str:
     if Path(name).expanduser().exists() or name.startswith((".", "/", "~")):
         return name
     try:
-        folder = Path(snapshot_download(name, allow_patterns=[*ONE, *(f"*/{one}" for one in ONE)]))
+        folder = Path(_copy(name, revision, [*ONE, *(f"*/{one}" for one in ONE)]))
         if (folder / ONE[0]).is_file() or not any(_policies(folder)):
             return name
         wanted = [f"{one}/*" for one in _policies(folder)]
-        return snapshot_download(name, allow_patterns=[*wanted, "*.json", "*.safetensors"])
+        return _copy(name, revision, [*wanted, "*.json", "*.safetensors"])
     except Exception:  # No name of the hub, no such repository, no network: any error may come.
         return name
+
+
+def _copy(name: str, revision: str | None, patterns: list[str]) -> str:
+    return snapshot_download(name, revision=revision, allow_patterns=patterns)
 
 
 def _policies(folder: Path) -> set[str]:
@@ -170,7 +249,8 @@ def _policies(folder: Path) -> set[str]:
 def _load(loader: Callable[..., Any], name: str, **settings: Any) -> Any:
     path = Path(name).expanduser()
     looks_local = name.startswith((".", "/", "~")) or path.exists()
-    if looks_local and not (path / "config.json").is_file():
+    readable = path.is_file() if name.endswith(ENDING) else (path / "config.json").is_file()
+    if looks_local and not readable:
         found = "does not exist" if not path.exists() else "holds no config.json"
         raise SettingError(
             f"agent.model must be the name of a causal language model or a folder written by"
@@ -178,8 +258,10 @@ def _load(loader: Callable[..., Any], name: str, **settings: Any) -> Any:
         )
     try:
         # Code that a model brings along is never run, and nobody is asked about it.
-        where = str(path) if looks_local else name
-        return loader(where, trust_remote_code=False, **settings)
+        where, of_file = split_name(str(path) if looks_local else name)
+        return loader(where, trust_remote_code=False, **of_file, **settings)
+    except SettingError:
+        raise
     except Exception as error:  # What is wrong with the files decides the type, and any may come.
         raise SettingError(
             f"agent.model={name!r} could not be loaded: {_first_line(error)} Give a folder written"

@@ -123,7 +123,7 @@ def new_adapter(base: PreTrainedModel, name: str, lora: Lora) -> Adapter:
                 f" agent.model={name!r}: {error}"
             ) from error
     folder = Path(name).expanduser()
-    config.base_model_name_or_path = str(folder.resolve()) if folder.is_dir() else name
+    config.base_model_name_or_path = str(folder.resolve()) if folder.exists() else name
     return Adapter(base, wrapped)
 
 
@@ -170,7 +170,7 @@ def base_of(name: str, lora: Lora) -> str:
         return name
     recorded = lora.base or _recorded_base(folder)
     looks_local = str(recorded).startswith((".", "/", "~"))
-    if not recorded or (looks_local and not Path(recorded).expanduser().is_dir()):
+    if not recorded or (looks_local and not Path(recorded).expanduser().exists()):
         raise SettingError(
             f"the adapter in {folder!r} belongs to the base model {recorded!r}, which is not there;"
             " pass agent.lora.base=<folder or name>"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerB
 
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.chat import Chat, first_text, said
-from laconic.learners.agents.generate import Sampled, Sampling, generate
+from laconic.learners.agents.generate import Sampled, Sampling, generate, seeded
 from laconic.learners.agents.lora import Adapter
+from laconic.learners.agents.precision import FLOAT32, Precision
 from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.checkpoint import apply_umask
 
@@ -39,7 +41,8 @@ class HFPolicy:
         speech: SamplingSettings,
         *,
         adapter: Adapter | None = None,
-        recompute_logprobs: bool = False,
+        recompute_logprobs: bool | None = None,
+        precision: Precision = FLOAT32,
     ) -> None:
         """Join a causal language model and its fast tokenizer.
 
@@ -50,12 +53,16 @@ class HFPolicy:
             adapter: the adapter within the model, which is then all that is trained and saved.
             recompute_logprobs: compute the behaviour log-probabilities again before an update, in
                 the very form of the training pass, instead of taking those of the sampling. In
-                bfloat16 the two differ, which the ratio would take for learning.
+                bfloat16 the two differ, which the ratio would take for learning, so None does it
+                unless the precision is exact.
+            precision: how it is computed.
         """
         self.model = model.eval()
         self.tokenizer = tokenizer
         self.speech = speech
-        self.recompute_logprobs = recompute_logprobs
+        self.precision = precision
+        again = recompute_logprobs
+        self.recompute_logprobs = not precision.exact if again is None else again
         self.optimizer: Mapping[str, Any] = {}
         """Settings of this policy's optimiser that differ from those of the learner's."""
         self._adapter = adapter
@@ -82,7 +89,7 @@ class HFPolicy:
         limits = [self._limit(*one) for one in zip(requests, prompts, strict=True)]
         sampled = self._sample(prompts, limits, seed, greedy)
         return [
-            Reply(self.message(ids[:limit]), new, ids[:limit], logprobs[:limit])
+            self._reply(new, ids[:limit], logprobs[:limit])
             for (ids, logprobs), new, limit in zip(sampled, news, limits, strict=True)
         ]
 
@@ -91,7 +98,10 @@ class HFPolicy:
         if request.history:
             return self._chat.go_on(request.text, request.history[-1].reply_ids)
         speech = self.speech
-        return self._chat.open(first_text(request.text, speech.silence, speech.explain_silence))
+        general, own = first_text(
+            request.text, request.general, speech.silence, speech.explain_silence
+        )
+        return self._chat.open(own, general)
 
     def write(self, message: str) -> tuple[int, ...]:
         """The reply tokens in which this policy says a message, end token included."""
@@ -103,8 +113,7 @@ class HFPolicy:
     def message(self, reply_ids: Sequence[int]) -> str:
         """What a reply says; empty for silence."""
         text = str(self.tokenizer.decode(list(reply_ids), skip_special_tokens=True))
-        stopped = bool(reply_ids) and reply_ids[-1] not in self._end_ids
-        return said(text, self.speech.silence, stopped)
+        return said(text, self.speech.silence, self._stopped(reply_ids))
 
     def quote(self, request: Request, message: str) -> Reply:
         """The reply with which this policy would have said a message here, cut where it would be.
@@ -114,7 +123,7 @@ class HFPolicy:
         """
         new = self.read(request)
         ids = self.write(message)[: self._limit(request, [*_past(request.history), *new])]
-        return Reply(self.message(ids), new, ids, (0.0,) * len(ids))
+        return self._reply(new, ids, (0.0,) * len(ids))
 
     @property
     def pad_id(self) -> int:
@@ -127,6 +136,10 @@ class HFPolicy:
         """Where the weights are."""
         device: torch.device = self.model.device
         return device
+
+    def computing(self) -> AbstractContextManager[None]:
+        """Within it passes of the model are computed in this policy's precision."""
+        return self.precision.computing(self.device)
 
     @property
     def frozen(self) -> bool:
@@ -170,6 +183,15 @@ class HFPolicy:
         frozen = {name: one for name, one in target.state_dict().items() if name not in trained}
         target.load_state_dict({**frozen, **state})
 
+    def _reply(
+        self, new: tuple[int, ...], ids: tuple[int, ...], logprobs: tuple[float, ...]
+    ) -> Reply:
+        return Reply(self.message(ids), new, ids, logprobs, truncated=self._stopped(ids))
+
+    def _stopped(self, reply_ids: Sequence[int]) -> bool:
+        """Whether a reply was stopped by its limit."""
+        return bool(reply_ids) and reply_ids[-1] not in self._end_ids
+
     def _limit(self, request: Request, prompt: Sequence[int]) -> int:
         """Tokens this reply may have: the message and the token that ends it."""
         limit = self.speech.max_reply_tokens
@@ -194,13 +216,8 @@ class HFPolicy:
     ) -> list[Sampled]:
         """Reply tokens and log-probabilities for every prompt; none where the limit is 0."""
         sampled: list[Sampled] = [((), ()) for _ in prompts]
-        cuda = self.device.type == "cuda"
-        with torch.random.fork_rng(devices=[self.device] if cuda else []):
-            # `torch.manual_seed` would seed every device.
-            torch.default_generator.manual_seed(seed)
-            if cuda:
-                with torch.cuda.device(self.device):
-                    torch.cuda.manual_seed(seed)
+        # One context for all tokens: autocast then converts each weight once.
+        with seeded(self.device, seed), self.computing():
             for rows in self._calls(prompts, limits):
                 sampling = Sampling(
                     max_new_tokens=max(limits[row] for row in rows),

@@ -271,7 +271,8 @@ def _conversation(episode: Episode, index: int, turns: Sequence[Turn]) -> TokenS
 def _hidden_states(policy: HFPolicy, sequences: Sequence[TokenSequence]) -> Tensor:
     """Last hidden states (sequences, tokens, width), without the output head."""
     batch = collate(sequences, policy.pad_id).to(policy.device)
-    states: Tensor = policy.model.base_model(
-        input_ids=batch.token_ids, attention_mask=batch.attention_mask.long(), use_cache=False
-    ).last_hidden_state
+    with policy.computing():
+        states: Tensor = policy.model.base_model(
+            input_ids=batch.token_ids, attention_mask=batch.attention_mask.long(), use_cache=False
+        ).last_hidden_state
     return states

@@ -19,7 +19,7 @@ from laconic.learners.advantages.credit import credit as credit_named
 from laconic.learners.advantages.group import Advantages, Estimator
 from laconic.learners.advantages.whitening import whitened
 from laconic.learners.agents.base import Policy
-from laconic.learners.algorithms.base import Learner, Resumable
+from laconic.learners.algorithms.base import Learner, Resumable, without_truncated
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.episode import Group
 from laconic.learners.prices.schedule import Fixed, Price
@@ -62,6 +62,7 @@ class PolicyLearner(Learner):
         minibatches: int = 4,
         max_grad_norm: float = 1.0,
         microbatch_tokens: int = 16384,
+        mask_truncated: bool = False,
         seed: int = 0,
         processes: Processes = ALONE,
     ) -> None:
@@ -80,6 +81,8 @@ class PolicyLearner(Learner):
             minibatches: optimiser steps per policy and update.
             max_grad_norm: gradients are scaled down to this norm.
             microbatch_tokens: max. tokens, padding included, of one forward pass.
+            mask_truncated: leave replies that their limit stopped out of the loss; what an agent
+                says after one still counts (`overlong filtering` of DAPO, arXiv 2503.14476).
             seed: of the order in which sequences enter the minibatches.
             processes: those that learn together; each is given the groups of all.
         """
@@ -89,6 +92,7 @@ class PolicyLearner(Learner):
         self._unit: Unit = unit
         self._updates = 0
         self._processes = processes
+        self._mask_truncated = mask_truncated
         self._settings = UpdateSettings(
             objective or Objective(),
             minibatches,
@@ -110,7 +114,8 @@ class PolicyLearner(Learner):
             there for each of them too, as `grad_norm/<agents>`. Without sequences, the counts of
             steps alone.
         """
-        steps, learned = self._learn(groups)
+        trained = without_truncated(groups) if self._mask_truncated else groups
+        steps, learned = self._learn(trained)
         self._updates += 1
         rows: Rows = []
         for trainer, taken in steps.items():

@@ -55,8 +55,10 @@ def imitation_loss(policy: HFPolicy, sequences: Sequence[TokenSequence]) -> torc
     """Mean negative log-likelihood of what `demonstrations` gave, in nats per token."""
     batch = collate(sequences, policy.pad_id).to(policy.device)
     objective = Objective(ratio="none", average="token")
+    with policy.computing():
+        logprobs = current_logprobs(policy.model, batch)
     inputs = LossInputs(
-        current_logprobs=current_logprobs(policy.model, batch),
+        current_logprobs=logprobs,
         behaviour_logprobs=batch.behaviour_logprobs,
         generated_mask=batch.generated_mask,
         advantages=batch.advantages,

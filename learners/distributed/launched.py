@@ -74,7 +74,7 @@ class Launched(Processes):
         """In place."""
         torch.distributed.all_reduce(tensor)
 
-    def shard(self, model: nn.Module) -> None:
+    def shard(self, model: nn.Module, autocast: bool = False) -> None:
         """With FSDP2, if accelerate was told so."""
         if self._plugin is not None:
             from torch.distributed.device_mesh import init_device_mesh
@@ -82,7 +82,7 @@ class Launched(Processes):
             from laconic.learners.distributed import sharding
 
             mesh = init_device_mesh(self._accelerator.device.type, (self.count,))
-            sharding.shard(model, self._plugin, mesh)
+            sharding.shard(model, self._plugin, mesh, autocast)
             self._models.append(model)
 
     def unshard(self) -> AbstractContextManager[None]:
@@ -123,7 +123,7 @@ def _check(accelerator: Any, plugin: Any) -> None:
     if plugin is None and precision != "no":
         raise SettingError(
             f"accelerate's mixed_precision={precision} works with FSDP alone;"
-            " pass --mixed_precision no, and set the type of the weights with agent.dtype"
+            " pass --mixed_precision no, and set agent.precision, which says the same here"
         )
     for message in () if plugin is None else _refusals(plugin):
         raise SettingError(message)

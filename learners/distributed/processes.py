@@ -51,8 +51,13 @@ class Processes:
     def add(self, tensor: Tensor) -> None:
         """Replace a tensor by its sum over all processes, in place."""
 
-    def shard(self, model: nn.Module) -> None:
-        """Leave this process its own shard of the weights, if weights are to be sharded."""
+    def shard(self, model: nn.Module, autocast: bool = False) -> None:
+        """Leave this process its own shard of the weights, if weights are to be sharded.
+
+        Args:
+            model: alike on all processes.
+            autocast: whether passes are computed in bfloat16; weights come together in it then.
+        """
 
     def unshard(self) -> AbstractContextManager[None]:
         """While it lasts all weights are on every process, and passes need no other process."""

@@ -18,14 +18,18 @@ from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 
 from laconic.envs.errors import SettingError
 
+_BFLOAT16 = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
 
-def shard(model: nn.Module, plugin: Any, mesh: DeviceMesh) -> None:
+
+def shard(model: nn.Module, plugin: Any, mesh: DeviceMesh, autocast: bool = False) -> None:
     """Shard a model layer by layer, in place; all processes hold the same weights before.
 
     Args:
         model: a causal language model on its device.
         plugin: accelerate's settings (`FullyShardedDataParallelPlugin`).
         mesh: of all processes, with one dimension.
+        autocast: whether passes are computed in bfloat16. Weights come together in it then, unless
+            the settings say otherwise; gradients are summed in float32.
 
     Raises:
         SettingError: the model has no layers of the names that the settings have.
@@ -38,9 +42,10 @@ def shard(model: nn.Module, plugin: Any, mesh: DeviceMesh) -> None:
             f" and {type(model).__name__} has no such layers; leave it out, which takes the"
             " model's own, or name the class of its layers"
         )
+    own = _BFLOAT16 if autocast else MixedPrecisionPolicy()
     settings: dict[str, Any] = {
         "mesh": mesh,
-        "mp_policy": plugin.mixed_precision_policy or MixedPrecisionPolicy(),
+        "mp_policy": plugin.mixed_precision_policy or own,
         "offload_policy": plugin.cpu_offload,
     }
     for layer in layers:

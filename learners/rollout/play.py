@@ -100,6 +100,7 @@ def replies_of(turns: Iterable[Turn]) -> dict[tuple[str, int], Reply]:
             prompt_ids=turn.prompt_ids,
             reply_ids=turn.reply_ids,
             behaviour_logprobs=turn.behaviour_logprobs,
+            truncated=turn.truncated,
         )
         for turn in turns
     }

@@ -65,6 +65,7 @@ class AgentState:
     history: list[Reply] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
     max_tokens: int | None = None
+    general: str = ""
     info: Mapping[str, Any] = field(default_factory=dict)
 
     def read(self, observation: Any, info: Mapping[str, Any] | None) -> None:
@@ -89,6 +90,7 @@ class AgentState:
         left = observation.get("tokens_left") if keyed else None
         self.max_tokens = None if left is None else int(np.ravel(left)[0])
         self.info = known(info)
+        self.general = self.general or str(self.info.get("general", ""))
 
     def request(self) -> Request:
         """What the agent's policy is asked."""
@@ -98,6 +100,7 @@ class AgentState:
             history=tuple(self.history),
             texts=tuple(self.texts),
             max_tokens=self.max_tokens,
+            general=self.general,
             info=self.info,
         )
 
@@ -304,4 +307,6 @@ def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping
         cut=bool(info.get("cut", False)) or action != reply.message,
         written=reply.message,
         usage=reply.usage,
+        read=request.text,
+        truncated=reply.truncated,
     )

@@ -26,9 +26,10 @@ from laconic.learners.agents.base import Policy
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.load import share_frozen
 from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.training.changes import Changes
 from laconic.learners.training.logprobs import current_logprobs, recomputed
 from laconic.learners.training.objective import LossInputs, Objective, metrics_of
-from laconic.learners.training.sequences import TokenSequence, collate, microbatches
+from laconic.learners.training.sequences import Batch, TokenSequence, collate, microbatches
 
 MakeOptimizer = Callable[..., Optimizer]
 """Called with parameters, and with the settings that a policy has of its own."""
@@ -117,7 +118,7 @@ class Trainer:
             self._reference = share_frozen(policy.model).requires_grad_(False)
         for model in (policy.model, self._reference):
             if model is not None and not policy.adapted:
-                processes.shard(model)
+                processes.shard(model, policy.precision.autocast)
         self.parameters = [one for one in policy.model.parameters() if one.requires_grad]
         try:
             self.optimizer = optimizer(self.parameters, **policy.optimizer)
@@ -140,14 +141,20 @@ class Trainer:
 
         Returns:
             Metrics, one row per step: what the objective reports and `grad_norm`, the norm of the
-            gradient before it was scaled; or that the step was skipped.
+            gradient before it was scaled; or that the step was skipped. In the first update the
+            last row has `changed_weights`, the share of weights that it has changed.
         """
         factor = self._schedule(updates)
         for group, rate in zip(self.optimizer.param_groups, self._learning_rates, strict=True):
             group["lr"] = rate * factor
         if self.policy.recompute_logprobs:
             sequences = self._processes.map_sharded(sequences, self._recomputed)
-        return [self._step(one) for one in self.settings.split(sequences, updates)]
+        # The first update that moves anything: in that of a warm-up the learning rate is 0.
+        first = updates == bool(self.settings.warmup_updates)
+        changes = Changes(self.parameters) if first else None
+        rows = [self._step(one, changes) for one in self.settings.split(sequences, updates)]
+        share = changes.share(self._processes) if changes else None
+        return [*rows[:-1], {**rows[-1], "changed_weights": share}] if share is not None else rows
 
     def state_dict(self) -> dict[str, Any]:
         """Weights (of an adapter it alone), optimiser and reference, whole on every process."""
@@ -171,7 +178,9 @@ class Trainer:
             sharded = shard_like(state["reference"], policy.weights(reference))
             policy.load_weights(sharded, reference)
 
-    def _step(self, sequences: Sequence[TokenSequence]) -> dict[str, float]:
+    def _step(
+        self, sequences: Sequence[TokenSequence], changes: Changes | None = None
+    ) -> dict[str, float]:
         """One optimiser step; one whose loss or gradient is not finite is skipped and counted.
 
         Of several processes each sees to a part of the sequences, and all know the whole outcome.
@@ -189,19 +198,21 @@ class Trainer:
         norm = processes.clip(self.parameters, self.settings.max_grad_norm)
         if not (math.isfinite(norm) and math.isfinite(metrics["loss"])):
             return {"skipped_steps": 1.0}
+        if changes is not None:
+            changes.note_gradients()
         self.optimizer.step()
-        return {**metrics, "grad_norm": norm, "steps": 1.0}
+        rate = float(self.optimizer.param_groups[0]["lr"])
+        return {**metrics, "grad_norm": norm, "learning_rate": rate, "steps": 1.0}
 
     def _inputs(self, sequences: Sequence[TokenSequence], divisor: float) -> LossInputs:
         """What the objective needs to know of a microbatch, on the policy's device."""
         batch = collate(sequences, self.policy.pad_id).to(self.policy.device)
-        temperature = self.policy.speech.temperature
         reference = None
         if self._reference is not None:
             with torch.no_grad():
-                reference = current_logprobs(self._reference, batch, temperature)
+                reference = self._logprobs(self._reference, batch)
         return LossInputs(
-            current_logprobs=current_logprobs(self.policy.model, batch, temperature),
+            current_logprobs=self._logprobs(self.policy.model, batch),
             behaviour_logprobs=batch.behaviour_logprobs,
             generated_mask=batch.generated_mask,
             advantages=batch.advantages,
@@ -209,11 +220,16 @@ class Trainer:
             divisor=divisor,
         )
 
+    def _logprobs(self, model: PreTrainedModel, batch: Batch) -> Tensor:
+        with self.policy.computing():
+            return current_logprobs(model, batch, self.policy.speech.temperature)
+
     def _recomputed(self, sequences: Sequence[TokenSequence]) -> list[TokenSequence]:
         """The sequences with the log-probabilities of a training pass as behaviour."""
         policy, max_tokens = self.policy, self.settings.microbatch_tokens
         temperature = policy.speech.temperature
-        return recomputed(policy.model, sequences, policy.pad_id, temperature, max_tokens)
+        with policy.computing():
+            return recomputed(policy.model, sequences, policy.pad_id, temperature, max_tokens)
 
 
 def dealt(

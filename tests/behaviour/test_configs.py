@@ -247,6 +247,26 @@ def test_every_option_is_composed_and_built_with_every_program_that_has_it(
         assert option.partition("/")[0] in built
 
 
+@pytest.mark.parametrize(
+    ("choices", "rate", "message"),
+    [
+        (["agent=tiny"], 1e-4, 48),
+        (["agent=tiny", "agent.sharing=lora"], 1e-4, 48),
+        (["agent=hf"], 1e-6, 255),
+        (["agent=hf", "agent.sharing=lora"], 1e-4, 255),
+        (["agent=hf", "agent.sharing=lora", "optimizer.lr=3e-5"], 3e-5, 255),
+        (["agent=hf", "env.budget.message=7"], 1e-6, 7),
+        (["agent=smollm2", "learner=magrpo"], 1e-6, 96),
+    ],
+)
+def test_learning_rate_and_limits_follow_the_agent_and_its_sharing(
+    composed, choices, rate, message
+):
+    named = ["agent.model=a-model"] if "agent=hf" in choices else []
+    cfg = composed("train", *choices, *named)
+    assert (cfg.optimizer.lr, cfg.env.budget.message) == (rate, message)
+
+
 def test_what_environments_inherit_is_not_offered_as_an_environment(composed):
     with pytest.raises(MissingConfigException) as raised:
         composed("train", "env=base")

@@ -125,6 +125,9 @@ def test_a_qwen3_checkpoint_plays_original_rows_from_a_folder(
     assert [one["reference"] for one in transcripts] == ["10", "15", "5"]
     assert any(turn["tokens"] for one in transcripts for turn in one["messages"])
     assert json.loads((folder / "status.json").read_text())["state"] == "finished"
+    # One prompt is shown as the model gets it, the rules as its system message.
+    assert "reads first:" in outcome.out and "<|im_start|>system" in outcome.out
+    assert "limits: replies end after 8 tokens" in outcome.out
     assert "3 episodes, 95 % intervals" in outcome.out
     assert f"written to {folder}" in outcome.out
 

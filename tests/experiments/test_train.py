@@ -28,9 +28,12 @@ LEARNER = {
     "approx_kl",
     "clip_fraction",
     "grad_norm",
+    "learning_rate",
     "steps",
     "skipped_steps",
 }
+GROUPS = ("groups_without_contrast", "reply_tokens", "entropy")
+SPEEDS = ("sampled_tokens_per_second", "trained_tokens_per_second")
 BUCKETS = {f"clip_fraction/{a}-{b}" if b else f"clip_fraction/{a}+" for a, b in LENGTH_BUCKETS}
 
 
@@ -79,15 +82,17 @@ def test_metrics_are_one_flat_object_per_step_under_the_documented_names(trained
         assert all(math.isfinite(value) for value in row.values())
         trains, evaluates = row["step"] > 0, row["step"] in (0, 2, 4)
         assert names(row, "eval/") == (set(GLOSSARY) if evaluates else set())
-        assert names(row, "train/") == ({*GLOSSARY, "price"} if trains else set())
-        assert names(row, "learner/") - BUCKETS == (LEARNER if trains else set())
+        assert names(row, "train/") == ({*GLOSSARY, "price", *GROUPS} if trains else set())
+        assert names(row, "memory/") == ({"peak_gigabytes"} if trains else set())
+        first = {"changed_weights"} if row["step"] == 1 else set()
+        assert names(row, "learner/") - BUCKETS == (LEARNER | first if trains else set())
         assert names(row, "time/") == (
             {"step"}
-            | ({"rollout", "update"} if trains else set())
+            | ({"rollout", "update", *SPEEDS} if trains else set())
             | ({"evaluation"} if evaluates else set())
         )
         assert sum(
-            len(names(row, f"{group}/")) for group in ("eval", "train", "learner", "time")
+            len(names(row, f"{group}/")) for group in ("eval", "train", "learner", "time", "memory")
         ) == (len(row) - 1)
 
 
@@ -116,6 +121,9 @@ def test_transcripts_show_the_same_tasks_at_every_evaluation(trained, rows):
             "solver_0",
         ]
         assert row["tokens_said"] == sum(turn["tokens"] for turn in row["messages"])
+        # What each of them read before it spoke: its name first, in the form of the shipped policy.
+        assert all(turn["read"].startswith(turn["agent"]) for turn in row["messages"])
+        assert {type(turn["truncated"]) for turn in row["messages"]} == {bool}
     assert any(turn["text"] for row in transcripts for turn in row["messages"])
 
 

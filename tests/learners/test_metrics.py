@@ -11,8 +11,8 @@ from laconic.learners.episode import Episode, Turn
 from laconic.learners.metrics import GLOSSARY, intervals, prefixed, summarise, wilson
 
 
-def turn(message: str, informed: bool | None = None, cut: bool = False) -> Turn:
-    return Turn(agent="helper_1", round=0, message=message, informed=informed, cut=cut)
+def turn(message: str, informed: bool | None = None, **fields: bool) -> Turn:
+    return Turn(agent="helper_1", round=0, message=message, informed=informed, **fields)
 
 
 @pytest.fixture
@@ -21,7 +21,12 @@ def episodes() -> list[Episode]:
     return [
         Episode(
             task="a",
-            turns=(turn("Ann has 3", True), turn("hello", False), turn("", False), turn("#### 3")),
+            turns=(
+                turn("Ann has 3", True, truncated=True),
+                turn("hello", False),
+                turn("", False),
+                turn("#### 3"),
+            ),
             rewards={"solver_1": (0.0, 1.0), "helper_1": (-0.2, 0.8)},
             score=1.0,
             solved=True,
@@ -74,6 +79,8 @@ def test_metrics_are_those_worked_out_by_hand(episodes: list[Episode]) -> None:
             # Informed: "Ann has 3" and silence.
             "spoke_if_informed": 1 / 2,
             "cut_rate": 1 / 6,
+            # "Ann has 3" alone.
+            "truncated_replies": 1 / 6,
             "truncated_rate": 1 / 2,
             "rounds": (2 + 1) / 2,
         },

@@ -233,11 +233,12 @@ def rows() -> Callable[[Path], list[dict[str, Any]]]:
 
 @pytest.fixture(scope="session")
 def timeless() -> Callable[[Path], list[dict[str, Any]]]:
-    """Reads a JSON Lines file without the figures that hold seconds."""
+    """Reads a JSON Lines file without the figures of seconds and memory."""
 
     def call(path: Path) -> list[dict[str, Any]]:
+        costs = ("time/", "memory/")
         return [
-            {name: value for name, value in row.items() if not name.startswith("time/")}
+            {name: value for name, value in row.items() if not name.startswith(costs)}
             for row in read(path)
         ]
 

@@ -97,7 +97,8 @@ class ApiPolicy:
         """The conversation so far as a server reads it."""
         speech = self._speech
         texts = [*request.texts, request.text]
-        texts[0] = first_text(texts[0], speech.silence, speech.explain_silence)
+        parts = first_text(texts[0], request.general, speech.silence, speech.explain_silence)
+        texts[0] = "\n".join(filter(None, parts))
         told: list[dict[str, str]] = []
         for text, reply in zip(texts, request.history, strict=False):
             told.append({"role": "user", "content": well_formed(text)})
@@ -110,7 +111,8 @@ class ApiPolicy:
         if answer.usage.uncounted:
             self._warn("%s does not count tokens: figures of them are too low", self._url)
         usage = replace(answer.usage, cost=self._prices.cost(answer.usage))
-        return Reply(said(answer.text, self._speech.silence, answer.stopped), usage=usage)
+        message = said(answer.text, self._speech.silence, answer.stopped)
+        return Reply(message, usage=usage, truncated=answer.stopped)
 
     def _full(self, request: Request) -> str:
         model = self._client.server.model

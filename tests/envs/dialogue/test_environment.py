@@ -92,7 +92,8 @@ def test_a_reset_shows_every_agent_its_first_text_and_an_untouched_budget(make_e
     observations, infos = env.reset(seed=0)
     assert list(observations) == list(infos) == env.agents == AGENTS
     for agent, seen in observations.items():
-        assert seen["text"].startswith(f"You are {agent} in a team of 3")
+        assert seen["text"].startswith("The team: solver_0, helper_0, helper_1.")
+        assert f"\nYou are {agent}.\n" in seen["text"]
         assert seen["tokens_left"].tolist() == [4, 5, 7, 12]
         assert seen["tokens_left"].dtype == np.int32
         assert infos[agent]["tokens_read"] == len(seen["text"])
@@ -108,6 +109,8 @@ def test_the_first_infos_say_what_is_known(make_env):
     shared = {"task": "fruit", "round": 0, "rounds": 3, "share": (0, 1, 2, 3), "informed": None}
     quiet = {"message": "", "cut": False, "tokens_said": 0}
     read = infos["helper_0"]["tokens_read"]
+    general = infos["helper_0"].pop("general")
+    assert general.startswith("The team: solver_0, helper_0, helper_1.")
     assert infos["helper_0"] == {**shared, **quiet, "answering": False, "tokens_read": read}
     assert infos["solver_0"]["answering"] is True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from laconic.experiments.running.run_state import SKIPPED, save_policies, watch
+from laconic.experiments.running.run_state import CHANGED, SKIPPED, save_policies, watch
 from laconic.learners.prices.guard import CollapseGuard
 
 
@@ -49,3 +49,9 @@ def test_one_policy_lies_in_the_folder_and_several_in_folders_of_their_first_age
     save_policies(team, tmp_path)
     assert shared.places[1:] == [tmp_path / "a_0"] and own.places == [tmp_path / "b_0"]
     assert frozen.places == []
+
+
+def test_a_first_update_that_most_weights_did_not_feel_is_warned_of():
+    (warning,) = watch(run(), {CHANGED: 0.007})
+    assert "changed 0.7%" in warning and "bfloat16_autocast" in warning
+    assert watch(run(), {CHANGED: 0.5}) == [] and watch(run(), {}) == []

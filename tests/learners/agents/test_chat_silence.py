@@ -25,5 +25,6 @@ def test_a_reply_that_begins_with_the_silence_word_says_nothing(text, stopped, m
 
 
 def test_the_first_text_says_what_the_silence_word_is_if_asked_to():
-    assert first_text("Hi", "-", False) == "Hi"
-    assert first_text("Hi", "-", True) == "Hi\nTo stay silent, reply with - and nothing else."
+    assert first_text("Hi", "", "-", False) == ("", "Hi")
+    told = "Hi\nTo stay silent, reply with - and nothing else."
+    assert first_text("Hi", "", "-", True) == ("", told)

@@ -122,11 +122,11 @@ def test_budgets_are_counted_in_the_models_tokens(saved, tiny_tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "expected"),
+    ("precision", "expected"),
     [("auto", torch.float32), ("float32", torch.float32), ("bfloat16", torch.bfloat16)],
 )
-def test_weights_have_the_type_that_was_asked_for(saved, make_env, dtype, expected):
-    policy = HFTeam(str(saved), dtype=dtype).policies(make_env())["solver_0"]
+def test_weights_have_the_type_that_was_asked_for(saved, make_env, precision, expected):
+    policy = HFTeam(str(saved), precision=precision).policies(make_env())["solver_0"]
     assert policy.model.dtype == expected
     reply = policy.reply([request()], seed=0, greedy=False)[0]
     assert all(logprob <= 0 for logprob in reply.behaviour_logprobs)

@@ -79,8 +79,8 @@ def test_a_name_that_cannot_be_downloaded_fails_fast(make_env, monkeypatch, name
 
 @pytest.mark.parametrize(
     ("setting", "value"),
-    [("dtype", "float33"), ("dtype", "nn"), ("device", "cudaa"), ("device", "cuda:77")],
+    [("device", "cudaa"), ("device", "cuda:77")],
 )
-def test_unknown_types_and_devices_are_refused(saved, make_env, setting, value):
+def test_unknown_devices_are_refused(saved, make_env, setting, value):
     with pytest.raises(SettingError, match=f"agent.{setting}"):
         HFTeam(str(saved), **{setting: value}).policies(make_env())

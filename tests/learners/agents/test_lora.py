@@ -133,7 +133,7 @@ def test_a_frozen_adapter_is_not_trained(stirred, team, make_env):
 
 
 def test_adapters_on_a_bfloat16_base_are_float32(team, make_env):
-    policy = team(dtype="bfloat16").policies(make_env())["solver_0"]
+    policy = team(precision="bfloat16").policies(make_env())["solver_0"]
     dtypes = {one.dtype for one in policy.model.parameters() if one.requires_grad}
     assert dtypes == {torch.float32} and policy.model.dtype == torch.bfloat16
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from torch.distributed.fsdp import MixedPrecisionPolicy
 from torch.distributed.tensor import DTensor
 
 from laconic.learners.distributed import sharding
@@ -98,3 +99,25 @@ def test_a_full_state_is_whole_and_goes_back_into_shards(mesh):
     assert isinstance(back["embedding.weight"], DTensor)
     assert not isinstance(back["head.weight"], DTensor) and back["other"].shape == (2,)
     assert torch.equal(back["embedding.weight"].full_tensor(), whole.embedding.weight)
+
+
+def test_under_autocast_weights_come_together_in_bfloat16_and_are_kept_in_float32(mesh):
+    whole, model = Model(), Model()
+    sharding.shard(model, PLUGIN, mesh, autocast=True)
+    ids = torch.tensor([[0, 3]])
+    with torch.no_grad(), sharding.unshard([model]):
+        assert model.layers[0].weight.dtype == torch.bfloat16
+    model(ids).float().sum().backward()
+    whole(ids).sum().backward()
+    for one, plain in zip(model.parameters(), whole.parameters(), strict=True):
+        assert one.dtype == one.grad.dtype == torch.float32
+        # Eight bits of a number are kept, and sums of some such numbers lose a little more.
+        torch.testing.assert_close(one.grad.full_tensor(), plain.grad, rtol=0.05, atol=0.05)
+
+
+def test_what_accelerate_was_told_goes_before_our_own_precision(mesh):
+    told = SimpleNamespace(**{**vars(PLUGIN), "mixed_precision_policy": MixedPrecisionPolicy()})
+    model = Model()
+    sharding.shard(model, told, mesh, autocast=True)
+    with torch.no_grad(), sharding.unshard([model]):
+        assert model.layers[0].weight.dtype == torch.float32

@@ -117,11 +117,27 @@ def test_behaviour_computed_again_is_that_of_a_training_pass(make_policy, make_e
             assert one.behaviour_logprobs == pytest.approx(other.behaviour_logprobs, abs=1e-5)
 
 
+def test_in_float32_sampling_and_training_passes_agree_on_every_token(saved, make_env):
+    policies = HFTeam(str(saved), precision="float32").policies(make_env())
+    group = played(policies, make_env)
+    metrics = GroupLearner(policies, SGD, minibatches=1).update([group])
+    assert metrics["approx_kl"] < 1e-8
+    assert metrics["ratio_mean"] == pytest.approx(1.0, abs=1e-5)
+
+
+def test_under_autocast_behaviour_is_computed_again_by_itself(saved, make_env):
+    policies = HFTeam(str(saved), precision="bfloat16_autocast").policies(make_env())
+    group = played(policies, make_env)
+    metrics = GroupLearner(policies, SGD, minibatches=1).update([group])
+    assert metrics["approx_kl"] < 1e-8
+
+
 def test_in_bfloat16_the_first_ratio_is_one_once_behaviour_is_computed_again(saved, make_env):
     ranges = []
     for again in (False, True):
         speech = SamplingSettings(max_reply_tokens=12)
-        team = HFTeam(str(saved), dtype="bfloat16", recompute_logprobs=again, speech=speech)
+        made = {"precision": "bfloat16", "recompute_logprobs": again, "speech": speech}
+        team = HFTeam(str(saved), **made)
         policies = team.policies(make_env())
         group = played(policies, make_env)
         metrics = GroupLearner(policies, SGD, minibatches=1).update([group])

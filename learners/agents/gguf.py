@@ -1,0 +1,92 @@
+"""Models in GGUF files, the format of llama.cpp, made plain models of `transformers`.
+
+Weights are read and unpacked by `transformers` (which needs the package `gguf`) and go into a fresh
+model of the same config, so that nothing of it knows of a packed file and it trains and is saved as
+any other. As a program it writes such a model to a folder:
+
+    python -m laconic.learners.agents.gguf <file> <folder>
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from laconic.envs.errors import SettingError
+from laconic.learners.checkpoint import apply_umask
+
+ENDING = ".gguf"
+"""How the name of such a file ends."""
+_OF_A_FILE = ("quantization_config", "_model_name_or_path")
+"""Keys of a config that say what file it was read from."""
+
+
+def split_name(name: str) -> tuple[str, dict[str, str]]:
+    """Where a model lies, and what its loader needs to know besides.
+
+    Args:
+        name: name on the hub or path of a folder; or a GGUF file in either.
+
+    Returns:
+        Name or path, and `gguf_file` where it is such a file.
+
+    Raises:
+        SettingError: it is one, and the package that reads them is not installed.
+    """
+    if not name.endswith(ENDING):
+        return name, {}
+    if find_spec("gguf") is None:
+        raise SettingError(
+            f"agent.model={name!r} is a GGUF file, which needs the package gguf: pip install"
+            " 'laconic[gguf]'"
+        )
+    folder, _, file = name.rpartition("/")
+    return folder or ".", {"gguf_file": file}
+
+
+def unpacked(model: PreTrainedModel) -> PreTrainedModel:
+    """A fresh model with the weights of one that was read from a GGUF file."""
+    config = copy.deepcopy(model.config)
+    for key in _OF_A_FILE:
+        if hasattr(config, key):
+            delattr(config, key)
+    config.name_or_path = ""
+    with torch.random.fork_rng(devices=[]):
+        fresh: PreTrainedModel = AutoModelForCausalLM.from_config(config, dtype=model.dtype)
+    fresh.load_state_dict(model.state_dict())
+    fresh.tie_weights()
+    return fresh
+
+
+def padded_with_end(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
+    """The tokenizer of a GGUF file, which pads with its end token where it names none."""
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def convert(file: Path, folder: Path) -> None:
+    """Write the model of a GGUF file, its tokenizer and chat template to a folder, in float32."""
+    where, settings = split_name(str(file))
+    model = AutoModelForCausalLM.from_pretrained(where, dtype=torch.float32, **settings)
+    tokenizer = padded_with_end(AutoTokenizer.from_pretrained(where, **settings))
+    fresh = unpacked(model)
+    fresh.config.pad_token_id = fresh.generation_config.pad_token_id = tokenizer.pad_token_id
+    fresh.config.eos_token_id = fresh.generation_config.eos_token_id = tokenizer.eos_token_id
+    fresh.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    apply_umask(folder)
+
+
+if __name__ == "__main__":
+    convert(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,96 @@
+"""Policies as a run left them: in its last checkpoint, or in that of a step.
+
+A run folder has `config.yaml`, `checkpoints/` and, once it has ended, `policy/`. The form of the
+policies (config and tokenizer) is that of `policy/`, or of the model that the run began with; their
+weights are those of a checkpoint (`learners.checkpoint`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from laconic.envs.errors import SettingError
+from laconic.learners import checkpoint
+from laconic.learners.agents.policy import HFPolicy
+
+
+def run_folder(name: str) -> Path | None:
+    """The run folder of that name; None where it is none."""
+    folder = Path(name).expanduser()
+    held = (folder / "checkpoints").is_dir() or (folder / "policy").is_dir()
+    return folder if held and (folder / "config.yaml").is_file() else None
+
+
+def form_of(run: Path) -> str:
+    """Name or folder of what has the form of a run's policies.
+
+    Raises:
+        SettingError: the run was ended before it left any, and says no model that it began with.
+    """
+    if (run / "policy").is_dir():
+        return str(run / "policy")
+    config = yaml.safe_load((run / "config.yaml").read_text("utf-8")) or {}
+    agent = config.get("agent") or {}
+    began = agent.get("model") or _usual(str(agent.get("_target_")))
+    if not isinstance(began, str):
+        raise SettingError(
+            f"agent.model={str(run)!r} is a run without policy/, whose config.yaml names no model;"
+            f" let it leave its policies: the same command, resume=true hydra.run.dir={run}"
+        )
+    return began
+
+
+def restore(run: Path, step: int | None, policies: Mapping[str, HFPolicy]) -> None:
+    """Put the weights of a checkpoint into policies of a run's form.
+
+    Args:
+        run: its folder.
+        step: learner updates before the checkpoint; None takes the last, or leaves the policies as
+            they are where there is none.
+        policies: by agent, in the order in which the run had them.
+
+    Raises:
+        SettingError: there is no checkpoint of that step, or it is of another number of policies.
+        CheckpointError: it is damaged, or of other policies.
+    """
+    found = _at(run / "checkpoints", step)
+    if found is None:
+        return
+    state = checkpoint.load(found)
+    with checkpoint.restoring(found):
+        saved: list[Mapping[str, Any]] = state["learner"]["trainers"]
+        distinct = list({id(one): one for one in policies.values()}.values())
+        if len(saved) != len(distinct):
+            raise SettingError(
+                f"the checkpoint {str(found)!r} is of {len(saved)} policies, and this team has"
+                f" {len(distinct)}; take the agent.sharing and env.team of the run"
+            )
+        for policy, one in zip(distinct, saved, strict=True):
+            policy.load_weights(one["model"])
+
+
+def _at(folder: Path, step: int | None) -> Path | None:
+    if step is None:
+        return checkpoint.latest(folder)
+    there = {int(one.name[len("step_") :]): one for one in folder.glob("step_" + "[0-9]" * 8)}
+    if step not in there:
+        raise SettingError(
+            f"agent.step={step}, but {str(folder)!r} has the checkpoints of the steps"
+            f" {', '.join(map(str, sorted(there))) or '(none)'}"
+        )
+    return there[step]
+
+
+def _usual(target: str) -> str | None:
+    """The model of an agent that is told none."""
+    if target.startswith("laconic.learners.agents.tiny"):
+        return str(Path(__file__).parent / "tiny")
+    if target.startswith("laconic.learners.agents.smollm2"):
+        from laconic.learners.agents.smollm2 import found
+
+        return found()
+    return None

@@ -1,0 +1,100 @@
+"""How weights are kept and passes computed, by name and by size."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+import torch
+
+from laconic.envs.errors import UnknownNameError
+from laconic.learners.agents.base import Request
+from laconic.learners.agents.hf import HFTeam
+from laconic.learners.agents.load import count_parameters
+from laconic.learners.agents.precision import AUTOCAST, FLOAT32, LARGE, Precision, choose
+
+ASKED = Request("solver_0", "How many?")
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "trained", "expected"),
+    [
+        ("auto", LARGE, True, FLOAT32),
+        ("auto", LARGE + 1, True, Precision("float32", autocast=True)),
+        ("auto", LARGE + 1, False, Precision("bfloat16", autocast=True)),
+        ("auto", LARGE, False, FLOAT32),
+        (AUTOCAST, 1, True, Precision("float32", autocast=True)),
+        ("float32", 10 * LARGE, True, FLOAT32),
+        ("bfloat16", 1, False, Precision("bfloat16")),
+    ],
+)
+def test_the_precision_follows_name_size_and_whether_weights_take_steps(
+    name, count, trained, expected
+):
+    assert choose(name, lambda: count, trained) == expected
+
+
+def test_the_size_is_asked_for_only_where_it_decides():
+    assert choose("float32", lambda: pytest.fail("counted"), True) == FLOAT32
+
+
+def test_what_does_not_exist_is_refused(saved):
+    with pytest.raises(UnknownNameError, match=r"agent\.precision 'bflaot16'.*'bfloat16'"):
+        HFTeam(str(saved), precision="bflaot16")
+    with pytest.raises(UnknownNameError, match=r"agent\.precision"):
+        choose("float8", lambda: 1, True)
+
+
+def test_coarse_weights_that_take_steps_are_warned_of(caplog):
+    with caplog.at_level(logging.WARNING):
+        choose("bfloat16", lambda: 1, False)
+        choose(AUTOCAST, lambda: 1, True)
+        assert not caplog.records
+        choose("bfloat16", lambda: 1, True)
+    assert "rounded away" in caplog.text and "agent.precision=bfloat16_autocast" in caplog.text
+
+
+def test_only_float32_computes_alike_in_sampling_and_training():
+    assert FLOAT32.exact and Precision("float64").exact
+    assert not Precision("float32", autocast=True).exact
+    assert not Precision("bfloat16").exact
+
+
+def test_within_autocast_products_are_bfloat16_and_outside_float32():
+    layer, given = torch.nn.Linear(4, 4), torch.ones(1, 4)
+    with Precision("float32", autocast=True).computing(torch.device("cpu")):
+        assert layer(given).dtype == torch.bfloat16
+    with FLOAT32.computing(torch.device("cpu")):
+        assert layer(given).dtype == torch.float32
+
+
+def test_parameters_are_counted_without_reading_weights(saved):
+    model = HFTeam(str(saved), device="cpu").policies(_Env())["solver_0"].model
+    (saved / "model.safetensors").unlink()
+    assert count_parameters(str(saved)) == sum(one.numel() for one in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("precision", "frozen", "weights", "again"),
+    [
+        ("auto", False, torch.float32, False),
+        (AUTOCAST, False, torch.float32, True),
+        (AUTOCAST, True, torch.bfloat16, True),
+        ("bfloat16", True, torch.bfloat16, True),
+    ],
+)
+def test_a_policy_is_kept_and_recomputed_as_its_precision_asks(
+    saved, precision, frozen, weights, again
+):
+    team = HFTeam(str(saved), precision=precision, frozen=frozen, device="cpu")
+    policy = team.policies(_Env())["solver_0"]
+    assert policy.model.dtype == weights
+    assert policy.recompute_logprobs is again
+    [reply] = policy.reply([ASKED], seed=0, greedy=False)
+    assert all(logprob <= 0 for logprob in reply.behaviour_logprobs)
+    chosen = HFTeam(str(saved), precision=precision, frozen=frozen, recompute_logprobs=False)
+    assert chosen.policies(_Env())["solver_0"].recompute_logprobs is False
+
+
+class _Env:
+    possible_agents = ["solver_0"]

@@ -1,0 +1,36 @@
+"""The pretrained model of `make smollm2` is taken where it is, and answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic.learners.agents import smollm2
+from laconic.learners.agents.base import Request
+from laconic.learners.agents.sampling import SamplingSettings
+
+FOLDER = smollm2.found()
+
+
+def test_the_folder_is_taken_where_it_is_and_else_the_hub(tmp_path, monkeypatch):
+    monkeypatch.setattr(smollm2, "PLACES", (tmp_path / "a", tmp_path / "b"))
+    assert smollm2.found() == smollm2.HUB == smollm2.SmolLM2Team().model
+    folder = tmp_path / "b" / "SmolLM2-135M-Instruct"
+    folder.mkdir(parents=True)
+    # Without a config it is what a download that was broken off has left.
+    assert smollm2.found() == smollm2.HUB
+    (folder / "config.json").write_text("{}")
+    assert smollm2.found() == str(folder) == smollm2.SmolLM2Team().model
+    assert smollm2.SmolLM2Team(model="another").model == "another"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(FOLDER == smollm2.HUB, reason="needs `make smollm2`")
+def test_it_knows_a_capital(make_env):
+    speech = SamplingSettings(explain_silence=False, max_reply_tokens=24)
+    team = smollm2.SmolLM2Team(speech=speech, device="cpu")
+    policy = next(iter(team.policies(make_env()).values()))
+    asked = Request("solver_1", "What is the capital of France?")
+    [reply] = policy.reply([asked], seed=0, greedy=True)
+    assert reply.message == "The capital of France is Paris."
+    assert policy.pad_id == policy.tokenizer.eos_token_id
+    assert policy.tokenizer.eos_token == "<|im_end|>"

@@ -1,0 +1,64 @@
+"""Replies that their limit stopped can be left out of the loss."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from updates import SGD, equal, group_of, weights
+
+from laconic.learners.algorithms.base import without_truncated
+from laconic.learners.algorithms.group import GroupLearner
+
+
+def marked(group, marks):
+    """The group with a mark on every reply for which `marks(turn)` holds."""
+    episodes = [
+        replace(one, turns=tuple(replace(turn, truncated=marks(turn)) for turn in one.turns))
+        for one in group.episodes
+    ]
+    return replace(group, episodes=tuple(episodes))
+
+
+def made(make_policy, pays=((1.0,), (0.0,))):
+    policy = make_policy()
+    return policy, group_of({"a_0": policy}, pays)
+
+
+def test_only_truncated_replies_become_context(make_policy):
+    _, group = made(make_policy)
+    [masked] = without_truncated([marked(group, lambda turn: turn.round == 1)])
+    assert [turn.trained for turn in masked.episodes[0].turns] == [True, False]
+    assert without_truncated([group]) == [group]
+
+
+def test_without_the_setting_a_mark_changes_nothing(make_policy):
+    one, group = made(make_policy)
+    other, _ = made(make_policy)
+    plain = GroupLearner({"a_0": one}, SGD).update([group])
+    cut = GroupLearner({"a_0": other}, SGD).update([marked(group, lambda turn: True)])
+    assert plain == cut and equal(weights(one), weights(other))
+
+
+def test_with_all_replies_truncated_no_step_is_taken(make_policy):
+    policy, group = made(make_policy)
+    before = weights(policy)
+    learner = GroupLearner({"a_0": policy}, SGD, mask_truncated=True)
+    assert learner.update([marked(group, lambda turn: True)])["steps"] == 0
+    assert equal(before, weights(policy))
+
+
+def test_the_loss_is_that_of_the_other_replies(make_policy):
+    """Masking the second round is learning from episodes whose second reply is given, not said."""
+    one, group = made(make_policy)
+    other, _ = made(make_policy)
+    second = marked(group, lambda turn: turn.round == 1)
+    given = [
+        replace(e, turns=tuple(replace(t, trained=t.round == 0) for t in e.turns))
+        for e in group.episodes
+    ]
+    GroupLearner({"a_0": one}, SGD, mask_truncated=True).update([second])
+    GroupLearner({"a_0": other}, SGD).update([replace(group, episodes=tuple(given))])
+    untouched, _ = made(make_policy)
+    assert equal(weights(one), weights(other)) and not equal(weights(one), weights(untouched))
+    assert all(torch.isfinite(tensor).all() for tensor in weights(one).values())

@@ -1,0 +1,37 @@
+"""What a step's groups are like, worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.metrics import of_groups
+
+
+def group(*pays: tuple[float, float], turns: tuple[Turn, ...] = ()) -> Group:
+    return Group("t", tuple(Episode("t", turns, {"a": (0.0, x), "b": (y,)}) for x, y in pays))
+
+
+def test_a_group_in_which_all_earned_the_same_has_nothing_to_compare():
+    alike = group((1.0, 0.5), (1.0, 0.5))
+    # One agent that earned something else is a contrast.
+    differs = group((1.0, 0.5), (1.0, 0.4))
+    assert of_groups([alike, differs, differs, differs]) == {"groups_without_contrast": 1 / 4}
+    # 0.1 + 0.2 and 0.3 are the same pay.
+    paid = Episode("t", (), {"a": (0.1, 0.2)}), Episode("t", (), {"a": (0.3,)})
+    assert of_groups([Group("t", paid)]) == {"groups_without_contrast": 1.0}
+
+
+def test_length_and_entropy_are_over_replies_with_tokens():
+    turns = (
+        Turn("a", 0, "hm", (1,), (2, 3, 4), (-1.0, -2.0, 0.0)),
+        Turn("b", 0, "", (1,), (5,), (-3.0,)),
+        Turn("b", 1, "said by a script"),
+    )
+    found = of_groups([group((1.0, 0.0), (0.0, 0.0), turns=turns)])
+    # Four tokens in two replies; -log p adds up to 6 over four tokens.
+    assert (found["reply_tokens"], found["entropy"]) == (2.0, pytest.approx(6 / 4))
+
+
+def test_no_groups_give_no_figures():
+    assert of_groups([]) == {}
