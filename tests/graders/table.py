@@ -51,6 +51,17 @@ problem that an answer could be copied from, and no marks of GSM8K.
 """
 
 
+NOTES = """
+The families were looked at while the graders were mended, so the figures say that these are
+settled, and not that no other form is misjudged. On purpose refused: a number that is still to be
+worked out (`6!` for 720, `10^5` for 100000), a share for a percentage (`0.25` for `25\\%`, for a
+question may ask for either), words for numbers. Known to be refused though equal: `(1;2)` for
+`(1,2)`, a logarithm to another base. Known to be accepted though wrong or copied: another power of
+a unit that is not known (`units^3` for `units^2`), and an expression of the problem after some real
+but useless step, such as a polynomial that is multiplied out in part.
+"""
+
+
 @dataclass(frozen=True)
 class Case:
     """One message and what has to become of it."""
@@ -152,7 +163,7 @@ def page(found: Sequence[Case], verdicts: Mapping[str, Sequence[bool]], step: in
             rates = [_misjudged(found, one, members) for one in verdicts.values()]
             shares = " | ".join(f"{rate:.2%}" for rate in rates)
             text += f"| {benchmark} | {family} | {len(members)} | {shares} |\n"
-    return text
+    return text + NOTES
 
 
 def _misjudged(found: Sequence[Case], verdicts: Sequence[bool], members: Sequence[int]) -> float:
