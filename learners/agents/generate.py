@@ -153,10 +153,7 @@ def _begins(buffer: Tensor, held: Tensor | None) -> bool:
 
 @contextmanager
 def seeded(device: torch.device, seed: int) -> Iterator[None]:
-    """What is drawn within it on a device, or on the CPU, follows from the seed.
-
-    The generators go on afterwards as if nothing had been drawn; other devices are left alone.
-    """
+    """What is drawn within it follows from the seed; generators go on as if nothing had been."""
     cuda, mps = device.type == "cuda", device.type == "mps"
     before = torch.mps.get_rng_state() if mps else None
     with torch.random.fork_rng(devices=[device] if cuda else []):
