@@ -154,10 +154,7 @@ def shares_rows(cache: DynamicCache) -> bool:
 
 @contextmanager
 def seeded(device: torch.device, seed: int) -> Iterator[None]:
-    """What is drawn within it on a device, or on the CPU, follows from the seed.
-
-    The generators go on afterwards as if nothing had been drawn; other devices are left alone.
-    """
+    """What is drawn within it follows from the seed; generators go on as if nothing had been."""
     cuda, mps = device.type == "cuda", device.type == "mps"
     before = torch.mps.get_rng_state() if mps else None
     with torch.random.fork_rng(devices=[device] if cuda else []):

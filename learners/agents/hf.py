@@ -77,7 +77,8 @@ class HFTeam:
     precision: str = "auto"
     """How weights are kept and passes computed (`learners.agents.precision`): `float32`,
     `bfloat16_autocast` (float32 weights, passes in bfloat16), `bfloat16`, or `auto`: the second for
-    models of more than 50 million parameters, else the first. Adapters are float32 in any case."""
+    more than 50 million parameters where the device multiplies in bfloat16, else the first.
+    Adapters are float32 in any case."""
     device: str = "auto"
     """Device of the weights; `auto` takes a GPU where there is one."""
     attn_implementation: str | None = None
@@ -197,7 +198,9 @@ class HFTeam:
     def _precision(self, name: str) -> Precision:
         """How the model of that name is kept and computed."""
         trained = not (self.frozen or self.sharing == "lora")
-        return choose(self.precision, lambda: count_parameters(name, self.revision), trained)
+        return choose(
+            self.precision, lambda: count_parameters(name, self.revision), trained, self.device
+        )
 
     def _policy(
         self, model: PreTrainedModel, precision: Precision, adapter: Adapter | None = None

@@ -51,15 +51,35 @@ class Precision:
 FLOAT32 = Precision("float32")
 
 
-def choose(name: str, parameters: Callable[[], int], trained: bool) -> Precision:
+def multiplies_bfloat16(device: str) -> bool:
+    """Whether a device has instructions for bfloat16: a GPU, and some processors.
+
+    Others emulate them, and are many times slower in bfloat16 than in float32.
+
+    Args:
+        device: as torch names it, or `auto` for a GPU where there is one.
+    """
+    if device != "cpu" and (device != "auto" or torch.cuda.is_available()):
+        return True
+    try:
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    except (AttributeError, RuntimeError):
+        return False
+
+
+def choose(
+    name: str, parameters: Callable[[], int], trained: bool, device: str = "auto"
+) -> Precision:
     """The precision of a model.
 
     Args:
-        name: one of `PRECISIONS`; `auto` is `float32` up to `LARGE` parameters and
-            `bfloat16_autocast` beyond, and any other name is the type of weights and passes.
+        name: one of `PRECISIONS`; `auto` is `bfloat16_autocast` for more than `LARGE` parameters
+            on a device that multiplies in bfloat16, and else `float32`; any other name is the type
+            of weights and passes.
         parameters: counts those of the model; only asked for `auto`.
         trained: whether its weights take steps. Those that do not (frozen ones, the base of
             adapters) lose nothing in bfloat16, and are kept in it under `bfloat16_autocast`.
+        device: where it is computed; only asked for `auto`.
 
     Raises:
         UnknownNameError: there is no such precision.
@@ -67,7 +87,8 @@ def choose(name: str, parameters: Callable[[], int], trained: bool) -> Precision
     if name not in PRECISIONS:
         raise UnknownNameError("agent.precision", name, PRECISIONS)
     if name == "auto":
-        name = AUTOCAST if parameters() > LARGE else "float32"
+        large = multiplies_bfloat16(device) and parameters() > LARGE
+        name = AUTOCAST if large else "float32"
     if name == AUTOCAST:
         return Precision("float32" if trained else "bfloat16", autocast=True)
     if trained and name in ("bfloat16", "float16"):

@@ -76,7 +76,7 @@ def test_a_transcript_says_who_said_what_and_what_came_of_it(environments):
         task=task.key,
         turns=(
             Turn("helper_0", 0, "two", tokens_said=1, informed=True),
-            Turn("solver_0", 1, "#### 2", tokens_said=3, cut=True),
+            Turn("solver_0", 1, "#### 2", tokens_said=3, cut=True, read="Go on.", truncated=True),
         ),
         rewards={"helper_0": (0.0, 1.0), "solver_0": (0.0, 1.0)},
         score=1.0,
@@ -92,7 +92,7 @@ def test_a_transcript_says_who_said_what_and_what_came_of_it(environments):
         "statements": list(task.statements),
         "reference": task.answer,
         "messages": [
-            {**turn, "cut": False, "informed": True},
+            {**turn, "cut": False, "informed": True, "truncated": False, "read": ""},
             {
                 "agent": "solver_0",
                 "round": 1,
@@ -100,6 +100,8 @@ def test_a_transcript_says_who_said_what_and_what_came_of_it(environments):
                 "tokens": 3,
                 "cut": True,
                 "informed": None,
+                "truncated": True,
+                "read": "Go on.",
             },
         ],
         "solved": True,

@@ -11,7 +11,14 @@ from laconic.envs.errors import UnknownNameError
 from laconic.learners.agents.base import Request
 from laconic.learners.agents.hf import HFTeam
 from laconic.learners.agents.load import count_parameters
-from laconic.learners.agents.precision import AUTOCAST, FLOAT32, LARGE, Precision, choose
+from laconic.learners.agents.precision import (
+    AUTOCAST,
+    FLOAT32,
+    LARGE,
+    Precision,
+    choose,
+    multiplies_bfloat16,
+)
 
 ASKED = Request("solver_0", "How many?")
 
@@ -31,7 +38,19 @@ ASKED = Request("solver_0", "How many?")
 def test_the_precision_follows_name_size_and_whether_weights_take_steps(
     name, count, trained, expected
 ):
-    assert choose(name, lambda: count, trained) == expected
+    # A device that multiplies in bfloat16.
+    assert choose(name, lambda: count, trained, device="cuda") == expected
+
+
+def test_a_processor_without_bfloat16_computes_in_float32_by_itself(monkeypatch):
+    for able, expected in ((False, FLOAT32), (True, Precision("float32", autocast=True))):
+        monkeypatch.setattr(
+            torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda able=able: able, raising=False
+        )
+        assert choose("auto", lambda: LARGE + 1, True, device="cpu") == expected
+        # Who asks for it by name gets it.
+        assert choose(AUTOCAST, lambda: 1, True, device="cpu").autocast
+    assert multiplies_bfloat16("cuda:0") and multiplies_bfloat16("mps")
 
 
 def test_the_size_is_asked_for_only_where_it_decides():
