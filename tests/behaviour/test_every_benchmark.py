@@ -40,7 +40,7 @@ def make(request: pytest.FixtureRequest, benchmark: Benchmark) -> Any:
     """Makes the environment with the settings of its yaml, in each information mode."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("train", overrides=[f"env={benchmark.name}"])
-    settings = OmegaConf.to_container(cfg.env)
+    settings = OmegaConf.to_container(cfg.env, resolve=True)
     for node in (settings, settings["budget"], settings["reward"]):
         node.pop("_target_")
     own = {"information": request.param, "instructions": "full", "tasks": 12}

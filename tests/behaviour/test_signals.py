@@ -108,7 +108,8 @@ def test_an_evaluation_by_itself_keeps_what_was_played(
     interrupted, processes, outside, stuck, tmp_path, rows
 ):
     folder = tmp_path / "run"
-    kept = [one for one in stuck(2) if one.split(".")[0] in ("agent", "env", "+env", "threads=1")]
+    # One more begins for the prompt that is shown.
+    kept = [one for one in stuck(3) if one.split(".")[0] in ("agent", "env", "+env", "threads=1")]
     command = ["evaluate", *kept, "evaluation.tasks=6", "evaluation.batch=2"]
     command.append(f"hydra.run.dir={folder}")
     interrupted(*command, how="sleep", number=signal.SIGTERM)
