@@ -103,7 +103,7 @@ def test_a_mixed_team_is_trained_resumed_and_evaluated(run, mixed, small, tmp_pa
     assert_resumes(run, mixed, whole, tmp_path / "cut", timeless)
     evaluated = run(
         "evaluate",
-        *(one for one in mixed if not one.startswith(("train.", "learner.", "logger"))),
+        *(one for one in mixed if not one.startswith(("train.", "learner.", "logger", "report"))),
         f"agent.model={whole}/policy",
         f"hydra.run.dir={tmp_path}/evaluated",
     )

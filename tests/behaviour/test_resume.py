@@ -25,7 +25,7 @@ from laconic.learners import checkpoint
 
 # Function, which of its calls, and whether to die before it, after it or half-way.
 DURING_THE_ROLLOUT = ("laconic.learners.agents.hf.HFPolicy.reply", 9, "before")
-BETWEEN_MINIBATCHES = ("laconic.learners.training.steps.Steps.step", 6, "after")
+BETWEEN_MINIBATCHES = ("laconic.learners.training.trainer.Trainer._step", 6, "after")
 IN_THE_FIRST_EVALUATION = ("laconic.learners.agents.hf.HFPolicy.reply", 2, "before")
 IN_A_ROW = ("laconic.experiments.running.run_folder._append", 9, "torn")
 IN_AN_EVALUATION_ROW = ("laconic.experiments.running.run_folder._append", 5, "torn")
@@ -103,7 +103,8 @@ def alike(one, other):
 def test_a_killed_run_resumes_and_ends_bit_for_bit_like_one_that_was_not(
     processes, small, tmp_path, assert_equal, die
 ):
-    command = ["train", *small, f"hydra.run.dir={tmp_path}/run"]
+    report = f"report={str(die == BEFORE_THE_REPORT).lower()}"
+    command = ["train", *small, report, f"hydra.run.dir={tmp_path}/run"]
     assert processes.run(*command, die=die).code == -signal.SIGKILL
     resumed = processes.run(*command, "resume=true")
     assert resumed.code == 0, resumed.err
