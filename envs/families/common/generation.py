@@ -31,10 +31,6 @@ _PATIENCE = 10_000
 """Draws in a row that gave nothing new before the problems count as used up."""
 
 
-def _no_decoy(random: Random) -> tuple[object, str]:
-    raise NotImplementedError("distractors of this problem are drawn elsewhere")
-
-
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A problem, before statements that do not matter are mixed in."""
@@ -47,8 +43,9 @@ class Problem:
     """The reference answer, in plain form."""
     working: str
     """How the answer comes about, in few words."""
-    decoy: Decoy = _no_decoy
-    """Draws a distractor; two distractors of one task are about different subjects."""
+    decoy: Decoy | None = None
+    """Draws a distractor; two distractors of one task are about different subjects. None where the
+    generator draws them itself."""
     ordered: bool = False
     """Whether the facts are told in their order, which reads well. False: they are shuffled."""
 
@@ -66,6 +63,7 @@ class Problem:
 
     def decoys(self, random: Random, count: int) -> list[str]:
         """So many distractors, each about another subject, of which there must be enough."""
+        assert self.decoy is not None, "asked of a problem without distractors of its own"
         found: dict[object, str] = {}
         while len(found) < count:
             subject, sentence = self.decoy(random)
