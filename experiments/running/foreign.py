@@ -24,7 +24,9 @@ def read_status(path: Path) -> dict[str, Any]:
     """
     if not (path / "status.json").is_file():
         return {}
-    found = printable(json.loads((path / "status.json").read_text("utf-8", errors="replace")))
+    found = without_controls(
+        json.loads((path / "status.json").read_text("utf-8", errors="replace"))
+    )
     if not isinstance(found, dict):
         raise ValueError("status.json holds no object")
     # Before there were locks nothing told of a kill.
@@ -33,14 +35,16 @@ def read_status(path: Path) -> dict[str, Any]:
     return found
 
 
-def printable(value: Any) -> Any:
+def without_controls(value: Any) -> Any:
     """A value of JSON whose texts have no control characters but line ends and tabs."""
     if isinstance(value, str):
         return "".join(one for one in value if one in "\n\t" or category(one) not in ("Cc", "Cf"))
     if isinstance(value, list):
-        return [printable(one) for one in value]
+        return [without_controls(one) for one in value]
     return (
-        {printable(k): printable(v) for k, v in value.items()} if isinstance(value, dict) else value
+        {without_controls(k): without_controls(v) for k, v in value.items()}
+        if isinstance(value, dict)
+        else value
     )
 
 

@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.report import write_report
-from laconic.experiments.running.foreign import printable
+from laconic.experiments.running.foreign import without_controls
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments
@@ -127,7 +127,7 @@ def restore(run: TrainingRun) -> None:
             )
         run.learner.load_state_dict(state["learner"])
         run.guard.load_state_dict(state["guard"])
-        run.warnings = [str(printable(one)) for one in state["warnings"]]
+        run.warnings = [str(without_controls(one)) for one in state["warnings"]]
         run.step = step
 
 
