@@ -14,7 +14,7 @@ _LONGEST_LOOK = 0.1
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class Usage:
+class ProcessUsage:
     """Watches a few processes and all that descend from them; sees nothing where /proc is not."""
 
     def __init__(self, pids: Collection[int], clock: Callable[[], float] = time.monotonic) -> None:

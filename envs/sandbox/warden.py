@@ -19,7 +19,7 @@ from typing import Any
 from laconic.envs.sandbox import guards
 from laconic.envs.sandbox.interpreters import Children, start_program, start_tests
 from laconic.envs.sandbox.leftovers import crowded, remove
-from laconic.envs.sandbox.usage import ASLEEP, Usage
+from laconic.envs.sandbox.usage import ASLEEP, ProcessUsage
 
 TICK = 0.05
 """Seconds between looks at the program's folder and at what both interpreters use."""
@@ -71,7 +71,7 @@ def start(job: Job, folder: str, children: Children) -> int:
 
 def watch(events: int, folder: str, finding: Finding, pids: Collection[int]) -> None:
     """Take in what the tests report until they end, the time is up, or nothing happens."""
-    data, usage = b"", Usage(pids)
+    data, usage = b"", ProcessUsage(pids)
     poll = select.poll()
     poll.register(events, select.POLLIN)
     poll.register(0, select.POLLIN)
@@ -123,14 +123,14 @@ class Finding:
         until = min(self._begun + self._times * self.seconds, self._piece_begun + self.seconds)
         return until - time.monotonic()
 
-    def begin_piece(self, usage: Usage) -> None:
+    def begin_piece(self, usage: ProcessUsage) -> None:
         """Count the time of a piece from now on, if one has ended; not where all share one time."""
         if self._times > 1.0 and len(self._results) > self._pieces:
             usage.look()
             self._used = self._used_before_piece = usage.cpu_seconds
             self._piece_begun, self._pieces = time.monotonic(), len(self._results)
 
-    def is_over(self, usage: Usage) -> bool:
+    def is_over(self, usage: ProcessUsage) -> bool:
         """Whether processor time is used up, or the processes have slept for too long."""
         asleep = usage.look()
         self._used = usage.cpu_seconds

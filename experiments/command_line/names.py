@@ -33,6 +33,7 @@ RENAMES: Mapping[str, Mapping[str, str]] = {
         "learners.actor_critic": "learners.algorithms.actor_critic",
         "learners.advantages.Advantages": "learners.advantages.group.Advantages",
         "learners.agents.api.ApiSpeech": "learners.agents.api.ApiSamplingSettings",
+        "learners.agents.api.Limits": "learners.agents.api.RequestLimits",
         "learners.agents.hf.Speech": "learners.agents.hf.SamplingSettings",
         "learners.collectors": "learners.rollout.collectors",
         "learners.critic": "learners.algorithms.critic",

@@ -128,8 +128,8 @@ def check_learner(learner: Any, target: str) -> None:
     if hasattr(learner, "price") and not scheduled:
         raise SettingError(
             f"the price of a learner must be a schedule with `at` and `observe`"
-            f" (learners.price.Price); that of {target} is {_article(price)}. Give it another name"
-            " if it is something else"
+            f" (laconic.learners.prices.schedule.Price); that of {target} is {_article(price)}."
+            " Give it another name if it is something else"
         )
 
 

@@ -84,7 +84,7 @@ class Levels:
 
 
 @dataclass(frozen=True, slots=True)
-class Grade:
+class LevelScores:
     """What two texts earned, level by level."""
 
     points: Mapping[str, float]
@@ -105,7 +105,7 @@ _Finding = tuple[str, float | None, dict[str, object]]
 """A level, the share of its points (None: it fails), and what was measured."""
 
 
-def grade(levels: Levels, first: str, second: str) -> Grade:
+def grade(levels: Levels, first: str, second: str) -> LevelScores:
     """Grade two texts; any strings will do, and none is worth more than 2.98."""
     points: dict[str, float] = {}
     found: dict[str, object] = {}
@@ -113,8 +113,8 @@ def grade(levels: Levels, first: str, second: str) -> Grade:
         points[level] = WORTH[level] * (share or 0.0)
         found |= measured
         if share is None:
-            return Grade(points, level, found)
-    return Grade(points, "", found)
+            return LevelScores(points, level, found)
+    return LevelScores(points, "", found)
 
 
 def _looked_at(levels: Levels, first: str, second: str) -> Iterator[_Finding]:

@@ -6,7 +6,15 @@
 
 from laconic.learners.agents.api.expert import ApiExpert
 from laconic.learners.agents.api.policy import ApiPolicy
-from laconic.learners.agents.api.settings import ApiSamplingSettings, Limits, Prices, Server
+from laconic.learners.agents.api.settings import ApiSamplingSettings, Prices, RequestLimits, Server
 from laconic.learners.agents.api.team import ApiTeam
 
-__all__ = ["ApiExpert", "ApiPolicy", "ApiSamplingSettings", "ApiTeam", "Limits", "Prices", "Server"]
+__all__ = [
+    "ApiExpert",
+    "ApiPolicy",
+    "ApiSamplingSettings",
+    "ApiTeam",
+    "RequestLimits",
+    "Prices",
+    "Server",
+]

@@ -10,7 +10,7 @@ from laconic.envs.dialogue.budget import well_formed
 from laconic.envs.dialogue.transcript import indented
 from laconic.envs.task import Task
 from laconic.learners.agents.api.client import client_of
-from laconic.learners.agents.api.settings import ApiSamplingSettings, Limits, Prices, Server
+from laconic.learners.agents.api.settings import ApiSamplingSettings, Prices, RequestLimits, Server
 from laconic.learners.agents.base import Usage
 
 _ADVICE = (
@@ -31,7 +31,7 @@ class ApiExpert:
     """Environment variable that holds the key. None: no key is sent."""
     instruction: str = _ADVICE
     """What is asked for; `{agent}` stands for who is advised."""
-    limits: Limits = field(default_factory=Limits)
+    limits: RequestLimits = field(default_factory=RequestLimits)
     """How much is asked at a time, and how patiently."""
     speech: ApiSamplingSettings = field(
         default_factory=lambda: ApiSamplingSettings(explain_silence=False)

@@ -22,7 +22,7 @@ OWN_FIELDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestLimits:
     """How much is asked at a time, and how patiently."""
 
     concurrency: int = 16
@@ -77,7 +77,7 @@ class Server:
     """Name by which the server knows the model."""
     api_key_env: str | None = None
     """Environment variable that holds the key. None: no key is sent."""
-    limits: Limits = field(default_factory=Limits)
+    limits: RequestLimits = field(default_factory=RequestLimits)
     """How much is asked at a time, and how patiently."""
 
     def __post_init__(self) -> None:

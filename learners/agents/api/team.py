@@ -14,7 +14,7 @@ from laconic.envs.errors import SettingError
 from laconic.envs.task import Style
 from laconic.learners.agents.api.client import client_of
 from laconic.learners.agents.api.policy import ApiPolicy
-from laconic.learners.agents.api.settings import ApiSamplingSettings, Limits, Prices, Server
+from laconic.learners.agents.api.settings import ApiSamplingSettings, Prices, RequestLimits, Server
 from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.load import load_tokenizer
 
@@ -29,7 +29,7 @@ class ApiTeam:
     """Address before `/chat/completions`."""
     api_key_env: str | None = None
     """Environment variable that holds the key. None: no key is sent."""
-    limits: Limits = field(default_factory=Limits)
+    limits: RequestLimits = field(default_factory=RequestLimits)
     """How much is asked at a time, and how patiently."""
     speech: ApiSamplingSettings = field(default_factory=ApiSamplingSettings)
     """How the model speaks."""

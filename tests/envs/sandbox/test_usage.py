@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from laconic.envs.sandbox import Limits, Program, run
-from laconic.envs.sandbox.usage import Usage
+from laconic.envs.sandbox.usage import ProcessUsage
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 BUSY = "while True:\n    pass"
@@ -41,26 +41,26 @@ def until(holds, seconds: float = 20.0) -> bool:
 
 def test_a_busy_process_uses_time_and_never_sleeps():
     with started(BUSY) as process:
-        usage = Usage([process.pid])
+        usage = ProcessUsage([process.pid])
         assert until(lambda: usage.look() < 0.5 and usage.cpu_seconds > 0.2)
 
 
 def test_a_sleeping_process_uses_none():
     with started(SLEEP) as process:
-        usage = Usage([process.pid])
+        usage = ProcessUsage([process.pid])
         assert until(lambda: usage.look() > 0.5)
         assert usage.cpu_seconds < 0.5
 
 
 def test_descendants_count():
     with started(PARENT) as process:
-        usage = Usage([process.pid])
+        usage = ProcessUsage([process.pid])
         assert until(lambda: usage.look() < 0.5 and usage.cpu_seconds > 0.3)
 
 
 def test_processes_that_are_gone_use_nothing():
     times = iter([0.0, 0.05, 2.0])
-    usage = Usage([2**22 + 1], lambda: next(times))
+    usage = ProcessUsage([2**22 + 1], lambda: next(times))
     assert (usage.look(), usage.cpu_seconds) == (0.05, 0.0)
     # A machine that had no time to look proves nothing.
     assert usage.look() == pytest.approx(0.15)

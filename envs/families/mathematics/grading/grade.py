@@ -16,7 +16,7 @@ _KEPT = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Grade:
+class Comparison:
     """Whether an answer is right, and how that was found out."""
 
     right: bool
@@ -27,17 +27,17 @@ class Grade:
 
 
 @lru_cache(maxsize=_KEPT)
-def grade(gold: str, given: str) -> Grade:
+def grade(gold: str, given: str) -> Comparison:
     r"""Compare an answer to a reference answer, both in LaTeX and without `\boxed`.
 
     Never raises on any text. Safe to call from many threads at a time.
 
     Raises:
-        envs.math_grading.pool.GraderError: no grader process can be started.
+        envs.families.mathematics.grading.pool.GraderError: no grader process can be started.
     """
     wanted, got = tidy(gold), tidy(given)
     if wanted is None or got is None or not squeezed(got):
-        return Grade(False, "unread")
+        return Comparison(False, "unread")
     asked: list[tuple[str, str]] = []
 
     def suppose(first: str, second: str) -> bool:
@@ -46,11 +46,11 @@ def grade(gold: str, given: str) -> Grade:
 
     # Equal at best, when every expression that has to be asked about is supposed to be equal.
     if not same(wanted, got, suppose):
-        return Grade(False, "rules")
+        return Comparison(False, "rules")
     if not asked:
-        return Grade(True, "rules")
+        return Comparison(True, "rules")
     verdict = POOL.verdict(wanted, got)
-    return Grade(verdict == "yes", "time-out" if verdict == "time-out" else "math-verify")
+    return Comparison(verdict == "yes", "time-out" if verdict == "time-out" else "math-verify")
 
 
 @lru_cache(maxsize=_KEPT)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.benchmarks import arxiv, tldr
-from laconic.envs.families.writing.levels import SOLVED, WORTH, Grade, Levels, grade
+from laconic.envs.families.writing.levels import SOLVED, WORTH, Levels, LevelScores, grade
 from laconic.envs.families.writing.words import CONNECTIVES
 
 TLDR, ARXIV = tldr.LEVELS, arxiv.LEVELS
@@ -163,4 +163,8 @@ def test_the_most_that_can_be_reached_is_298(levels: Levels) -> None:
 
 
 def test_full_structure_alone_does_not_solve() -> None:
-    assert Grade({"length": 0.5, "length_ratio": 1.0, "word_ratio": 0.5}, "").value < SOLVED < 2.98
+    assert (
+        LevelScores({"length": 0.5, "length_ratio": 1.0, "word_ratio": 0.5}, "").value
+        < SOLVED
+        < 2.98
+    )

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from laconic.learners.agents.api import Limits, Server
+from laconic.learners.agents.api import RequestLimits, Server
 from laconic.learners.agents.api.client import client_of
 from laconic.learners.agents.base import Usage
 from laconic.learners.errors import ServerError
@@ -28,7 +28,9 @@ def client(fault_server):
     """A client of the server with other limits than the quick ones."""
 
     def call(**limits):
-        return client_of(Server(fault_server.base_url, "m", limits=Limits(**{**QUICK, **limits})))
+        return client_of(
+            Server(fault_server.base_url, "m", limits=RequestLimits(**{**QUICK, **limits}))
+        )
 
     return call
 
@@ -103,7 +105,7 @@ def test_a_refusal_is_not_asked_again(fault_server, client, status):
 
 
 def test_without_a_server_the_error_names_the_address(client):
-    server = Server("http://127.0.0.1:9/v1", "m", limits=Limits(**QUICK))
+    server = Server("http://127.0.0.1:9/v1", "m", limits=RequestLimits(**QUICK))
     with pytest.raises(ServerError, match="127.0.0.1:9/v1/chat/completions was asked 4 times"):
         client_of(server).ask(bodies(1)[0])
 
@@ -215,7 +217,9 @@ def test_the_key_is_in_no_log_and_no_traceback(fault_server, monkeypatch, caplog
     long = "x" * 295 + "secret-123"
     fault_server.faults.extend(["500", f"refuse {long}"])
     with caplog.at_level(logging.DEBUG), pytest.raises(ServerError) as caught:
-        client_of(Server(fault_server.base_url, "m", "MY_KEY", Limits(**QUICK))).ask(bodies(1)[0])
+        client_of(Server(fault_server.base_url, "m", "MY_KEY", RequestLimits(**QUICK))).ask(
+            bodies(1)[0]
+        )
     assert caplog.records
     shown = caplog.text + "".join(traceback.format_exception(caught.value))
     assert "HTTP 400" in shown and "secr" not in shown
@@ -226,7 +230,7 @@ def test_what_the_library_would_find_by_itself_is_not_sent(fault_server, monkeyp
         monkeypatch.setenv(name, "of-another-server")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     # A client of its own, which is made in this environment.
-    limits = Limits(**QUICK, concurrency=2)
+    limits = RequestLimits(**QUICK, concurrency=2)
     client_of(Server(fault_server.base_url, "m", limits=limits)).ask(bodies(1)[0])
     (headers,) = fault_server.headers
     assert "authorization" not in headers

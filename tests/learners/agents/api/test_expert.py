@@ -4,13 +4,13 @@ import pytest
 
 from laconic.envs.task import Task
 from laconic.learners.agents.api.expert import ApiExpert
-from laconic.learners.agents.api.settings import Limits, Prices
+from laconic.learners.agents.api.settings import Prices, RequestLimits
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.errors import ServerError
 from laconic.learners.rollout.play import Start, play
 
 TASK = Task(key="t", question="Write a poem.", statements=(), answer="")
-QUICK = Limits(attempts=2, first_wait_seconds=0.02)
+QUICK = RequestLimits(attempts=2, first_wait_seconds=0.02)
 
 
 def test_every_author_is_advised_in_a_request_of_its_own(fault_server):

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.api import ApiSamplingSettings, ApiTeam, Limits, Prices
+from laconic.learners.agents.api import ApiSamplingSettings, ApiTeam, Prices, RequestLimits
 from laconic.learners.agents.api.policy import ApiPolicy
 from laconic.learners.agents.base import Reply, Request, Streaming
 from laconic.learners.agents.hf import HFPolicy
@@ -15,7 +15,7 @@ from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.errors import ServerError
 from laconic.learners.training.trainer import trainers_of
 
-QUICK = Limits(attempts=3, first_wait_seconds=0.02)
+QUICK = RequestLimits(attempts=3, first_wait_seconds=0.02)
 
 
 @pytest.fixture

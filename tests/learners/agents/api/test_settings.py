@@ -5,16 +5,25 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.agents.api.settings import ApiSamplingSettings, Limits, Prices, Server
+from laconic.learners.agents.api.settings import ApiSamplingSettings, Prices, RequestLimits, Server
 from laconic.learners.agents.base import Usage
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Limits(concurrency=0), "limits.concurrency must be a whole number of at least 1"),
-        (lambda: Limits(timeout_seconds="1"), "limits.timeout_seconds must be a number above 0"),
-        (lambda: Limits(requests_per_minute=0), "limits.requests_per_minute must be a number"),
+        (
+            lambda: RequestLimits(concurrency=0),
+            "limits.concurrency must be a whole number of at least 1",
+        ),
+        (
+            lambda: RequestLimits(timeout_seconds="1"),
+            "limits.timeout_seconds must be a number above 0",
+        ),
+        (
+            lambda: RequestLimits(requests_per_minute=0),
+            "limits.requests_per_minute must be a number",
+        ),
         (lambda: Prices(prompt=-1), "prices.prompt must be at least 0"),
         (lambda: ApiSamplingSettings(temperature=0), "speech.temperature must be a number above 0"),
         (lambda: ApiSamplingSettings(top_p=1.5), "top_p must be above 0 and at most 1"),
@@ -42,7 +51,7 @@ def test_an_unknown_field_for_the_limit_is_refused():
 
 
 def test_waits_double_up_to_a_bound_and_are_drawn_from_their_upper_half():
-    limits = Limits(first_wait_seconds=1.0, longest_wait_seconds=5.0)
+    limits = RequestLimits(first_wait_seconds=1.0, longest_wait_seconds=5.0)
     assert [limits.wait_seconds(attempt, 1.0) for attempt in (1, 2, 3, 4, 999)] == [1, 2, 4, 5, 5]
     assert limits.wait_seconds(3, 0.0) == 2.0
 

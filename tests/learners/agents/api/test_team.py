@@ -6,12 +6,12 @@ import pytest
 
 from laconic.envs.dialogue.budget import split_words
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.api.settings import Limits, Prices
+from laconic.learners.agents.api.settings import Prices, RequestLimits
 from laconic.learners.agents.api.team import ApiTeam
 from laconic.learners.agents.tiny import PATH
 from laconic.learners.rollout.play import Start, play
 
-QUICK = Limits(attempts=3, first_wait_seconds=0.02)
+QUICK = RequestLimits(attempts=3, first_wait_seconds=0.02)
 
 
 def test_all_agents_share_one_policy_and_one_client(make_env):
