@@ -44,7 +44,9 @@ NEEDS = {
     "agent/api": ["agent.model=a-model"],
     "agent/hf": ["agent.model=a-model"],
     "learner/sapo": ["learner.collect.folder=a-folder"],
-    "warm_start": ["output=a-folder"],
+    "learner/collect/own_best": ["learner=imitation"],
+    "learner/collect/recorded": ["learner=imitation", "learner.collect.folder=a-folder"],
+    "learner/collect/teacher": ["learner=imitation"],
 }
 """What an option leaves to the user, or a program to Hydra while it runs."""
 WHOLE = ("experiment/", "entry/")
@@ -83,12 +85,15 @@ def choice(option: str) -> list[str]:
     return [f"{group}={name}", *NEEDS.get(option, [])]
 
 
+TRAINING = ("experiment/warm_start",)
+"""Options that choose a learner, for programs that let one be chosen by a group."""
 COMBINATIONS = [
     (program, option)
     for program in PROGRAMS
     for option in OPTIONS
     # A group may lie in another one (`learner/price`).
     if {option.rpartition("/")[0], option.partition("/")[0]} & groups_of(program)
+    and (option not in TRAINING or program == "train")
 ]
 
 
@@ -175,7 +180,9 @@ def chosen_in(program: str, option: str) -> set[str]:
     listed = OmegaConf.to_container(OmegaConf.load(CONF / f"{program}.yaml")).get("defaults", [])
     usual = {group: name for one in listed if isinstance(one, dict) for group, name in one.items()}
     group, _, name = option.rpartition("/")
-    options = {f"{group}/{name}" for group, name in {**usual, group: name}.items()}
+    # What an option needs may choose others.
+    needed = dict(one.split("=") for one in NEEDS.get(option, []) if "." not in one)
+    options = {f"{group}/{name}" for group, name in {**usual, **needed, group: name}.items()}
     return {one for one in options if (CONF / f"{one}.yaml").is_file()}
 
 
@@ -208,7 +215,7 @@ def check_defaults(composed: Any, program: str, option: str = "") -> None:
 
 
 def test_the_glob_finds_the_programs_and_the_choices():
-    assert {"train", "evaluate", "warm_start"} <= set(PROGRAMS)
+    assert {"train", "evaluate", "compare"} <= set(PROGRAMS)
     assert {"env/gsm8k", "agent/tiny", "agent/hf", "learner/gspo"} <= set(OPTIONS)
     assert all(groups_of(program) for program in PROGRAMS)
 

@@ -90,10 +90,11 @@ def benchmark_of(environment: ParallelEnv[str, Any, Any]) -> str:
     return str(getattr(getattr(environment, "benchmark", None), "name", ""))
 
 
-class _Mute:
-    """Answers for what was not shared; such an episode is left out."""
+class Mute:
+    """Answers for what is not told; such an episode is left out."""
 
     def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
+        """Silence."""
         return [Reply("")] * len(requests)
 
 
@@ -108,7 +109,7 @@ def _played(
     agents, pairs = environments[0].possible_agents, list[Pair]()
     if set(shared.agents) != set(agents):
         return []
-    mute = dict.fromkeys(agents, _Mute())
+    mute = dict.fromkeys(agents, Mute())
     try:
         starts = [Start(shared.seed, task, _given(one, policies)) for one in shared.episodes]
         # The first by itself: most groups that do not fit need no more.
@@ -152,10 +153,11 @@ def _read_by_agents(task: Task) -> tuple[Any, ...]:
 
 
 def _given(shared: SharedEpisode, policies: Mapping[str, Policy]) -> dict[tuple[str, int], Any]:
-    return {(one.agent, one.round): partial(_say, policies[one.agent], one.text) for one in shared}
+    return {(one.agent, one.round): partial(say, policies[one.agent], one.text) for one in shared}
 
 
-def _say(policy: Policy, text: str, request: Request) -> Reply:
+def say(policy: Policy, text: str, request: Request) -> Reply:
+    """A text as a policy would have said it, in its own tokens where it has any."""
     return policy.quote(request, text) if isinstance(policy, HFPolicy) else Reply(text)
 
 

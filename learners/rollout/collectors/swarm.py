@@ -29,11 +29,10 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError
-from laconic.envs.task import Task
 from laconic.learners.advantages.credit import Credit, credit
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Group
-from laconic.learners.rollout.collectors.base import Collector, Players
+from laconic.learners.rollout.collectors.base import Collector, Players, tasks_of
 from laconic.learners.rollout.collectors.exchange import (
     DamagedError,
     Exchange,
@@ -114,7 +113,7 @@ class Swarm(Collector):
                 or `correct` meets a policy that computes its log-probabilities again.
         """
         environments, policies = players
-        tasks = _tasks(environments[0])
+        tasks = tasks_of(environments[0])
         if self.correct and any(
             getattr(one, "recompute_logprobs", False) for one in policies.values()
         ):
@@ -197,13 +196,3 @@ def has_contrast(group: Group, credit: Credit) -> bool:
         max(one[agent] for one in totals) - min(one[agent] for one in totals) > _LEVEL
         for agent in totals[0]
     )
-
-
-def _tasks(environment: ParallelEnv[str, Any, Any]) -> Mapping[str, Task]:
-    tasks = getattr(environment, "tasks", None)
-    if not isinstance(tasks, Mapping) or not all(isinstance(one, Task) for one in tasks.values()):
-        raise SettingError(
-            "learner.collect shares tasks as data and needs an environment with `tasks`, a mapping"
-            f" of key to envs.Task (any of envs.make); {type(environment).__name__} has none"
-        )
-    return tasks

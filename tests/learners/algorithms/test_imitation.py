@@ -1,90 +1,41 @@
-"""Imitation: demonstrations have the form of a rollout, and their likelihood is what is raised."""
+"""Imitation is the cross entropy of what was demonstrated, by the parts of any other learner."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import pytest
 import torch
 
-from laconic.envs.dialogue.budget import Budget
-from laconic.learners.agents.base import Policy, Reply, Request
+from laconic.learners.advantages.group import Key
 from laconic.learners.agents.hf import HFPolicy
-from laconic.learners.agents.scripted import ScriptedTeam
-from laconic.learners.algorithms.imitation import Demonstrator, demonstrations, imitation_loss
-from laconic.learners.episode import Episode
+from laconic.learners.agents.scripted import ScriptedTeam, Teacher
+from laconic.learners.algorithms.group import GroupLearner
+from laconic.learners.algorithms.imitation import Imitated
+from laconic.learners.rollout.collectors.demonstrations import Taught
 from laconic.learners.rollout.play import Start, play
+from laconic.learners.training.objective import Objective
 from laconic.learners.training.sequences import TokenSequence
 
-
-@pytest.fixture
-def policy(make_policy) -> HFPolicy:
-    return make_policy()
+WORDY = Teacher(terse=0.0, silent_informed=0.0, silent_uninformed=1.0, frames=1)
 
 
 @pytest.fixture
-def episodes(policy, make_env) -> list[Episode]:
-    """An oracle team solves two tasks, written down in the policy's tokens."""
-    env = make_env(information="split")
-    speaker = ScriptedTeam("oracle").policies(env)["solver_0"]
-    team = dict.fromkeys(env.possible_agents, Demonstrator(speaker, policy))
-    return play([env], team, [Start(0, "fruit"), Start(1, "birds")], seed=0)
+def make_learner():
+    """Makes a learner that imitates a wordy teacher."""
 
+    def make(policies, rate=0.01, **settings) -> GroupLearner:
+        return GroupLearner(
+            policies,
+            partial(torch.optim.SGD, lr=rate),
+            advantages=Imitated(),
+            objective=Objective(ratio="none", average="token"),
+            minibatches=1,
+            collect=Taught(WORDY, others=1.0),
+            **settings,
+        )
 
-def test_a_demonstrator_is_a_policy_that_says_what_its_speaker_says(policy):
-    class Speaker:
-        def reply(self, requests, *, seed, greedy):
-            return [Reply(f"{request.text} {seed} {greedy}") for request in requests]
-
-    demonstrator = Demonstrator(Speaker(), policy)
-    assert isinstance(demonstrator, Policy)
-    request = Request("a_0", "Hello")
-    (reply,) = demonstrator.reply([request], seed=3, greedy=True)
-    assert reply.message == "Hello 3 True"
-    assert reply.prompt_ids == policy.read(request)
-    assert reply.reply_ids == policy.write("Hello 3 True")
-    assert reply.behaviour_logprobs == (0.0,) * len(reply.reply_ids)
-
-
-def test_what_is_demonstrated_reads_back_as_what_was_said(policy, episodes):
-    for episode in episodes:
-        assert episode.solved
-        for turn in episode.turns:
-            assert policy.message(turn.reply_ids) == turn.message
-
-
-def test_demonstrations_have_the_very_form_of_a_rollout(policy, make_env, episodes):
-    """The policy itself, made to say the same, reads the same tokens and is given the same."""
-    env = make_env(information="split")
-    said = {(turn.agent, turn.round): turn.message for turn in episodes[0].turns}
-
-    class Parrot(HFPolicy):
-        def reply(self, requests, *, seed, greedy):
-            replies = []
-            for request in requests:
-                message = said[request.agent, len(request.history)]
-                ids = self.write(message)
-                replies.append(Reply(message, self.read(request), ids, (0.0,) * len(ids)))
-            return replies
-
-    parrot = Parrot(policy.model, policy.tokenizer, policy.speech)
-    team = dict.fromkeys(env.possible_agents, parrot)
-    (played,) = play([env], team, [Start(0, "fruit")], seed=9)
-    assert demonstrations([played]) == demonstrations(episodes[:1])
-
-
-def test_every_conversation_is_demonstrated_with_advantage_one(episodes):
-    sequences = demonstrations(episodes)
-    assert len(sequences) == 8  # two episodes of four agents
-    assert {sequence.advantage for sequence in sequences} == {1.0}
-    assert [sequence.episode for sequence in sequences] == [0] * 4 + [1] * 4
-    assert all(sequence.round is None for sequence in sequences)
-    assert demonstrations([]) == []
-
-
-def test_silence_is_demonstrated_with_the_silence_word(policy, episodes):
-    silence = policy.write("")
-    silent = [turn for episode in episodes for turn in episode.turns if not turn.message]
-    assert silent
-    assert all(turn.reply_ids == silence for turn in silent)
+    return make
 
 
 def by_hand(policy: HFPolicy, sequences: list[TokenSequence]) -> torch.Tensor:
@@ -100,54 +51,80 @@ def by_hand(policy: HFPolicy, sequences: list[TokenSequence]) -> torch.Tensor:
     return torch.cat(losses).mean()
 
 
-def test_the_loss_is_the_cross_entropy_per_token(policy, episodes):
-    sequences = demonstrations(episodes)
-    loss, expected = imitation_loss(policy, sequences), by_hand(policy, sequences)
-    torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-6)
-    parameters = list(policy.model.parameters())
-    mine = torch.autograd.grad(loss, parameters)
-    its = torch.autograd.grad(expected, parameters)
-    for one, other in zip(mine, its, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+def test_every_return_has_the_advantage_one():
+    keys = [Key("t", "a_0"), Key("t", "b_0")]
+    assert Imitated()([3.0, -1.0], keys) == (1.0, 1.0)
+    assert Imitated()([], []) == ()
 
 
-def test_the_sampling_temperature_has_no_part_in_it(make_policy, episodes):
-    sequences = demonstrations(episodes)
-    losses = {
-        float(imitation_loss(make_policy(temperature=temperature), sequences).detach())
-        for temperature in (0.3, 1.0)
-    }
-    assert len(losses) == 1
+def test_the_loss_and_the_step_are_those_of_the_cross_entropy_per_token(
+    make_policy, make_env, make_learner
+):
+    policy, env = make_policy(), make_env(information="split")
+    learner = make_learner(dict.fromkeys(env.possible_agents, policy), max_grad_norm=1e9)
+    starts = [Start(0, "fruit"), Start(1, "birds")]
+    groups = learner.collector([env], dict.fromkeys(env.possible_agents, policy), starts, 2, seed=0)
+    sequences = [one for group in groups for one in learner.sequences(group)]
+    assert len(sequences) == 16  # two tasks, played twice by four agents
+    expected = by_hand(policy, sequences)
+    gradients = torch.autograd.grad(expected, list(policy.model.parameters()))
+    wanted = [
+        one.detach() - 0.01 * its
+        for one, its in zip(policy.model.parameters(), gradients, strict=True)
+    ]
+    metrics = learner.update(groups)
+    assert metrics["loss"] == pytest.approx(expected.item(), rel=1e-5)
+    for one, other in zip(policy.model.parameters(), wanted, strict=True):
+        torch.testing.assert_close(one.detach(), other, rtol=1e-4, atol=1e-6)
 
 
 def test_a_tiny_model_learns_one_demonstration_by_heart(make_policy, make_env):
     policy = make_policy(model={"scale": 4.0, "hidden_size": 32}, max_reply_tokens=80)
     env = make_env(information="split", team={"solver": 1, "helper": 1})
-    speaker = ScriptedTeam("verbose").policies(env)["solver_0"]
-    team = dict.fromkeys(env.possible_agents, Demonstrator(speaker, policy))
-    shown = play([env], team, [Start(0, "birds")], seed=0)
-    sequences = demonstrations(shown)
-    optimizer = torch.optim.AdamW(policy.model.parameters(), lr=0.01)
-    first = None
-    for _ in range(100):
-        optimizer.zero_grad()
-        loss = imitation_loss(policy, sequences)
-        loss.backward()
-        optimizer.step()
-        first = first or loss.item()
-    assert first > 4 and loss.item() < 0.05
-    env_again = dict.fromkeys(env.possible_agents, policy)
-    (played,) = play([env], env_again, [Start(0, "birds")], seed=0, greedy=True)
-    assert [turn.message for turn in played.turns] == [turn.message for turn in shown[0].turns]
+    team = dict.fromkeys(env.possible_agents, policy)
+    learner = GroupLearner(
+        team,
+        partial(torch.optim.AdamW, lr=0.01),
+        advantages=Imitated(),
+        objective=Objective(ratio="none", average="token"),
+        minibatches=1,
+        collect=Taught(ScriptedTeacher(), others=1.0),
+    )
+    groups = learner.collector([env], team, [Start(0, "birds")], 2, seed=0)
+    losses = [learner.update(groups)["loss"] for _ in range(100)]
+    assert losses[0] > 4 and losses[-1] < 0.05
+    (played,) = play([env], team, [Start(0, "birds")], seed=0, greedy=True)
+    shown = groups[0].episodes[0]
+    assert [turn.message for turn in played.turns] == [turn.message for turn in shown.turns]
     assert played.solved
 
 
-def test_a_message_over_budget_is_demonstrated_as_it_was_meant(policy, make_env):
-    env = make_env(information="split", budget=Budget(message=2))
-    speaker = ScriptedTeam("verbose").policies(env)["solver_0"]
-    team = dict.fromkeys(env.possible_agents, Demonstrator(speaker, policy))
-    (episode,) = play([env], team, [Start(0, "fruit")], seed=0)
-    cut = [turn for turn in episode.turns if turn.cut]
-    assert cut
-    assert all(policy.message(turn.reply_ids).startswith(turn.message) for turn in cut)
-    assert all(policy.message(turn.reply_ids) != turn.message for turn in cut)
+class ScriptedTeacher:
+    """Says the same whenever it is asked: all it knows, in the first of the wordings."""
+
+    def __call__(self, task, request, generator):
+        return Teacher(terse=0.0, silent_informed=0.0, silent_uninformed=0.0, frames=1)(
+            task, request, FirstOfAll()
+        )
+
+
+class FirstOfAll:
+    """Draws the first of what there is, and numbers just above every share."""
+
+    def choice(self, options):
+        return options[0]
+
+    def random(self):
+        return 0.999
+
+
+def test_the_team_of_scripts_is_not_what_is_trained(make_policy, make_env, make_learner):
+    env = make_env(information="split", team={"solver": 1, "helper": 1})
+    script = ScriptedTeam("oracle").policies(env)["helper_0"]
+    policies = {"solver_0": make_policy(), "helper_0": script}
+    learner = make_learner(policies)
+    (group,) = learner.collector([env], policies, [Start(0, "fruit")], 2, seed=0)
+    assert {one.agent for one in learner.sequences(group)} == {"solver_0"}
+    # Scripts speak for themselves; the teacher for whoever learns.
+    said = {turn.agent: turn.message for turn in group.episodes[0].turns}
+    assert "Hello team" not in said["helper_0"]

@@ -1,0 +1,73 @@
+"""A team of fresh weights: a tokenizer learned from what a teacher says, and a small random model.
+
+It knows nothing yet; a warm start (`learner=imitation`) teaches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pettingzoo import ParallelEnv
+
+from laconic.envs.dialogue.budget import Tokenize, split_words
+from laconic.envs.task import Style
+from laconic.learners.agents.chat import tokenize_with
+from laconic.learners.agents.hf import HFPolicy
+from laconic.learners.agents.sampling import SamplingSettings
+from laconic.learners.agents.scripted import ScriptedPolicy, Teacher
+from laconic.learners.agents.tiny import TinySamplingSettings
+from laconic.learners.agents.tiny.build import Shape, build_model, build_tokenizer
+from laconic.learners.rollout.collectors.base import tasks_of
+from laconic.learners.rollout.play import Start, play
+
+_EPISODES = 64
+"""Episodes from whose texts the tokenizer learns."""
+
+
+@dataclass
+class NewTeam:
+    """One new policy for all agents; equal settings make equal weights."""
+
+    teacher: Teacher = field(default_factory=Teacher)
+    """Who speaks in the episodes from which the tokenizer learns."""
+    shape: Shape = field(default_factory=Shape)
+    """Size of the model, and of its vocabulary at most."""
+    seed: int = 0
+    """Of the weights, and of the texts."""
+    speech: SamplingSettings = field(default_factory=TinySamplingSettings)
+    """How the policy speaks."""
+    instructions: Style = "brief"
+    """The form of first observation it is to learn; for `env.instructions`."""
+    imitation_rate: float = 2e-3
+    """A learning rate for a warm start; for `optimizer.lr`, as the next one."""
+    learning_rate: float = 1e-4
+    """One that suits weights which know the game."""
+
+    def __post_init__(self) -> None:
+        """Without a tokenizer, tokens are words."""
+        self._tokenize: Tokenize = split_words
+
+    def tokenize(self, text: str) -> Sequence[str]:
+        """Cuts text into the policy's tokens; environments count budgets with it."""
+        return self._tokenize(text)
+
+    def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, HFPolicy]:
+        """The policy of each agent; all are one object.
+
+        Args:
+            environment: whose texts the tokenizer is to write in few tokens; it has `tasks`.
+        """
+        self._tokenize = split_words
+        tokenizer = build_tokenizer(self._texts(environment), self.shape.vocabulary)
+        self._tokenize = tokenize_with(tokenizer)
+        policy = HFPolicy(build_model(tokenizer, self.shape, self.seed), tokenizer, self.speech)
+        return dict.fromkeys(environment.possible_agents, policy)
+
+    def _texts(self, environment: ParallelEnv[str, Any, Any]) -> Iterator[str]:
+        speaker = ScriptedPolicy(self.teacher, tasks_of(environment))
+        speakers = dict.fromkeys(environment.possible_agents, speaker)
+        starts = [Start(self.seed * _EPISODES + one) for one in range(_EPISODES)]
+        for episode in play([environment], speakers, starts, seed=self.seed):
+            yield from (text for turn in episode.turns for text in (turn.read, turn.message))

@@ -1,0 +1,64 @@
+"""Fresh weights: the same seed makes the same policy, whose tokenizer has learned the game."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from laconic import envs
+from laconic.envs.dialogue.budget import split_words
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.tiny.build import SILENCE, Shape
+from laconic.learners.agents.tiny.new import NewTeam
+from laconic.learners.rollout.play import Start, play
+
+SHAPE = Shape(vocabulary=400, hidden=16, layers=1, heads=2, intermediate=16)
+
+
+@pytest.fixture(scope="module")
+def env():
+    return envs.make("gsm8k", tasks=20, instructions="brief")
+
+
+@pytest.fixture(scope="module")
+def team(env):
+    team = NewTeam(shape=SHAPE, seed=1)
+    return team, team.policies(env)
+
+
+def test_one_policy_speaks_for_all_and_knows_the_silence_word(env, team):
+    _, policies = team
+    assert list(policies) == env.possible_agents
+    (policy,) = set(policies.values())
+    assert policy.message(policy.write("")) == ""
+    assert SILENCE in policy.tokenizer.all_special_tokens
+    (episode,) = play([env], policies, [Start(0)], seed=0)
+    assert all(turn.reply_ids for turn in episode.turns)
+
+
+def test_words_of_the_game_take_few_tokens(env, team):
+    maker, policies = team
+    text = "Well, my part of the problem says:"
+    tokenizer = policies["solver_0"].tokenizer
+    assert "".join(maker.tokenize(text)) == text
+    assert len(maker.tokenize(text)) == len(tokenizer.encode(text)) < len(text) / 1.5
+
+
+def test_tokens_are_words_until_there_is_a_tokenizer():
+    assert list(NewTeam().tokenize("a bee")) == list(split_words("a bee"))
+
+
+def test_equal_seeds_make_equal_weights(env, team):
+    again = NewTeam(shape=SHAPE, seed=1).policies(env)["solver_0"]
+    other = NewTeam(shape=SHAPE, seed=2).policies(env)["solver_0"]
+    mine = team[1]["solver_0"].weights()
+    assert all(torch.equal(mine[name], one) for name, one in again.weights().items())
+    assert not all(torch.equal(mine[name], one) for name, one in other.weights().items())
+
+
+def test_an_environment_without_tasks_teaches_no_words():
+    class Bare:
+        possible_agents = ["a_0"]
+
+    with pytest.raises(SettingError, match="needs an environment with `tasks`"):
+        NewTeam(shape=SHAPE).policies(Bare())
