@@ -25,6 +25,16 @@ def split(action: str) -> tuple[str, str]:
     return thought, message.lstrip()
 
 
+def find(text: str) -> tuple[str, str, bool]:
+    """The thought and the message of what a model wrote, and whether the thought has an end.
+
+    Some write no first marker, because what asked them for a reply ended in it.
+    """
+    text = text.strip()
+    begun = text if text.startswith(BEGIN) or END not in text else BEGIN + text
+    return *split(begun), END in text or not text.startswith(BEGIN)
+
+
 def join(thought: str, message: str) -> str:
     """The action that `split` takes apart again, whatever the two spell.
 

@@ -71,7 +71,9 @@ def show(messages: Iterable[Message], closing: str = "") -> str:
 
 def counted(message: Message) -> str:
     """The tokens of a message in words: `5`, or `5 + 30 thought`."""
-    return f"{message.tokens} + {message.thought} thought" if message.thought else f"{message.tokens}"
+    return (
+        f"{message.tokens} + {message.thought} thought" if message.thought else f"{message.tokens}"
+    )
 
 
 def printable(text: str) -> str:

@@ -128,8 +128,9 @@ def _episodes(
         return first, None
     votes = int(votes) if votes != MATCHED else 0
     if reference is not None:
-        goal = reference.figures["tokens_said"].mean
-        one = summarise(first)["tokens_said"]
+        goal = reference.spent.mean
+        found = summarise(first)
+        one = found.get("tokens_spent", found["tokens_said"])
         votes = votes_for(goal, one, match.cfg.entry.most_votes)
         notes.append(f"{votes} samples of {one:.1f} tokens for the {goal:.1f} of {reference.name}")
     samples = [first, *(_sample(match, number) for number in range(1, votes))]

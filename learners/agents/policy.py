@@ -224,7 +224,7 @@ class HFPolicy:
         if request.max_tokens is not None:
             limit = min(limit, request.max_tokens + 1)
         if self._thoughts and self._thoughts.offered:
-            limit += self._thinking(request) + 2 - self._thoughts.opened
+            limit += self._thinking(request) + self._thoughts.count
         if self._positions is None:
             return limit
         room = max(0, self._positions - len(prompt))

@@ -36,6 +36,11 @@ class Markers:
     offered: bool
     """Whether it leaves room for one; not where it asks with an empty thought."""
 
+    @property
+    def count(self) -> int:
+        """Markers of a reply with one thought."""
+        return 2 - self.opened
+
     def inside(self, ids: Sequence[int]) -> list[bool]:
         """(tokens,) True on the tokens of thoughts, their markers among them."""
         found, inside = [], self.opened
@@ -61,20 +66,18 @@ class Markers:
 
         Args:
             ids: of the reply.
-            thought: most tokens of thoughts, without their markers.
+            thought: most tokens of a thought, without its markers.
             said: most tokens of everything else.
         """
-        left = [said, thought]
-        for place, (token, inside) in enumerate(zip(ids, self.inside(ids), strict=True)):
-            left[inside] -= token not in (self.begin, self.end)
+        left = [said, thought + self.count]
+        for place, inside in enumerate(self.inside(ids)):
+            left[inside] -= 1
             if left[inside] < 0:
                 return place
         return len(ids)
 
 
-def find_markers(
-    tokenizer: PreTrainedTokenizerBase, settings: Mapping[str, Any]
-) -> Markers | None:
+def find_markers(tokenizer: PreTrainedTokenizerBase, settings: Mapping[str, Any]) -> Markers | None:
     """The markers of a tokenizer's template; None where it knows of no thoughts.
 
     Args:
@@ -126,7 +129,9 @@ def _thinks(
 def _asking(tokenizer: PreTrainedTokenizerBase, settings: Mapping[str, Any]) -> str:
     """What the template puts before a reply that it asks for."""
     user = [{"role": "user", "content": _NEXT}]
-    return _rendered(tokenizer, user, {**settings, "add_generation_prompt": True}).partition(_NEXT)[2]
+    return _rendered(tokenizer, user, {**settings, "add_generation_prompt": True}).partition(_NEXT)[
+        2
+    ]
 
 
 def _rendered(

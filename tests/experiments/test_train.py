@@ -238,7 +238,7 @@ def test_without_steps_there_is_one_evaluation_and_the_policy_as_it_was(
     assert all(torch.equal(before[name], weights[name]) for name in before)
 
 
-def test_a_rising_price_is_asked_in_training_and_the_full_one_in_evaluation(
+def test_a_rising_price_is_asked_in_training_and_evaluation_alike(
     processes, small, tmp_path, rows
 ):
     price = [

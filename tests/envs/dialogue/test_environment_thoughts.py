@@ -156,7 +156,9 @@ class Leaky(DialogueEnv):
     """Takes thoughts for words."""
 
     def _speak(self, actions):
-        super()._speak({a: text.replace("<think>", "").replace("</think>", " ") for a, text in actions.items()})
+        super()._speak(
+            {a: text.replace("<think>", "").replace("</think>", " ") for a, text in actions.items()}
+        )
 
 
 class Noting(DialogueEnv):

@@ -35,7 +35,21 @@ def test_an_action_is_split_at_the_markers_of_its_beginning(action, thought, mes
     assert split(action) == (thought, message)
 
 
-PARTS = ("<think>", "</think>", "<", ">", "/", "</", "think", "</thi", "nk>", " ", "\n", "a", "#### 7")
+PARTS = (
+    "<think>",
+    "</think>",
+    "<",
+    ">",
+    "/",
+    "</",
+    "think",
+    "</thi",
+    "nk>",
+    " ",
+    "\n",
+    "a",
+    "#### 7",
+)
 
 
 @pytest.mark.parametrize("seed", range(20))
