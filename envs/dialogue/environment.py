@@ -2,9 +2,11 @@
 
 Rules. Agents are `<role>_<number>`. In each round every agent whose turn it is says a string or
 stays silent (`""`, published to nobody, charged nothing). Messages over budget are cut at a token
-border. What it thinks before that stands at the beginning of its action (`envs.dialogue.thoughts`),
-is counted and charged, and shown to nobody; who thinks beyond the cap, or only thinks, is silent. After the round each agent hears those its topology links it to. What an agent observes is
-only what is new to it, so a conversation grows at its end; the history is the agent's to keep.
+border. What an agent thinks before that stands at the beginning of its action
+(`envs.dialogue.thoughts`), is counted and charged, and shown to nobody; who thinks beyond the cap,
+or only thinks, is silent. After the round each agent hears those its topology links it to. What an
+agent observes is only what is new to it, so a conversation grows at its end; the history is the
+agent's to keep.
 
 Observation: `{"text": any string, "tokens_left": int32 array (4,)}`; the four entries are what the
 next message may have (0 out of turn and after the end), and what is left to the agent, to this

@@ -44,8 +44,9 @@ class ArrayWrapper(Wrapper, ABC):
 
     Every info has these numbers, and what a wrapper adds: `task` (number of the task in its source,
     -1 where it has none), `round`, `tokens_left` (what the next message may have),
-    `tokens_said`, `tokens_read`, `tokens_thought`, `informed` (1, 0, or -1 where nobody can say), and `score` and
-    `solved`, which are 0 before the end. `reset(options={"task": number})` names the task.
+    `tokens_said`, `tokens_read`, `tokens_thought`, `informed` (1, 0, or -1 where nobody can say),
+    and `score` and `solved`, which are 0 before the end. `reset(options={"task": number})` names
+    the task.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The picture of a comparison: accuracy against tokens said and thought, with intervals; and score."""
+"""The picture of a comparison: accuracy and score against tokens spent, with intervals."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _LONGEST_LABEL = 60
 
 
 def frontier(sweep: Sweep, environment: str = "") -> look.Picture:
-    """What runs are after against tokens said and thought: a faint mark for a run, a strong one for a mean."""
+    """What runs are after against tokens spent: a faint mark for a run, a strong one for a mean."""
     goal = sweep.goal
     settings = [one for one in sweep.settings if one.after(goal) and one.after("tokens_spent")]
     evaluations = [one for run in sweep.runs for one in (run.before, run.after) if one]

@@ -19,7 +19,13 @@ from laconic.experiments.reporting.words import SHARES, label, level, share_of_b
 from laconic.experiments.statistics.intervals import over_seeds
 from laconic.learners.metrics import Interval
 
-_IN_TABLE = ("tokens_thought", "silent_if_uninformed", "spoke_if_informed", "silence_rate", "reward")
+_IN_TABLE = (
+    "tokens_thought",
+    "silent_if_uninformed",
+    "spoke_if_informed",
+    "silence_rate",
+    "reward",
+)
 _APART = ("seed", "resume")
 
 

@@ -12,7 +12,8 @@ from laconic.learners.agents.chat import Chat
 from laconic.learners.agents.thoughts import Markers, find_markers
 
 TURNS = """\
-{%- for m in messages %}{{ '<|im_start|>' + m.role + '\\n' }}%BODY%{{ '<|im_end|>\\n' }}{%- endfor %}
+{%- for m in messages %}{{ '<|im_start|>' + m.role + '\\n' }}%BODY%{{ '<|im_end|>\\n' }}
+{%- endfor %}
 {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}%ASK%{%- endif %}"""
 PLAIN, OFF = (
     "{{ m.content }}",
@@ -22,6 +23,7 @@ SHOWS = (
     "{%- if m.reasoning_content and loop.last %}{{ '<think>\\n' + m.reasoning_content +"
     " '\\n</think>\\n\\n' }}{%- endif %}{{ m.content }}"
 )
+CALLS = "{%- if m.tool_calls %}<tool_call></tool_call>{%- endif %}{{ m.content }}"
 DROPS = "{{ m.content.split('</think>')[-1] }}"
 
 
@@ -83,7 +85,7 @@ def test_they_may_have_any_name(made, pair, special):
         (None, ()),
         ("{{ raise_exception('no') }}", ()),
         # Calls of tools, and the borders of turns, are no thoughts.
-        (template("{%- if m.tool_calls %}<tool_call></tool_call>{%- endif %}{{ m.content }}"), ("<tool_call>", "</tool_call>")),
+        (template(CALLS), ("<tool_call>", "</tool_call>")),
         (
             "{%- for m in messages %}<|{{ m.role }}_start|>{{ m.content }}<|{{ m.role }}_end|>"
             "{%- endfor %}{%- if add_generation_prompt %}<|assistant_start|>{%- endif %}",
