@@ -40,7 +40,7 @@ def contradictions(team: Any, environment: ParallelEnv[str, Any, Any]) -> list[s
     thought = getattr(budget, "thought", None)
     for where, speech in speeches.items():
         most = getattr(speech, "thinking_tokens", None)
-        if None not in (thought, most) and thought != most:
+        if thought is not None and most is not None and thought != most:
             found.append(
                 f"thoughts end after {min(thought, most)} tokens:"
                 f" agent.{where}speech.thinking_tokens={most}, env.budget.thought={thought}"
