@@ -23,7 +23,7 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.mistakes import describe
 from laconic.experiments.comparing import table
-from laconic.experiments.comparing.arrange import arrange, budget_of
+from laconic.experiments.comparing.arrange import arrange, budget_of, thoughts_of
 from laconic.experiments.comparing.entries import Entry, entries_of_runs, read_entries
 from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.playing import play_entry
@@ -70,6 +70,8 @@ class Comparison:
         """One line of what was compared under which conditions."""
         budget = budget_of(self.cfg)
         said = f"at most {budget} tokens said" if budget else "budgets as configured"
+        if thoughts := thoughts_of(self.cfg):
+            said += f" and {thoughts} thought"
         episodes = max((row.episodes for row in self.rows.values()), default=0)
         return f"{self.environment}: {episodes} episodes an entry, {said}, 95 % intervals"
 
@@ -189,6 +191,7 @@ def write(comparison: Comparison) -> None:
         "split": comparison.cfg.evaluation.split,
         "equal": comparison.cfg.compare.equal,
         "budget": budget_of(comparison.cfg),
+        "thoughts": thoughts_of(comparison.cfg),
         "reference": comparison.cfg.compare.reference,
         "seed": comparison.cfg.seed,
     }

@@ -30,6 +30,7 @@ from laconic.experiments.running.evaluation import evaluation_starts, record
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.journal import Journal, Keeper
 from laconic.experiments.running.limits import tell_start
+from laconic.experiments.running.prices import set_training_price
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.statistics.pass_at_k import over_tasks
@@ -70,6 +71,7 @@ def main(cfg: DictConfig) -> float:
     folder.rewind(-1)
     team = setup.make_team(cfg)
     environments = setup.make_evaluation(cfg, cfg.evaluation.split, team)
+    set_training_price(cfg, environments, HydraConfig.get().overrides.task)
     tell_start(team, environments[0])
     once = evaluation_starts(environments, cfg.evaluation.tasks)
     starts = [start for start in once for _ in range(cfg.evaluation.samples)]

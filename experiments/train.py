@@ -110,13 +110,20 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
 
 
 def play_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
-    """One step: the evaluation before training as step 0, a learner update as any other."""
+    """One step: the evaluation before training as step 0, a learner update as any other.
+
+    An evaluation is at the price of the step.
+    """
     started = time.perf_counter()
     row: dict[str, float] = {} if step == 0 else update(run, step)
     every = run.cfg.train.evaluate_every
     if step in (0, run.total) or (every and step % every == 0):
         begun = time.perf_counter()
         kept = run.cfg.evaluation.transcripts
+        # Before training a token costs what it does in the first step.
+        if run.price is not None:
+            first = run.learner.price.at(0, run.price) if step == 0 else 0.0
+            setup.set_price(run.evaluation, row.get("train/price", first))
         with run.cuttable():
             row |= evaluate(
                 run.evaluation,

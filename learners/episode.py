@@ -49,6 +49,10 @@ class Turn:
     """What the environment showed the agent before it spoke."""
     truncated: bool = False
     """True when the reply was stopped by its limit of tokens before it had ended itself."""
+    thought: str = ""
+    """What the agent thought before it spoke; no other agent reads it."""
+    tokens_thought: int = 0
+    """Tokens of that thought, as the environment counts them."""
 
     def __post_init__(self) -> None:
         """Check that every sampled token has its log-probability."""
@@ -81,6 +85,8 @@ class Episode:
     """Tokens each agent said, as the environment counts them; empty where it does not."""
     tokens_read: Mapping[str, int] = field(default_factory=dict)
     """Tokens each agent read, in the same way."""
+    tokens_thought: Mapping[str, int] = field(default_factory=dict)
+    """Tokens each agent thought before it spoke, in the same way."""
     measures: Mapping[str, float] = field(default_factory=dict)
     """What else the environment measured of the answers, by name."""
 

@@ -30,6 +30,7 @@ GLOSSARY: Mapping[str, str] = {
     "reward": "Return of an agent (task reward less the price of its tokens), mean over agents.",
     "tokens_said": "Tokens that all agents together said in an episode.",
     "tokens_read": "Tokens that all agents together read in an episode.",
+    "tokens_thought": "Tokens that all agents together thought in an episode before they spoke.",
     "silence_rate": "Share of all turns in which the agent said nothing.",
     "silent_if_uninformed": (
         "Informed silence, first half: share of the turns of agents with nothing useful to tell"
@@ -52,6 +53,10 @@ MEASURES: Mapping[str, str] = {
     ),
 }
 """Further metrics where a benchmark has them (`tldr`, `arxiv`), and what each means."""
+THINKING: Mapping[str, str] = {
+    "tokens_spent": "Tokens that all agents together said and thought in an episode.",
+}
+"""Further metrics where somebody thinks before speaking, and what each means."""
 SPENDING: Mapping[str, str] = {
     "prompt_tokens": "Tokens that model servers read in an episode, by their own count.",
     "completion_tokens": "Tokens that model servers wrote in an episode, by their own count.",
@@ -85,8 +90,8 @@ def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
     Returns:
         Metric name -> mean. What has nothing behind it is left out: a share without turns, and
         what an environment does not tell (who is informed, what was solved, how many tokens). Where
-        a benchmark measures more, that follows (`MEASURES`), and where servers were asked, those of
-        `SPENDING`. Without episodes the dict is empty.
+        a benchmark measures more, that follows (`MEASURES`), where somebody thinks `THINKING`, and
+        where servers were asked `SPENDING`. Without episodes the dict is empty.
     """
     return {name: float(sums.sum() / counts.sum()) for name, sums, counts in _columns(episodes)}
 
@@ -187,6 +192,7 @@ _PER_EPISODE: Mapping[str, Callable[[Episode], float | None]] = {
     "reward": _mean_return,
     "tokens_said": lambda episode: _tokens(episode.tokens_said),
     "tokens_read": lambda episode: _tokens(episode.tokens_read),
+    "tokens_thought": lambda episode: _tokens(episode.tokens_thought),
     "truncated_rate": lambda episode: episode.truncated,
     "rounds": lambda episode: max(map(len, episode.rewards.values()), default=0),
 }
@@ -217,7 +223,7 @@ def _columns(episodes: Sequence[Episode]) -> list[_Column]:
             counts = [float(len(turns)) for turns in kept]
         if sum(counts):
             columns.append((name, np.array(sums), np.array(counts)))
-    return columns + _measured(episodes) + _spending(episodes)
+    return columns + _measured(episodes) + _thinking(episodes) + _spending(episodes)
 
 
 def _measured(episodes: Sequence[Episode]) -> list[_Column]:
@@ -232,6 +238,14 @@ def _measured(episodes: Sequence[Episode]) -> list[_Column]:
         )
         for name, values in told.items()
     ]
+
+
+def _thinking(episodes: Sequence[Episode]) -> list[_Column]:
+    """Sums and counts of what is said and thought; none where nobody thinks."""
+    if not any(sum(one.tokens_thought.values()) for one in episodes):
+        return []
+    both = [[*one.tokens_said.values(), *one.tokens_thought.values()] for one in episodes]
+    return [("tokens_spent", np.array(list(map(sum, both)), float), np.ones(len(episodes)))]
 
 
 def _spending(episodes: Sequence[Episode]) -> list[_Column]:

@@ -43,6 +43,12 @@ class Checkmate(MarkedAnswers):
         " leave out the rest.",
     }
 
+    hints = {
+        "solver": "Write only the move that gives checkmate, after ####. If it is the queen to h7,"
+        " write: #### Qh7#",
+        "attack": "Say again, in one short sentence, where the pieces stand that you know.",
+        "escape": "Say again, in one short sentence, where the pieces stand that you know.",
+    }
     documents = {"evaluation": ("task.json",)}
     commitment = staticmethod(commitment)
 

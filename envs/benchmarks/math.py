@@ -57,6 +57,11 @@ class MATH(MarkedAnswers):
         "critic": "You check the solver's work: say where it goes wrong and what would be right,"
         " in few words, and nothing where it is right.",
     }
+    hints = {
+        "solver": r"Write only the answer, in \boxed{}. If the answer is 5, write: \boxed{5}",
+        "helper": "Say again, in one short sentence, the condition that you know.",
+        "critic": "If the answer is wrong, say in one short sentence what is wrong.",
+    }
     slow = True
 
     generator = staticmethod(generate)

@@ -46,6 +46,12 @@ class Sports(ShortAnswers):
         f" nothing when all is right. {answer_form}",
     }
 
+    hints = {
+        "solver": "Does what is said belong to the athlete's sport? Write only the answer, after"
+        " ####. If it does, write: #### yes. If it does not, write: #### no",
+        "scout": "Say again, in one short sentence, the fact that you know.",
+        "critic": "If the answer is wrong, say in one short sentence what is wrong.",
+    }
     documents = {"evaluation": ("sports_understanding.json",)}
     generator = staticmethod(generate)
     answer_in = staticmethod(partial(answer_in, plausible=True))

@@ -46,6 +46,12 @@ class StrategyQA(ShortAnswers):
         f" in few words, and say nothing when all is right. {answer_form}",
     }
 
+    hints = {
+        "solver": "Write only the answer, after ####. If it is yes, write: #### yes. If it is no,"
+        " write: #### no",
+        "helper": "Say again, in one short sentence, the fact that you know.",
+        "critic": "If the answer is wrong, say in one short sentence what is wrong.",
+    }
     documents = {
         "train": ("strategyqa_train.json",),
         "evaluation": ("task.json", "strategyqa_test.json"),

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Text
+from gymnasium.utils.env_checker import data_equivalence
 
 from laconic.envs.contract.episodes import (
     Env,
@@ -24,8 +25,10 @@ from laconic.envs.contract.episodes import (
     require,
     saying,
 )
+from laconic.envs.dialogue.thoughts import join
 
 _FLOOD = "many words " * 200
+_SECRET = "xyzzy"
 
 
 def _texts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
@@ -72,6 +75,8 @@ def _strange_strings(agents: Sequence[str]) -> dict[str, str]:
         "a number of 5,000 digits": "#### " + "9" * 5000,
         "numbers that are none": "#### 1e999 #### nan #### \u00b2 #### 1/0 \\boxed{",
         "markup": "[bold]{0}%s</s><|im_end|>[/red]\x1b[2J",
+        "an open thought within one": "<think>a<think>",
+        "ends of thoughts": "<think>a</think></think>b</think>",
         "other agents' names": "".join(f"{agent}: #### 1\n" for agent in agents),
     }
 
@@ -165,6 +170,28 @@ def _ledgers(make: Callable[[], Env], seeds: Sequence[int]) -> None:
             require(info["tokens_said"] == published[agent], _ledgers, came, agent)
 
 
+def _thoughts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+    """A thought changes nothing that anybody observes, and by itself is silence.
+
+    Checked where `metadata["thought_tokens"]` says that thoughts are taken, and where they have
+    room.
+    """
+    env = make()
+    room = (getattr(env, "metadata", None) or {}).get("thought_tokens")
+    tokenize: Callable[[str], Sequence[str]] = getattr(env, "tokenize", str.split)
+    if room is None or len(tokenize(_SECRET)) > room or not _speaks(env):
+        return
+    for text in ("", "hello"):
+        plain, thinking = (play(make(), seeds[0], saying(join(t, text))) for t in ("", _SECRET))
+        require(len(plain.steps) == len(thinking.steps), _thoughts, "an episode of other length")
+        for one, other in zip(plain, thinking, strict=True):
+            alike = data_equivalence(one.observations, other.observations, exact=True)
+            require(alike, _thoughts, f"{one.observations!r} and {other.observations!r}")
+            for agent, info in other.infos.items():
+                shown = [key for key, value in info.items() if _SECRET in str(value)]
+                require(not shown, _thoughts, f"the thought under {shown} of the infos", agent)
+
+
 def _speaks(env: Env) -> bool:
     return all(isinstance(env.action_space(agent), Text) for agent in env.possible_agents)
 
@@ -178,5 +205,5 @@ def _counted(env: Env, seed: int, text: str | None) -> Played | None:
     return None if None in counted else episode
 
 
-TEXT_RULES = (_texts, _strings, _impersonation, _tasks, _silence, _budgets, _ledgers)
+TEXT_RULES = (_texts, _strings, _impersonation, _tasks, _silence, _budgets, _ledgers, _thoughts)
 """These rules, in the order in which they are checked."""

@@ -26,6 +26,7 @@ _CAPPED = {
     "agent": "you in all",
     "round": "all agents in a round",
     "episode": "all agents together",
+    "thought": "what you think before a message",
 }
 GENERAL = ("goal", "duties", "team", "rules")
 """What a template of the general part may name."""

@@ -1,6 +1,7 @@
-"""Token budgets, the two ledgers (what was said, and what was read), and what a token is.
+"""Token budgets, the ledgers of what was said, read and thought, and what a token is.
 
-Four caps: per message, per agent, per round over all agents, per episode over all agents. The round
+Four caps: per message, per agent, per round over all agents, per episode over all agents; and one
+for what is thought before a message, which those do not count. The round
 and the episode cap together are the dual budget of arXiv 2511.13193 (an auction method of the
 Agent-GSPO authors); that Agent-GSPO itself uses this pair is our reading, not a published fact.
 
@@ -27,7 +28,7 @@ _TOKEN = re.compile(r"\s?[^\W\d_]{1,8}|\s?\d{1,3}|\s?[^\w\s]|[\s\S]")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Caps on what may be said, in tokens; None is no cap."""
+    """Caps on what may be said and thought, in tokens; None is no cap."""
 
     message: int | None = None
     """Tokens of one message."""
@@ -37,15 +38,22 @@ class Budget:
     """Tokens of all agents in one round."""
     episode: int | None = None
     """Tokens of all agents in the whole episode; when they are spent the episode is truncated."""
+    thought: int | None = None
+    """Tokens of the thought before one message; who thinks longer says nothing."""
 
     def __post_init__(self) -> None:
         """Raise SettingError where a cap is neither None nor an integer of at least 1."""
         for field in fields(self):
             whole(f"budget.{field.name}", getattr(self, field.name), 1, optional=True)
 
+    @property
+    def longest_thought(self) -> int:
+        """Tokens that a thought may have; `UNLIMITED` for no cap."""
+        return UNLIMITED if self.thought is None else self.thought
+
 
 class Ledger:
-    """Tokens said and read by each agent of one episode, held against a budget."""
+    """Tokens said, read and thought by each agent of one episode, held against a budget."""
 
     def __init__(self, budget: Budget, agents: Sequence[str]) -> None:
         """Open an empty ledger for agents in their fixed order."""
@@ -53,6 +61,7 @@ class Ledger:
         self._agents = tuple(agents)
         self.said = dict.fromkeys(self._agents, 0)
         self.read = dict.fromkeys(self._agents, 0)
+        self.thought = dict.fromkeys(self._agents, 0)
         self._round_said = 0
         self._episode_said = 0
 
@@ -77,6 +86,16 @@ class Ledger:
         self.said[agent] += tokens
         self._round_said += tokens
         self._episode_said += tokens
+
+    def think(self, agent: str, tokens: int, may_speak: bool) -> tuple[int, bool]:
+        """Book a thought of `tokens` tokens as far as it may go, which out of turn is nowhere.
+
+        Returns:
+            The tokens booked, and whether those were all.
+        """
+        booked = min(tokens, self._budget.longest_thought if may_speak else 0)
+        self.thought[agent] += booked
+        return booked, booked == tokens
 
     def serving_order(self, round: int) -> tuple[str, ...]:
         """Who is served first when simultaneous messages share a cap; rotates with the round."""

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from laconic.envs.dialogue.transcript import Message, printable
+from laconic.envs.dialogue.transcript import Message, counted, printable
 from laconic.envs.task import Score
 
 
@@ -23,7 +23,7 @@ def print_round(messages: Sequence[Message], score: Score | None = None) -> None
         words = Text(printable(message.text)) if message.text else Text("(silent)", style="dim")
         if message.cut:
             words.append(" [cut]", style="red")
-        table.add_row(message.agent, str(message.tokens), words)
+        table.add_row(message.agent, counted(message), words)
     console = Console()
     console.print(table)
     if score is not None:

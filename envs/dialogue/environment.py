@@ -2,13 +2,17 @@
 
 Rules. Agents are `<role>_<number>`. In each round every agent whose turn it is says a string or
 stays silent (`""`, published to nobody, charged nothing). Messages over budget are cut at a token
-border. After the round each agent hears those its topology links it to. What an agent observes is
-only what is new to it, so a conversation grows at its end; the history is the agent's to keep.
+border. What an agent thinks before that stands at the beginning of its action
+(`envs.dialogue.thoughts`), is counted and charged, and shown to nobody; who thinks beyond the cap,
+or only thinks, is silent. After the round each agent hears those its topology links it to. What an
+agent observes is only what is new to it, so a conversation grows at its end; the history is the
+agent's to keep.
 
 Observation: `{"text": any string, "tokens_left": int32 array (4,)}`; the four entries are what the
 next message may have (0 out of turn and after the end), and what is left to the agent, to this
 round and to the episode (`envs.dialogue.budget.UNLIMITED` for no cap).
-Action: any string; lone surrogates are published as `?`.
+Action: any string, `<think>...</think>` at its beginning a thought; lone surrogates are published
+as `?`.
 
 Reward of an agent in a round: minus the price of the tokens charged; in the last round also the
 task reward, or in every round that of the answers so far. Terminated: all agents of the answering
@@ -39,6 +43,7 @@ from laconic.envs.dialogue.reward import Account, Reward, free_tokens
 from laconic.envs.dialogue.roster import Information, Roster, Shares, check_actions, deal, informed
 from laconic.envs.dialogue.schedule import Schedule
 from laconic.envs.dialogue.spaces import FreeText, observation_space
+from laconic.envs.dialogue.thoughts import BEGIN, split
 from laconic.envs.dialogue.transcript import Expert, Feedback, Message, Mode, heard, show
 from laconic.envs.errors import UnknownNameError
 from laconic.envs.task import Benchmark, Score, Style, Task
@@ -131,6 +136,8 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self._conditions = dict(benchmark.conditions())
         # Rollouts step environments that wait for others (processes, experts) at the same time.
         self.metadata = {**self.metadata, "slow_step": benchmark.slow or expert is not None}
+        # And send thoughts along to environments that say how long they may be.
+        self.metadata["thought_tokens"] = self.budget.longest_thought
         self._generator: np.random.Generator | None = None
         self.agents: list[str] = []
         self.messages: list[Message] = []
@@ -238,10 +245,15 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
     def _speak(self, actions: Mapping[str, str]) -> None:
         said = {}
         for agent in self.ledger.serving_order(self.round):
-            wish = well_formed(actions.get(agent, ""))
-            text, tokens = cut(wish, self._left(agent)[0], self.tokenize)
+            wish, left = well_formed(actions.get(agent, "")), self._left(agent)[0]
+            thought, fits = 0, True
+            if wish.startswith(BEGIN):
+                words, wish = split(wish)
+                thought, fits = self.ledger.think(agent, len(self.tokenize(words)), left > 0)
+            text, tokens = cut(wish, left if fits else 0, self.tokenize)
             self.ledger.charge(agent, tokens)
-            said[agent] = Message(agent, self.round, text, tokens, cut=text != wish)
+            whole = fits and text == wish
+            said[agent] = Message(agent, self.round, text, tokens, not whole, thought)
             self._referee.note(agent, text)
         self._latest = {agent: said[agent] for agent in self.agents}
         self.messages += self._latest.values()
@@ -271,8 +283,9 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
             texts[agent] = "\n".join(parts)
         return texts
 
-    def _charged(self) -> dict[str, int]:
-        tokens = {agent: message.tokens for agent, message in self._latest.items()}
+    def _charged(self) -> dict[str, float]:
+        latest, weight = self._latest.items(), self.reward.thought_weight
+        tokens: dict[str, float] = {agent: message.tokens for agent, message in latest}
         for agent in {*self.answering} - self._exempted if self.reward.exempt_answer else ():
             words = self._latest[agent].text
             free = free_tokens(self.benchmark, self.task, words, self.tokenize)
@@ -280,7 +293,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
                 self._exempted.add(agent)
                 # Cut on its own, an answer may have more tokens than the message it was part of.
                 tokens[agent] = max(0, tokens[agent] - free)
-        return tokens
+        return {agent: tokens[agent] + weight * message.thought for agent, message in latest}
 
     def _observe(self, texts: Mapping[str, str], read: bool = True) -> Observations:
         observations = {}
@@ -305,6 +318,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
             "cut": latest.cut if latest else False,
             "tokens_said": self.ledger.said[agent],
             "tokens_read": self.ledger.read[agent],
+            "tokens_thought": self.ledger.thought[agent],
         }
         info |= {"conditions": dict(self._conditions)} if self._conditions else {}
         if score is not None:

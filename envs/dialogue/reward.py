@@ -2,6 +2,8 @@
 
     reward = task reward - price * tokens charged / normalizer
 
+Charged are the tokens of messages and, as much of a price as is set, those of the thoughts before.
+
 Agent-GSPO (arXiv 2510.22477) charges verbosity in the reward; its formula is not public, so the
 form and the settings here are a reconstruction. Knows nothing of messages or rounds.
 """
@@ -39,6 +41,9 @@ class Reward:
     """Whether the tokens that state the answer are free of charge (they use up budget): of what
     commits to it no more than its plain statement takes, and once an episode for each agent."""
 
+    thought_weight: float = 1.0
+    """How much of the price a token costs that is thought: 1 as one that is said, 0 nothing. No
+    thought is exempt."""
     multiply_by: str | None = None
     """A measure of the answers that the benchmark's score is multiplied by, such as
     `source_overlap` of `tldr` and `arxiv`; None for none. What counts as solved stays."""
@@ -47,6 +52,7 @@ class Reward:
         """Raise SettingError for a number out of its range, UnknownNameError for other words."""
         number("reward.price", self.price, lowest=0)
         number("reward.normalizer", self.normalizer, above=0)
+        number("reward.thought_weight", self.thought_weight, lowest=0)
         if not math.isfinite(self.price / self.normalizer):
             raise SettingError(
                 f"reward.price / reward.normalizer must be a finite number;"
@@ -57,7 +63,7 @@ class Reward:
         choice("reward.paid", self.paid, ("end", "round"))
         flag("reward.exempt_answer", self.exempt_answer)
 
-    def costs(self, tokens: Mapping[str, int]) -> dict[str, float]:
+    def costs(self, tokens: Mapping[str, float]) -> dict[str, float]:
         """What each agent is charged, at least 0 reward units, for the tokens of all agents."""
         rate = self.price / self.normalizer
         if self.charge == "team":
@@ -83,7 +89,7 @@ class Account:
 
     def rewards(
         self,
-        tokens: Mapping[str, int],
+        tokens: Mapping[str, float],
         score: Score | None,
         *,
         over: bool = True,

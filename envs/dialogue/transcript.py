@@ -39,6 +39,8 @@ class Message:
     """Length of the text in tokens."""
     cut: bool = False
     """True when the agent wrote more than its budget allowed."""
+    thought: int = 0
+    """Tokens of what it thought before; the thought itself is kept nowhere."""
 
 
 def heard(messages: Iterable[Message], speakers: Collection[str]) -> str:
@@ -63,8 +65,15 @@ def show(messages: Iterable[Message], closing: str = "") -> str:
     for message in messages:
         words = printable(indented(message.text)) or "(silent)"
         mark = " [cut]" if message.cut else ""
-        lines.append(f"[{message.round}] {message.agent} ({message.tokens}): {words}{mark}")
+        lines.append(f"[{message.round}] {message.agent} ({counted(message)}): {words}{mark}")
     return "\n".join([*lines, closing] if closing else lines)
+
+
+def counted(message: Message) -> str:
+    """The tokens of a message in words: `5`, or `5 + 30 thought`."""
+    return (
+        f"{message.tokens} + {message.thought} thought" if message.thought else f"{message.tokens}"
+    )
 
 
 def printable(text: str) -> str:

@@ -44,8 +44,9 @@ class ArrayWrapper(Wrapper, ABC):
 
     Every info has these numbers, and what a wrapper adds: `task` (number of the task in its source,
     -1 where it has none), `round`, `tokens_left` (what the next message may have),
-    `tokens_said`, `tokens_read`, `informed` (1, 0, or -1 where nobody can say), and `score` and
-    `solved`, which are 0 before the end. `reset(options={"task": number})` names the task.
+    `tokens_said`, `tokens_read`, `tokens_thought`, `informed` (1, 0, or -1 where nobody can say),
+    and `score` and `solved`, which are 0 before the end. `reset(options={"task": number})` names
+    the task.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class ArrayWrapper(Wrapper, ABC):
             "tokens_left": -1 if left is None else int(np.ravel(left)[0]),
             "tokens_said": int(info.get("tokens_said", 0)),
             "tokens_read": int(info.get("tokens_read", 0)),
+            "tokens_thought": int(info.get("tokens_thought", 0)),
             "informed": -1 if informed is None else int(informed),
             "score": float(info.get("score", 0.0)),
             "solved": int(info.get("solved", False)),

@@ -35,6 +35,7 @@ from laconic.experiments.command_line.mistakes import (
     describe_folder,
     find_wrong_override,
 )
+from laconic.experiments.command_line.room import register
 from laconic.experiments.command_line.targets import settle
 from laconic.experiments.running import lock
 from laconic.experiments.running.interrupt import received
@@ -44,6 +45,8 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 """Folder of the choices, beside the package both in a clone and when installed."""
 LAUNCH = Path(__file__).resolve().parents[1] / "launch"
 """Folder of accelerate's settings, in the package."""
+
+register()
 
 
 def program(

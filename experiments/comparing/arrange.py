@@ -1,6 +1,7 @@
 """From the comparison's configuration and an entry to the configuration the entry is played with.
 
-What is equal: the tokens that all agents together may say in an episode. Every shape but the
+What is equal: the tokens that all agents together may say in an episode, and where thoughts have a
+cap those that they may think. Every shape but the
 environment as configured shares them out evenly over its messages, so that no early message takes
 what a later one needs.
 """
@@ -86,6 +87,14 @@ def budget_of(cfg: DictConfig) -> int | None:
     return None
 
 
+def thoughts_of(cfg: DictConfig) -> int | None:
+    """The tokens that may be thought in an episode, the same for all entries; None for no limit."""
+    cap = (cfg.env.get("budget") or {}).get("thought")
+    if cap is None or budget_of(cfg) is None:
+        return None
+    return int(cap) * TeamSettings.of(_resolved(cfg.env)).turns
+
+
 def _dialogue(cfg: DictConfig, entry: Entry, settings: dict[str, Any]) -> dict[str, Any]:
     """The environment in the entry's shape, under the budget, with the entry's own settings."""
     configured = TeamSettings.of(_resolved(cfg.env))
@@ -105,6 +114,8 @@ def _dialogue(cfg: DictConfig, entry: Entry, settings: dict[str, Any]) -> dict[s
                 f" messages of {entry.name!r}; raise compare.budget or env.budget.episode"
             )
         caps |= {"message": total // turns, "agent": None, "round": None}
+        if thoughts := thoughts_of(cfg):
+            caps |= {"thought": max(thoughts // turns, 1)}
     changed = _changed(changed, {"budget": {"_target_": "laconic.envs.Budget", **caps}})
     return _changed(changed, {"budget": entry.env.get("budget") or {}})
 
@@ -143,13 +154,14 @@ def _with_members_of(agent: dict[str, Any], env: Mapping[str, Any]) -> dict[str,
 
 
 def _let_speak(agent: dict[str, Any], entry: Entry, env: Mapping[str, Any]) -> None:
-    """Let a language policy use a whole message, where a reply of its own would end before."""
-    message = (env.get("budget") or {}).get("message")
-    most = (agent.get("speech") or {}).get("max_reply_tokens")
-    own = (entry.agent.get("speech") or {}).get("max_reply_tokens")
-    if own is None and isinstance(most, int) and isinstance(message, int):
-        # The end of a reply is a token of its own.
-        agent["speech"] = {**agent["speech"], "max_reply_tokens": max(most, message + 1)}
+    """Let a language policy use whole messages and thoughts, where its own would end before."""
+    # The end of a reply is a token of its own.
+    for name, cap, more in (("max_reply_tokens", "message", 1), ("thinking_tokens", "thought", 0)):
+        allowed = (env.get("budget") or {}).get(cap)
+        most = (agent.get("speech") or {}).get(name)
+        own = (entry.agent.get("speech") or {}).get(name)
+        if own is None and isinstance(most, int) and isinstance(allowed, int):
+            agent["speech"] = {**agent["speech"], name: max(most, allowed + more)}
 
 
 def caps_of(env: Any) -> str:

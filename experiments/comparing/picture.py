@@ -1,4 +1,4 @@
-"""The picture of a comparison: accuracy against tokens said, with intervals; and score, too."""
+"""The picture of a comparison: accuracy and score against tokens spent, with intervals."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def _panel(axes: Axes, metric: str, rows: Sequence[Row], budget: int | None) -> 
         # Where marks coincide, those drawn first are larger and show around the others.
         over = sum(_coincide(row, other, metric) for other in rows[number + 1 :])
         size = 8.5 + 4.5 * min(over, 3)
-        at = row.figures["tokens_said"], row.figures[metric]
+        at = row.spent, row.figures[metric]
         look.mark(axes, at, style, row.name, size=size, hollow=row.script, clip_on=False)
-    look.against_tokens(axes, metric)
+    look.against_tokens(axes, metric, any("tokens_spent" in row.figures for row in rows))
     _limits(axes, metric, rows, budget)
 
 
@@ -66,14 +66,14 @@ def _marks(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def _coincide(one: Row, other: Row, metric: str) -> bool:
-    tokens = [row.figures["tokens_said"].mean for row in (one, other)]
+    tokens = [row.spent.mean for row in (one, other)]
     values = [row.figures[metric].mean for row in (one, other)]
     return math.isclose(*tokens, rel_tol=0.02, abs_tol=0.5) and math.isclose(*values, abs_tol=0.01)
 
 
 def _limits(axes: Axes, metric: str, rows: Sequence[Row], budget: int | None) -> None:
     """Room around the marks; the budget where it is not far off."""
-    most = max(row.figures["tokens_said"].high for row in rows)
+    most = max(row.spent.high for row in rows)
     right = max(1.08 * most, 1.0)
     if budget is not None and budget <= 2 * most:
         axes.axvline(

@@ -82,6 +82,7 @@ def play_entry(
     starts = evaluation_starts(environments, cfg.evaluation.tasks)
     match = Match(cfg, entry, environments, policies, starts, interrupt)
     episodes, votes = _episodes(match, reference, notes)
+    notes += free_thoughts(environments[0], episodes)
     record(environments, episodes, folder, step=0, transcripts=cfg.evaluation.transcripts)
     folder.append_metrics({"step": 0, **{f"eval/{k}": v for k, v in summarise(episodes).items()}})
     return Row(
@@ -94,6 +95,13 @@ def play_entry(
         entry.script is not None,
         figures_of(episodes, match.seconds),
     )
+
+
+def free_thoughts(environment: Any, episodes: Sequence[Episode]) -> list[str]:
+    """A note where somebody thinks and nothing caps it, so that entries may differ in it."""
+    capped = getattr(getattr(environment, "budget", None), "thought", None) is not None
+    thinks = any(sum(one.tokens_thought.values()) for one in episodes)
+    return ["no cap holds its thoughts (env.budget.thought)"] if thinks and not capped else []
 
 
 def _adapt(environments: Environments, entry: Entry, team: Mapping[str, int]) -> list[str]:
@@ -128,8 +136,9 @@ def _episodes(
         return first, None
     votes = int(votes) if votes != MATCHED else 0
     if reference is not None:
-        goal = reference.figures["tokens_said"].mean
-        one = summarise(first)["tokens_said"]
+        goal = reference.spent.mean
+        found = summarise(first)
+        one = found.get("tokens_spent", found["tokens_said"])
         votes = votes_for(goal, one, match.cfg.entry.most_votes)
         notes.append(f"{votes} samples of {one:.1f} tokens for the {goal:.1f} of {reference.name}")
     samples = [first, *(_sample(match, number) for number in range(1, votes))]

@@ -23,6 +23,8 @@ FIGURES = (
     "score",
     "tokens_said",
     "tokens_read",
+    "tokens_thought",
+    "tokens_spent",
     "silence_rate",
     SECONDS,
     "cut_rate",
@@ -53,6 +55,15 @@ class Row:
     """Whether it is a script that is there for reference and knows the answers."""
     figures: Mapping[str, Interval] = field(default_factory=dict)
     """Metric name of `FIGURES` -> mean and 95 % interval."""
+
+    @property
+    def spent(self) -> Interval:
+        """Tokens said and thought in an episode.
+
+        Raises:
+            KeyError: the environment does not tell.
+        """
+        return self.figures.get("tokens_spent") or self.figures["tokens_said"]
 
     def save(self, folder: Path) -> None:
         """Write the row into the folder of its entry."""

@@ -24,6 +24,7 @@ _HEADS = {
     "score": "score",
     "tokens_said": "tokens said",
     "tokens_read": "tokens read",
+    "tokens_thought": "tokens thought",
     "silence_rate": "silence",
     SECONDS: "s / episode",
 }

@@ -17,9 +17,9 @@ V = TypeVar("V")
 
 
 def votes_for(reference: float, sample: float, most: int) -> int:
-    """How many samples say about as many tokens as the reference: from 1 to `most`.
+    """How many samples say and think about as many tokens as the reference: from 1 to `most`.
 
-    Takes mean tokens of an episode; where samples say nothing the answer is `most`.
+    Takes mean tokens of an episode; where samples have none the answer is `most`.
     """
     return most if sample <= 0 else min(max(round(reference / sample), 1), most)
 
@@ -51,6 +51,7 @@ def vote(environment: DialogueEnv, samples: Sequence[Episode]) -> Episode:
         measures=score.measures,
         tokens_said=_numbered([sample.tokens_said for sample in samples]),
         tokens_read=_numbered([sample.tokens_read for sample in samples]),
+        tokens_thought=_numbered([sample.tokens_thought for sample in samples]),
     )
 
 

@@ -48,6 +48,10 @@ _OVER_TRAINING = {
         ("tokens_read",),
         "Tokens the whole team read in an episode, the task among them.",
     ),
+    "tokens_spent": (
+        ("tokens_spent",),
+        "Tokens the whole team said and thought in an episode, together.",
+    ),
 }
 """Pictures: name, metrics that are drawn, caption."""
 

@@ -23,21 +23,24 @@ _LONGEST_LABEL = 60
 
 
 def frontier(sweep: Sweep, environment: str = "") -> look.Picture:
-    """What runs are after against tokens said: a faint mark for a run, a strong one for a mean."""
+    """What runs are after against tokens spent: a faint mark for a run, a strong one for a mean."""
     goal = sweep.goal
-    settings = [one for one in sweep.settings if one.after(goal) and one.after("tokens_said")]
+    settings = [one for one in sweep.settings if one.after(goal) and one.after("tokens_spent")]
+    evaluations = [one for run in sweep.runs for one in (run.before, run.after) if one]
+    thinking = any("tokens_spent" in one.intervals for one in evaluations)
     several = any(len(setting.runs) > 1 for setting in settings)
 
     def paint(axes: Axes) -> None:
         where = f"{environment}: {label(goal)}" if environment else label(goal).capitalize()
-        axes.set_title(f"{where} against tokens said")
+        tokens = "tokens said and thought" if thinking else "tokens said"
+        axes.set_title(f"{where} against {tokens}")
         if not settings:
             look.say(axes, "no finished run yet")
             return
         for setting, style in zip(settings, look.marks(len(settings)), strict=True):
             _mark(axes, setting, goal, style)
         _start(axes, [run for setting in settings for run in setting.runs], goal)
-        look.against_tokens(axes, goal)
+        look.against_tokens(axes, goal, thinking)
         _limits(axes, share=goal == "accuracy")
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), labelspacing=0.9)
 
@@ -82,15 +85,16 @@ def document(folder: Path, runs: Sequence[Run], sweep: Sweep) -> tuple[str, list
 
 
 def _mark(axes: Axes, setting: Setting, goal: str, style: tuple[str, str]) -> None:
-    tokens, reached = setting.after("tokens_said"), setting.after(goal)
+    tokens, reached = setting.after("tokens_spent"), setting.after(goal)
     if tokens is None or reached is None:
         return
     if len(setting.runs) > 1:
         # Only runs that have both metrics have a place in the picture.
         points = [
-            (run.after.intervals["tokens_said"].mean, run.after.intervals[goal].mean)
+            (spent.mean, run.after.intervals[goal].mean)
             for run in setting.runs
-            if run.after and {"tokens_said", goal} <= run.after.intervals.keys()
+            if run.after and (spent := run.after.figure("tokens_spent"))
+            if goal in run.after.intervals
         ]
         x, y = zip(*points, strict=True)
         axes.scatter(x, y, s=26, marker=style[1], color=style[0], alpha=0.35, lw=0)
@@ -99,7 +103,7 @@ def _mark(axes: Axes, setting: Setting, goal: str, style: tuple[str, str]) -> No
 
 def _start(axes: Axes, runs: Sequence[Run], goal: str) -> None:
     """Where training began, for reference."""
-    tokens, reached = before(runs, "tokens_said"), before(runs, goal)
+    tokens, reached = before(runs, "tokens_spent"), before(runs, goal)
     if tokens is None or reached is None:
         return
     hollow: Any = {"markerfacecolor": "white", "markeredgecolor": look.GREY, "markeredgewidth": 1.8}

@@ -150,9 +150,10 @@ def mark(
     )
 
 
-def against_tokens(axes: Axes, goal: str) -> None:
-    """Name the axes of a picture of accuracy or score against tokens said."""
-    axes.set(xlabel="tokens said in an episode (fewer is better)", ylabel=_REACHED[goal])
+def against_tokens(axes: Axes, goal: str, thinking: bool = False) -> None:
+    """Name the axes of a picture of accuracy or score against tokens said, and thought if any."""
+    tokens = "tokens said and thought" if thinking else "tokens said"
+    axes.set(xlabel=f"{tokens} in an episode (fewer is better)", ylabel=_REACHED[goal])
     axes.yaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
     if goal == "accuracy":
         in_percent(axes)

@@ -1,13 +1,14 @@
 """What a run folder holds: records that evaluations write, `read_run` reads and pages show.
 
-The fields of `Transcript` and `Said` are, in this order, the keys of `transcripts.jsonl`.
+The fields of `Transcript` and `Said` are, in this order, the keys of `transcripts.jsonl`; those of
+thoughts are there in episodes in which somebody thinks.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,11 @@ class Evaluation:
     """Episodes played; 0 where it is not known."""
     intervals: Mapping[str, Interval]
     """Metric name without prefix -> mean and interval; NaN ends where there is none."""
+
+    def figure(self, name: str) -> Interval | None:
+        """A metric, None where it is not known; where nobody thinks, said is all that is spent."""
+        found = self.intervals.get(name)
+        return self.intervals.get("tokens_said") if not found and name == "tokens_spent" else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,10 @@ class Said:
     """True when the reply was stopped by its limit before it had ended."""
     read: str
     """What the agent read before it spoke; empty where it was not recorded."""
+    thought: str
+    """What it thought between the two, which nobody else read."""
+    tokens_thought: int
+    """Tokens of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +82,17 @@ class Transcript:
     """The answer that was graded."""
     tokens_said: int | None
     """Tokens of the whole team; None: not known."""
+    tokens_thought: int | None
+    """Tokens that the whole team thought before speaking; None: not known, or none."""
+
+    def row(self) -> dict[str, Any]:
+        """As `transcripts.jsonl` keeps it, without keys of thoughts where nobody thinks."""
+        found = asdict(self)
+        if not any(one.thought for one in self.messages):
+            del found["tokens_thought"]
+            for said in found["messages"]:
+                del said["thought"], said["tokens_thought"]
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from laconic.experiments.reporting.records import Run, Transcript, goal
 from laconic.experiments.reporting.words import change, label, level, order, split_level
 
 COLUMNS = ("metric", "before training", "after", "change")
-_TILES = ("tokens_said", "silent_if_uninformed", "spoke_if_informed")
+_TILES = ("tokens_said", "tokens_spent", "silent_if_uninformed", "spoke_if_informed")
 MARKS = ("solved", "unsolved", "changed", "silent")
 """What transcripts can be filtered by."""
 _MAX_PAIRS = 12

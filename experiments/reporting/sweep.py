@@ -19,7 +19,13 @@ from laconic.experiments.reporting.words import SHARES, label, level, share_of_b
 from laconic.experiments.statistics.intervals import over_seeds
 from laconic.learners.metrics import Interval
 
-_IN_TABLE = ("silent_if_uninformed", "spoke_if_informed", "silence_rate", "reward")
+_IN_TABLE = (
+    "tokens_thought",
+    "silent_if_uninformed",
+    "spoke_if_informed",
+    "silence_rate",
+    "reward",
+)
 _APART = ("seed", "resume")
 
 
@@ -119,7 +125,7 @@ def before(runs: Sequence[Run], name: str) -> Interval | None:
 
 def over_runs(evaluations: Sequence[Evaluation | None], name: str) -> Interval | None:
     """A metric over seeds, or of a single one with the interval over its tasks; None without."""
-    found = [one.intervals[name] for one in evaluations if one and name in one.intervals]
+    found = [each for one in evaluations if one and (each := one.figure(name))]
     if len(found) < 2:
         return found[0] if found else None
     bounds = (0.0, 1.0) if name in SHARES else (-math.inf, math.inf)

@@ -19,6 +19,8 @@ LABELS = {
     "reward": "reward",
     "tokens_said": "tokens said",
     "tokens_read": "tokens read",
+    "tokens_thought": "tokens thought",
+    "tokens_spent": "tokens said and thought",
     "silence_rate": "silence, all turns",
     "silent_if_uninformed": "silent with nothing useful",
     "spoke_if_informed": "spoke with something useful",

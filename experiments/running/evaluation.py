@@ -68,7 +68,7 @@ def record(
     folder.append_evaluation({"step": step, "episodes": len(episodes), "intervals": found})
     tasks = tasks_of(environments[0])
     kept = [transcript(one, tasks.get(one.task), step) for one in episodes[:transcripts]]
-    folder.append_transcripts([asdict(one) for one in kept])
+    folder.append_transcripts([one.row() for one in kept])
 
 
 def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:
@@ -89,6 +89,8 @@ def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:
                 one.informed,
                 one.truncated,
                 one.read,
+                one.thought,
+                one.tokens_thought,
             )
             for one in episode.turns
         ),
@@ -96,4 +98,5 @@ def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:
         score=episode.score,
         answer=episode.answer,
         tokens_said=sum(episode.tokens_said.values()) if episode.tokens_said else None,
+        tokens_thought=sum(episode.tokens_thought.values()) or None,
     )

@@ -51,7 +51,8 @@ class Journal:
         for row in read_rows(folder.replies):
             mine = self._replies.setdefault(row["place"], {})
             usage = None if row["usage"] is None else Usage(**row["usage"])
-            mine[row["agent"], row["round"]] = (row["asked"], Reply(row["message"], usage=usage))
+            reply = Reply(row["message"], usage=usage, thought=row.get("thought", ""))
+            mine[row["agent"], row["round"]] = (row["asked"], reply)
 
     @property
     def played(self) -> list[Episode]:
@@ -74,7 +75,8 @@ class Journal:
         """Write down what a server replied."""
         usage = None if reply.usage is None else asdict(reply.usage)
         row = {"place": place, "agent": request.agent, "round": round, "asked": digest(request)}
-        self._folder.append_reply({**_FORM, **row, "message": reply.message, "usage": usage})
+        told = {"message": reply.message, "thought": reply.thought, "usage": usage}
+        self._folder.append_reply({**_FORM, **row, **told})
 
     def keep_episode(self, place: int, episode: Episode) -> None:
         """Write down a finished episode."""

@@ -37,6 +37,14 @@ def contradictions(team: Any, environment: ParallelEnv[str, Any, Any]) -> list[s
             f" agent.{where}speech.max_reply_tokens={most}, env.budget.message={cap} and one to end"
         )
     episode = getattr(budget, "episode", None)
+    thought = getattr(budget, "thought", None)
+    for where, speech in speeches.items():
+        most = getattr(speech, "thinking_tokens", None)
+        if thought is not None and most is not None and thought != most:
+            found.append(
+                f"thoughts end after {min(thought, most)} tokens:"
+                f" agent.{where}speech.thinking_tokens={most}, env.budget.thought={thought}"
+            )
     if cap is not None and episode is not None and episode < cap:
         found.append(
             f"no message has the {cap} tokens of env.budget.message: env.budget.episode={episode}"

@@ -18,6 +18,7 @@ from rich.text import Text
 SHOWN = {
     "accuracy": ("accuracy", "{:.2f}"),
     "tokens_said": ("tokens", "{:.1f}"),
+    "tokens_spent": ("with thoughts", "{:.1f}"),
     "silence_rate": ("silence", "{:.2f}"),
     "price": ("price", "{:.3g}"),
     "loss": ("loss", "{:.4g}"),

@@ -27,7 +27,15 @@ from laconic.experiments.sharing.command import evaluation, public
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.load import ONE
 
-METRICS = ("accuracy", "score", "reward", "tokens_said", "tokens_read", "silence_rate")
+METRICS = (
+    "accuracy",
+    "score",
+    "reward",
+    "tokens_said",
+    "tokens_read",
+    "tokens_thought",
+    "silence_rate",
+)
 """Figures that are in the metadata too."""
 PRIVATE = ("logger", "resume")
 """Settings of a run that are nobody else's."""

@@ -58,6 +58,8 @@ class Reply:
     """What it took of a model server. None: no server was asked."""
     truncated: bool = False
     """Whether its limit of tokens stopped it, and not an end token of its own."""
+    thought: str = ""
+    """What was thought before the message; environments that take thoughts count it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,8 @@ class Request:
     """What the agent read before each of these replies."""
     max_tokens: int | None = None
     """Most tokens the environment will accept now. None: no limit."""
+    max_thought_tokens: int | None = None
+    """Most tokens that a thought before them may have there. None: no limit."""
     general: str = ""
     """The part of the conversation's first text that all agents read alike, at its beginning; empty
     where there is none, or nothing is known of it."""

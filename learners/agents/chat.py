@@ -22,6 +22,7 @@ from transformers import PreTrainedTokenizerBase
 
 from laconic.envs.dialogue.budget import Tokenize, well_formed
 from laconic.envs.errors import SettingError
+from laconic.learners.agents.thoughts import GAP, find_markers
 
 _REMEMBERED = 65536
 """Texts whose number of tokens is kept: the episodes of a group read and say much the same."""
@@ -57,6 +58,12 @@ class Chat:
         self._barred = controls - {tokenizer.unk_token_id}
         self.end_id = next((token for token in self._between if token in controls), None)
         """The control token with which the template ends a reply; None where it has none."""
+        self.thoughts = find_markers(tokenizer, dict(template or {}))
+        """The markers of what is thought in a reply; None where the template knows of none."""
+        self.unthought: tuple[int, ...] = ()
+        """The tokens with which a reply begins that says something without a thought."""
+        if self.thoughts and self.thoughts.opened:
+            self.unthought = (self.thoughts.end, *self._encode(GAP))
         self._texts = lru_cache(maxsize=65536)(self._encode_text)
 
     def open(self, text: str, general: str = "") -> tuple[int, ...]:

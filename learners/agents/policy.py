@@ -67,6 +67,7 @@ class HFPolicy:
         """Settings of this policy's optimiser that differ from those of the learner's."""
         self._adapter = adapter
         self._chat = Chat(tokenizer, speech.template)
+        self._thoughts = self._chat.thoughts
         self._end_ids = _end_ids(model, tokenizer, speech.silence, self._chat.end_id)
         self._positions = _positions(model)
         self._warned = False
@@ -89,8 +90,10 @@ class HFPolicy:
         limits = [self._limit(*one) for one in zip(requests, prompts, strict=True)]
         sampled = self._sample(prompts, limits, seed, greedy)
         return [
-            self._reply(new, ids[:limit], logprobs[:limit])
-            for (ids, logprobs), new, limit in zip(sampled, news, limits, strict=True)
+            self._reply(request, new, ids[:limit], logprobs[:limit])
+            for (ids, logprobs), request, new, limit in zip(
+                sampled, requests, news, limits, strict=True
+            )
         ]
 
     def read(self, request: Request) -> tuple[int, ...]:
@@ -105,13 +108,16 @@ class HFPolicy:
 
     def write(self, message: str) -> tuple[int, ...]:
         """The reply tokens in which this policy says a message, end token included."""
+        begun = self._chat.unthought
         if message:
-            return (*self._chat.say(message), *self._end_ids[:1])
-        ids = tuple(self.tokenizer.encode(self.speech.silence, add_special_tokens=False))
+            return (*begun, *self._chat.say(message), *self._end_ids[:1])
+        ids = (*begun, *self.tokenizer.encode(self.speech.silence, add_special_tokens=False))
         return ids if ids[-1] in self._end_ids else (*ids, *self._end_ids[:1])
 
     def message(self, reply_ids: Sequence[int]) -> str:
-        """What a reply says; empty for silence."""
+        """What a reply says; empty for silence, and for one that does not end its thought."""
+        if self._thoughts:
+            _, reply_ids, _ = self._thoughts.parts(reply_ids)
         text = str(self.tokenizer.decode(list(reply_ids), skip_special_tokens=True))
         return said(text, self.speech.silence, self._stopped(reply_ids))
 
@@ -123,7 +129,7 @@ class HFPolicy:
         """
         new = self.read(request)
         ids = self.write(message)[: self._limit(request, [*_past(request.history), *new])]
-        return self._reply(new, ids, (0.0,) * len(ids))
+        return self._reply(request, new, ids, (0.0,) * len(ids))
 
     @property
     def pad_id(self) -> int:
@@ -184,19 +190,41 @@ class HFPolicy:
         target.load_state_dict({**frozen, **state})
 
     def _reply(
-        self, new: tuple[int, ...], ids: tuple[int, ...], logprobs: tuple[float, ...]
+        self,
+        request: Request,
+        new: tuple[int, ...],
+        ids: tuple[int, ...],
+        logprobs: tuple[float, ...],
     ) -> Reply:
-        return Reply(self.message(ids), new, ids, logprobs, truncated=self._stopped(ids))
+        if self._thoughts is None:
+            return Reply(self.message(ids), new, ids, logprobs, truncated=self._stopped(ids))
+        # Sampled was what both may have together.
+        most = self.speech.max_reply_tokens
+        if request.max_tokens is not None:
+            most = min(most, request.max_tokens + 1)
+        kept = self._thoughts.within(ids, self._thinking(request), most)
+        ids, logprobs = ids[:kept], logprobs[:kept]
+        thought, _, unended = self._thoughts.parts(ids)
+        text = str(self.tokenizer.decode(thought, skip_special_tokens=True))
+        stopped = unended or self._stopped(ids)
+        return Reply(self.message(ids), new, ids, logprobs, truncated=stopped, thought=text)
 
     def _stopped(self, reply_ids: Sequence[int]) -> bool:
         """Whether a reply was stopped by its limit."""
         return bool(reply_ids) and reply_ids[-1] not in self._end_ids
 
+    def _thinking(self, request: Request) -> int:
+        """Tokens a thought may have, its markers aside."""
+        most, accepted = self.speech.thinking_tokens, request.max_thought_tokens
+        return most if accepted is None else min(most, accepted)
+
     def _limit(self, request: Request, prompt: Sequence[int]) -> int:
-        """Tokens this reply may have: the message and the token that ends it."""
+        """Tokens this reply may have: its thought, the message and the token that ends it."""
         limit = self.speech.max_reply_tokens
         if request.max_tokens is not None:
             limit = min(limit, request.max_tokens + 1)
+        if self._thoughts and self._thoughts.offered:
+            limit += self._thinking(request) + self._thoughts.count
         if self._positions is None:
             return limit
         room = max(0, self._positions - len(prompt))

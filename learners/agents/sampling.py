@@ -20,6 +20,8 @@ class SamplingSettings:
     """Whether the first text of a conversation says what the silence word is."""
     max_reply_tokens: int = 256
     """Max. tokens of a reply, whatever the environment would accept."""
+    thinking_tokens: int = 1024
+    """Max. tokens of the thought before that, where the chat template has a model think."""
     temperature: float = 1.0
     """Sampling temperature; greedy evaluation does not use it."""
     template: Mapping[str, Any] = field(default_factory=lambda: {"enable_thinking": False})
@@ -32,6 +34,7 @@ class SamplingSettings:
         """Check ranges."""
         check_word(self.silence)
         check_count("max_reply_tokens", self.max_reply_tokens)
+        check_count("thinking_tokens", self.thinking_tokens)
         if self.generate_batch is not None:
             check_count("generate_batch", self.generate_batch)
         if not 0 < self.temperature < math.inf:

@@ -101,6 +101,7 @@ def replies_of(turns: Iterable[Turn]) -> dict[tuple[str, int], Reply]:
             reply_ids=turn.reply_ids,
             behaviour_logprobs=turn.behaviour_logprobs,
             truncated=turn.truncated,
+            thought=turn.thought,
         )
         for turn in turns
     }

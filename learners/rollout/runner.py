@@ -3,7 +3,8 @@
 Of environments over text, ours or those of others: an observation is a string, or a mapping with a
 string under `text`; `tokens_left`, where there is one, says in its first entry what the next
 message may have. Of infos these keys are read where an environment has them: `task`, `message`,
-`cut`, `informed`, `tokens_said`, `tokens_read`, `score`, `solved`, `answer`.
+`cut`, `informed`, `tokens_said`, `tokens_read`, `tokens_thought`, `score`, `solved`, `answer`.
+Thoughts go to environments with `metadata["thought_tokens"]` alone (`envs.dialogue.thoughts`).
 
 PettingZoo leaves much open: spaces of text, what infos hold, whether a reward is a number or an
 array of one. What can be understood in one way only is understood; the rest is refused with the
@@ -21,6 +22,7 @@ from gymnasium.spaces import Space, Text
 from gymnasium.spaces.text import alphanumeric
 from pettingzoo import ParallelEnv
 
+from laconic.envs.dialogue.thoughts import BEGIN, join
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
 from laconic.learners.agents.base import Reply, Request
@@ -28,6 +30,8 @@ from laconic.learners.episode import Episode, Turn
 
 _ADVICE = "wrap the environment in one that does (docs/bring_your_own.md)"
 
+LEDGERS = ("said", "read", "thought")
+"""Tokens that infos count, as `tokens_said`."""
 MAX_ROUNDS = 1000
 """Of an episode, where nobody says another number."""
 
@@ -58,6 +62,8 @@ class AgentState:
     """One agent's side of a running episode."""
 
     agent: str
+    max_thought_tokens: int | None = None
+    """Of a thought before a message; None where the environment takes none."""
     space: Space[Any] | None = None
     """Where its messages have to lie; None where that is not known."""
     unread: list[str] = field(default_factory=list)
@@ -100,6 +106,7 @@ class AgentState:
             history=tuple(self.history),
             texts=tuple(self.texts),
             max_tokens=self.max_tokens,
+            max_thought_tokens=self.max_thought_tokens,
             general=self.general,
             info=self.info,
         )
@@ -120,7 +127,10 @@ class EpisodeRunner:
         options = None if start.task is None else {"task": start.task}
         observations, infos = environment.reset(seed=start.seed, options=options)
         agents = environment.agents
-        self._states = {one: AgentState(one, _speech_space(environment, one)) for one in agents}
+        self._thoughts: int | None = metadata.get("thought_tokens")
+        self._states = {
+            one: AgentState(one, self._thoughts, _speech_space(environment, one)) for one in agents
+        }
         self._outcome: dict[str, Any] = {}
         self._turns: list[Turn] = []
         self._truncated = False
@@ -162,14 +172,18 @@ class EpisodeRunner:
         """
         alive = tuple(self._environment.agents)
         actions = dict.fromkeys(alive, "")
+        sent = dict(actions)
         for request, reply in said:
             state = self._states[request.agent]
-            actions[request.agent] = fit_to_space(state.space, reply.message)
+            words = actions[request.agent] = fit_to_space(state.space, reply.message)
+            thinks = reply.thought or words.startswith(BEGIN)
+            taken = self._thoughts is not None and thinks
+            sent[request.agent] = join(reply.thought, words) if taken else words
             state.unread.clear()
             state.texts.append(request.text)
             state.history.append(reply)
         try:
-            observations, rewards, _, truncations, infos = self._environment.step(actions)
+            observations, rewards, _, truncations, infos = self._environment.step(sent)
         except Exception as error:
             spaces = {agent: self._states[agent].space for agent in actions}
             if outside := _unspeakable(spaces, actions):
@@ -188,7 +202,7 @@ class EpisodeRunner:
         """What came of it."""
         states, last = self._states, self._outcome
         returns = [sum(state.rewards) for state in states.values()] or [0.0]
-        counts: dict[str, dict[str, int]] = {"tokens_said": {}, "tokens_read": {}}
+        counts: dict[str, dict[str, int]] = {f"tokens_{one}": {} for one in LEDGERS}
         for key in counts:
             # Empty where no info counts these tokens.
             if any(key in state.info for state in states.values()):
@@ -294,7 +308,7 @@ def _measures(told: object) -> dict[str, float]:
 
 
 def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping[str, Any]) -> Turn:
-    said_before = int(request.info.get("tokens_said", 0))
+    before = request.info
     return Turn(
         agent=request.agent,
         round=round,
@@ -302,11 +316,13 @@ def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping
         prompt_ids=reply.prompt_ids,
         reply_ids=reply.reply_ids,
         behaviour_logprobs=reply.behaviour_logprobs,
-        tokens_said=int(info.get("tokens_said", 0)) - said_before,
+        tokens_said=int(info.get("tokens_said", 0)) - int(before.get("tokens_said", 0)),
         informed=request.info.get("informed"),
         cut=bool(info.get("cut", False)) or action != reply.message,
         written=reply.message,
         usage=reply.usage,
         read=request.text,
         truncated=reply.truncated,
+        thought=reply.thought,
+        tokens_thought=int(info.get("tokens_thought", 0)) - int(before.get("tokens_thought", 0)),
     )

@@ -264,6 +264,12 @@ def test_every_option_is_composed_and_built_with_every_program_that_has_it(
         (["agent=hf", "agent.sharing=lora", "optimizer.lr=3e-5"], 3e-5, 255),
         (["agent=hf", "env.budget.message=7"], 1e-6, 7),
         (["agent=smollm2", "learner=magrpo"], 1e-6, 96),
+        # A mixed team has the room that its neediest member needs.
+        (["agent=mixed"], 1e-4, 48),
+        (["agent=mixed", "agent@agent.members.solver=smollm2"], 1e-4, 96),
+        (["agent=mixed", "agent@agent.members.helper=smollm2"], 1e-6, 96),
+        (["agent=mixed", "+agent@agent.members.helper_1=smollm2"], 1e-4, 96),
+        (["agent=mixed", "env=checkmate"], 1e-4, 96),
     ],
 )
 def test_learning_rate_and_limits_follow_the_agent_and_its_sharing(

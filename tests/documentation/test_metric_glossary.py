@@ -11,7 +11,7 @@ import pytest
 from places import ROOT
 
 from laconic.experiments.command_line.cli import CONF
-from laconic.learners.metrics import GLOSSARY, MEASURES, SPENDING
+from laconic.learners.metrics import GLOSSARY, MEASURES, SPENDING, THINKING
 
 PAGE = ROOT / "docs" / "metrics.md"
 LEARNERS = sorted(path.stem for path in (CONF / "learner").glob("*.yaml"))
@@ -32,6 +32,7 @@ def explained() -> set[str]:
     for variable, names in (
         ("GLOSSARY", GLOSSARY),
         ("MEASURES", MEASURES),
+        ("THINKING", THINKING),
         ("SPENDING", SPENDING),
     ):
         assert f"<!-- words: learners/metrics.py {variable} -->" in text
@@ -84,10 +85,10 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
         assert run("evaluate", *more, *few).code == 0
         names |= written(tmp_path / name, rows)
     assert unexplained(names) == set()
-    # The other way round; no server was asked in these trainings, and no critic broke.
+    # The other way round; no server was asked in these trainings, nobody thought, no critic broke.
     ghosts = {each for each in explained() if not any(fnmatchcase(one, each) for one in names)}
     assert ghosts == {f"train/{name}" for name in SPENDING} | {
-        f"{kind}/{name}" for name in MEASURES for kind in ("train", "eval")
+        f"{kind}/{name}" for name in (*MEASURES, *THINKING) for kind in ("train", "eval")
     } | {"learner/skipped_value_steps"}
 
 

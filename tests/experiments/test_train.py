@@ -238,9 +238,7 @@ def test_without_steps_there_is_one_evaluation_and_the_policy_as_it_was(
     assert all(torch.equal(before[name], weights[name]) for name in before)
 
 
-def test_a_rising_price_is_asked_in_training_and_the_full_one_in_evaluation(
-    processes, small, tmp_path, rows
-):
+def test_a_rising_price_is_asked_in_training_and_evaluation_alike(processes, small, tmp_path, rows):
     price = [
         "learner.price._target_=laconic.learners.prices.schedule.Ramp",
         "+learner.price.steps=2",
@@ -251,9 +249,34 @@ def test_a_rising_price_is_asked_in_training_and_the_full_one_in_evaluation(
     metrics = rows(folder / "metrics.jsonl")
     assert [row["train/price"] for row in metrics[1:]] == [0.0, 0.25, 0.5, 0.5]
     assert metrics[1]["train/reward"] == metrics[1]["train/score"]
-    for row in metrics:
-        if row.get("eval/tokens_said"):
-            assert row["eval/reward"] < row["eval/score"]
+    # Before training a token costs what it does in the first step, and then what it does in each.
+    assert metrics[0]["eval/reward"] == metrics[0]["eval/score"]
+    for row in metrics[2::2]:
+        assert row["eval/reward"] < row["eval/score"]
+    # The same in a run that was resumed between, and in an evaluation of a checkpoint.
+    again = [*small, *price, f"hydra.run.dir={tmp_path / 'again'}"]
+    assert processes.run("train", *again, "train.steps=2").code == 0
+    assert processes.run("train", *again, "resume=true").code == 0
+    resumed = rows(tmp_path / "again" / "metrics.jsonl")
+    assert [row.get("eval/reward") for row in resumed] == [
+        row.get("eval/reward") for row in metrics
+    ]
+    for step in (2, 4):
+        played = processes.run(
+            "evaluate",
+            "agent=hf",
+            f"agent.model={folder}",
+            f"agent.step={step}",
+            *[one for one in small if one.startswith(("agent.speech", "env.", "evaluation."))],
+            "env.instructions=brief",
+            "agent.speech.explain_silence=false",
+            "env.budget.message=48",
+            "env.budget.episode=192",
+            f"hydra.run.dir={tmp_path / str(step)}",
+        )
+        assert played.code == 0, played.err
+        [row] = rows(tmp_path / str(step) / "metrics.jsonl")
+        assert row["eval/reward"] == pytest.approx(metrics[step]["eval/reward"], abs=1e-9)
 
 
 def test_agents_with_weights_of_their_own_are_saved_apart_and_found_again(

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from laconic.learners.episode import Episode, Turn
-from laconic.learners.metrics import GLOSSARY, intervals, prefixed, summarise, wilson
+from laconic.learners.metrics import GLOSSARY, THINKING, intervals, prefixed, summarise, wilson
 
 
 def turn(message: str, informed: bool | None = None, **fields: bool) -> Turn:
@@ -32,6 +32,7 @@ def episodes() -> list[Episode]:
             solved=True,
             tokens_said={"solver_1": 2, "helper_1": 8},
             tokens_read={"solver_1": 20, "helper_1": 10},
+            tokens_thought={"solver_1": 7, "helper_1": 0},
         ),
         Episode(
             task="b",
@@ -41,6 +42,7 @@ def episodes() -> list[Episode]:
             truncated=True,
             tokens_said={"solver_1": 4, "helper_1": 0},
             tokens_read={"solver_1": 30, "helper_1": 10},
+            tokens_thought={"solver_1": 0, "helper_1": 0},
         ),
     ]
 
@@ -72,6 +74,7 @@ def test_metrics_are_those_worked_out_by_hand(episodes: list[Episode]) -> None:
             "reward": 0.3,
             "tokens_said": (10 + 4) / 2,
             "tokens_read": (30 + 40) / 2,
+            "tokens_thought": (7 + 0) / 2,
             # 6 turns, 2 of them silent. Over turns: the mean over episodes would be 3/8.
             "silence_rate": 2 / 6,
             # Uninformed: "hello" and silence.
@@ -83,6 +86,8 @@ def test_metrics_are_those_worked_out_by_hand(episodes: list[Episode]) -> None:
             "truncated_replies": 1 / 6,
             "truncated_rate": 1 / 2,
             "rounds": (2 + 1) / 2,
+            # Said and thought, over both episodes.
+            "tokens_spent": (10 + 7 + 4) / 2,
         },
         rel=1e-12,
     )
@@ -95,8 +100,13 @@ def test_where_nobody_says_who_is_informed_informed_silence_is_left_out() -> Non
 
 
 def test_every_metric_is_in_the_glossary_and_in_its_order(episodes: list[Episode]) -> None:
-    assert list(summarise(episodes)) == list(GLOSSARY)
-    assert list(intervals(episodes)) == list(GLOSSARY)
+    names = [*GLOSSARY, *THINKING]
+    assert list(summarise(episodes)) == names and list(intervals(episodes)) == names
+
+
+def test_where_nobody_thinks_what_is_spent_is_what_is_said(episodes: list[Episode]) -> None:
+    found = summarise(episodes[1:])
+    assert found["tokens_thought"] == 0.0 and "tokens_spent" not in found
 
 
 def test_what_an_environment_measures_is_averaged_over_the_episodes_that_have_it() -> None:

@@ -36,6 +36,8 @@ class Answer:
     """What the model wrote; control characters and lone surrogates are each replaced by a `?`."""
     stopped: bool = False
     """Whether the limit ended it."""
+    thought: str = ""
+    """What the model thought before, where the server tells that apart from what it wrote."""
     full: bool = False
     """Whether there is no text because the conversation is longer than the model reads."""
     usage: Usage = Usage()
@@ -95,8 +97,15 @@ def read(body: bytes, secret: str = "") -> Answer:
         content = ""
     if not isinstance(content, str):
         raise FailedError(f"no text in choices[0].message of {shown}", usage=usage)
-    text = _CONTROL.sub("?", well_formed(content))
-    return Answer(text, stopped=reason == "length", usage=usage)
+    text, thought = _CONTROL.sub("?", well_formed(content)), _thought(message)
+    return Answer(text, stopped=reason == "length", thought=thought, usage=usage)
+
+
+def _thought(message: Mapping[str, Any]) -> str:
+    """What was thought, under either of the names that servers have for it."""
+    told = (message.get(name) for name in ("reasoning_content", "reasoning"))
+    found = next((one for one in told if isinstance(one, str)), "")
+    return _CONTROL.sub("?", well_formed(found))
 
 
 def refused(status: int, headers: Mapping[str, str], body: bytes, secret: str = "") -> FailedError:

@@ -2,7 +2,9 @@
 
 A conversation reads as that of `HFPolicy` does: what an agent reads is the user's, what it said the
 assistant's, and the first text says what the silence word is. Token ids and log-probabilities stay
-at the server, so there is nothing to train.
+at the server, so there is nothing to train. What a model thinks before it speaks is told apart by
+the server, or stands between `<think>` and `</think>` at the beginning of what it wrote; it is not
+part of the conversation after that.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from laconic.envs.dialogue.budget import well_formed
+from laconic.envs.dialogue.thoughts import find
 from laconic.learners.agents.api.answers import Answer
 from laconic.learners.agents.api.client import Client
 from laconic.learners.agents.api.settings import ApiSamplingSettings, Prices
@@ -76,7 +79,12 @@ class ApiPolicy:
         bodies = [
             {
                 "messages": self.messages(request),
-                **self._speech.fields(request.max_tokens, (seed + place) % 2**31, greedy),
+                **self._speech.fields(
+                    request.max_tokens,
+                    (seed + place) % 2**31,
+                    greedy,
+                    request.max_thought_tokens,
+                ),
             }
             for place, request in enumerate(requests)
         ]
@@ -111,8 +119,12 @@ class ApiPolicy:
         if answer.usage.uncounted:
             self._warn("%s does not count tokens: figures of them are too low", self._url)
         usage = replace(answer.usage, cost=self._prices.cost(answer.usage))
-        message = said(answer.text, self._speech.silence, answer.stopped)
-        return Reply(message, usage=usage, truncated=answer.stopped)
+        thought, text, ended = find(answer.text)
+        if answer.thought:
+            thought, text, ended = answer.thought, answer.text, True
+        message = said(text, self._speech.silence, answer.stopped)
+        truncated = answer.stopped or not ended
+        return Reply(message, usage=usage, truncated=truncated, thought=thought)
 
     def _full(self, request: Request) -> str:
         model = self._client.server.model

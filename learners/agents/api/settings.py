@@ -205,19 +205,29 @@ class ApiSamplingSettings:
                 " say that"
             )
 
-    def fields(self, max_tokens: int | None, seed: int, greedy: bool) -> dict[str, Any]:
+    def fields(
+        self,
+        max_tokens: int | None,
+        seed: int,
+        greedy: bool,
+        max_thought_tokens: int | None = None,
+    ) -> dict[str, Any]:
         """The fields of a request that say how its answer is made.
 
         Args:
             max_tokens: tokens that the environment accepts. None: any number.
             seed: of the sampling.
             greedy: take the likeliest token at each step.
+            max_thought_tokens: tokens of a thought that the environment accepts. None: any number.
         """
         most = self.max_reply_tokens
         if max_tokens is not None:
             # The token that ends a reply counts, too.
             most = min(most, max_tokens + 1)
-        found: dict[str, Any] = {self.limit_field: most + self.thinking_tokens}
+        thinking = self.thinking_tokens
+        if max_thought_tokens is not None:
+            thinking = min(thinking, max_thought_tokens)
+        found: dict[str, Any] = {self.limit_field: most + thinking}
         if self.temperature is not None:
             found["temperature"] = 0.0 if greedy else self.temperature
         if self.top_p is not None and not greedy:

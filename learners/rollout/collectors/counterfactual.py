@@ -5,7 +5,9 @@ team's return when these say what they said, the others of the round are silent,
 recorded, and the rounds after are played on. The return is the sum over agents: a message serves
 every agent that is rewarded for the outcome, and costs whoever the environment charges for it. With
 the mean, as in `credit.team`, advantages would differ by their epsilon alone, but a token would
-seem cheaper the larger the team. The credit of a silent turn is 0 and needs no replay.
+seem cheaper the larger the team. The credit of a silent turn is 0 and needs no replay. A thought
+goes with its message: who is silent in a replay has not thought either, so that a thought before
+silence has the credit of its price.
 
 With `greedy`, rounds are played on in the likeliest way for every set alike. A credit is then exact
 for a team that decodes those rounds greedily. For one that samples them it is an estimate, free of
@@ -46,13 +48,13 @@ class Replay:
     round: int
     """The last round that is given."""
     unsaid: frozenset[str] = frozenset()
-    """Agents that are silent in that round, whatever they said; empty changes nothing."""
+    """Agents that neither say nor think anything in that round; empty changes nothing."""
 
     @property
     def speakers(self) -> frozenset[str]:
-        """Who said something in that round."""
-        turns = self.episode.turns
-        return frozenset(one.agent for one in turns if one.round == self.round and one.message)
+        """Who said something in that round, or thought before being silent, which costs too."""
+        turns = (one for one in self.episode.turns if one.round == self.round)
+        return frozenset(one.agent for one in turns if one.message or one.tokens_thought)
 
 
 @dataclass(slots=True)
@@ -155,8 +157,8 @@ def team_returns(
 
 
 def _replays(start: Start, episode: Episode) -> list[Replay]:
-    """One for each round in which somebody spoke."""
-    spoken = {turn.round for turn in episode.turns if turn.message}
+    """One for each round in which somebody spoke or thought."""
+    spoken = {turn.round for turn in episode.turns if turn.message or turn.tokens_thought}
     return [Replay(start, episode, round) for round in sorted(spoken)]
 
 

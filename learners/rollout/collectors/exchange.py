@@ -51,7 +51,8 @@ class SharedMessage:
     text: str
     """As written, before any budget; empty for silence."""
     logprob: float | None = None
-    """Natural log-probability of the whole reply under its author; None without tokens."""
+    """Natural log-probability of the whole reply under its author; None without
+    tokens, or with a thought, which stays at home."""
 
     def __post_init__(self) -> None:
         """Refuse a log-probability that is not finite."""
@@ -220,7 +221,8 @@ def _shared_episode(episode: Episode) -> SharedEpisode:
             agent=turn.agent,
             round=turn.round,
             text=turn.message if turn.written is None else turn.written,
-            logprob=sum(turn.behaviour_logprobs) if turn.reply_ids else None,
+            # With a thought it is that of more than these words.
+            logprob=None if turn.thought or not turn.reply_ids else sum(turn.behaviour_logprobs),
         )
         for turn in episode.turns
     )

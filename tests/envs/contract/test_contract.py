@@ -350,7 +350,7 @@ def test_each_exceeded_cap_is_named(make_env, budget, words):
 def test_every_rule_opens_with_a_sentence_and_is_listed_once():
     sentences = [rule.__doc__ for rule in RULES]
     assert all(sentence.split("\n")[0].endswith(".") for sentence in sentences)
-    assert len(set(sentences)) == len(RULES) == 19
+    assert len(set(sentences)) == len(RULES) == 20
     assert RULES[-len(TEXT_RULES) :] == TEXT_RULES
 
 

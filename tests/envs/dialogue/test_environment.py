@@ -107,7 +107,7 @@ def test_without_caps_everything_left_is_unlimited(start):
 def test_the_first_infos_say_what_is_known(make_env):
     _, infos = make_env(team=TEAM, rounds=3).reset(seed=0, options={"task": "fruit"})
     shared = {"task": "fruit", "round": 0, "rounds": 3, "share": (0, 1, 2, 3), "informed": None}
-    quiet = {"message": "", "cut": False, "tokens_said": 0}
+    quiet = {"message": "", "cut": False, "tokens_said": 0, "tokens_thought": 0}
     read = infos["helper_0"]["tokens_read"]
     general = infos["helper_0"].pop("general")
     assert general.startswith("The team: solver_0, helper_0, helper_1.")

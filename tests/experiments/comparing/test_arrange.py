@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import CONF
-from laconic.experiments.comparing.arrange import arrange, budget_of
+from laconic.experiments.comparing.arrange import arrange, budget_of, thoughts_of
 from laconic.experiments.comparing.entries import Entry
 from laconic.experiments.comparing.shapes import Unfit
 
@@ -22,6 +22,9 @@ def composed():
     return call
 
 
+NONE = {"agent": None, "round": None, "thought": None}
+
+
 def caps(cfg):
     return {name: cap for name, cap in cfg.env.budget.items() if name != "_target_"}
 
@@ -29,7 +32,7 @@ def caps(cfg):
 def test_the_budget_of_an_episode_is_the_same_and_shared_out_over_the_messages(composed):
     cfg = composed()
     team = arrange(cfg, Entry("team"))
-    assert caps(team) == {"message": 48, "agent": None, "round": None, "episode": 192}
+    assert caps(team) == {"message": 48, "episode": 192} | NONE
     # 192 tokens over 1, 6 and 7 messages.
     for shape, message in (("alone", 192), ("debate", 32), ("discussion", 27)):
         found = caps(arrange(cfg, Entry("one", shape=shape)))
@@ -60,7 +63,18 @@ def test_an_entrys_own_settings_come_last_and_count_when_the_budget_is_shared_ou
     assert OmegaConf.to_container(found.env.team) == {"solver": 4}
     assert caps(found)["message"] == 192 // 12
     own = Entry("one", shape="alone", env={"budget": {"message": 7}, "team": {"solver": 1}})
-    assert caps(arrange(cfg, own)) == {"message": 7, "agent": None, "round": None, "episode": 192}
+    assert caps(arrange(cfg, own)) == {"message": 7, "episode": 192} | NONE
+
+
+def test_what_may_be_thought_is_shared_out_like_what_may_be_said(composed):
+    # Three helpers and a solver with 10 tokens each: 40 over 1, 4, 6 and 7 messages.
+    cfg = composed("env.budget.thought=10")
+    assert thoughts_of(cfg) == 40 and thoughts_of(composed()) is None
+    assert thoughts_of(composed("env.budget.thought=10", "compare.equal=false")) is None
+    for shape, cap in (("alone", 40), ("team", 10), ("debate", 6), ("discussion", 5)):
+        assert caps(arrange(cfg, Entry("one", shape=shape)))["thought"] == cap, shape
+    wide = composed("env.budget.thought=1000", "+agent.speech.thinking_tokens=64")
+    assert arrange(wide, Entry("one", shape="alone")).agent.speech.thinking_tokens == 4000
 
 
 def test_a_policy_may_use_the_whole_message_unless_the_entry_says_otherwise(composed):

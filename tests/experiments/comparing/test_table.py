@@ -31,6 +31,7 @@ def test_a_score_that_only_repeats_the_accuracy_is_no_column():
 
 def test_without_any_figure_all_columns_may_come():
     assert told([])[:3] == ["accuracy", "tokens_said", "tokens_read"]
+    assert told([])[3] == "tokens_thought"
 
 
 def test_markdown_has_failed_rows_as_such_and_leaves_others_to_the_notes():

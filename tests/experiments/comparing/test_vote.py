@@ -7,17 +7,18 @@ import pytest
 from laconic import envs
 from laconic.experiments.comparing.vote import vote, votes_for
 from laconic.learners.agents.base import Reply
+from laconic.learners.metrics import summarise
 from laconic.learners.rollout.play import Start, play
 
 
 class Says:
     """A policy that says what it is told to."""
 
-    def __init__(self, text):
-        self.text = text
+    def __init__(self, text, thought=""):
+        self.text, self.thought = text, thought
 
     def reply(self, requests, *, seed, greedy):
-        return [Reply(self.text) for _ in requests]
+        return [Reply(self.text, thought=self.thought) for _ in requests]
 
 
 @pytest.fixture
@@ -25,9 +26,9 @@ def solo():
     return envs.make("gsm8k", tasks=3, team={"solver": 1}, rounds=1, reward={"price": 0.0})
 
 
-def sample(environment, text):
+def sample(environment, text, thought=""):
     start = Start(0, next(iter(environment.tasks)))
-    (episode,) = play([environment], {"solver_0": Says(text)}, [start], seed=0)
+    (episode,) = play([environment], {"solver_0": Says(text, thought)}, [start], seed=0)
     return episode
 
 
@@ -49,6 +50,15 @@ def test_everything_said_and_read_is_counted(solo):
     assert sum(found.tokens_said.values()) == sum(sum(one.tokens_said.values()) for one in samples)
     assert found.tokens_read["solver_0_1"] == samples[1].tokens_read["solver_0"]
     assert [turn.agent for turn in found.turns] == ["solver_0_0", "solver_0_1"]
+
+
+def test_thoughts_of_all_samples_are_counted(solo):
+    samples = [sample(solo, "#### 1", "so " * n) for n in (2, 3)]
+    found = vote(solo, samples)
+    thought = [sum(one.tokens_thought.values()) for one in samples]
+    assert 0 < thought[0] < thought[1]
+    assert list(found.tokens_thought.values()) == thought
+    assert summarise([found])["tokens_spent"] == sum(thought) + sum(found.tokens_said.values())
 
 
 def test_a_sample_is_paid_for_the_vote_not_for_its_own_answer(solo):

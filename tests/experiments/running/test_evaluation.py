@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 import pytest
 
@@ -85,7 +84,7 @@ def test_a_transcript_says_who_said_what_and_what_came_of_it(environments):
         tokens_said={"helper_0": 1, "solver_0": 3},
     )
     turn = {"agent": "helper_0", "round": 0, "text": "two", "tokens": 1}
-    assert json.loads(json.dumps(asdict(transcript(episode, task, step=4)))) == {
+    assert json.loads(json.dumps(transcript(episode, task, step=4).row())) == {
         "step": 4,
         "task": task.key,
         "question": task.question,
@@ -114,3 +113,18 @@ def test_a_transcript_says_who_said_what_and_what_came_of_it(environments):
 def test_a_transcript_without_a_task_leaves_its_words_empty():
     row = transcript(Episode("5", (), {}), None, step=0)
     assert (row.task, row.question, row.statements, row.reference) == ("5", "", (), "")
+
+
+def test_thoughts_stand_beside_what_was_said_where_there_are_any():
+    turns = (
+        Turn("helper_0", 0, "two", tokens_said=1, thought="hm, two", tokens_thought=3),
+        Turn("solver_0", 1, "#### 2", tokens_said=3),
+    )
+    said, thought = {"helper_0": 1, "solver_0": 3}, {"helper_0": 3, "solver_0": 0}
+    thinking = Episode("a", turns, {}, tokens_said=said, tokens_thought=thought)
+    row = transcript(thinking, None, step=0).row()
+    assert (row["tokens_said"], row["tokens_thought"]) == (4, 3)
+    found = [(one["thought"], one["tokens_thought"]) for one in row["messages"]]
+    assert found == [("hm, two", 3), ("", 0)]
+    plain = transcript(Episode("a", turns[1:], {}, tokens_said=said), None, step=0).row()
+    assert not {"thought", "tokens_thought"} & {*plain, *plain["messages"][0]}

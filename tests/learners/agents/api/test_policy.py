@@ -138,3 +138,37 @@ def test_it_has_nothing_to_train(policy):
     assert not isinstance(ScriptedTeam(), Streaming) and not hasattr(HFPolicy, "stream")
     with pytest.raises(SettingError, match="nobody in the team has weights to train.*ApiPolicy"):
         trainers_of({"solver_0": policy()}, lambda parameters: None, False)
+
+
+@pytest.mark.parametrize(
+    ("told", "text", "thought", "message", "truncated"),
+    [
+        # A server that tells thoughts apart, under either name.
+        ({"reasoning_content": "3 + 4"}, "\n\n7", "3 + 4", "7", False),
+        ({"reasoning": "3 + 4"}, "<silence>", "3 + 4", "", False),
+        # One that does not; some do not even show where the thought begins.
+        ({}, "<think>3 + 4</think>\n7", "3 + 4", "7", False),
+        ({"reasoning_content": None}, " 3 + 4</think> 7", "3 + 4", "7", False),
+        ({}, "<think>3 + 4", "3 + 4", "", True),
+        ({}, "<think></think>7", "", "7", False),
+        # Told apart, what follows is text.
+        ({"reasoning": "a"}, "7 <think>b</think>", "a", "7 <think>b</think>", False),
+    ],
+)
+def test_thoughts_are_told_from_messages(
+    policy, fault_server, told, text, thought, message, truncated
+):
+    def thinking(completion):
+        completion["choices"][0]["message"] |= told
+        return completion
+
+    fault_server.say, fault_server.change = (lambda body: text), thinking
+    found = ask(policy())
+    assert (found.thought, found.message, found.truncated) == (thought, message, truncated)
+
+
+def test_a_thought_has_no_more_room_than_the_environment_gives_it(policy, fault_server):
+    speech = ApiSamplingSettings(max_reply_tokens=10, thinking_tokens=100)
+    asked = Request("solver_0", "a", max_thought_tokens=30)
+    policy(speech=speech).reply([asked], seed=0, greedy=True)
+    assert fault_server.bodies[0]["max_tokens"] == 40

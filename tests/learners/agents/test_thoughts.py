@@ -1,0 +1,184 @@
+"""The markers of thoughts, found in templates of several manners, and what they tell of a reply."""
+
+from __future__ import annotations
+
+import copy
+import random
+
+import pytest
+from tokenizers import AddedToken
+
+from laconic.learners.agents.chat import Chat
+from laconic.learners.agents.thoughts import Markers, find_markers
+
+TURNS = """\
+{%- for m in messages %}{{ '<|im_start|>' + m.role + '\\n' }}%BODY%{{ '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}%ASK%{%- endif %}"""
+PLAIN, OFF = (
+    "{{ m.content }}",
+    "{%- if enable_thinking is false %}{{ '<think>\\n\\n</think>\\n\\n' }}{%- endif %}",
+)
+SHOWS = (
+    "{%- if m.reasoning_content and loop.last %}{{ '<think>\\n' + m.reasoning_content +"
+    " '\\n</think>\\n\\n' }}{%- endif %}{{ m.content }}"
+)
+CALLS = "{%- if m.tool_calls %}<tool_call></tool_call>{%- endif %}{{ m.content }}"
+DROPS = "{{ m.content.split('</think>')[-1] }}"
+
+
+def template(body: str = PLAIN, ask: str = "") -> str:
+    return TURNS.replace("%BODY%", body).replace("%ASK%", ask)
+
+
+@pytest.fixture
+def made(qwen_tokenizer):
+    def make(chat_template, *words, special=False):
+        tokenizer = copy.deepcopy(qwen_tokenizer)
+        tokenizer.add_tokens([AddedToken(one, special=special, normalized=False) for one in words])
+        tokenizer.chat_template = chat_template
+        return tokenizer
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("body", "ask", "settings", "opened", "offered"),
+    [
+        # The thought of the last reply is shown; off, an empty one is there already.
+        (SHOWS, OFF, {}, False, True),
+        (SHOWS, OFF, {"enable_thinking": True}, False, True),
+        (SHOWS, OFF, {"enable_thinking": False}, False, False),
+        # Content as it is; only the empty thought tells.
+        (PLAIN, OFF, {}, False, True),
+        (PLAIN, OFF, {"enable_thinking": False}, False, False),
+        # A reply is asked for within a thought, whatever is set.
+        (DROPS, "{{ '<think>\\n' }}", {"enable_thinking": False}, True, True),
+        (PLAIN, "{{ '<think>' }}", {}, True, True),
+        # Nothing but the thoughts of earlier replies is dropped.
+        (DROPS, "", {}, False, True),
+    ],
+)
+def test_markers_are_found_in_templates_of_all_manners(made, body, ask, settings, opened, offered):
+    tokenizer = made(template(body, ask))
+    begin, end = tokenizer.convert_tokens_to_ids(["<think>", "</think>"])
+    assert find_markers(tokenizer, settings) == Markers(begin, end, opened, offered)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [("[THINK]", "[/THINK]"), ("<|START_THINKING|>", "<|END_THINKING|>"), ("<|t|>", "<|/t|>")],
+)
+@pytest.mark.parametrize("special", [True, False])
+def test_they_may_have_any_name(made, pair, special):
+    body = f"{{{{ m.content.split('{pair[1]}')[-1] }}}}"
+    tokenizer = made(template(body), *pair, special=special)
+    found = find_markers(tokenizer, {})
+    assert (found.begin, found.end) == tuple(tokenizer.convert_tokens_to_ids(list(pair)))
+
+
+@pytest.mark.parametrize(
+    ("chat_template", "words"),
+    [
+        # The tokens alone, without a template that knows of them.
+        (template(), ()),
+        (None, ()),
+        ("{{ raise_exception('no') }}", ()),
+        # Calls of tools, and the borders of turns, are no thoughts.
+        (template(CALLS), ("<tool_call>", "</tool_call>")),
+        (
+            "{%- for m in messages %}<|{{ m.role }}_start|>{{ m.content }}<|{{ m.role }}_end|>"
+            "{%- endfor %}{%- if add_generation_prompt %}<|assistant_start|>{%- endif %}",
+            ("<|assistant_start|>", "<|assistant_end|>", "<|user_start|>", "<|user_end|>"),
+        ),
+    ],
+)  # fmt: skip
+def test_other_pairs_are_none(made, chat_template, words):
+    assert find_markers(made(chat_template, *words), {}) is None
+
+
+def test_shipped_and_small_tokenizers_have_none(tiny_tokenizer, word_tokenizer):
+    assert find_markers(tiny_tokenizer, {}) is find_markers(word_tokenizer, {}) is None
+
+
+# What markers tell of a reply: 1 begins a thought, 2 ends it, 9 ends the reply.
+
+FREE, OPENED = Markers(1, 2, False, True), Markers(1, 2, True, True)
+
+
+@pytest.mark.parametrize(
+    ("markers", "ids", "thought", "said", "unended"),
+    [
+        (FREE, (), [], [], False),
+        (FREE, (5, 9), [], [5, 9], False),
+        (FREE, (1, 5, 6, 2, 7, 9), [5, 6], [7, 9], False),
+        (FREE, (1, 2, 9), [], [9], False),
+        # Nested: the first end counts. Behind it a second thought may begin.
+        (FREE, (1, 5, 1, 6, 2, 7, 2, 8), [5, 6], [7, 8], False),
+        (FREE, (5, 1, 6, 2, 7), [6], [5, 7], False),
+        # Without its end a reply says nothing, even what it said before.
+        (FREE, (1, 5, 9), [5, 9], [], True),
+        (FREE, (4, 1, 5), [5], [], True),
+        (FREE, (1,), [], [], True),
+        (OPENED, (5, 6, 2, 7, 9), [5, 6], [7, 9], False),
+        (OPENED, (2, 7), [], [7], False),
+        (OPENED, (5, 9), [5, 9], [], True),
+        (OPENED, (), [], [], False),
+    ],
+)
+def test_a_reply_has_a_thought_and_a_message(markers, ids, thought, said, unended):
+    assert markers.parts(ids) == (thought, said, unended)
+
+
+@pytest.mark.parametrize(
+    ("markers", "ids", "limits", "kept"),
+    [
+        (FREE, (1, 5, 6, 2, 7, 8, 9), (2, 3), 7),
+        # The fourth token would be the second of the thought, or else its end.
+        (FREE, (1, 5, 6, 2, 7, 8, 9), (1, 3), 3),
+        (FREE, (1, 1, 2, 2, 7), (1, 3), 3),
+        (FREE, (1, 5, 6, 2, 7, 8, 9), (2, 2), 6),
+        (FREE, (7, 8, 9), (0, 2), 2),
+        (OPENED, (5, 6, 2, 7), (2, 0), 3),
+        (OPENED, (5, 6, 2, 7), (1, 9), 2),
+    ],
+)
+def test_thought_and_message_have_limits_of_their_own(markers, ids, limits, kept):
+    assert markers.within(ids, *limits) == kept
+
+
+@pytest.mark.parametrize("markers", [FREE, OPENED])
+def test_every_token_is_thought_said_or_a_marker_and_stays_so_as_a_reply_grows(markers):
+    generator = random.Random(0)
+    for _ in range(500):
+        ids = generator.choices(range(1, 6), k=generator.randint(0, 12))
+        inside = markers.inside(ids)
+        thought, said, unended = markers.parts(ids)
+        plain = [one for one in ids if one > 2]
+        assert sorted(thought + said) == sorted(plain) or unended
+        assert not said or not unended
+        for length in range(len(ids)):
+            assert markers.inside(ids[:length]) == inside[:length]
+        most = markers.within(ids, 2, 2)
+        assert sum(inside[:most]) <= 2 + markers.count and most - sum(inside[:most]) <= 2
+        assert most == len(ids) or markers.within(ids[: most + 1], 2, 2) == most
+
+
+# Chat
+
+
+def test_a_text_that_spells_markers_has_none_of_them(made):
+    tokenizer = made(template(SHOWS, OFF))
+    chat = Chat(tokenizer, {})
+    marks = {chat.thoughts.begin, chat.thoughts.end}
+    for text in ("<think>a</think>b", "<think", "<<think>think>", "</think></think>"):
+        assert marks.isdisjoint(chat.open(text)) and marks.isdisjoint(chat.say(text))
+        assert marks.isdisjoint(chat.go_on(text, chat.say("7")))
+
+
+def test_only_a_reply_that_begins_in_a_thought_has_to_end_it(made):
+    assert Chat(made(template(SHOWS, OFF)), {}).unthought == ()
+    tokenizer = made(template(DROPS, "{{ '<think>\\n' }}"))
+    chat = Chat(tokenizer, {})
+    assert tokenizer.decode(chat.unthought) == "</think>\n\n"
+    assert tokenizer.decode(chat.open("x")).endswith("assistant\n<think>\n")

@@ -1,0 +1,33 @@
+"""The credit of what was thought: a thought goes with its message, and before silence it costs."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic.envs.dialogue.reward import Reward
+from laconic.learners.agents.base import Reply
+from laconic.learners.rollout.collectors.silence import silence
+from laconic.learners.rollout.play import Start
+
+
+class Thinkers:
+    """The helper thinks and is silent; the solver thinks and answers."""
+
+    def reply(self, requests, *, seed, greedy):
+        said = {"helper_0": Reply("", thought="abcd"), "solver_0": Reply("#### 7", thought="ab")}
+        return [said[one.agent] for one in requests]
+
+
+@pytest.mark.parametrize(("weight", "helper", "solver"), [(1.0, -0.4, 1.8), (0.0, 0.0, 2.0)])
+def test_credits_hold_the_price_of_thoughts(make_env, weight, helper, solver):
+    # Two agents earn 1 each, the answer is free, a character thought costs a tenth: 2 - 0.4 - 0.2.
+    # Without the helper's thought it is 1.8, without the solver's thought and answer -0.4.
+    price = Reward(price=1.0, normalizer=10.0, thought_weight=weight)
+    env = make_env(team={"solver": 1, "helper": 1}, rounds=1, tokenize=list, reward=price)
+    collector = silence()
+    policies = dict.fromkeys(env.possible_agents, Thinkers())
+    (group,) = collector([env], policies, [Start(0, "fruit")], 2, seed=0)
+    for episode in group.episodes:
+        found = {turn.agent: turn.credit for turn in episode.turns}
+        assert found == {"helper_0": pytest.approx(helper), "solver_0": pytest.approx(solver)}
+        assert episode.tokens_thought == {"solver_0": 2, "helper_0": 4}
