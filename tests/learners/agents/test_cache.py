@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from transformers.cache_utils import DynamicLayer
 
-from laconic.learners.agents.generate import ROOM, RoomyLayer, roomy_cache, shares_rows
+from laconic.learners.agents.cache import ROOM, RoomyLayer, roomy_cache, shares_rows
 
 ROWS, HEADS, WIDTH = 3, 2, 4
 
