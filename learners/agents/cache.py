@@ -17,7 +17,7 @@ from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-log = logging.getLogger(__name__)
+warn_once = lru_cache(logging.getLogger(__name__).warning)
 
 ROOM = 32
 """Tokens for which there is room after a copy."""
@@ -189,12 +189,17 @@ class Memory:
 
     def settle(self) -> None:
         """Forget what there is no room for; to be called when a reply is done."""
-        if self._used > self._most:
+        if self.keeps and self._used > self._most:
             self._places = {
                 text: places for text, places in self._places.items() if places[-1] < self._most
             }
             self._used = self._most
-            _say_full(self._most)
+            warn_once(
+                "conversations have more than the %d tokens that are kept between rounds; the rest"
+                " is read again in every round. Raise agent.speech.generate_tokens where there is"
+                " memory",
+                self._most,
+            )
 
     def _put(self, cache: DynamicCache, rows: np.ndarray, columns: np.ndarray) -> None:
         """Append keys and values at some (row, column) of a cache to what is held."""
@@ -226,12 +231,3 @@ def default_tokens(model: PreTrainedModel) -> int:
     shared = getattr(config, "num_key_value_heads", None)
     heads = shared if isinstance(shared, int) else heads
     return _BYTES // (2 * config.num_hidden_layers * heads * width * model.dtype.itemsize)
-
-
-@lru_cache(maxsize=1)
-def _say_full(most: int) -> None:
-    log.warning(
-        "conversations have more than the %d tokens that are kept between rounds; the others are"
-        " read again in every round. Raise agent.speech.generate_tokens where there is memory",
-        most,
-    )

@@ -27,7 +27,7 @@ from transformers import (
     StoppingCriteriaList,
 )
 
-from laconic.learners.agents.cache import Memory, roomy_cache, shares_rows
+from laconic.learners.agents.cache import Memory, roomy_cache, shares_rows, warn_once
 
 Sampled = tuple[tuple[int, ...], tuple[float, ...]]
 """Token ids of a reply and their log-probabilities."""
@@ -36,6 +36,8 @@ _MIN_ROWS = 16
 """Batches of so few rows go on until all have ended; leaving earlier would save nothing."""
 _SHARED = 16
 """A beginning of so many tokens is worth a pass of its own, if all prompts have it in common."""
+_FEW = 4
+"""So few rows are read in one pass, of whatever length they are."""
 _PASS = 16384
 """Tokens, padding included, that are read in one pass; what a layer computes of them is in memory
 at a time."""
@@ -149,6 +151,12 @@ def generate(
     """
     rows, limits = [*map(tuple, prompts)], limits or [sampling.max_new_tokens] * len(prompts)
     if not shares_rows(roomy_cache(model)):
+        if memory is not None:
+            warn_once(
+                "a %s has more than keys and values of tokens to remember; whole conversations are"
+                " read again in every round",
+                type(model).__name__,
+            )
         ids, mask = pad_left(rows, sampling.pad_id, model.device)
         return _go_on(model, ids, mask, sampling, limits)[0]
     memory = memory or Memory(model)
@@ -175,7 +183,7 @@ def _alike(lengths: Mapping[tuple[int, ...], int]) -> Iterator[list[tuple[int, .
     part: list[tuple[int, ...]] = []
     for text in sorted(lengths, key=lengths.__getitem__):
         new = lengths[text]
-        few = len(part) < _MIN_ROWS
+        few = len(part) < _FEW
         near = part and 4 * new <= 5 * lengths[part[0]]
         if part and (not (few or near) or new * (len(part) + 1) > _PASS):
             yield part
