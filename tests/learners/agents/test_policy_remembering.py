@@ -36,7 +36,7 @@ def asked(talks: Talks, limit: int | None = 9) -> list[Request]:
 def converse(
     policy: HFPolicy, rounds: int = 4, rows: int = 6, greedy: bool = True, keep: bool = True
 ) -> Talks:
-    """What each row says in all rounds; the first replies are drawn, so rows that are alike part."""
+    """What each row says in all rounds; first replies are drawn, so that equal rows part."""
     talks: Talks = [()] * rows
     with policy.remembering() if keep else nullcontext():
         for number in range(rounds):
