@@ -1,4 +1,4 @@
-"""Keys and values of tokens: a cache that is written without copying, and what is kept for later.
+"""What need not be computed again: keys and values of tokens, and tokens of texts.
 
 The cache of `transformers` copies all it holds at every token, a seventh of a training step of the
 tiny policy; the one here writes into spare room.
@@ -7,9 +7,10 @@ tiny policy; the one here writes into spare room.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from sys import getsizeof
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -17,11 +18,15 @@ from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
+Texts = TypeVar("Texts", bound=Sequence[Any])
+
 warn_once = lru_cache(logging.getLogger(__name__).warning)
 
 ROOM = 32
 """Tokens for which there is room after a copy."""
 _BYTES = 4 * 2**30
+_TEXT_BYTES = 64 * 2**20
+"""Of the texts whose tokens are kept: the episodes of a group read and say much the same."""
 NOTHING = np.zeros(0, np.int64)
 """The places of no tokens."""
 
@@ -231,3 +236,24 @@ def default_tokens(model: PreTrainedModel) -> int:
     shared = getattr(config, "num_key_value_heads", None)
     heads = shared if isinstance(shared, int) else heads
     return _BYTES // (2 * config.num_hidden_layers * heads * width * model.dtype.itemsize)
+
+
+def remembered(function: Callable[[str], Texts]) -> Callable[[str], Texts]:
+    """A function of texts that keeps what it returned; it forgets all when that is 64 MiB."""
+    kept: dict[str, Texts] = {}
+    size = 0
+
+    def call(text: str) -> Texts:
+        nonlocal size
+        found = kept.get(text)
+        if found is None:
+            found = function(text)
+            # A token is a number and a reference to it.
+            size += getsizeof(text) + 36 * len(found)
+            if size > _TEXT_BYTES:
+                kept.clear()
+                size = 0
+            kept[text] = found
+        return found
+
+    return call
