@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from laconic import envs
+from laconic.envs.dialogue.budget import Budget
 from laconic.learners.agents import smollm2, tiny
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.hf import HFPolicy, HFTeam
@@ -58,7 +59,12 @@ def test_a_model_reads_each_token_of_a_conversation_once(make_env, make_policy, 
 
 def pretrained(team: HFTeam, rounds: int, count: int) -> tuple[HFPolicy, list]:
     """A team's one policy, and environments of so many rounds."""
-    settings = {"tokenize": team.tokenize, "instructions": team.instructions, "rounds": rounds}
+    settings = {
+        "tokenize": team.tokenize,
+        "instructions": team.instructions,
+        "rounds": rounds,
+        "budget": Budget(message=team.speech.max_reply_tokens - 1),
+    }
     made = [envs.make("gsm8k", **settings) for _ in range(count)]
     return team.policies(made[0])["solver_0"], made
 
@@ -66,7 +72,7 @@ def pretrained(team: HFTeam, rounds: int, count: int) -> tuple[HFPolicy, list]:
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", ROUNDS)
 def test_the_shipped_policy_reads_each_token_once(rounds):
-    team = tiny.team(speech=tiny.TinySamplingSettings(max_reply_tokens=16))
+    team = tiny.team(speech=tiny.TinySamplingSettings(max_reply_tokens=10))
     assert_read_once(*pretrained(team, rounds, 32), tasks=4, group=8)
 
 
