@@ -237,7 +237,7 @@ class HFPolicy:
         sampled: list[Sampled] = [((), ()) for _ in prompts]
         # One context for all tokens: autocast then converts each weight once.
         with seeded(self.device, seed), self.computing():
-            for rows in self._calls([*map(len, prompts)], limits):
+            for rows in self.calls([*map(len, prompts)], limits):
                 sampling = Sampling(
                     max_new_tokens=max(limits[row] for row in rows),
                     temperature=self.speech.temperature,
@@ -257,7 +257,7 @@ class HFPolicy:
                     sampled[row] = reply
         return sampled
 
-    def _calls(self, lengths: Sequence[int], limits: Sequence[int]) -> Iterator[list[int]]:
+    def calls(self, lengths: Sequence[int], limits: Sequence[int]) -> Iterator[list[int]]:
         """Which rows go into which generate call.
 
         All rows of a call go on to the longest limit among them, so rows without that much room are
