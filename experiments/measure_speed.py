@@ -1,12 +1,14 @@
 """Measures what the environment costs, and a training step against its bare model calls.
 
     laconic measure-speed
+    laconic measure-speed -m agent=smollm2 env.rounds=2,8 measure.repetitions=3
 
 Environment steps per second with scripted agents, on one core. Answers graded per second, which
 does not depend on the environment chosen. The environment's own cost: the share of a training step
 that is spent neither in a policy nor in the learner. And the whole step (rollout and update) as a
 multiple of its bare calls (`experiments.running.bare_calls`): the two take turns in one process
-from the same weights, and ratios are taken pair by pair, because machines are noisy.
+from the same weights, and ratios are taken pair by pair, because machines are noisy. Beside them
+tokens sampled and trained per second, and the memory of a step beyond the model's own.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from laconic.envs.task import Task
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running.bare_calls import Sample, StepTimer
+from laconic.experiments.running.costs import peak_gigabytes
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.setup import (
     draw_starts,
@@ -80,7 +83,7 @@ GRADINGS = {
 def main(cfg: DictConfig) -> float:
     """Measure and print; returns the step as a multiple of its bare calls."""
     set_up_process(cfg.threads)
-    team = make_team(cfg)
+    team, before = make_team(cfg), peak_gigabytes()
     count = cfg.train.tasks_per_step * cfg.train.group_size
     timer = StepTimer(cfg, team, make_environments(cfg, count, "train", team))
     samples = []
@@ -93,6 +96,8 @@ def main(cfg: DictConfig) -> float:
     figures = {
         "env_steps_per_second": scripted_steps_per_second(cfg),
         **summarise(samples),
+        "peak_gigabytes": timer.peak,
+        "gigabytes_beyond_model": timer.peak - timer.own - before,
         **{name: graded_per_second(one, cfg.measure.answers) for name, one in GRADINGS.items()},
     }
     folder = Path(HydraConfig.get().runtime.output_dir)
@@ -152,6 +157,8 @@ def summarise(samples: Sequence[Sample]) -> dict[str, float]:
         "step_over_bare_low": float(low),
         "step_over_bare_high": float(high),
         "environment_share": median(sample.environment / sample.step for sample in samples),
+        "sampled_tokens_per_second": median(sample.sampled for sample in samples),
+        "trained_tokens_per_second": median(sample.trained for sample in samples),
         "repetitions": len(samples),
     }
 
@@ -166,6 +173,10 @@ def show(figures: Mapping[str, float]) -> None:
         ("environment's share of a training step", share, "<= 3 %"),
         ("training step over its bare calls", ratio, "<= 1.15"),
         ("seconds per training step", f"{figures['step_seconds']:.2f}", ""),
+        ("tokens sampled per second", f"{figures['sampled_tokens_per_second']:,.0f}", ""),
+        ("tokens trained per second", f"{figures['trained_tokens_per_second']:,.0f}", ""),
+        ("peak memory of a step, GB", f"{figures['peak_gigabytes']:.2f}", ""),
+        ("beyond the model's own, GB", f"{figures['gigabytes_beyond_model']:.2f}", ""),
     ]
     for name, one in GRADINGS.items():
         rows.append((one.label, f"{figures[name]:.0f}", f">= {one.wanted:g}"))

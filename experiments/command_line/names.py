@@ -14,6 +14,7 @@ RENAMES: Mapping[str, Mapping[str, str]] = {
     # Keys of the configuration.
     "key": {
         "agent.dtype": "agent.precision",
+        "agent.speech.generate_batch": "agent.speech.generate_tokens",
         "benchmark": "measure",
         "episodes_per_step": "train.tasks_per_step",
         "env.part": "env.split",

@@ -2,7 +2,8 @@
 
 The bare calls are `generate` on the same prompts, then for each minibatch the forward pass with its
 cross entropy, the backward pass and the optimiser step, on the same tokens padded to the longest of
-the minibatch. They run on a copy of the model and of the optimiser, from the same weights.
+the minibatch, in as many passes as 4 GiB of logits need. They run on a copy of the model and of the
+optimiser, from the same weights.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -20,20 +23,23 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.running.costs import peak_gigabytes, tokens_per_second
 from laconic.experiments.running.setup import (
     Environments,
     draw_starts,
     make_learner,
     task_keys,
 )
-from laconic.learners.agents.base import Policy, Reply, Request
+from laconic.learners.agents.base import Policy, Remembering, Reply, Request
 from laconic.learners.agents.generate import pad_left
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.episode import Episode, Group
 from laconic.learners.rollout.play import collect
-from laconic.learners.training.sequences import TokenSequence, collate
+from laconic.learners.training.sequences import TokenSequence, collate, microbatches
 
+_LOGITS = 2**30
+"""Logits of one pass: 4 GiB."""
 IGNORED = -100
 """The label that the cross entropy of `transformers` leaves out."""
 
@@ -48,6 +54,10 @@ class Sample:
     """Its bare model calls."""
     environment: float
     """The part of the step that was spent neither in a policy nor in the learner."""
+    sampled: float = 0.0
+    """Tokens of replies for each second of the rollout."""
+    trained: float = 0.0
+    """Tokens of conversations for each second of the update."""
 
 
 class TimedPolicy:
@@ -65,6 +75,11 @@ class TimedPolicy:
         self.seconds += time.perf_counter() - begun
         return replies
 
+    def remembering(self) -> AbstractContextManager[None]:
+        """Pass this on too, where the policy can remember."""
+        inner = self._policy
+        return inner.remembering() if isinstance(inner, Remembering) else nullcontext()
+
 
 class StepTimer:
     """A learner, and a copy of its model and optimiser for the bare calls."""
@@ -77,21 +92,35 @@ class StepTimer:
         """
         self._cfg = cfg
         self._environments = environments
+        self.peak = 0.0
+        """The most memory of the first step, in gigabytes; bare calls have no copy yet."""
         policies = team.policies(environments[0])
         self._learner = _checked(make_learner(cfg, policies), policies)
         self._policy: HFPolicy = next(iter(policies.values()))
         self._timed = TimedPolicy(self._policy)
         self._policies = dict.fromkeys(policies, self._timed)
         self._state = copy.deepcopy(self._learner.state_dict())
-        self._bare_model = copy.deepcopy(self._policy.model)
-        self._bare_optimizer: Optimizer = instantiate(
-            cfg.optimizer, self._bare_model.parameters(), _partial_=False, _convert_="all"
+
+    @cached_property
+    def _bare_model(self) -> Any:
+        return copy.deepcopy(self._policy.model)
+
+    @cached_property
+    def _bare_optimizer(self) -> Optimizer:
+        made: Optimizer = instantiate(
+            self._cfg.optimizer, self._bare_model.parameters(), _partial_=False, _convert_="all"
         )
+        return made
+
+    @property
+    def own(self) -> float:
+        """Gigabytes of weights, of the copy a step starts from, of gradients and two moments."""
+        parameters = self._policy.model.parameters()
+        return sum((5 if one.requires_grad else 1) * one.nbytes for one in parameters) / 1e9
 
     def measure(self, repetition: int) -> Sample:
         """One step and its bare calls, from the first weights."""
         self._learner.load_state_dict(copy.deepcopy(self._state))
-        self._bare_model.load_state_dict(self._state["trainers"][0]["model"])
         self._timed.seconds = 0.0
         train, seed = self._cfg.train, self._cfg.seed
         starts = draw_starts(
@@ -104,21 +133,32 @@ class StepTimer:
         collected = time.perf_counter()
         self._learner.update(groups)
         ended = time.perf_counter()
+        self.peak = self.peak or peak_gigabytes()
+        rates = tokens_per_second(groups, collected - begun, ended - collected)
         return Sample(
             step=ended - begun,
             bare=self._bare(groups, repetition),
             environment=collected - begun - self._timed.seconds,
+            sampled=rates.get("time/sampled_tokens_per_second", 0.0),
+            trained=rates.get("time/trained_tokens_per_second", 0.0),
         )
 
     def _bare(self, groups: Sequence[Group], repetition: int) -> float:
+        self._bare_model.load_state_dict(self._state["trainers"][0]["model"])
         episodes = [episode for group in groups for episode in group.episodes]
-        calls = [self._bare_generate(prompts) for prompts in prompts_by_round(episodes)]
+        limit = self._policy.speech.max_reply_tokens
+        calls = [
+            self._bare_generate([prompts[row] for row in rows])
+            for prompts in prompts_by_round(episodes)
+            for rows in self._policy.calls([*map(len, prompts)], [limit] * len(prompts))
+        ]
         sequences = [sequence for group in groups for sequence in self._learner.sequences(group)]
         calls += [self._bare_step(part) for part in self._learner.split(sequences)]
         torch.manual_seed(repetition)
         begun = time.perf_counter()
-        for call in calls:
-            call()
+        with self._policy.computing():
+            for call in calls:
+                call()
         return time.perf_counter() - begun
 
     def _bare_generate(self, prompts: Sequence[Sequence[int]]) -> Callable[[], None]:
@@ -140,15 +180,19 @@ class StepTimer:
         return call
 
     def _bare_step(self, sequences: Sequence[TokenSequence]) -> Callable[[], None]:
-        batch = collate(sequences, self._policy.pad_id).to(self._policy.device)
-        labels: Tensor = torch.where(batch.generated_mask, batch.token_ids, IGNORED)
+        most = _LOGITS // self._bare_model.config.get_text_config().vocab_size
+        parts = [collate(part, self._policy.pad_id) for part in microbatches(sequences, most)]
+        batches = [part.to(self._policy.device) for part in parts]
 
         def call() -> None:
             self._bare_optimizer.zero_grad(set_to_none=True)
-            loss = self._bare_model(
-                input_ids=batch.token_ids, attention_mask=batch.attention_mask.long(), labels=labels
-            ).loss
-            loss.backward()
+            for batch in batches:
+                labels: Tensor = torch.where(batch.generated_mask, batch.token_ids, IGNORED)
+                self._bare_model(
+                    input_ids=batch.token_ids,
+                    attention_mask=batch.attention_mask.long(),
+                    labels=labels,
+                ).loss.backward()
             self._bare_optimizer.step()
 
         return call

@@ -64,6 +64,12 @@ def prepare(
     # Drawn in vain, so that a source with too few tasks is refused before the first evaluation.
     setup.draw_starts(setup.task_keys(environments[0]), cfg.train.tasks_per_step, cfg.seed, 1)
     policies = team.policies(environments[0])
+    learner = setup.make_learner(cfg, policies, processes)
+    # A collector may draw more episodes of a group; all of a step are played in one pass.
+    members = learner.collector.members(cfg.train.group_size)
+    if tasks * members > len(environments):
+        more = tasks * members - len(environments)
+        environments += setup.make_environments(cfg, more, "train", team)
     setup.show_scripts(policies, evaluation[0])
     run = TrainingRun(
         cfg=cfg,
@@ -71,7 +77,7 @@ def prepare(
         evaluation=evaluation,
         starts=evaluation_starts(evaluation, cfg.evaluation.tasks),
         policies=policies,
-        learner=setup.make_learner(cfg, policies, processes),
+        learner=learner,
         guard=instantiate(cfg.guard),
         folder=folder,
         processes=processes,

@@ -7,6 +7,7 @@ all requests of a round at once, so that one batched call serves every agent of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -108,6 +109,15 @@ class Streaming(Protocol):
 
         Every request is answered once. What goes wrong raises after the last reply that came.
         """
+        ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A policy that answers sooner if it may keep what it computed of earlier rounds."""
+
+    def remembering(self) -> AbstractContextManager[None]:
+        """Within it conversations go on and the weights stay; afterwards nothing is kept."""
         ...
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, overload
 
 from jinja2 import TemplateError
@@ -22,10 +21,9 @@ from transformers import PreTrainedTokenizerBase
 
 from laconic.envs.dialogue.budget import Tokenize, well_formed
 from laconic.envs.errors import SettingError
+from laconic.learners.agents.cache import remembered
 from laconic.learners.agents.thoughts import GAP, find_markers
 
-_REMEMBERED = 65536
-"""Texts whose number of tokens is kept: the episodes of a group read and say much the same."""
 _SYSTEM = "\ue000system\ue001"
 _FIRST, _REPLY, _NEXT = "\ue000first\ue001", "\ue000reply\ue001", "\ue000next\ue001"
 
@@ -64,7 +62,7 @@ class Chat:
         """The tokens with which a reply begins that says something without a thought."""
         if self.thoughts and self.thoughts.opened:
             self.unthought = (self.thoughts.end, *self._encode(GAP))
-        self._texts = lru_cache(maxsize=65536)(self._encode_text)
+        self._texts = remembered(self._encode_text)
 
     def open(self, text: str, general: str = "") -> tuple[int, ...]:
         """The tokens before an agent's first reply.
@@ -287,7 +285,7 @@ def tokenize_with(tokenizer: PreTrainedTokenizerBase) -> Tokenize:
         borders = [0, *ends, len(text)]
         return tuple(text[begin:end] for begin, end in zip(borders, borders[1:], strict=False))
 
-    @lru_cache(maxsize=_REMEMBERED)
+    @remembered
     def tokenize(text: str) -> Pieces:
         # Without offsets, in half the time.
         (encoded,) = backend.encode_batch_fast([well_formed(text)], add_special_tokens=False)

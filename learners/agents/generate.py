@@ -4,15 +4,15 @@ Sampling is `transformers`' own. Three things are added to it: the log-probabili
 recorded while it is sampled, which saves the forward pass that would recompute it; prompts that
 occur several times (a group starts from one state) go through the model once; and replies that have
 ended, silent ones at once, leave the batch instead of being padded until the longest has ended.
-The cache of `transformers` copies all it holds at every token, a seventh of a training step of the
-tiny policy; the one here writes into spare room.
+With a `Memory` no token of a conversation goes through the model twice, at any number of rounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import Any
 
 import torch
@@ -26,15 +26,21 @@ from transformers import (
     StoppingCriteria,
     StoppingCriteriaList,
 )
-from transformers.cache_utils import DynamicLayer
+
+from laconic.learners.agents.cache import Memory, roomy_cache, shares_rows, warn_once
 
 Sampled = tuple[tuple[int, ...], tuple[float, ...]]
 """Token ids of a reply and their log-probabilities."""
 
 _MIN_ROWS = 16
 """Batches of so few rows go on until all have ended; leaving earlier would save nothing."""
-ROOM = 32
-"""Tokens for which there is room after a copy."""
+_SHARED = 16
+"""A beginning of so many tokens is worth a pass of its own, if all prompts have it in common."""
+_FEW = 4
+"""So few rows are read in one pass, of whatever length they are."""
+_PASS = 16384
+"""Tokens, padding included, that are read in one pass; what a layer computes of them is in memory
+at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,68 +94,17 @@ class LogprobRecorder(LogitsProcessor):
 class HalfEnded(StoppingCriteria):
     """Stops all rows once half of them have ended, for those that have not to go on alone."""
 
-    def __init__(self, end_ids: Sequence[int], rows: int, device: torch.device) -> None:
-        """Know the tokens that end a reply, and how many rows there are."""
+    def __init__(self, end_ids: Sequence[int], limits: Sequence[int], device: torch.device) -> None:
+        """Know the tokens that end a reply, and how many tokens each row may have."""
         self._end_ids = torch.tensor(end_ids, device=device, dtype=torch.long)
-        self._ended = torch.zeros(rows, dtype=torch.bool, device=device)
+        self._left = torch.tensor(limits, device=device)
+        self._ended = torch.zeros_like(self._left, dtype=torch.bool)
 
     def __call__(self, input_ids: Tensor, scores: Any, **kwargs: Any) -> Tensor:
         """Whether to stop (rows,); no row stops before the others."""
-        self._ended |= torch.isin(input_ids[:, -1], self._end_ids)
+        self._left -= 1
+        self._ended |= torch.isin(input_ids[:, -1], self._end_ids) | (self._left <= 0)
         return (2 * self._ended.sum() >= len(self._ended)).expand(len(self._ended))
-
-
-class RoomyLayer(DynamicLayer):
-    """Keys and values (rows, heads, tokens, width) of one layer, at the front of larger buffers."""
-
-    def __init__(self) -> None:
-        """Start empty."""
-        super().__init__()
-        self._buffers: dict[str, Tensor] = {}
-
-    def update(
-        self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
-    ) -> tuple[Tensor, Tensor]:
-        """Add keys and values (rows, heads, new tokens, width); return all there are."""
-        if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
-        self.keys = self._appended("keys", self.keys, key_states)
-        self.values = self._appended("values", self.values, value_states)
-        return self.keys, self.values
-
-    def _appended(self, name: str, held: Tensor | None, new: Tensor) -> Tensor:
-        length = 0 if held is None or not held.numel() else held.shape[-2]
-        total = length + new.shape[-2]
-        buffer = self._buffers.get(name)
-        # Rows that were picked are a copy, and no longer lie at the front of the buffer.
-        if (
-            buffer is None
-            or held is None
-            or buffer.data_ptr() != held.data_ptr()
-            or buffer.shape[:2] != held.shape[:2]
-            or buffer.stride() != held.stride()
-            or buffer.shape[-2] < total
-        ):
-            buffer = new.new_empty((*new.shape[:2], total + ROOM, new.shape[-1]))
-            if held is not None and length:
-                buffer[..., :length, :] = held
-            self._buffers[name] = buffer
-        buffer[..., length:total, :] = new
-        return buffer[..., :total, :]
-
-
-def roomy_cache(model: PreTrainedModel) -> DynamicCache:
-    """An empty cache for a model; layers of kinds of their own (sliding, recurrent) stay as is."""
-    cache = DynamicCache(config=model.config)
-    cache.layers = [
-        RoomyLayer() if type(layer) is DynamicLayer else layer for layer in cache.layers
-    ]
-    return cache
-
-
-def shares_rows(cache: DynamicCache) -> bool:
-    """Whether rows of a cache can be picked; those of recurrent layers cannot."""
-    return all(isinstance(layer, DynamicLayer) for layer in cache.layers)
 
 
 @contextmanager
@@ -174,7 +129,12 @@ def seeded(device: torch.device, seed: int) -> Iterator[None]:
 
 @torch.inference_mode()
 def generate(
-    model: PreTrainedModel, prompts: Sequence[Sequence[int]], sampling: Sampling
+    model: PreTrainedModel,
+    prompts: Sequence[Sequence[int]],
+    sampling: Sampling,
+    limits: Sequence[int] = (),
+    memory: Memory | None = None,
+    ends: Sequence[Sequence[int]] = (),
 ) -> list[Sampled]:
     """Sample one reply to each prompt.
 
@@ -182,47 +142,88 @@ def generate(
         model: a causal language model.
         prompts: token ids of each conversation so far.
         sampling: how to draw.
+        limits: max. tokens of each reply; empty for those of the sampling.
+        memory: what is held of earlier calls, and takes up this one; None holds nothing.
+        ends: for each prompt the lengths of its beginnings that may be held, longest first.
 
     Returns:
         For each prompt the reply's token ids and their log-probabilities.
     """
-    unique = list(dict.fromkeys(map(tuple, prompts)))
-    places = {prompt: place for place, prompt in enumerate(unique)}
-    rows = torch.tensor([places[tuple(prompt)] for prompt in prompts], device=model.device)
-    ids, mask = pad_left(unique, sampling.pad_id, model.device)
-    cache = roomy_cache(model)
-    if not shares_rows(cache):
-        return _go_on(model, ids[rows], mask[rows], sampling, sampling.max_new_tokens)[0]
-    if len(unique) < len(prompts) and ids.shape[1] > 1:
-        # All prompts but their last token fill the cache, computed once for equal ones.
-        positions = (mask.cumsum(-1) - 1).clamp(min=0)
-        model.base_model(
-            input_ids=ids[:, :-1],
-            attention_mask=mask[:, :-1],
-            position_ids=positions[:, :-1],
-            past_key_values=cache,
-            use_cache=True,
-        )
-        cache.batch_select_indices(rows)
-    return _sample(model, ids[rows], mask[rows], sampling, cache)
+    rows, limits = [*map(tuple, prompts)], limits or [sampling.max_new_tokens] * len(prompts)
+    if not shares_rows(roomy_cache(model)):
+        if memory is not None:
+            warn_once(
+                "a %s has more than keys and values of tokens to remember; whole conversations are"
+                " read again in every round",
+                type(model).__name__,
+            )
+        ids, mask = pad_left(rows, sampling.pad_id, model.device)
+        return _go_on(model, ids, mask, sampling, limits)[0]
+    memory = memory or Memory(model)
+    _read(memory, dict(zip(rows, ends or [()] * len(rows), strict=True)), sampling.pad_id)
+    replies = _sample(memory, rows, limits, sampling)
+    memory.settle()
+    return replies
+
+
+def _read(memory: Memory, prompts: Mapping[tuple[int, ...], Sequence[int]], pad_id: int) -> None:
+    """Have all of the prompts in memory but their last token, which is read with the reply."""
+    fresh = [prompt for prompt, ends in prompts.items() if not len(memory.longest(prompt, ends))]
+    shared = commonprefix([prompt[:-1] for prompt in fresh])
+    if len(fresh) > 1 and len(shared) >= _SHARED:
+        memory.share(shared, pad_id)
+    held = {prompt[:-1]: memory.longest(prompt, ends) for prompt, ends in prompts.items()}
+    new = {text: len(text) - len(past) for text, past in held.items() if len(text) > len(past)}
+    for texts in _alike(new):
+        memory.read(texts, [held[text] for text in texts], pad_id)
+
+
+def _alike(lengths: Mapping[tuple[int, ...], int]) -> Iterator[list[tuple[int, ...]]]:
+    """Texts by length, in parts that take little padding and one pass each."""
+    part: list[tuple[int, ...]] = []
+    for text in sorted(lengths, key=lengths.__getitem__):
+        new = lengths[text]
+        few = len(part) < _FEW
+        near = part and 4 * new <= 5 * lengths[part[0]]
+        if part and (not (few or near) or new * (len(part) + 1) > _PASS):
+            yield part
+            part = []
+        part.append(text)
+    if part:
+        yield part
 
 
 def _sample(
-    model: PreTrainedModel, ids: Tensor, mask: Tensor, sampling: Sampling, cache: DynamicCache
+    memory: Memory,
+    prompts: Sequence[tuple[int, ...]],
+    limits: Sequence[int],
+    sampling: Sampling,
 ) -> list[Sampled]:
-    """Replies to conversations (rows, tokens), in which fewer and fewer rows go on."""
-    replies: list[Sampled] = [((), ()) for _ in ids]
-    going, left = list(range(len(ids))), sampling.max_new_tokens
+    """Replies to conversations of which all but the last token is held; fewer and fewer go on."""
+    model, held = memory.model, [memory.longest(prompt, ()) for prompt in prompts]
+    ids, mask = pad_left(prompts, sampling.pad_id, model.device)
+    cache, column = memory.cache(held)[0], ids.shape[1] - 1
+    replies: list[Sampled] = [((), ()) for _ in prompts]
+    going, left = list(range(len(prompts))), list(limits)
     while True:
         found, sequences = _go_on(model, ids, mask, sampling, left, cache)
         for row, (more, logprobs) in zip(going, found, strict=True):
             replies[row] = (replies[row][0] + more, replies[row][1] + logprobs)
-        new = sequences.shape[1] - ids.shape[1]
-        left -= new
-        kept = [i for i, (more, _) in enumerate(found) if more[-1] not in sampling.end_ids]
-        if not kept or not left:
+        rest = [limits[row] - len(replies[row][0]) for row in going]
+        kept = [
+            i
+            for i, row in enumerate(going)
+            if rest[i] and replies[row][0][-1] not in sampling.end_ids
+        ]
+        if memory.keeps:
+            gone = [i for i in range(len(going)) if i not in set(kept)]
+            rows = [going[i] for i in gone]
+            texts = [prompts[row] + replies[row][0][:-1] for row in rows]
+            memory.hold(cache, texts, [held[row] for row in rows], gone, column)
+        if not kept:
             return replies
-        going = [going[row] for row in kept]
+        new = sequences.shape[1] - ids.shape[1]
+        going, left = [going[i] for i in kept], [rest[i] for i in kept]
         picked = torch.tensor(kept, device=ids.device)
         cache.batch_select_indices(picked)
         ids, mask = sequences[picked], pad(mask[picked], (0, new), value=1)
@@ -233,10 +234,10 @@ def _go_on(
     ids: Tensor,
     mask: Tensor,
     sampling: Sampling,
-    max_tokens: int,
+    limits: Sequence[int],
     cache: DynamicCache | None = None,
 ) -> tuple[list[Sampled], Tensor]:
-    """Continue conversations (rows, tokens) by at most so many tokens.
+    """Continue conversations (rows, tokens), each by as many tokens as it may have.
 
     With a cache, whose rows can be picked, it ends when half of many rows have ended.
 
@@ -252,14 +253,14 @@ def _go_on(
     if cache is not None:
         arguments["past_key_values"] = cache
         if len(ids) > _MIN_ROWS:
-            half = HalfEnded(sampling.end_ids, len(ids), ids.device)
+            half = HalfEnded(sampling.end_ids, limits, ids.device)
             arguments["stopping_criteria"] = StoppingCriteriaList([half])
     sequences: Tensor = model.generate(  # type: ignore[operator]
         input_ids=ids,
         attention_mask=mask,
         logits_processor=LogitsProcessorList([recorder]),
         **drawing,
-        max_new_tokens=max_tokens,
+        max_new_tokens=max(limits),
         eos_token_id=list(sampling.end_ids),
         pad_token_id=sampling.pad_id,
         # Weights are whole while episodes are played (`Processes.map_sharded`); models that are in
@@ -269,7 +270,7 @@ def _go_on(
     )
     logprobs = recorder.finish(sequences)
     new = sequences[:, ids.shape[1] :].tolist()
-    return _trim(new, logprobs.tolist(), sampling.end_ids), sequences
+    return _trim(new, logprobs.tolist(), limits, sampling.end_ids), sequences
 
 
 def pad_left(
@@ -283,12 +284,15 @@ def pad_left(
 
 
 def _trim(
-    rows: list[list[int]], logprobs: list[list[float]], end_ids: Sequence[int]
+    rows: list[list[int]],
+    logprobs: list[list[float]],
+    limits: Sequence[int],
+    end_ids: Sequence[int],
 ) -> list[Sampled]:
-    """Drop what follows the first end token of each row."""
+    """Drop what follows the first end token of each row, or its limit."""
     trimmed = []
-    for ids, values in zip(rows, logprobs, strict=True):
+    for ids, values, limit in zip(rows, logprobs, limits, strict=True):
         ends = [place for place, token in enumerate(ids) if token in end_ids]
-        length = ends[0] + 1 if ends else len(ids)
+        length = min(ends[0] + 1 if ends else len(ids), limit)
         trimmed.append((tuple(ids[:length]), tuple(values[:length])))
     return trimmed

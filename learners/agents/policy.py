@@ -7,8 +7,9 @@ trained like any other. Which agents a policy speaks for is not its business.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from laconic.learners.agents.base import Reply, Request
+from laconic.learners.agents.cache import Memory, default_tokens
 from laconic.learners.agents.chat import Chat, first_text, said
 from laconic.learners.agents.generate import Sampled, Sampling, generate, seeded
 from laconic.learners.agents.lora import Adapter
@@ -71,13 +73,15 @@ class HFPolicy:
         self._end_ids = _end_ids(model, tokenizer, speech.silence, self._chat.end_id)
         self._positions = _positions(model)
         self._warned = False
+        self._memory: Memory | None = None
+        self.generate_tokens = speech.generate_tokens or default_tokens(model)
         # A hub model may bring top-k, top-p or penalties; recorded log-probabilities know of none.
         self.model.generation_config = GenerationConfig(
             eos_token_id=list(self._end_ids) or None, pad_token_id=self.pad_id
         )
 
     def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
-        """Answer all requests in one batched call, or in as few as `generate_batch` allows.
+        """Answer all requests in one batched call, or in as few as `generate_tokens` allows.
 
         A conversation that fills all positions of the model is answered with silence that has no
         tokens; the first one is warned of. The seed is that of the sampling, and the process-wide
@@ -85,16 +89,27 @@ class HFPolicy:
         """
         news = [self.read(request) for request in requests]
         prompts = [
-            [*_past(request.history), *new] for request, new in zip(requests, news, strict=True)
+            (*_past(request.history), *new) for request, new in zip(requests, news, strict=True)
         ]
         limits = [self._limit(*one) for one in zip(requests, prompts, strict=True)]
-        sampled = self._sample(prompts, limits, seed, greedy)
+        ends = [_ends(request.history) for request in requests]
+        sampled = self._sample(prompts, limits, ends, seed, greedy)
         return [
-            self._reply(request, new, ids[:limit], logprobs[:limit])
-            for (ids, logprobs), request, new, limit in zip(
-                sampled, requests, news, limits, strict=True
-            )
+            self._reply(request, new, *one)
+            for one, request, new in zip(sampled, requests, news, strict=True)
         ]
+
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """Within it keys and values of conversations are kept from one call to the next.
+
+        The weights have to stay as they are. Replies are the same, up to the order of sums.
+        """
+        before, self._memory = self._memory, Memory(self.model, self.generate_tokens)
+        try:
+            yield
+        finally:
+            self._memory = before
 
     def read(self, request: Request) -> tuple[int, ...]:
         """The tokens that this turn puts before the reply."""
@@ -240,13 +255,18 @@ class HFPolicy:
         return min(limit, room)
 
     def _sample(
-        self, prompts: Sequence[Sequence[int]], limits: Sequence[int], seed: int, greedy: bool
+        self,
+        prompts: Sequence[tuple[int, ...]],
+        limits: Sequence[int],
+        ends: Sequence[Sequence[int]],
+        seed: int,
+        greedy: bool,
     ) -> list[Sampled]:
         """Reply tokens and log-probabilities for every prompt; none where the limit is 0."""
         sampled: list[Sampled] = [((), ()) for _ in prompts]
         # One context for all tokens: autocast then converts each weight once.
         with seeded(self.device, seed), self.computing():
-            for rows in self._calls(prompts, limits):
+            for rows in self.calls([*map(len, prompts)], limits):
                 sampling = Sampling(
                     max_new_tokens=max(limits[row] for row in rows),
                     temperature=self.speech.temperature,
@@ -254,14 +274,19 @@ class HFPolicy:
                     end_ids=self._end_ids,
                     pad_id=self.pad_id,
                 )
-                found = generate(self.model, [prompts[row] for row in rows], sampling)
+                found = generate(
+                    self.model,
+                    [prompts[row] for row in rows],
+                    sampling,
+                    [limits[row] for row in rows],
+                    self._memory,
+                    [ends[row] for row in rows],
+                )
                 for row, reply in zip(rows, found, strict=True):
                     sampled[row] = reply
         return sampled
 
-    def _calls(
-        self, prompts: Sequence[Sequence[int]], limits: Sequence[int]
-    ) -> list[tuple[int, ...]]:
+    def calls(self, lengths: Sequence[int], limits: Sequence[int]) -> Iterator[list[int]]:
         """Which rows go into which generate call.
 
         All rows of a call go on to the longest limit among them, so rows without that much room are
@@ -269,20 +294,40 @@ class HFPolicy:
         """
         longest = max(limits, default=0)
         together: dict[int, list[int]] = {longest: []}
-        for row, (prompt, limit) in enumerate(zip(prompts, limits, strict=True)):
+        for row, (length, limit) in enumerate(zip(lengths, limits, strict=True)):
             if limit > 0:
-                fits = self._positions is None or len(prompt) + longest <= self._positions
+                fits = self._positions is None or length + longest <= self._positions
                 together.setdefault(longest if fits else limit, []).append(row)
-        size = self.speech.generate_batch or max(1, len(prompts))
-        return [
-            tuple(rows[first : first + size])
-            for rows in together.values()
-            for first in range(0, len(rows), size)
-        ]
+        for limit, rows in together.items():
+            sizes = {row: lengths[row] + limit for row in rows}
+            yield from _portions(sizes, self.generate_tokens)
+
+
+def _portions(sizes: Mapping[int, int], most: int) -> Iterator[list[int]]:
+    """Rows in as few parts as hold at most so many tokens each, padded to the longest of the part.
+
+    A part has one row at least. Where there are several, rows of like size are together.
+    """
+    part = list(sizes)
+    if len(part) * max(sizes.values(), default=0) > most:
+        part = []
+        for row in sorted(sizes, key=sizes.__getitem__):
+            if part and (len(part) + 1) * sizes[row] > most:
+                yield part
+                part = []
+            part.append(row)
+    if part:
+        yield part
 
 
 def _past(history: Sequence[Reply]) -> list[int]:
     return [token for reply in history for token in (*reply.prompt_ids, *reply.reply_ids)]
+
+
+def _ends(history: Sequence[Reply]) -> list[int]:
+    """Lengths of a conversation up to each reply, but for its last token, the latest first."""
+    lengths = accumulate(len(reply.prompt_ids) + len(reply.reply_ids) for reply in history)
+    return [length - 1 for length in lengths][::-1]
 
 
 def _positions(model: PreTrainedModel) -> int | None:

@@ -26,17 +26,18 @@ class SamplingSettings:
     """Sampling temperature; greedy evaluation does not use it."""
     template: Mapping[str, Any] = field(default_factory=lambda: {"enable_thinking": False})
     """Further arguments of the tokenizer's chat template; those it does not know change nothing."""
-    generate_batch: int | None = None
-    """Max. conversations of one generate call, which bounds its memory; None: all of a round.
-    Other batches draw other samples from the same seed; greedy replies stay."""
+    generate_tokens: int | None = None
+    """Max. tokens, padding included, whose keys and values one generate call has in memory; as many
+    again are kept between rounds. None: 4 GiB of them. Other calls draw other samples from the same
+    seed; greedy replies stay."""
 
     def __post_init__(self) -> None:
         """Check ranges."""
         check_word(self.silence)
         check_count("max_reply_tokens", self.max_reply_tokens)
         check_count("thinking_tokens", self.thinking_tokens)
-        if self.generate_batch is not None:
-            check_count("generate_batch", self.generate_batch)
+        if self.generate_tokens is not None:
+            check_count("generate_tokens", self.generate_tokens)
         if not 0 < self.temperature < math.inf:
             raise SettingError(
                 f"agent.temperature must be above 0 (evaluation is greedy by itself);"

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from threading import Thread
 from typing import Any
 
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from laconic.learners.agents.base import Policy, Reply, Request, Streaming
+from laconic.learners.agents.base import Policy, Remembering, Reply, Request, Streaming
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.rollout.runner import EpisodeRunner, Start
 
@@ -65,15 +65,19 @@ def play(
         together = zip(environments, starts[offset:], strict=False)
         running = {offset + i: EpisodeRunner(*pair) for i, pair in enumerate(together)}
         seeds = np.random.default_rng((seed, offset))
-        while running:
-            for place in [place for place, runner in running.items() if not runner.running]:
-                played[place] = running.pop(place).episode()
-                if listener is not None:
-                    listener.ended(place, played[place])
-            if running:
-                now = next(iter(running.values())).round
-                likeliest = greedy or (greedy_from is not None and now >= greedy_from)
-                _play_round(running, policies, seeds, likeliest, listener)
+        with ExitStack() as stack:
+            for policy in {id(policy): policy for policy in policies.values()}.values():
+                if isinstance(policy, Remembering):
+                    stack.enter_context(policy.remembering())
+            while running:
+                for place in [place for place, runner in running.items() if not runner.running]:
+                    played[place] = running.pop(place).episode()
+                    if listener is not None:
+                        listener.ended(place, played[place])
+                if running:
+                    now = next(iter(running.values())).round
+                    likeliest = greedy or (greedy_from is not None and now >= greedy_from)
+                    _play_round(running, policies, seeds, likeliest, listener)
     return [played[place] for place in range(len(starts))]
 
 

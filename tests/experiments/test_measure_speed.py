@@ -34,16 +34,24 @@ def test_all_figures_are_measured(run, policy_folder, tmp_path):
     assert figures["step_over_bare_low"] <= figures["step_over_bare"]
     assert figures["step_over_bare"] <= figures["step_over_bare_high"]
     assert figures["programs_per_second"] > 0
+    assert figures["sampled_tokens_per_second"] > 0 and figures["trained_tokens_per_second"] > 0
+    assert 0 < figures["gigabytes_beyond_model"] < figures["peak_gigabytes"]
     assert "HumanEval programs graded per second" in outcome.out
 
 
 def test_ratios_are_taken_pair_by_pair():
     # Ratios 0.5, 1, 2: their median is 1, while the ratio of the medians would be 2 / 4 = 0.5.
-    samples = [Sample(2.0, 4.0, 0.2), Sample(8.0, 8.0, 0.8), Sample(2.0, 1.0, 0.1)]
+    samples = [
+        Sample(2.0, 4.0, 0.2, 9.0, 50.0),
+        Sample(8.0, 8.0, 0.8, 3.0, 40.0),
+        Sample(2.0, 1.0, 0.1, 5.0, 60.0),
+    ]
     figures = summarise(samples)
     assert figures["step_over_bare"] == 1.0
     assert figures["step_seconds"] == 2.0
     assert figures["bare_seconds"] == 4.0
+    assert figures["sampled_tokens_per_second"] == 5.0
+    assert figures["trained_tokens_per_second"] == 50.0
     assert figures["environment_share"] == pytest.approx(0.1, rel=1e-12)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import pytest
 
 from laconic.experiments.running.bare_calls import TimedPolicy, prompts_by_round
@@ -37,6 +39,23 @@ def test_the_time_of_all_replies_is_added_up(monkeypatch):
     assert timed.reply([], seed=4, greedy=False) == [4, False]
     # 1.5 - 0 and 10.25 - 10.
     assert timed.seconds == 1.75
+
+
+def test_a_policy_that_is_timed_remembers_as_it_would():
+    notes = []
+
+    class Keeper:
+        @contextmanager
+        def remembering(self):
+            notes.append("begin")
+            yield
+            notes.append("end")
+
+    with TimedPolicy(Keeper()).remembering():
+        assert notes == ["begin"]
+    assert notes == ["begin", "end"]
+    with TimedPolicy(object()).remembering():
+        pass
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,13 @@ import pytest
 from hydra import compose, initialize_config_module
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.running.preparation import check, check_price, common_folder
+from laconic.experiments.running.preparation import check, check_price, common_folder, prepare
+from laconic.experiments.running.run_folder import RunFolder
+from laconic.experiments.running.setup import make_team
 from laconic.learners.algorithms.base import as_learner
 from laconic.learners.distributed.processes import ALONE
 from laconic.learners.prices.schedule import Fixed, Ramp
+from laconic.learners.rollout.play import Start
 
 
 def composed(*overrides):
@@ -43,6 +46,23 @@ def test_each_process_needs_a_group_to_play():
 
 def test_one_process_keeps_its_folder(tmp_path):
     assert common_folder(str(tmp_path), ALONE) == str(tmp_path)
+
+
+@pytest.mark.parametrize(("learner", "episodes"), [("grpo", 8), ("mc_grpo", 10)])
+def test_a_step_is_played_in_one_pass(learner, episodes, policy_folder, tmp_path, monkeypatch):
+    """Two groups of four episodes, and one more in each where the learner asks for it."""
+    cfg = composed(
+        f"learner={learner}", f"agent.model={policy_folder}", "train.tasks_per_step=2",
+        "train.group_size=4", "evaluation.tasks=2", "env.tasks=20",
+    )  # fmt: skip
+    run = prepare(cfg, RunFolder(tmp_path), make_team(cfg))
+    assert len(run.environments) == episodes == len({id(one) for one in run.environments})
+    calls, policy = [], run.policies["solver_0"]
+    plain = policy.reply
+    policy.reply = lambda asked, **how: calls.append(len(asked)) or plain(asked, **how)
+    run.learner.collector(run.environments, run.policies, [Start(0), Start(1)], 4, seed=0)
+    # One call for all episodes in each of two rounds.
+    assert len(calls) == 2
 
 
 def test_a_schedule_needs_a_price():

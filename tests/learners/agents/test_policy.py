@@ -26,9 +26,9 @@ def counted(monkeypatch):
     """Rows of every generate call."""
     rows = []
 
-    def call(model, prompts, sampling):
+    def call(model, prompts, *settings):
         rows.append(len(prompts))
-        return plain(model, prompts, sampling)
+        return plain(model, prompts, *settings)
 
     plain = module.generate
     monkeypatch.setattr(module, "generate", call)
@@ -73,7 +73,8 @@ def test_greedy_replies_do_not_depend_on_the_size_of_a_call(make_policy, counted
     ]
     whole = make_policy().reply(asked, seed=0, greedy=True)
     assert counted == [5]
-    parts = make_policy(generate_batch=2).reply(asked, seed=0, greedy=True)
+    # Prompts of 6 to 11 tokens and replies of up to 24: two of them take 70 tokens at most.
+    parts = make_policy(generate_tokens=70).reply(asked, seed=0, greedy=True)
     assert counted == [5, 2, 2, 1]
     assert [one.reply_ids for one in parts] == [one.reply_ids for one in whole]
     for one, other in zip(parts, whole, strict=True):
@@ -83,14 +84,14 @@ def test_greedy_replies_do_not_depend_on_the_size_of_a_call(make_policy, counted
 def test_calls_that_are_large_enough_draw_the_same(make_policy):
     asked = [Request("solver_0", text) for text in ("Hello", "There are 3", "7")]
     whole = make_policy().reply(asked, seed=4, greedy=False)
-    assert make_policy(generate_batch=3).reply(asked, seed=4, greedy=False) == whole
-    assert make_policy(generate_batch=1).reply(asked, seed=4, greedy=False) != whole
+    assert make_policy(generate_tokens=105).reply(asked, seed=4, greedy=False) == whole
+    assert make_policy(generate_tokens=1).reply(asked, seed=4, greedy=False) != whole
 
 
 @pytest.mark.parametrize("most", [0, True, 1.5])
 def test_a_size_out_of_range_is_refused(most):
-    with pytest.raises(SettingError, match=r"agent\.generate_batch"):
-        SamplingSettings(generate_batch=most)
+    with pytest.raises(SettingError, match=r"agent\.generate_tokens"):
+        SamplingSettings(generate_tokens=most)
 
 
 # Activations

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from transformers.cache_utils import DynamicLayer
 
-from laconic.learners.agents.generate import ROOM, RoomyLayer, roomy_cache, shares_rows
+from laconic.learners.agents import cache
+from laconic.learners.agents.cache import ROOM, RoomyLayer, roomy_cache, shares_rows
 
 ROWS, HEADS, WIDTH = 3, 2, 4
 
@@ -87,3 +88,24 @@ def test_layers_of_their_own_kind_stay_as_they_are(make_model, architecture):
     stock = {type(layer) for layer in cache.layers} - {RoomyLayer}
     assert DynamicLayer not in stock
     assert shares_rows(cache)
+
+
+# Texts
+
+
+def test_texts_are_put_into_tokens_once(monkeypatch):
+    asked = []
+    tokens = cache.remembered(lambda text: asked.append(text) or (1, 2))
+    assert [tokens("one"), tokens("two"), tokens("one")] == [(1, 2)] * 3
+    assert asked == ["one", "two"]
+
+
+def test_texts_are_forgotten_by_their_bytes(monkeypatch):
+    """A text of 1,000 characters takes some 1,050 bytes, its ten tokens 360: two are in 3,000."""
+    monkeypatch.setattr(cache, "_TEXT_BYTES", 3000)
+    asked = []
+    tokens = cache.remembered(lambda text: asked.append(text[0]) or (0,) * 10)
+    for text in "ababca":
+        assert tokens(text * 1000) == (0,) * 10
+    # The third does not fit, so the first is asked for again.
+    assert asked == ["a", "b", "c", "a"]
