@@ -2,9 +2,9 @@
 
 The head of a language model is its widest layer; it is applied to the positions that predict a
 generated token and to no other. Whatever a model does to its logits afterwards (scaling, capping)
-it does to these as to all. Equal sequences, which members of a group often are once a team is sure
-of itself, go through the model once. Gradient checkpointing works although the model is in
-evaluation mode.
+it does to these as to all. The replies of a conversation are read off one row, and so are equal
+sequences, which members of a group often are once a team is sure of itself: no token goes through
+the model twice. Gradient checkpointing works although the model is in evaluation mode.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -31,16 +31,18 @@ def current_logprobs(model: PreTrainedModel, batch: Batch, temperature: float = 
         (sequences, tokens) float32, [s, t] for token t given those before it; 0 where the token was
         not generated, without gradient.
     """
-    distinct, places = _distinct(batch)
-    # The state at t - 1 predicts token t.
-    predicted = distinct.generated_mask[:, 1:]
-    targets = distinct.token_ids[:, 1:][predicted]
-    logits = _logits_at(model, distinct, predicted)
+    hosts, row_of = batch.hosts.unique(return_inverse=True)
+    token_ids, attention_mask = batch.token_ids[hosts], batch.attention_mask[hosts]
+    # The state at t - 1 predicts token t, of any sequence of the row.
+    generated = batch.generated_mask[:, 1:]
+    counts = torch.zeros_like(token_ids[:, 1:]).index_add(0, row_of, generated.long())
+    predicted = counts > 0
+    targets = token_ids[:, 1:][predicted]
+    logits = _logits_at(model, token_ids, attention_mask, predicted)
     logprobs = torch.log_softmax(logits.float() / temperature, dim=-1)
     chosen = logprobs.gather(-1, targets[:, None]).squeeze(-1)
-    result = chosen.new_zeros(distinct.generated_mask.shape)
-    result[:, 1:] = result[:, 1:].masked_scatter(predicted, chosen)
-    return result if places is None else result[places]
+    found = chosen.new_zeros(predicted.shape).masked_scatter(predicted, chosen)[row_of]
+    return nn.functional.pad(torch.where(generated, found, 0.0), (1, 0))
 
 
 @torch.no_grad()
@@ -66,31 +68,10 @@ def recomputed(
     return [found[id(one)] for one in sequences]
 
 
-class _Rows(NamedTuple):
-    """The tensors of a forward pass, each (sequences, tokens)."""
-
-    token_ids: Tensor
-    attention_mask: Tensor
-    generated_mask: Tensor
-
-
-def _distinct(batch: Batch) -> tuple[_Rows, Tensor | None]:
-    """The different rows of a batch, and for each of its rows its place among them (sequences,).
-
-    The place is None where all differ; then they stand in their own order.
-    """
-    rows = _Rows(batch.token_ids, batch.attention_mask, batch.generated_mask)
-    found, places = torch.cat([one.long() for one in rows], dim=1).unique(
-        dim=0, return_inverse=True
-    )
-    if len(found) == len(places):
-        return rows, None
-    ids, attention, generated = found.chunk(3, dim=1)
-    return _Rows(ids, attention.bool(), generated.bool()), places
-
-
-def _logits_at(model: PreTrainedModel, batch: _Rows, positions: Tensor) -> Tensor:
-    """Logits (generated tokens, vocabulary) at the chosen positions (sequences, tokens - 1)."""
+def _logits_at(
+    model: PreTrainedModel, token_ids: Tensor, attention_mask: Tensor, positions: Tensor
+) -> Tensor:
+    """Logits (generated tokens, vocabulary) at the chosen positions (rows, tokens - 1)."""
     narrowed = False
 
     def narrow(head: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -105,9 +86,7 @@ def _logits_at(model: PreTrainedModel, batch: _Rows, positions: Tensor) -> Tenso
     try:
         with _gradient_checkpointing(model):
             logits: Tensor = model(
-                input_ids=batch.token_ids,
-                attention_mask=batch.attention_mask.long(),
-                use_cache=False,
+                input_ids=token_ids, attention_mask=attention_mask.long(), use_cache=False
             ).logits
     finally:
         if handle is not None:
