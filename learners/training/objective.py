@@ -32,8 +32,8 @@ Ratio = Literal["sequence", "sequence_token", "token", "none"]
 Average = Literal["sequence", "token", "sum"]
 
 LIMITS = (-20.0, 20.0)
-"""Log-ratios stop at these (a ratio of 4.9e8), so that the loss stays finite; beyond it a ratio has no
-gradient. TRL has no such limit, verl's GSPO has one at 10."""
+"""Log-ratios stop at these (a ratio of 4.9e8), so that the loss stays finite; beyond it a ratio has
+no gradient. TRL has no such limit, verl's GSPO has one at 10."""
 LENGTH_BUCKETS = ((1, 2), (3, 8), (9, 32), (33, None))
 """Generated tokens per sequence, first and last of each bucket, by which clipping is reported."""
 OVER_STEPS: Mapping[str, Callable[[Sequence[float]], float]] = {
