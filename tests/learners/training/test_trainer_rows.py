@@ -8,11 +8,12 @@ from random import Random
 
 import pytest
 import torch
-from updates import SGD
+from updates import SGD, played
 
 from laconic.learners.algorithms.actor_critic import ActorCriticLearner
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.training import logprobs
 from laconic.learners.training.logprobs import current_logprobs
 from laconic.learners.training.objective import LossInputs, Objective
 from laconic.learners.training.sequences import collate
@@ -154,3 +155,16 @@ def test_a_conversation_longer_than_a_minibatch_leaves_none_empty(make_policy):
     learner = GroupLearner({"solver_0": make_policy()}, SGD, unit="reply")
     sequences = learner.sequences(groups_of(8, groups=1, members=3)[0], ["solver_0"])
     assert [len(part) for part in UpdateSettings(minibatches=4).split(sequences, 0)] == [8, 8, 8]
+
+
+@pytest.mark.parametrize("unit", ["episode", "reply"])
+@pytest.mark.parametrize("chunk", [10**9, 900])
+def test_the_first_ratio_is_one(make_policy, make_env, monkeypatch, unit, chunk):
+    """From shared rows and from chunks of three tokens too."""
+    monkeypatch.setattr(logprobs, "CHUNK", chunk)
+    policy = make_policy(max_reply_tokens=6)
+    policies = dict.fromkeys(make_env().possible_agents, policy)
+    learner = GroupLearner(policies, SGD, unit=unit, minibatches=1)
+    metrics = learner.update([played(policies, make_env)])
+    assert metrics["approx_kl"] < 1e-8
+    assert metrics["ratio_min"] == pytest.approx(1, abs=1e-5) == metrics["ratio_max"]
