@@ -268,11 +268,13 @@ def _conversation(episode: Episode, index: int, turns: Sequence[Turn]) -> TokenS
 
 
 @torch.no_grad()
-def _hidden_states(policy: HFPolicy, sequences: Sequence[TokenSequence]) -> Tensor:
-    """Last hidden states (sequences, tokens, width), without the output head."""
+def _hidden_states(policy: HFPolicy, sequences: Sequence[TokenSequence]) -> list[Tensor]:
+    """Last hidden states (tokens, width) of each sequence, without the output head."""
     batch = collate(sequences, policy.pad_id).to(policy.device)
+    hosts, row_of = batch.hosts.unique(return_inverse=True)
+    token_ids, attention_mask = batch.token_ids[hosts], batch.attention_mask[hosts]
     with policy.computing():
         states: Tensor = policy.model.base_model(
-            input_ids=batch.token_ids, attention_mask=batch.attention_mask.long(), use_cache=False
+            input_ids=token_ids, attention_mask=attention_mask.long(), use_cache=False
         ).last_hidden_state
-    return states
+    return [states[row] for row in row_of.tolist()]

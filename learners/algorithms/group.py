@@ -26,15 +26,10 @@ from laconic.learners.prices.schedule import Fixed, Price
 from laconic.learners.rollout.collectors.base import PlaysGroups
 from laconic.learners.rollout.collectors.measures import collector_for
 from laconic.learners.rollout.play import collect
-from laconic.learners.training.objective import Objective
+from laconic.learners.training.objective import Objective, mean_over_steps
 from laconic.learners.training.sequences import TokenSequence, Unit, check_unit, sequences_of
-from laconic.learners.training.trainer import (
-    MakeOptimizer,
-    Trainer,
-    UpdateSettings,
-    mean_over_steps,
-    trainers_of,
-)
+from laconic.learners.training.trainer import MakeOptimizer, Trainer, UpdateSettings
+from laconic.learners.training.trainers import trainers_of
 
 Rows = list[dict[str, float]]
 """Metrics of some optimiser steps."""

@@ -1,24 +1,27 @@
 """Log-probabilities of sampled tokens under a model, with the output head only where it is needed.
 
 The head of a language model is its widest layer; it is applied to the positions that predict a
-generated token and to no other. Whatever a model does to its logits afterwards (scaling, capping)
-it does to these as to all. Equal sequences, which members of a group often are once a team is sure
-of itself, go through the model once. Gradient checkpointing works although the model is in
-evaluation mode.
+generated token and to no other, and where these are many, to a chunk of them at a time, in the
+backward pass again. Whatever a model does to its logits afterwards (scaling, capping) it does to
+these as to all. The replies of a conversation are read off one row, and so are equal
+sequences, which members of a group often are once a team is sure of itself: no token goes through
+the model twice. Gradient checkpointing works although the model is in evaluation mode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.modeling_outputs import BaseModelOutputWithPast
 
+from laconic.learners.training.chunks import CHUNK, chosen_logprobs
 from laconic.learners.training.sequences import Batch, TokenSequence, collate, microbatches
 
 
@@ -31,16 +34,26 @@ def current_logprobs(model: PreTrainedModel, batch: Batch, temperature: float = 
         (sequences, tokens) float32, [s, t] for token t given those before it; 0 where the token was
         not generated, without gradient.
     """
-    distinct, places = _distinct(batch)
-    # The state at t - 1 predicts token t.
-    predicted = distinct.generated_mask[:, 1:]
-    targets = distinct.token_ids[:, 1:][predicted]
-    logits = _logits_at(model, distinct, predicted)
-    logprobs = torch.log_softmax(logits.float() / temperature, dim=-1)
-    chosen = logprobs.gather(-1, targets[:, None]).squeeze(-1)
-    result = chosen.new_zeros(distinct.generated_mask.shape)
-    result[:, 1:] = result[:, 1:].masked_scatter(predicted, chosen)
-    return result if places is None else result[places]
+    hosts, row_of = batch.hosts.unique(return_inverse=True)
+    token_ids, attention_mask = batch.token_ids[hosts], batch.attention_mask[hosts]
+    # The state at t - 1 predicts token t, of any sequence of the row.
+    generated = batch.generated_mask[:, 1:]
+    counts = torch.zeros_like(token_ids[:, 1:]).index_add(0, row_of, generated.long())
+    predicted = counts > 0
+    targets = token_ids[:, 1:][predicted]
+    size = targets.numel() * int(model.config.get_text_config().vocab_size)
+    # Computed whole, logits are there three times.
+    kept: list[Tensor] = []
+    instead = _chunks(model, targets, temperature, kept) if 3 * size > CHUNK else None
+    logits = _logits_at(model, token_ids, attention_mask, predicted, instead)
+    if kept:
+        # Weights in parts come together for a backward pass by way of what the model gave.
+        chosen = kept[0] + 0 * logits[:, 0]
+    else:
+        logprobs = torch.log_softmax(logits.float() / temperature, dim=-1)
+        chosen = logprobs.gather(-1, targets[:, None]).squeeze(-1)
+    found = chosen.new_zeros(predicted.shape).masked_scatter(predicted, chosen)[row_of]
+    return nn.functional.pad(torch.where(generated, found, 0.0), (1, 0))
 
 
 @torch.no_grad()
@@ -66,54 +79,84 @@ def recomputed(
     return [found[id(one)] for one in sequences]
 
 
-class _Rows(NamedTuple):
-    """The tensors of a forward pass, each (sequences, tokens)."""
+def _logits_at(
+    model: PreTrainedModel,
+    token_ids: Tensor,
+    attention_mask: Tensor,
+    positions: Tensor,
+    instead: Callable[[Tensor], Tensor] | None = None,
+) -> Tensor:
+    """Logits (generated tokens, vocabulary) at the chosen positions (rows, tokens - 1).
 
-    token_ids: Tensor
-    attention_mask: Tensor
-    generated_mask: Tensor
-
-
-def _distinct(batch: Batch) -> tuple[_Rows, Tensor | None]:
-    """The different rows of a batch, and for each of its rows its place among them (sequences,).
-
-    The place is None where all differ; then they stand in their own order.
+    Or what is computed instead of the head, from states (1, generated tokens, width).
     """
-    rows = _Rows(batch.token_ids, batch.attention_mask, batch.generated_mask)
-    found, places = torch.cat([one.long() for one in rows], dim=1).unique(
-        dim=0, return_inverse=True
-    )
-    if len(found) == len(places):
-        return rows, None
-    ids, attention, generated = found.chunk(3, dim=1)
-    return _Rows(ids, attention.bool(), generated.bool()), places
-
-
-def _logits_at(model: PreTrainedModel, batch: _Rows, positions: Tensor) -> Tensor:
-    """Logits (generated tokens, vocabulary) at the chosen positions (sequences, tokens - 1)."""
-    narrowed = False
-
-    def narrow(head: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Hand the head the chosen states, as one sequence (1, generated tokens, width)."""
-        nonlocal narrowed
-        narrowed = True
-        states, *others = arguments
-        return (states[:, :-1][positions][None], *others)
-
     head = model.get_output_embeddings()
-    handle = head.register_forward_pre_hook(narrow) if head is not None else None
-    try:
-        with _gradient_checkpointing(model):
-            logits: Tensor = model(
-                input_ids=batch.token_ids,
-                attention_mask=batch.attention_mask.long(),
-                use_cache=False,
-            ).logits
-    finally:
-        if handle is not None:
-            handle.remove()
+    compute = instead or (head and head.forward)
+    with (
+        _computing(head, lambda states: compute(states[:, :-1][positions][None])),
+        _gradient_checkpointing(model),
+    ):
+        logits: Tensor = model(
+            input_ids=token_ids, attention_mask=attention_mask.long(), use_cache=False
+        ).logits
     # A model that does not call its head as a module gives the logits of all positions.
-    return logits[0] if narrowed else logits[:, :-1][positions]
+    return logits[0] if logits.shape[:2] != token_ids.shape else logits[:, :-1][positions]
+
+
+def _chunks(
+    model: PreTrainedModel, targets: Tensor, temperature: float, kept: list[Tensor]
+) -> Callable[[Tensor], Tensor] | None:
+    """What to compute instead of the head: log-probabilities (1, generated tokens, 1).
+
+    They are kept, because the model goes on to do with them what it does with logits.
+    """
+    head = model.get_output_embeddings()
+    if head is None:
+        return None
+    forward, rows = head.forward, max(1, CHUNK // model.config.get_text_config().vocab_size)
+
+    def logits_of(states: Tensor) -> Tensor:
+        # Not [0], whose backward pass would make a matrix of its own.
+        return _finished(model, head, forward(states[None])).squeeze(0)
+
+    def instead(states: Tensor) -> Tensor:
+        own = [one for one in head.parameters() if one.requires_grad]
+        kept.append(chosen_logprobs(logits_of, own, states[0], targets, temperature, rows))
+        return kept[0][None, :, None]
+
+    return instead
+
+
+class _Read(BaseModelOutputWithPast):
+    """What a model without its head gives, whatever it is asked for."""
+
+    def __getattr__(self, name: str) -> None:
+        """Nothing."""
+
+
+def _finished(model: PreTrainedModel, head: nn.Module, logits: Tensor) -> Tensor:
+    """What the model makes of the logits of its head: others, or the same."""
+    read = _Read(last_hidden_state=logits)
+    with (
+        _computing(model.base_model, lambda *_, **__: read),
+        _computing(head, lambda _: logits),
+    ):
+        # Not as a module: weights in parts must not come together for this.
+        finished: Tensor = model.forward(input_ids=logits.new_zeros(1, 1, dtype=torch.long)).logits
+    return finished
+
+
+@contextmanager
+def _computing(module: nn.Module | None, forward: Callable[..., Any]) -> Iterator[None]:
+    """While it lasts a module computes something else."""
+    own = vars(module) if module is not None else {}
+    before = {name: own[name] for name in ("forward",) if name in own}
+    own["forward"] = forward
+    try:
+        yield
+    finally:
+        del own["forward"]
+        own.update(before)
 
 
 @contextmanager

@@ -17,8 +17,9 @@ Knows neither models nor episodes.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Literal, get_args
 
 import torch
@@ -30,11 +31,17 @@ from laconic.envs.errors import SettingError
 Ratio = Literal["sequence", "sequence_token", "token", "none"]
 Average = Literal["sequence", "token", "sum"]
 
-LOG_RATIO_LIMIT = 20.0
-"""Log-ratios stop here (a ratio of 4.9e8), so that the loss stays finite; beyond it a ratio has no
-gradient. TRL has no such limit, verl's GSPO has one at 10."""
+LIMITS = (-20.0, 20.0)
+"""Log-ratios stop at these (a ratio of 4.9e8), so that the loss stays finite; beyond it a ratio has
+no gradient. TRL has no such limit, verl's GSPO has one at 10."""
 LENGTH_BUCKETS = ((1, 2), (3, 8), (9, 32), (33, None))
 """Generated tokens per sequence, first and last of each bucket, by which clipping is reported."""
+OVER_STEPS: Mapping[str, Callable[[Sequence[float]], float]] = {
+    **dict.fromkeys(("steps", "skipped_steps", "sequences"), sum),
+    "ratio_min": min,
+    "ratio_max": max,
+}
+"""How a metric of some optimiser steps is made of theirs, where it is not their mean."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +157,7 @@ class Objective:
         counts = mask.sum(1)
         rows = {
             "tokens": counts,
-            "ratio": torch.exp(_limited(_mean(log_ratio, mask))),
+            "ratio": torch.exp(_mean(log_ratio, mask).clamp(*LIMITS)),
             "approx_kl": (_k3(log_ratio) * mask).sum(1),
         }
         if inputs.reference_logprobs is not None:
@@ -170,6 +177,10 @@ class Objective:
         rows = {name: row.detach().to(losses.dtype) for name, row in rows.items()}
         return LossOutputs(losses.sum() / divisor, rows, divisor)
 
+    def teaches(self, advantage: float) -> bool:
+        """Whether a sequence of this advantage can have a loss or a gradient other than 0."""
+        return self.kl > 0 or advantage != 0
+
     def divisor(self, sequences: int, tokens: int) -> float:
         """For `LossInputs.divisor`, of a batch of so many sequences and tokens; at least 1."""
         return float(max(tokens if self.average == "token" else sequences, 1))
@@ -184,7 +195,7 @@ class Objective:
             # The value of the sequence ratio on every token, with the gradient of the token alone.
             zero = log_ratio - log_ratio.detach()
             log_ratio = _mean(log_ratio, mask)[:, None].detach() + zero
-        return torch.exp(_limited(log_ratio))
+        return torch.exp(log_ratio.clamp(*LIMITS))
 
     def _policy_loss(self, ratio: Tensor | None, current: Tensor, advantages: Tensor) -> Tensor:
         """Loss per token, (sequences, tokens)."""
@@ -214,18 +225,14 @@ def _mean(values: Tensor, mask: Tensor) -> Tensor:
     return (values * mask).sum(1) / mask.sum(1).clamp(min=1)
 
 
-def _limited(log_ratio: Tensor) -> Tensor:
-    return log_ratio.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)
-
-
 def _k3(difference: Tensor) -> Tensor:
     """Non-negative estimate of a KL from d = log q - log p at samples of p (Schulman 2020)."""
-    difference = _limited(difference)
+    difference = difference.clamp(*LIMITS)
     return torch.expm1(difference) - difference
 
 
 def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[str, float]:
-    """The metrics of a batch, from `LossOutputs` of its parts (one or more) and their divisor.
+    """The metrics of a batch, from `LossOutputs` of its parts and their divisor.
 
     They are sums over sequences, brought to the host in one transfer.
 
@@ -235,6 +242,8 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
         token), `reference_kl` (with a reference), `clip_fraction` and `clip_fraction/<tokens>` by
         length (mean share of a sequence whose gradient the clip removed; not for ratio `none`).
     """
+    if not parts:
+        return {"loss": 0.0, "sequences": 0.0}
     rows = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
     counts, ratios = rows["tokens"], rows["ratio"]
     kept = counts > 0
@@ -265,3 +274,15 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
         for name, value in metrics.items()
         if not (name.startswith("clip_fraction/") and math.isnan(value))
     }
+
+
+def mean_over_steps(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """One row of metrics of those of some optimiser steps; without any, the counts of steps alone.
+
+    Counts are summed, extremes kept, and of the rest it is the mean over the rows that have it.
+    """
+    metrics = {"steps": 0.0, "skipped_steps": 0.0}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        reduce = OVER_STEPS.get(name, fmean)
+        metrics[name] = float(reduce([row[name] for row in rows if name in row]))
+    return metrics

@@ -23,7 +23,7 @@ from laconic.learners.episode import Episode, Group, Turn
 Unit = Literal["episode", "reply"]
 
 _LIKE_LENGTH = 1.5
-"""Sequences go through one forward pass while the longest is at most so many times the shortest."""
+"""Rows go through one forward pass while the longest is at most so many times the shortest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,9 @@ class Batch:
     """(sequences, tokens) float32, log-probability at sampling; 0 where not generated."""
     advantages: Tensor
     """(sequences,) float32."""
+    hosts: Tensor
+    """(sequences,) int64, for each sequence the index of the one, of those that begin with it or
+    are equal to it, that goes through a model; a causal model computes the same for both."""
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
@@ -146,30 +149,66 @@ def collate(sequences: Sequence[TokenSequence], pad_id: int) -> Batch:
     if not sequences:
         raise SettingError("a batch needs at least one sequence; got none")
     ids = [one.token_ids for one in sequences]
+    hosts = torch.zeros(len(sequences), dtype=torch.long)
+    for row in rows_of(sequences):
+        hosts[row] = row[0]
     return Batch(
         token_ids=_padded(ids, pad_id, np.int64),
         attention_mask=_padded([[True] * len(row) for row in ids], False, np.bool_),
         generated_mask=_padded([one.generated for one in sequences], False, np.bool_),
         behaviour_logprobs=_padded([one.behaviour_logprobs for one in sequences], 0.0, np.float32),
         advantages=torch.tensor([one.advantage for one in sequences], dtype=torch.float32),
+        hosts=hosts,
     )
 
 
-def microbatches(sequences: Sequence[TokenSequence], max_tokens: int) -> list[list[TokenSequence]]:
-    """Cut a minibatch into forward passes of sequences of like length, which need little padding.
-
-    A pass has no more tokens than `max_tokens`, padding included; a longer sequence is one by
-    itself. Shorter ones come first.
-    """
-    parts: list[list[TokenSequence]] = []
-    for sequence in sorted(sequences, key=lambda one: len(one.token_ids)):
-        length = len(sequence.token_ids)
-        fits = parts and length * (len(parts[-1]) + 1) <= max_tokens
-        if fits and length <= _LIKE_LENGTH * len(parts[-1][0].token_ids):
-            parts[-1].append(sequence)
+def conversations(sequences: Sequence[TokenSequence]) -> list[list[TokenSequence]]:
+    """The sequences of each agent in each episode, which stand one after the other, by round."""
+    found: list[list[TokenSequence]] = []
+    for one in sequences:
+        last = found[-1][-1] if found else one
+        later = one.round is not None and last.round is not None and one.round > last.round
+        if later and (one.task, one.agent, one.episode) == (last.task, last.agent, last.episode):
+            found[-1].append(one)
         else:
-            parts.append([sequence])
-    return parts
+            found.append([one])
+    return found
+
+
+def rows_of(sequences: Sequence[TokenSequence]) -> list[list[int]]:
+    """Which sequences (indices) are read off one row of tokens, for each row, shortest row first.
+
+    The first of a row is the longest; the others are beginnings of it, or equal to it.
+    """
+    rows: dict[int, list[int]] = {}
+    host, longest = -1, None
+    # In this order, turned round, a sequence is followed by all of its beginnings.
+    order = sorted(range(len(sequences)), key=lambda index: sequences[index].token_ids)
+    for index in reversed(order):
+        ids = sequences[index].token_ids
+        if longest is None or longest[: len(ids)] != ids:
+            host, longest = index, ids
+        rows.setdefault(host, []).append(index)
+    return [
+        rows[host] for host in sorted(rows, key=lambda one: (len(sequences[one].token_ids), one))
+    ]
+
+
+def microbatches(sequences: Sequence[TokenSequence], max_tokens: int) -> list[list[TokenSequence]]:
+    """Cut a minibatch into forward passes of rows of like length, which need little padding.
+
+    A pass has no more tokens than `max_tokens`, padding included; a longer row is one by itself.
+    Shorter ones come first.
+    """
+    parts: list[list[list[int]]] = []
+    for row in rows_of(sequences):
+        length = len(sequences[row[0]].token_ids)
+        fits = parts and length * (len(parts[-1]) + 1) <= max_tokens
+        if fits and length <= _LIKE_LENGTH * len(sequences[parts[-1][0][0]].token_ids):
+            parts[-1].append(row)
+        else:
+            parts.append([row])
+    return [[sequences[index] for row in part for index in row] for part in parts]
 
 
 def episode_sequences(

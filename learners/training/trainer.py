@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -22,23 +21,22 @@ from transformers import PreTrainedModel, get_scheduler
 
 from laconic.envs.checks import number, whole
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Policy
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.load import share_frozen
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.training.changes import Changes
 from laconic.learners.training.logprobs import current_logprobs, recomputed
 from laconic.learners.training.objective import LossInputs, Objective, metrics_of
-from laconic.learners.training.sequences import Batch, TokenSequence, collate, microbatches
+from laconic.learners.training.sequences import (
+    TokenSequence,
+    collate,
+    conversations,
+    microbatches,
+    rows_of,
+)
 
 MakeOptimizer = Callable[..., Optimizer]
 """Called with parameters, and with the settings that a policy has of its own."""
-OVER_STEPS: Mapping[str, Callable[[Sequence[float]], float]] = {
-    **dict.fromkeys(("steps", "skipped_steps", "sequences"), sum),
-    "ratio_min": min,
-    "ratio_max": max,
-}
-"""How a metric of some optimiser steps is made of theirs, where it is not their mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +78,21 @@ class UpdateSettings:
         return factor
 
     def split(self, sequences: Sequence[TokenSequence], updates: int) -> list[list[TokenSequence]]:
-        """Minibatches of about equal size in an order drawn from the seed and the updates done."""
-        order = np.random.default_rng((self.seed, updates)).permutation(len(sequences))
-        parts = np.array_split(order, min(self.minibatches, len(sequences)) or 1)
-        return [[sequences[index] for index in part] for part in parts if len(part)]
+        """Minibatches of about equal size in an order drawn from the seed and the updates done.
+
+        The replies of a conversation stay together, because they share a row of tokens.
+        """
+        whole = conversations(sequences)
+        drawn = np.random.default_rng((self.seed, updates)).permutation(len(whole))
+        sizes = [len(whole[index]) for index in drawn]
+        shares = np.array_split(np.arange(len(sequences)), min(self.minibatches, len(whole)) or 1)
+        # A conversation belongs to the minibatch in whose share its first sequence would stand.
+        first = np.cumsum(sizes) - sizes
+        place = np.searchsorted(np.cumsum([len(one) for one in shares]), first, side="right")
+        parts: list[list[TokenSequence]] = [[] for _ in shares]
+        for index, part in zip(drawn, place, strict=True):
+            parts[part] += whole[index]
+        return [part for part in parts if part]
 
 
 class Trainer:
@@ -148,7 +157,7 @@ class Trainer:
         for group, rate in zip(self.optimizer.param_groups, self._learning_rates, strict=True):
             group["lr"] = rate * factor
         if self.policy.recompute_logprobs:
-            sequences = self._processes.map_sharded(sequences, self._recomputed)
+            sequences = self._recomputed(sequences)
         # The first update that moves anything: in that of a warm-up the learning rate is 0.
         first = updates == bool(self.settings.warmup_updates)
         changes = Changes(self.parameters) if first else None
@@ -183,18 +192,25 @@ class Trainer:
     ) -> dict[str, float]:
         """One optimiser step; one whose loss or gradient is not finite is skipped and counted.
 
-        Of several processes each sees to a part of the sequences, and all know the whole outcome.
+        Sequences that teach nothing count in the mean and are not computed; a step without others
+        has a gradient of zero, which still lets weights decay and moments fade. Of several
+        processes each sees to a part of the sequences, and all know the whole outcome.
         """
         objective, processes = self.settings.objective, self._processes
         self.optimizer.zero_grad(set_to_none=True)
         divisor = objective.divisor(len(sequences), sum(sum(one.generated) for one in sequences))
+        learned = [one for one in sequences if objective.teaches(one.advantage)]
         parts: list[Mapping[str, Tensor]] = []
-        for microbatch, factor in dealt(sequences, self.settings.microbatch_tokens, processes):
+        for microbatch, factor in dealt(learned, self.settings.microbatch_tokens, processes):
             outputs = objective(self._inputs(microbatch, divisor))
             (outputs.loss * factor).backward()  # type: ignore[no-untyped-call]
             if factor:
                 parts.append(outputs.rows)
+        if not learned:
+            for one in self.parameters:
+                one.grad = torch.zeros_like(one)
         metrics = metrics_of(processes.gather(parts), divisor)
+        metrics["sequences"] = float(sum(any(one.generated) for one in sequences))
         norm = processes.clip(self.parameters, self.settings.max_grad_norm)
         if not (math.isfinite(norm) and math.isfinite(metrics["loss"])):
             return {"skipped_steps": 1.0}
@@ -206,13 +222,16 @@ class Trainer:
 
     def _inputs(self, sequences: Sequence[TokenSequence], divisor: float) -> LossInputs:
         """What the objective needs to know of a microbatch, on the policy's device."""
-        batch = collate(sequences, self.policy.pad_id).to(self.policy.device)
-        reference = None
-        if self._reference is not None:
-            with torch.no_grad():
-                reference = self._logprobs(self._reference, batch)
+        policy, reference = self.policy, None
+        batch = collate(sequences, policy.pad_id).to(policy.device)
+        temperature = policy.speech.temperature
+        with policy.computing():
+            if self._reference is not None:
+                with torch.no_grad():
+                    reference = current_logprobs(self._reference, batch, temperature)
+            current = current_logprobs(policy.model, batch, temperature)
         return LossInputs(
-            current_logprobs=self._logprobs(self.policy.model, batch),
+            current_logprobs=current,
             behaviour_logprobs=batch.behaviour_logprobs,
             generated_mask=batch.generated_mask,
             advantages=batch.advantages,
@@ -220,16 +239,19 @@ class Trainer:
             divisor=divisor,
         )
 
-    def _logprobs(self, model: PreTrainedModel, batch: Batch) -> Tensor:
-        with self.policy.computing():
-            return current_logprobs(model, batch, self.policy.speech.temperature)
-
     def _recomputed(self, sequences: Sequence[TokenSequence]) -> list[TokenSequence]:
-        """The sequences with the log-probabilities of a training pass as behaviour."""
-        policy, max_tokens = self.policy, self.settings.microbatch_tokens
-        temperature = policy.speech.temperature
-        with policy.computing():
-            return recomputed(policy.model, sequences, policy.pad_id, temperature, max_tokens)
+        """The sequences; behaviour of those that teach anything is that of a training pass."""
+        teaches, policy = self.settings.objective.teaches, self.policy
+        max_tokens, temperature = self.settings.microbatch_tokens, policy.speech.temperature
+
+        def again(whole: Sequence[Sequence[TokenSequence]]) -> list[TokenSequence]:
+            own = [one for each in whole for one in each]
+            with policy.computing():
+                return recomputed(policy.model, own, policy.pad_id, temperature, max_tokens)
+
+        taught = [one for one in sequences if teaches(one.advantage)]
+        made = iter(self._processes.map_sharded(conversations(taught), again))
+        return [next(made) if teaches(one.advantage) else one for one in sequences]
 
 
 def dealt(
@@ -237,65 +259,20 @@ def dealt(
 ) -> list[tuple[list[TokenSequence], float]]:
     """The microbatches of this process out of a minibatch of all, with the factors of their losses.
 
-    Sequences are dealt out by length, so that each process has as many as others, and as long ones.
-    Equal ones stay together, because a forward pass takes them through the model once. Where
-    weights are sharded all processes make the same number of passes, of which those that only keep
-    step have the factor 0, and the sum of gradients is made out of their mean.
+    Rows of tokens are dealt out by length, each with all sequences that are read off it, so that
+    each process has as many as others, and as long ones. Where weights are sharded all processes
+    make the same number of passes, of which those that only keep step have the factor 0, and the
+    sum of gradients is made out of their mean.
     """
     if processes.count == 1:
         return [(part, 1.0) for part in microbatches(sequences, max_tokens)]
-    equal: dict[tuple[int, ...], list[TokenSequence]] = {}
-    for one in sorted(sequences, key=lambda one: len(one.token_ids)):
-        equal.setdefault(one.token_ids, []).append(one)
-    kinds = list(equal.values())
-    shares = [
-        microbatches([one for kind in kinds[rank :: processes.count] for one in kind], max_tokens)
-        for rank in range(processes.count)
-    ]
+    rows = rows_of(sequences)
+    shares = []
+    for rank in range(processes.count):
+        given = [sequences[index] for row in rows[rank :: processes.count] for index in row]
+        shares.append(microbatches(given, max_tokens))
     own = shares[processes.rank]
     if not processes.sharded:
         return [(part, 1.0) for part in own]
-    idle = max(map(len, shares)) - len(own)
-    return [(part, float(processes.count)) for part in own] + [(kinds[0][:1], 0.0)] * idle
-
-
-def mean_over_steps(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """One row of metrics of those of some optimiser steps; without any, the counts of steps alone.
-
-    Counts are summed, extremes kept, and of the rest it is the mean over the rows that have it.
-    """
-    metrics = {"steps": 0.0, "skipped_steps": 0.0}
-    for name in dict.fromkeys(name for row in rows for name in row):
-        reduce = OVER_STEPS.get(name, fmean)
-        metrics[name] = float(reduce([row[name] for row in rows if name in row]))
-    return metrics
-
-
-def trainers_of(
-    policies: Mapping[str, Policy],
-    optimizer: MakeOptimizer,
-    settings: UpdateSettings | None = None,
-    processes: Processes = ALONE,
-) -> list[Trainer]:
-    """A trainer for each set of weights that can be trained; scripts and frozen weights have none.
-
-    The arguments are those of `Trainer`, with the policy of each agent; equal ones share weights.
-    Trainers come in the order of their first agents; without policies there are none.
-
-    Raises:
-        SettingError: there are policies, and none of them can be trained.
-    """
-    found: dict[int, tuple[HFPolicy, list[str]]] = {}
-    for agent, policy in policies.items():
-        if isinstance(policy, HFPolicy) and not policy.frozen:
-            found.setdefault(id(policy), (policy, []))[1].append(agent)
-    if policies and not found:
-        kinds = ", ".join(
-            f"{agent}: {'frozen' if isinstance(one, HFPolicy) else type(one).__name__}"
-            for agent, one in policies.items()
-        )
-        raise SettingError(
-            f"nobody in the team has weights to train ({kinds}); choose agent=tiny or agent=hf, or"
-            " set frozen=false for somebody"
-        )
-    return [Trainer(*each, optimizer, settings, processes) for each in found.values()]
+    idle = [([sequences[row[0]]], 0.0) for row in rows[:1]] * (max(map(len, shares)) - len(own))
+    return [(part, float(processes.count)) for part in own] + idle

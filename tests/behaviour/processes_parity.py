@@ -5,7 +5,8 @@
 Prints one row per learner, after two updates: the loss of one process and of all, the largest
 difference between their gradients (of the last minibatch, in parts of the gradient's norm) and
 between their weights, beside the largest change of a weight. With FSDP's settings in the
-environment weights are in parts, and it is the same table. `--json` prints rows as JSON Lines.
+environment weights are in parts, and it is the same table. `--json` prints rows as JSON Lines,
+`--chunk` says how many logits are there at a time.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from laconic.experiments.running.setup import (
 from laconic.learners.distributed.launched import launched
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.rollout.play import collect
+from laconic.learners.training import logprobs
 
 SETTINGS = (
     "agent=tiny",
@@ -90,7 +92,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare several processes with one.")
     parser.add_argument("learners", nargs="+", help="names of conf/learner")
     parser.add_argument("--json", action="store_true", help="print JSON Lines")
+    parser.add_argument("--chunk", type=int, default=logprobs.CHUNK, help="logits at a time")
     wanted = parser.parse_args()
+    logprobs.CHUNK = wanted.chunk
     every = launched()
     backend = torch.distributed.get_backend() if every.count > 1 else "none"
     for name in wanted.learners:

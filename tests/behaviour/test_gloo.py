@@ -15,22 +15,36 @@ from places import ROOT
 pytestmark = pytest.mark.slow
 SCRIPT = Path(__file__).with_name("processes_parity.py")
 METHODS = ("gspo", "magrpo")
-"""One with a policy for all agents, and one with a policy for each."""
+"""One with a policy for all agents, and one with a policy for each, whose replies share rows."""
+
+ALONE = {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+FSDP = {
+    "ACCELERATE_USE_FSDP": "true",
+    "FSDP_VERSION": "2",
+    "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+    "FSDP_RESHARD_AFTER_FORWARD": "true",
+    "FSDP_CPU_RAM_EFFICIENT_LOADING": "false",
+}
 
 
-@pytest.fixture(scope="module")
-def compared() -> dict[str, dict[str, Any]]:
-    """Learner -> how far two processes were from one, as `processes_parity.py` says it."""
+@pytest.fixture(scope="module", params=["whole weights", "weights in parts"])
+def compared(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
+    """Learner -> how far two processes were from one, as `processes_parity.py` says it.
+
+    Those with weights in parts make log-probabilities from chunks of logits.
+    """
+    parts = request.param == "weights in parts"
     settings = ROOT / "experiments" / "launch" / "cpu.yaml"
     launch = [Path(sys.executable).with_name("accelerate"), "launch", "--config_file", settings]
     # Port 0 takes one that is free.
     count = ["--num_processes", "2", "--main_process_port", "0"]
+    chunk = ["--chunk", "20000"] if parts else []
     done = subprocess.run(
-        [*launch, *count, SCRIPT, "--json", *METHODS],
+        [*launch, *count, SCRIPT, "--json", *chunk, *METHODS],
         capture_output=True,
         text=True,
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
+        env={**os.environ, **(FSDP if parts else {}), **ALONE},
         timeout=300,
     )
     assert done.returncode == 0, done.stderr

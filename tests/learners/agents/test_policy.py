@@ -101,7 +101,8 @@ def a_batch() -> Batch:
     ids = torch.arange(3, 23).reshape(2, 10)
     generated = torch.zeros(2, 10, dtype=torch.bool)
     generated[:, 4:] = True
-    return Batch(ids, torch.ones_like(generated), generated, torch.zeros(2, 10), torch.ones(2))
+    given = torch.zeros(2, 10), torch.ones(2), torch.arange(2)
+    return Batch(ids, torch.ones_like(generated), generated, *given)
 
 
 def passes(model, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor], int]:

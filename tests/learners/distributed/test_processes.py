@@ -172,7 +172,7 @@ def test_a_step_that_is_not_finite_on_one_process_is_skipped_by_all(update):
 def sequence(length: int) -> TokenSequence:
     """One reply token after a prompt."""
     generated = (False,) * (length - 1) + (True,)
-    return TokenSequence("t", "a", 0, None, (1,) * length, generated, (0.0,) * length, 0.0)
+    return TokenSequence("t", "a", 0, None, (length,) * length, generated, (0.0,) * length, 0.0)
 
 
 def lengths(made: Sequence[tuple[Sequence[TokenSequence], float]]) -> list[tuple[list[int], float]]:

@@ -243,17 +243,25 @@ def test_a_reply_under_a_counterfactual_credit_has_its_own_round_alone(credit, p
 
 
 def sequence_of(length: int) -> TokenSequence:
+    """Those of other lengths begin otherwise."""
     return TokenSequence(
-        "t", "a_0", 0, None, (1,) * length, (False,) * length, (0.0,) * length, return_to_go=0.0
+        "t",
+        "a_0",
+        0,
+        None,
+        (length,) * length,
+        (False,) * length,
+        (0.0,) * length,
+        return_to_go=0.0,
     )
 
 
 def test_forward_passes_hold_what_fits_and_is_of_like_length():
-    parts = microbatches([sequence_of(n) for n in (9, 2, 3, 20, 8, 2, 8, 40)], 24)
-    # 3 is 1.5 times 2; 8, 8 and 9 make 27 tokens and so two passes; 40 is more than fits
+    parts = microbatches([sequence_of(n) for n in (9, 2, 3, 20, 8, 2, 7, 40)], 24)
+    # 3 is 1.5 times 2; 7, 8 and 9 make 27 tokens and so two passes; 40 is more than fits
     assert [[len(one.token_ids) for one in part] for part in parts] == [
         [2, 2, 3],
-        [8, 8],
+        [7, 8],
         [9],
         [20],
         [40],

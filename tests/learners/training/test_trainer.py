@@ -18,7 +18,8 @@ from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.training.objective import Objective
-from laconic.learners.training.trainer import UpdateSettings, trainers_of
+from laconic.learners.training.trainer import UpdateSettings
+from laconic.learners.training.trainers import trainers_of
 
 SGD = partial(torch.optim.SGD, lr=1.0)
 ADAMW = partial(torch.optim.AdamW, lr=1e-2, weight_decay=0.0)
@@ -126,17 +127,6 @@ def test_a_frozen_agent_gets_no_gradient_and_stays(team, make_env):
     assert same(before["helper_0"], weights(frozen))
     assert not same(before["solver_0"], weights(team["solver_0"]))
     assert len(learner.state_dict()["trainers"]) == 1
-
-
-def test_only_those_who_can_learn_have_a_trainer(team):
-    assert [one.agents for one in trainers_of(team, SGD)] == [("solver_0",), ("helper_0",)]
-    assert trainers_of({}, SGD, False) == []
-    for policy in list(team.values())[:2]:
-        policy.model.requires_grad_(False)
-    with pytest.raises(
-        SettingError, match="solver_0: frozen.*helper_1: ScriptedPolicy.*frozen=false"
-    ):
-        trainers_of(team, SGD)
 
 
 # Settings of one's own

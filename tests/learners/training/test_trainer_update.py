@@ -10,8 +10,9 @@ from updates import SGD, played
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
 from laconic.learners.algorithms.group import GroupLearner
+from laconic.learners.training.objective import mean_over_steps
 from laconic.learners.training.sequences import TokenSequence
-from laconic.learners.training.trainer import UpdateSettings, mean_over_steps
+from laconic.learners.training.trainer import UpdateSettings
 
 
 def sequences(count: int) -> list[TokenSequence]:
@@ -106,14 +107,15 @@ def test_behaviour_computed_again_is_that_of_a_training_pass(make_policy, make_e
     sequences = learner.sequences(group)
     policy.recompute_logprobs = True
     wrong = [
-        replace(one, behaviour_logprobs=tuple(9.0 * g for g in one.generated)) for one in sequences
+        replace(one, behaviour_logprobs=tuple(9.0 * g for g in one.generated), advantage=1.0)
+        for one in sequences
     ]
     for most in (16384, 1):
         trainer.settings = UpdateSettings(microbatch_tokens=most)
         again = trainer._recomputed(wrong)
         assert len(again) == len(sequences)
         for one, other in zip(again, sequences, strict=True):
-            assert replace(one, behaviour_logprobs=other.behaviour_logprobs) == other
+            assert (one.token_ids, one.generated) == (other.token_ids, other.generated)
             assert one.behaviour_logprobs == pytest.approx(other.behaviour_logprobs, abs=1e-5)
 
 

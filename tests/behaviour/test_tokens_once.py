@@ -1,0 +1,97 @@
+"""Tokens that pass through a model in an update, per token of conversation, of shipped methods."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from random import Random
+from typing import Any
+
+import pytest
+from hydra import compose, initialize_config_module
+
+from laconic.experiments.running.setup import make_environments, make_learner, make_team
+from laconic.learners.episode import Episode, Group, Turn
+
+METHODS = ("gspo", "agent_gspo", "magrpo", "at_grpo", "dr_mas", "ippo", "mappo")
+
+
+@cache
+def team_of(method: str) -> tuple[Any, dict[str, Any]]:
+    with initialize_config_module("laconic.conf", version_base="1.3"):
+        cfg = compose("train", overrides=["agent=tiny", f"learner={method}", "env.tasks=4"])
+    team = make_team(cfg)
+    return cfg, team.policies(make_environments(cfg, 1, "train", team)[0])
+
+
+def group_of(key: str, agents: tuple[str, ...], rounds: int, draw: Random) -> Group:
+    def some(most: int) -> tuple[int, ...]:
+        return tuple(draw.randrange(5, 300) for _ in range(draw.randint(1, most)))
+
+    episodes = []
+    for _ in range(4):
+        turns = []
+        for agent in agents:
+            for round in range(rounds):
+                reply = some(12)
+                prompt = some(8) if round else some(60)
+                turns.append(Turn(agent, round, "", prompt, reply, (-3.0,) * len(reply)))
+        pay = {agent: tuple(draw.random() for _ in range(rounds)) for agent in agents}
+        episodes.append(Episode(key, tuple(turns), pay))
+    return Group(key, tuple(episodes))
+
+
+def candidates(group: Group, round: int) -> Group:
+    """Only the replies of one round are trained."""
+    return replace(
+        group,
+        episodes=tuple(
+            replace(
+                one,
+                turns=tuple(replace(turn, trained=turn.round == round) for turn in one.turns),
+            )
+            for one in group.episodes
+        ),
+    )
+
+
+def tokens_of(groups: list[Group]) -> int:
+    """Of conversations, to their last reply that is trained."""
+    tokens = 0
+    for episode in (episode for group in groups for episode in group.episodes):
+        last = max(turn.round for turn in episode.turns if turn.trained)
+        read = [turn for turn in episode.turns if turn.round <= last]
+        tokens += sum(len(turn.prompt_ids) + len(turn.reply_ids) for turn in read)
+    return tokens
+
+
+@pytest.mark.parametrize(
+    "rounds", [4, *(pytest.param(rounds, marks=pytest.mark.slow) for rounds in (2, 8, 16))]
+)
+@pytest.mark.parametrize("method", METHODS)
+def test_no_token_passes_twice(method, rounds):
+    cfg, policies = team_of(method)
+    draw, agents = Random(rounds), tuple(policies)
+    groups = [group_of(f"t{n}", agents, rounds, draw) for n in range(2)]
+    if method == "at_grpo":
+        groups = [candidates(one, round) for one in groups for round in range(rounds)]
+    learner = make_learner(cfg, policies)
+    models = {id(one.model): one.model for one in policies.values()}.values()
+    seen: dict[str, list[int]] = {"model": [], "body": []}
+    handles = [
+        module.register_forward_pre_hook(
+            lambda _, arguments, named, name=name: seen[name].append(
+                int(named["attention_mask"].sum())
+            ),
+            with_kwargs=True,
+        )
+        for model in models
+        for name, module in (("model", model), ("body", model.base_model))
+    ]
+    learner.update(groups)
+    for one in handles:
+        one.remove()
+    assert 0 < sum(seen["model"]) <= tokens_of(groups)
+    # A critic has its own reading of what the policies have read.
+    critic = sum(seen["body"]) - sum(seen["model"])
+    assert 0 <= critic <= tokens_of(groups) and (critic > 0) == (method in ("ippo", "mappo"))
