@@ -24,6 +24,7 @@ from laconic.envs.checks import choice, flag
 from laconic.envs.dialogue.transcript import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import program
+from laconic.experiments.command_line.resuming import command
 from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running import setup
 from laconic.experiments.running.evaluation import evaluation_starts, record
@@ -248,8 +249,8 @@ def show(found: Mapping[str, Interval], episodes: int, samples: int = 1) -> None
 
 def _left(journal: Journal, total: int, folder: RunFolder) -> str:
     return (
-        f"{len(journal.episodes)} of {total} episodes are done and kept; go on with: the same"
-        f" command, resume=true hydra.run.dir={folder.path}"
+        f"{len(journal.episodes)} of {total} episodes are done and kept; go on with:"
+        f" {command('evaluate', folder.path, HydraConfig.get().overrides.task)}"
     )
 
 

@@ -35,6 +35,7 @@ from laconic.experiments.command_line.mistakes import (
     describe_folder,
     find_wrong_override,
 )
+from laconic.experiments.command_line.resuming import spell_out
 from laconic.experiments.command_line.targets import settle
 from laconic.experiments.running import lock
 from laconic.experiments.running.interrupt import received
@@ -94,6 +95,7 @@ def _run(
         sys.argv += ["hydra.output_subdir=null", "hydra/job_logging=none"]
     launch = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)
     try:
+        sys.argv[1:] = spell_out(sys.argv[1:], config_name)
         with _errors_raised():
             launch(_job(main, with_traceback))()
     except KeyboardInterrupt:
@@ -185,7 +187,8 @@ def _check_resume(cfg: DictConfig, sweep: bool) -> None:
     written = OmegaConf.to_yaml(getattr(HydraConfig.get(), part), resolve=False)
     if cfg.get("resume") and "${now:" in written:
         raise SettingError(
-            f"resume=true needs the folder of the run to go on with; pass hydra.{part}.dir=<folder>"
+            f"resume=true needs the folder of the {part} to go on with; pass hydra.{part}.dir=<folder>"
+            + ("; resume=<folder> needs no other setting" if part == "run" else "")
         )
 
 

@@ -9,9 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.resuming import command
 from laconic.experiments.report import write_report
 from laconic.experiments.running.foreign import without_controls
 from laconic.experiments.running.interrupt import Interrupt
@@ -202,7 +204,7 @@ def finish(run: TrainingRun) -> None:
 def tell_how_to_go_on(run: TrainingRun) -> None:
     """Say how to resume a run that ends early; nothing where it cannot be."""
     if run.learner.resumable and run.processes.is_main:
-        print(f"go on with: the same command, resume=true hydra.run.dir={run.folder.path}")
+        print(f"go on with: {command('train', run.folder.path, HydraConfig.get().overrides.task)}")
 
 
 def save_policies(
