@@ -1,6 +1,7 @@
 """Plays every evaluation task once and says how well, and in how many words, a team does.
 
     laconic evaluate env=gsm8k env.source=<folder> agent=hf agent.model=<folder>
+    laconic evaluate run=<folder of a training> step=40
 
 Runs any agent, scripted ones too. Writes the figures with their intervals, and some transcripts, to
 the run folder and prints them. With `resume=true` and the same run folder it goes on with what an
@@ -31,6 +32,7 @@ from laconic.experiments.running.evaluation import evaluation_starts, record
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.journal import Journal, Keeper
 from laconic.experiments.running.limits import tell_start
+from laconic.experiments.running.played_run import take_run
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.statistics.pass_at_k import over_tasks
@@ -63,6 +65,7 @@ def main(cfg: DictConfig) -> float:
     """Evaluate as the configuration says; returns the mean reward."""
     check(cfg)
     setup.set_up_process(cfg.threads)
+    take_run(cfg, HydraConfig.get().overrides.task)
     folder = RunFolder(HydraConfig.get().runtime.output_dir)
     if not cfg.resume:
         refuse_used(folder)

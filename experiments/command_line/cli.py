@@ -187,7 +187,8 @@ def _check_resume(cfg: DictConfig, sweep: bool) -> None:
     written = OmegaConf.to_yaml(getattr(HydraConfig.get(), part), resolve=False)
     if cfg.get("resume") and "${now:" in written:
         raise SettingError(
-            f"resume=true needs the folder of the {part} to go on with; pass hydra.{part}.dir=<folder>"
+            f"resume=true needs the folder of the {part} to go on with; pass"
+            f" hydra.{part}.dir=<folder>"
             + ("; resume=<folder> needs no other setting" if part == "run" else "")
         )
 
