@@ -29,6 +29,7 @@ from laconic.experiments.command_line.resuming import command
 from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running import setup
 from laconic.experiments.running.evaluation import evaluation_starts, record
+from laconic.experiments.running.header import unseen
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.journal import Journal, Keeper
 from laconic.experiments.running.limits import tell_start
@@ -74,6 +75,8 @@ def main(cfg: DictConfig) -> float:
     folder.rewind(-1)
     team = setup.make_team(cfg)
     environments = setup.make_evaluation(cfg, cfg.evaluation.split, team)
+    if words := unseen(cfg):
+        print(words)
     tell_start(team, environments[0])
     once = evaluation_starts(environments, cfg.evaluation.tasks)
     starts = [start for start in once for _ in range(cfg.evaluation.samples)]

@@ -11,10 +11,12 @@ from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
+from rich.console import Console
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.resuming import command
-from laconic.experiments.report import write_report
+from laconic.experiments.report import print_run, write_report
+from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.running.foreign import without_controls
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.run_folder import RunFolder
@@ -67,6 +69,8 @@ class TrainingRun:
     """What the run has warned of, oldest first."""
     step: int = -1
     """Learner updates done; -1 before the first evaluation."""
+    doing: str = ""
+    """The part of a step that goes on, in a word, for whoever watches."""
 
     @property
     def total(self) -> int:
@@ -189,6 +193,7 @@ def finish(run: TrainingRun) -> None:
 
     def write() -> None:
         write_status(run, "finished" if done else "interrupted")
+        print_run(read_run(run.folder.path), Console())
         if run.cfg.report:
             print(f"report: {write_report(run.folder.path)}")
         try:

@@ -160,7 +160,7 @@ def test_a_signal_ends_a_run_with_a_checkpoint_and_a_report_and_it_can_go_on(
     moment = ("laconic.learners.agents.hf.HFPolicy.reply", call, "before")
     ended = processes.run(*command, die=moment, number=number)
     assert ended.code == 128 + number
-    assert ended.err == "interrupted\n"
+    assert ended.err.endswith("interrupted\n") and "Traceback" not in ended.err
     status = json.loads((folder / "status.json").read_text())
     assert status.pop("version")
     assert status == {"state": "interrupted", "step": step, "processes": 1, "warnings": []}
