@@ -81,16 +81,19 @@ def describe_folder(error: BaseException) -> str | None:
     )
 
 
-def find_wrong_override(config_name: str, config_path: str) -> str | None:
+def find_wrong_override(
+    config_name: str, config_path: str, arguments: Sequence[str] | None = None
+) -> str | None:
     """The first override that names no existing key or option, with the nearest that exists.
 
-    Reads the arguments of this process; where they name another config it takes the place of this.
+    Reads the arguments of this process, or those given; where they name another config it takes the
+    place of this.
 
     Returns:
         None when every override names something that exists, or when that cannot be told because
         the config does not compose even without them.
     """
-    args = get_args_parser().parse_args()
+    args = get_args_parser().parse_args(arguments)
     # A further folder of choices, which comes first.
     folder = args.config_dir and str(Path(args.config_dir).resolve())
     further = [f"hydra.searchpath=[{folder!r}]"] if folder else []
