@@ -44,6 +44,7 @@ PLUGINS = {
 """Group -> options that a plugin of Hydra brings -> the extra of ours that installs it."""
 
 _HINT = " (LACONIC_TRACEBACK=1 shows where)"
+_CALLED = re.compile(r"Error in call to target '([^']+)'")
 _FULL_KEY = re.compile(r"full_key: (\S+)")
 _UNKNOWN = re.compile(r"unknown [\w ]+ '(\w+)'")
 
@@ -206,6 +207,8 @@ def _describe_instantiation(
     where = f" (config key {key!r})" if key else ""
     if missing is not None:
         return f"{' '.join(str(missing).split())}{where}"
+    if (called := _CALLED.search(str(error))) and isinstance(chain[-1], TypeError | ValueError):
+        return f"{called[1]} refuses its settings: {chain[-1]}{where}{_HINT}"
     return f"{_first_line(error)} {chain[-1]!r}{where}{_HINT}"
 
 

@@ -141,9 +141,11 @@ class Run:
             plain = OmegaConf.to_container(cfg[group], resolve=False)
             check_settings(plain, f"{self.folder}: {group}", say="Run(folder, trusted=True) allows")
         cfg.agent.model = str(self.folder)
+        for name, value in env.items():
+            cfg.env[name] = value
         with _in_words([]):
             team = setup.make_team(cfg)
-            environments = setup.make_environments(cfg, 1, split, team, **env)
+            environments = setup.make_environments(cfg, 1, split, team)
         start = Start(seed, task) if task else evaluation_starts(environments, 1)[0]
         policies = team.policies(environments[0])
         (episode,) = play_episodes(environments, policies, [start], seed=seed, greedy=True)
