@@ -127,7 +127,7 @@ def play_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     row: dict[str, float] = {} if step == 0 else update(run, step)
     every = run.cfg.train.evaluate_every
     if step in (0, run.total) or (every and step % every == 0):
-        run.doing = "evaluation"
+        run.doing = "evaluation", time.monotonic()
         begun = time.perf_counter()
         kept = run.cfg.evaluation.transcripts
         with run.cuttable():
@@ -151,11 +151,11 @@ def update(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     prices = {} if run.price is None else {"train/price": learner.price.at(step - 1, run.price)}
     for price in prices.values():
         setup.set_price(run.environments, price)
-    run.doing = "rollout"
+    run.doing = "rollout", time.monotonic()
     begun = time.perf_counter()
     groups = collect(run, step)
     collected = time.perf_counter()
-    run.doing = "update"
+    run.doing = "update", time.monotonic()
     learned = learner.update(groups)
     own = [group for group in groups if group.own]
     played = summarise([one for group in own for one in group.episodes])

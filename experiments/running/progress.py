@@ -37,7 +37,7 @@ class Progress:
         *,
         first_step: int = 0,
         every_seconds: float = 5.0,
-        doing: Callable[[], str] = str,
+        doing: Callable[[], tuple[str, float]] = lambda: ("", 0.0),
         life_seconds: float = 60.0,
         console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -49,7 +49,8 @@ class Progress:
             description: a word or two for what is running.
             first_step: steps done before, by the part of the run that is now resumed.
             every_seconds: least time between two plain lines; the first and the last always come.
-            doing: the part of a step that goes on, in a word; asked by a thread of its own.
+            doing: the part of a step that goes on, in a word, and since when by the clock; asked
+                by a thread of its own.
             life_seconds: time without a plain line after which one says what goes on.
             console: where to show it; None is the standard output.
             clock: seconds that only grow.
@@ -66,10 +67,8 @@ class Progress:
         self._values: dict[str, str] = {}
         self._note = ""
         self._doing, self._life_seconds = doing, life_seconds
-        self._part, self._part_began = "", self._started
         self._took: dict[str, float] = {}
         self._ended = threading.Event()
-        self._lock = threading.Lock()
         terminal = self.console.is_terminal and not self.console.is_dumb_terminal
         self._live = Live(console=self.console, get_renderable=self._picture) if terminal else None
 
@@ -97,6 +96,7 @@ class Progress:
             # What is done before the first step (an evaluation) does not count as a step's time.
             self._started = self._updated
         self._values |= shown(metrics)
+        self._took |= {name.removeprefix("time/"): value for name, value in metrics.items()}
         if self._live is not None:
             self._live.refresh()
         elif self._line_is_due():
@@ -120,14 +120,10 @@ class Progress:
     def part(self) -> tuple[str, float, float | None]:
         """What goes on: its name, its seconds so far, and what it took the last time (None: new).
 
-        Noticed whenever it is asked for, which the display does several times a second.
+        The last time is that of the metric `time/<name>`.
         """
-        with self._lock:
-            now, name = self._clock(), self._doing()
-            if name != self._part:
-                self._took[self._part] = now - self._part_began
-                self._part, self._part_began = name, now
-            return name, now - self._part_began, self._took.get(name)
+        name, since = self._doing()
+        return name, self._clock() - since, self._took.get(name)
 
     def life(self) -> str:
         """What goes on, in words; empty where nobody says."""
@@ -136,13 +132,10 @@ class Progress:
         return f"{name} {duration(seconds)}{about}" if name else ""
 
     def _say_life(self) -> None:
-        """Plain lines of a step that lasts; `part` is asked often, so that it notices changes."""
-        said = self._clock()
-        while not self._ended.wait(min(0.5, self._life_seconds)):
-            words, now = self.life(), self._clock()
-            said = max(said, self._last_line or said)
-            if words and now - said >= self._life_seconds:
-                said = now
+        """Plain lines while a step lasts."""
+        while not self._ended.wait(self._life_seconds):
+            since = self._clock() - (self._last_line or self._started)
+            if since >= self._life_seconds and (words := self.life()):
                 self._print(f"step {self.step + 1}/{self.total_steps}  {words}")
 
     def _line_is_due(self) -> bool:

@@ -69,8 +69,8 @@ class TrainingRun:
     """What the run has warned of, oldest first."""
     step: int = -1
     """Learner updates done; -1 before the first evaluation."""
-    doing: str = ""
-    """The part of a step that goes on, in a word, for whoever watches."""
+    doing: tuple[str, float] = ("", 0.0)
+    """The part of a step that goes on, in a word, and since when (`time.monotonic`)."""
 
     @property
     def total(self) -> int:
