@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from laconic.envs import benchmarks
-from laconic.envs.checks import check_names, choice, whole
+from laconic.envs.checks import check_names, choice, number, whole
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.reward import Reward
+from laconic.envs.errors import SplitError
+from laconic.envs.families.common.splits import held_out
 from laconic.envs.task import Benchmark, Score, Split, Task
 
 __all__ = [
@@ -64,6 +66,8 @@ def make(
     source: str = GENERATED,
     split: Split = "train",
     tasks: int | None = None,
+    holdout: float | None = None,
+    holdout_seed: int = 0,
     generator: Mapping[str, Any] | None = None,
     max_rounds: int = 1000,
     **settings: Any,
@@ -75,6 +79,9 @@ def make(
         source: `generated`, a file or folder with the original data, or `hub:<id>`.
         split: `train` or `evaluation`; the two never share a generated task.
         tasks: how many tasks to take. None takes the whole source, or 4,096 generated ones.
+        holdout: share of a source that is drawn for `evaluation`, the rest being `train`; the
+            source is then read whole, or what it has of the two splits. None: its own splits.
+        holdout_seed: what the share is drawn by.
         generator: settings of the benchmark's `generate`, `seed` among them (default 0).
         max_rounds: rounds after which whoever plays an episode that does not end may take that for
             an error; it becomes `metadata["max_rounds"]`. Dialogues end after `rounds`.
@@ -87,6 +94,8 @@ def make(
     """
     found = benchmark(name)
     whole("env.tasks", tasks, 1, optional=True)
+    number("env.holdout", holdout, above=0, below=1, optional=True)
+    whole("env.holdout_seed", holdout_seed)
     whole("env.max_rounds", max_rounds, 1)
     choice("env.split", split, ("train", "evaluation"))
     known = {*signature(make).parameters, *signature(DialogueEnv).parameters}
@@ -95,7 +104,9 @@ def make(
         if isinstance(settings.get(key), Mapping):
             check_names(f"setting of env.{key}", settings[key], signature(record).parameters)
             settings[key] = record(**settings[key])
-    if source == GENERATED:
+    if holdout is not None and source != GENERATED:
+        chosen = held_out(_all_of(name, source), split, holdout, holdout_seed)[:tasks]
+    elif source == GENERATED:
         chosen = _generated(name, split, tasks or _GENERATED_TASKS, _frozen(generator or {}))
     else:
         chosen = _loaded(name, source, split, _stamp(source))[:tasks]
@@ -117,6 +128,14 @@ def _generated(
 def _loaded(name: str, source: str, split: Split, stamp: object) -> tuple[Task, ...]:
     """Tasks of a file, kept until the file changes."""
     return benchmark(name).load(source, split)
+
+
+def _all_of(name: str, source: str) -> tuple[Task, ...]:
+    """Tasks of a file, or of the split that a folder or a hub data set has."""
+    try:
+        return _loaded(name, source, "evaluation", _stamp(source))
+    except SplitError:
+        return _loaded(name, source, "train", _stamp(source))
 
 
 def _stamp(source: str) -> object:

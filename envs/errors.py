@@ -34,6 +34,10 @@ class SourceError(ValueError):
     """
 
 
+class SplitError(SourceError):
+    """A task source has no such split, train or evaluation; it may have the other."""
+
+
 class ContractError(AssertionError):
     """An environment breaks a rule of `envs.contract`."""
 

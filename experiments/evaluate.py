@@ -1,6 +1,7 @@
 """Plays every evaluation task once and says how well, and in how many words, a team does.
 
     laconic evaluate env=gsm8k env.source=<folder> agent=hf agent.model=<folder>
+    laconic evaluate run=<folder of a training> step=40
 
 Runs any agent, scripted ones too. Writes the figures with their intervals, and some transcripts, to
 the run folder and prints them. With `resume=true` and the same run folder it goes on with what an
@@ -24,13 +25,16 @@ from laconic.envs.checks import choice, flag
 from laconic.envs.dialogue.transcript import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import program
+from laconic.experiments.command_line.resuming import command
 from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running import setup
 from laconic.experiments.running.evaluation import evaluation_starts, record
+from laconic.experiments.running.header import unseen
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.journal import Journal, Keeper
 from laconic.experiments.running.limits import tell_start
 from laconic.experiments.running.prices import set_training_price
+from laconic.experiments.running.played_run import take_run
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.statistics.pass_at_k import over_tasks
@@ -63,6 +67,7 @@ def main(cfg: DictConfig) -> float:
     """Evaluate as the configuration says; returns the mean reward."""
     check(cfg)
     setup.set_up_process(cfg.threads)
+    take_run(cfg, HydraConfig.get().overrides.task)
     folder = RunFolder(HydraConfig.get().runtime.output_dir)
     if not cfg.resume:
         refuse_used(folder)
@@ -72,6 +77,8 @@ def main(cfg: DictConfig) -> float:
     team = setup.make_team(cfg)
     environments = setup.make_evaluation(cfg, cfg.evaluation.split, team)
     set_training_price(cfg, environments, HydraConfig.get().overrides.task)
+    if words := unseen(cfg):
+        print(words)
     tell_start(team, environments[0])
     once = evaluation_starts(environments, cfg.evaluation.tasks)
     starts = [start for start in once for _ in range(cfg.evaluation.samples)]
@@ -250,8 +257,8 @@ def show(found: Mapping[str, Interval], episodes: int, samples: int = 1) -> None
 
 def _left(journal: Journal, total: int, folder: RunFolder) -> str:
     return (
-        f"{len(journal.episodes)} of {total} episodes are done and kept; go on with: the same"
-        f" command, resume=true hydra.run.dir={folder.path}"
+        f"{len(journal.episodes)} of {total} episodes are done and kept; go on with:"
+        f" {command('evaluate', folder.path, HydraConfig.get().overrides.task)}"
     )
 
 

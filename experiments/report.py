@@ -20,6 +20,7 @@ from rich.text import Text
 
 from laconic.experiments.reporting import frontier, single, standing, sweep
 from laconic.experiments.reporting.look import Picture
+from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.words import text_table
 
@@ -67,12 +68,17 @@ def _write_run(folder: Path, console: Console | None) -> Path:
         _print_lines(console, "failed: ", [run.error] if run.error else [])
         _print_lines(console, "warning: ", run.warnings)
         _print_lines(console, "missing: ", single.missing(run))
-        rows = single.rows(run)
-        if console.width < _WIDE:
-            rows = [(*row[:-1], re.sub(r" \[.*?\]", "", row[-1])) for row in rows]
-        _print_table(console, f"{folder.name}: {run.state}", single.COLUMNS, rows)
+        print_run(run, console)
         _print_paths(console, path, pictures)
     return path
+
+
+def print_run(run: Run, console: Console) -> None:
+    """Print the figures of a run before and after training."""
+    rows = single.rows(run)
+    if console.width < _WIDE:
+        rows = [(*row[:-1], re.sub(r" \[.*?\]", "", row[-1])) for row in rows]
+    _print_table(console, f"{run.folder.name}: {run.state}", single.COLUMNS, rows)
 
 
 def _write_sweep(folder: Path, found: Sequence[Path], console: Console | None) -> Path:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
@@ -23,6 +24,7 @@ from laconic.experiments.command_line.cli import program
 from laconic.experiments.running import run_state, setup
 from laconic.experiments.running.costs import peak_gigabytes, tokens_per_second
 from laconic.experiments.running.evaluation import evaluate
+from laconic.experiments.running.header import header, unseen
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.limits import tell_start
 from laconic.experiments.running.preparation import check, common_folder, prepare
@@ -51,6 +53,7 @@ def main(cfg: DictConfig) -> float | list[float]:
     folder = RunFolder(common_folder(HydraConfig.get().runtime.output_dir, processes))
     # Before its first row a run has nothing to go on with, and nothing that new settings could mix.
     resumed = processes.main(lambda: folder.start(cfg, cfg.resume and folder.metrics.exists()))
+    processes.main(lambda: tell(cfg, folder.path))
     run = prepare(cfg, folder, team, processes)
     processes.main(lambda: tell_start(team, run.environments[0]))
     if resumed:
@@ -77,6 +80,13 @@ def main(cfg: DictConfig) -> float | list[float]:
     return objective(cfg.objective, read_rows(folder.metrics))
 
 
+def tell(cfg: DictConfig, folder: Path) -> None:
+    """Print what is trained on what, and whether its weights know that world."""
+    lines = header(cfg, HydraConfig.get().runtime.choices, folder)
+    for line in lines if cfg.resume else filter(None, [*lines, unseen(cfg)]):
+        print(line, flush=True)
+
+
 def train(run: run_state.TrainingRun, loggers: Several) -> None:
     """Step until the end or until somebody interrupts, then write a checkpoint.
 
@@ -87,7 +97,9 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
     first, processes = run.step, run.processes
     run_state.write_status(run, "running")
     quiet = None if processes.is_main else Console(quiet=True, force_terminal=False)
-    progress = Progress(run.total, "train", first_step=max(first, 0), console=quiet)
+    progress = Progress(
+        run.total, "train", first_step=max(first, 0), console=quiet, doing=lambda: run.doing
+    )
     with Interrupt() as interrupt, progress as shown:
         run.interrupt = interrupt
         for warning in run.warnings:
@@ -118,6 +130,7 @@ def play_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     row: dict[str, float] = {} if step == 0 else update(run, step)
     every = run.cfg.train.evaluate_every
     if step in (0, run.total) or (every and step % every == 0):
+        run.doing = "evaluation", time.monotonic()
         begun = time.perf_counter()
         kept = run.cfg.evaluation.transcripts
         # Before training a token costs what it does in the first step.
@@ -145,9 +158,11 @@ def update(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     prices = {} if run.price is None else {"train/price": learner.price.at(step - 1, run.price)}
     for price in prices.values():
         setup.set_price(run.environments, price)
+    run.doing = "rollout", time.monotonic()
     begun = time.perf_counter()
     groups = collect(run, step)
     collected = time.perf_counter()
+    run.doing = "update", time.monotonic()
     learned = learner.update(groups)
     own = [group for group in groups if group.own]
     played = summarise([one for group in own for one in group.episodes])

@@ -35,7 +35,7 @@ from laconic.experiments.command_line.mistakes import (
     describe_folder,
     find_wrong_override,
 )
-from laconic.experiments.command_line.room import register
+from laconic.experiments.command_line.resuming import spell_out
 from laconic.experiments.command_line.targets import settle
 from laconic.experiments.running import lock
 from laconic.experiments.running.interrupt import received
@@ -45,8 +45,6 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 """Folder of the choices, beside the package both in a clone and when installed."""
 LAUNCH = Path(__file__).resolve().parents[1] / "launch"
 """Folder of accelerate's settings, in the package."""
-
-register()
 
 
 def program(
@@ -97,6 +95,7 @@ def _run(
         sys.argv += ["hydra.output_subdir=null", "hydra/job_logging=none"]
     launch = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)
     try:
+        sys.argv[1:] = spell_out(sys.argv[1:], config_name)
         with _errors_raised():
             launch(_job(main, with_traceback))()
     except KeyboardInterrupt:
@@ -188,7 +187,9 @@ def _check_resume(cfg: DictConfig, sweep: bool) -> None:
     written = OmegaConf.to_yaml(getattr(HydraConfig.get(), part), resolve=False)
     if cfg.get("resume") and "${now:" in written:
         raise SettingError(
-            f"resume=true needs the folder of the run to go on with; pass hydra.{part}.dir=<folder>"
+            f"resume=true needs the folder of the {part} to go on with; pass"
+            f" hydra.{part}.dir=<folder>"
+            + ("; resume=<folder> needs no other setting" if part == "run" else "")
         )
 
 

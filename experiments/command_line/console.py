@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
+from typing import Any
 
 from laconic.experiments.command_line.names import renamed
 
@@ -18,6 +20,8 @@ PROGRAMS = {
     "measure-speed": "measure the cost of the environment and of a training step",
 }
 """What each program does, by its name on the command line."""
+PLAIN = ("report", "share")
+"""Those of them that have no configuration."""
 
 
 def main() -> None:
@@ -28,9 +32,31 @@ def main() -> None:
         print(_usage())
     elif name in PROGRAMS:
         sys.argv = [f"laconic {name}", *rest]
-        import_module(f"laconic.experiments.{name.replace('-', '_')}").main()
+        start(name)
     else:
         sys.exit(_unknown(typed))
+
+
+def start(name: str) -> None:
+    """Run a program; a mistyped configuration is answered before the slow libraries are loaded."""
+    module = name.replace("-", "_")
+    if name in PLAIN:
+        import_module(f"laconic.experiments.{module}").main()
+        return
+    from laconic.experiments.command_line.cli import program
+
+    program(module, several=name == "train")(_loaded_late(module))()
+
+
+def _loaded_late(module: str) -> Callable[[Any], Any]:
+    """The `main` of a program, whose module is imported at the first call."""
+
+    def main(cfg: Any) -> Any:
+        return import_module(f"laconic.experiments.{module}").main(cfg)
+
+    # Hydra names a job after the module of its function.
+    main.__module__ = f"laconic.experiments.{module}"
+    return main
 
 
 def _usage() -> str:

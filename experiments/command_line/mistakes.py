@@ -44,6 +44,7 @@ PLUGINS = {
 """Group -> options that a plugin of Hydra brings -> the extra of ours that installs it."""
 
 _HINT = " (LACONIC_TRACEBACK=1 shows where)"
+_CALLED = re.compile(r"Error in call to target '([^']+)'")
 _FULL_KEY = re.compile(r"full_key: (\S+)")
 _UNKNOWN = re.compile(r"unknown [\w ]+ '(\w+)'")
 
@@ -81,16 +82,19 @@ def describe_folder(error: BaseException) -> str | None:
     )
 
 
-def find_wrong_override(config_name: str, config_path: str) -> str | None:
+def find_wrong_override(
+    config_name: str, config_path: str, arguments: Sequence[str] | None = None
+) -> str | None:
     """The first override that names no existing key or option, with the nearest that exists.
 
-    Reads the arguments of this process; where they name another config it takes the place of this.
+    Reads the arguments of this process, or those given; where they name another config it takes the
+    place of this.
 
     Returns:
         None when every override names something that exists, or when that cannot be told because
         the config does not compose even without them.
     """
-    args = get_args_parser().parse_args()
+    args = get_args_parser().parse_args(arguments)
     # A further folder of choices, which comes first.
     folder = args.config_dir and str(Path(args.config_dir).resolve())
     further = [f"hydra.searchpath=[{folder!r}]"] if folder else []
@@ -203,6 +207,8 @@ def _describe_instantiation(
     where = f" (config key {key!r})" if key else ""
     if missing is not None:
         return f"{' '.join(str(missing).split())}{where}"
+    if (called := _CALLED.search(str(error))) and isinstance(chain[-1], TypeError | ValueError):
+        return f"{called[1]} refuses its settings: {chain[-1]}{where}{_HINT}"
     return f"{_first_line(error)} {chain[-1]!r}{where}{_HINT}"
 
 

@@ -86,7 +86,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """
     names = sorted(known)
     ends = sorted({one.rpartition(".")[2] for one in names})
-    alike = get_close_matches(name.rpartition(".")[2], ends, n=len(ends) or 1, cutoff=0.6)
+    alike = get_close_matches(name.rpartition(".")[2], ends, n=len(ends) or 1, cutoff=0.7)
     whole = [one for one in names if one.rpartition(".")[2] in alike]
     if close := get_close_matches(name, whole, n=1, cutoff=0.66):
         return close[0]

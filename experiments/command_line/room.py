@@ -24,6 +24,4 @@ def room(cap: str, default: int, *, _root_: DictConfig) -> int | None:
     return None if None in found else max(found)
 
 
-def register() -> None:
-    """Make it known to OmegaConf."""
-    OmegaConf.register_new_resolver("room", room, replace=True)
+OmegaConf.register_new_resolver("room", room, replace=True)

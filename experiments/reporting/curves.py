@@ -1,8 +1,9 @@
-"""Pictures of one run: how accuracy, tokens and silence moved over training."""
+"""Pictures of training: how accuracy, tokens and silence moved, of one run or of a sweep."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,8 +13,10 @@ from matplotlib.ticker import MaxNLocator
 
 from laconic.experiments.reporting import look
 from laconic.experiments.reporting.records import Run, goal
+from laconic.experiments.reporting.sweep import Sweep
 from laconic.experiments.reporting.words import SHARES, label
 
+_LONGEST_LABEL = 60
 _SIZE = (6.0, 3.7)
 _LEARNER = {
     "train/reward": "reward",
@@ -107,7 +110,8 @@ def _over_training(run: Run, name: str, metrics: Sequence[str], caption: str) ->
         # The title's distance leaves room for it; a wide one must not squeeze the axes.
         legend.set_in_layout(False)
 
-    return look.Picture(name, caption, look.draw(*_SIZE, 1, paint))
+    png, points = look.drawn(*_SIZE, 1, paint)
+    return look.Picture(name, caption, png, points=_told(points))
 
 
 def _curve(axes: Axes, run: Run, metric: str, colour: str, marker: str, alone: bool) -> bool:
@@ -117,7 +121,7 @@ def _curve(axes: Axes, run: Run, metric: str, colour: str, marker: str, alone: b
     """
     steps, values = run.series(f"train/{metric}")
     if steps:
-        axes.plot(steps, values, color=colour, alpha=0.22, linewidth=1)
+        axes.plot(steps, values, color=colour, alpha=0.22, linewidth=1, gid=metric)
         axes.plot(steps, smooth(values), color=colour, alpha=0.75)
     points = [
         (one.step, one.intervals[metric]) for one in run.evaluations if metric in one.intervals
@@ -126,7 +130,8 @@ def _curve(axes: Axes, run: Run, metric: str, colour: str, marker: str, alone: b
     for step, interval in points:
         if not math.isnan(interval.low) and not math.isnan(interval.high):
             axes.vlines(step, interval.low, interval.high, color=colour, linewidth=2.2, zorder=4)
-        axes.plot(step, interval.mean, color=colour, markersize=6, zorder=5, clip_on=False, **dots)
+        shown: Any = {"color": colour, "markersize": 6, "zorder": 5, "clip_on": False, **dots}
+        axes.plot(step, interval.mean, gid=f"{metric}, evaluation", **shown)
     if alone:
         axes.plot([], [], color=colour, alpha=0.75, label="training episodes")
         words = "evaluation, 95 % interval"
@@ -170,7 +175,7 @@ def _learner(run: Run) -> look.Picture | None:
         ):
             steps, values = run.series(name)
             is_set = name == "train/price"
-            axes.plot(steps, values, color=colour, alpha=0.25, linewidth=1)
+            axes.plot(steps, values, color=colour, alpha=0.25, linewidth=1, gid=name)
             axes.plot(steps, values if is_set else smooth(values), color=colour)
             axes.set_title(_LEARNER[name], fontsize=10, fontweight="normal", pad=8)
             axes.set_xlabel("training step")
@@ -180,4 +185,68 @@ def _learner(run: Run) -> look.Picture | None:
                 axes.set_ylim(bottom=0)
 
     caption = "The learner at work, step by step: faint as recorded, strong smoothed."
-    return look.Picture("learner", caption, look.draw(12.4, 2.6, len(shown), paint), wide=True)
+    png, points = look.drawn(12.4, 2.6, len(shown), paint)
+    return look.Picture("learner", caption, png, wide=True, points=_told(points))
+
+
+def of_settings(sweep: Sweep, environment: str = "") -> look.Picture | None:
+    """What the runs of one environment are after, and their tokens, step by step.
+
+    A line is the mean over the seeds of a setting; None where no run recorded its training.
+    """
+    names = (sweep.goal, "tokens_said")
+    lines = [[_mean_series(one.runs, f"train/{name}") for one in sweep.settings] for name in names]
+    if not any(steps for panel in lines for steps, _ in panel):
+        return None
+
+    def paint(*panels: Axes) -> None:
+        styles = look.marks(len(sweep.settings))
+        for axes, name, series in zip(panels, names, lines, strict=True):
+            for (steps, values), setting, (colour, _) in zip(
+                series, sweep.settings, styles, strict=True
+            ):
+                gid = f"{name}, {setting.label}"
+                axes.plot(steps, values, color=colour, alpha=0.2, linewidth=1, gid=gid)
+                axes.plot(steps, smooth(values), color=colour, label=short(setting.label))
+            axes.set_title(label(name).capitalize())
+            axes.set_xlabel("training step")
+            axes.set_ylim(bottom=0)
+            if name in SHARES:
+                look.in_percent(axes)
+        panels[-1].legend(loc="upper left", bbox_to_anchor=(1.01, 1.0))
+
+    caption = "Training episodes (sampled replies), means over the seeds of a setting; strong lines"
+    where = f"{environment}: " if environment else ""
+    png, points = look.drawn(12.4, 3.6, 2, paint)
+    name = "_".join(re.findall(r"[\w-]+", environment) + ["training"])
+    return look.Picture(name, f"{where}{caption} are smoothed.", png, True, _told(points))
+
+
+def short(text: str) -> str:
+    """A label that fits a legend: one override a line, long ones cut."""
+    parts = text.split(", ")
+    return "\n".join(
+        p if len(p) <= _LONGEST_LABEL else p[: _LONGEST_LABEL - 1] + "…" for p in parts
+    )
+
+
+def _mean_series(runs: Sequence[Run], name: str) -> tuple[list[int], list[float]]:
+    """A metric over training, as its mean over the runs that have it at a step."""
+    found: dict[int, list[float]] = {}
+    for run in runs:
+        for step, value in zip(*run.series(name), strict=True):
+            found.setdefault(step, []).append(value)
+    steps = sorted(found)
+    return steps, [float(np.mean(found[step])) for step in steps]
+
+
+def _told(points: Sequence[look.Point]) -> tuple[tuple[float, float, str], ...]:
+    """What a page tells of points of training: metric, value, step."""
+    told = []
+    for one in points:
+        metric, _, rest = one.name.partition(", ")
+        (step, value), bare = one.at, metric.rpartition("/")[2]
+        number = f"{100 * value:.1f} %" if bare in SHARES else f"{value:.4g}"
+        words = f"step {step:.0f}: {label(bare)} {number}{f' ({rest})' if rest else ''}"
+        told.append((round(one.place[0], 2), round(one.place[1], 2), words))
+    return tuple(told)

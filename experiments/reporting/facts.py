@@ -1,4 +1,4 @@
-"""What a run was: environment, agent, learner, seed, price, date, duration, version.
+"""What a run was: environment, agent, learner, seed, price, date, duration, version, command.
 
 Taken from the configuration and from what was recorded; what a folder does not tell is left out.
 """
@@ -28,7 +28,9 @@ def facts(run: Run) -> dict[str, str]:
         "price": _price(run, env, learner),
         "date": _date(run.written),
         "duration": duration(run.seconds),
-        "version": run.version,
+        "version": _version(run),
+        "device": str(run.written_by.get("device") or ""),
+        "command": str(run.written_by.get("command") or ""),
     }
     return {name: text for name, text in found.items() if text}
 
@@ -41,6 +43,8 @@ def facts_of_all(runs: Sequence[Run]) -> dict[str, str]:
         values = list(dict.fromkeys(one[name] for one in each if name in one))
         rest = f" and {len(values) - _MOST} more" if len(values) > _MOST else ""
         found[name] = ", ".join(values[:_MOST]) + rest
+    # Those of jobs are that of the sweep, and of each in the list of runs.
+    found.pop("command", None)
     if "duration" in found:
         found["duration"] = f"{duration(sum(run.seconds for run in runs))} in all"
     written = [run.written for run in runs if run.written is not None]
@@ -58,6 +62,13 @@ def duration(seconds: float) -> str:
     if minutes:
         return f"{minutes} min {whole % 60} s"
     return f"{whole} s" if whole else ""
+
+
+def _version(run: Run) -> str:
+    """The version that wrote a run, with its commit where it was of a clone."""
+    commit = str(run.written_by.get("commit") or "")
+    dirty = " with changes" if commit.endswith("-dirty") else ""
+    return f"{run.version} (commit {commit[:10]}{dirty})" if commit and run.version else run.version
 
 
 def _made_by(settings: Mapping[str, Any]) -> str:

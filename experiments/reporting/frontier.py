@@ -12,14 +12,13 @@ from urllib.parse import quote
 from matplotlib.axes import Axes
 
 from laconic.experiments.reporting import look
+from laconic.experiments.reporting.curves import of_settings, short
 from laconic.experiments.reporting.facts import facts_of_all
 from laconic.experiments.reporting.page import fill
 from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.standing import counts, standing
 from laconic.experiments.reporting.sweep import Setting, Sweep, before, columns, rows
 from laconic.experiments.reporting.words import label
-
-_LONGEST_LABEL = 60
 
 
 def frontier(sweep: Sweep, environment: str = "") -> look.Picture:
@@ -64,7 +63,12 @@ def document(folder: Path, runs: Sequence[Run], sweep: Sweep) -> tuple[str, list
     """The page of a folder of runs and the pictures in it."""
     found = sweep.environments
     # One environment needs no name: it stands among the facts.
-    drawn = [frontier(one, name if len(found) > 1 else "") for name, one in found.items()]
+    drawn = [
+        picture
+        for name, one in found.items()
+        for make in (frontier, of_settings)
+        if (picture := make(one, name if len(found) > 1 else ""))
+    ]
     tables = [(name, columns(one), rows(one)) for name, one in found.items()]
     facts = [f"{len(runs)} runs", *counts(folder, runs)]
     facts += [f"{len(sweep.runs)} in the means", f"{len(sweep.settings)} settings"]
@@ -98,7 +102,7 @@ def _mark(axes: Axes, setting: Setting, goal: str, style: tuple[str, str]) -> No
         ]
         x, y = zip(*points, strict=True)
         axes.scatter(x, y, s=26, marker=style[1], color=style[0], alpha=0.35, lw=0)
-    look.mark(axes, (tokens, reached), style, _short(setting.label))
+    look.mark(axes, (tokens, reached), style, short(setting.label))
 
 
 def _start(axes: Axes, runs: Sequence[Run], goal: str) -> None:
@@ -122,14 +126,6 @@ def _limits(axes: Axes, share: bool) -> None:
     middle, half = (low + high) / 2, max((high - low) / 2, 0.08)
     axes.set_ylim(max(middle - half, -0.02), min(middle + half, 1.02 if share else math.inf))
     axes.set_xlim(left=0)
-
-
-def _short(label: str) -> str:
-    """A label that fits a legend: one override a line, long ones cut."""
-    parts = label.split(", ")
-    return "\n".join(
-        p if len(p) <= _LONGEST_LABEL else p[: _LONGEST_LABEL - 1] + "…" for p in parts
-    )
 
 
 def _listed(folder: Path, run: Run) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,8 @@ BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PINK, SKY, GREY = "#CC79A7", "#56B4E9", "#7b8490"
 PALETTE = (BLUE, RED, GREEN, ORANGE, PINK, SKY, INK)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_MOST_POINTS = 120
+"""Points of one line that a page tells of."""
 _REACHED = {"accuracy": "tasks solved", "score": "score of an episode"}
 
 _STYLE: Any = {
@@ -81,13 +83,35 @@ class Picture:
     """The picture itself."""
     wide: bool = False
     """True when it needs the whole width of a page."""
+    points: tuple[tuple[float, float, str], ...] = ()
+    """What a page tells of places in it: percent from the left and from the top, and words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of a line that has a name (`gid`)."""
+
+    place: tuple[float, float]
+    """Percent of the picture from the left and from the top."""
+    name: str
+    """The name of its line."""
+    at: tuple[float, float]
+    """Its coordinates."""
 
 
 def draw(width: float, height: float, panels: int, paint: Callable[..., None]) -> bytes:
+    """As `drawn`, without the points."""
+    return drawn(width, height, panels, paint)[0]
+
+
+def drawn(
+    width: float, height: float, panels: int, paint: Callable[..., None]
+) -> tuple[bytes, list[Point]]:
     """Paint a picture of some inches in the report's style; `paint` gets that many axes.
 
     Returns:
-        The picture as PNG. No window and no global state of the plotting library is touched.
+        The picture as PNG, and the points of its named lines, of a long line not all. No window and
+        no global state of the plotting library is touched.
     """
     with matplotlib.rc_context(_STYLE):
         layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)
@@ -98,7 +122,18 @@ def draw(width: float, height: float, panels: int, paint: Callable[..., None]) -
         buffer = io.BytesIO()
         # Without the version of the plotting library, equal runs give equal files.
         figure.savefig(buffer, format="png", metadata={"Software": None})
-    return buffer.getvalue()
+        return buffer.getvalue(), [one for panel in axes for one in _named(panel, figure)]
+
+
+def _named(axes: Axes, figure: Figure) -> Iterator[Point]:
+    """The points of the named lines of one panel, where the layout has put them."""
+    for line in axes.lines:
+        if name := line.get_gid():
+            xs, ys = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
+            every = -(-len(xs) // _MOST_POINTS) or 1
+            for x, y in zip(xs[::every], ys[::every], strict=True):
+                across, up = axes.transData.transform((x, y)) / figure.bbox.size
+                yield Point((100 * across, 100 * (1 - up)), name, (float(x), float(y)))
 
 
 def say(axes: Axes, words: str) -> None:

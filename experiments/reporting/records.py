@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +94,21 @@ class Transcript:
                 del said["thought"], said["tokens_thought"]
         return found
 
+    def __str__(self) -> str:
+        """The episode as plain text, for a terminal or a notebook."""
+        verdict = {True: "solved", False: "not solved", None: "verdict not known"}[self.solved]
+        tokens = "" if self.tokens_said is None else f", {self.tokens_said} tokens"
+        said = [
+            f"{one.agent}, round {one.round + 1}: {one.text or '(silent)'}" for one in self.messages
+        ]
+        lines = [
+            f"step {self.step}, task {self.task}: {verdict}{tokens}",
+            " ".join((*self.statements, self.question)),
+            *said,
+            f"graded answer: {self.answer or '-'}; right: {self.reference or '-'}",
+        ]
+        return "\n".join(lines)
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -129,6 +144,8 @@ class Run:
     """What the run warned of."""
     problems: tuple[str, ...]
     """What is missing or broken in the folder."""
+    written_by: Mapping[str, Any] = field(default_factory=dict)
+    """The last process that worked on it (`experiments.running.provenance`); empty if unknown."""
 
     @property
     def finished(self) -> bool:

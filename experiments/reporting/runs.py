@@ -18,7 +18,8 @@ from omegaconf import OmegaConf
 
 from laconic.experiments.command_line.sweeping import ERROR, reason
 from laconic.experiments.reporting.records import Evaluation, Run, Said, Transcript
-from laconic.experiments.running.foreign import read_status
+from laconic.experiments.running import provenance
+from laconic.experiments.running.foreign import read_status, without_controls
 from laconic.learners.metrics import Interval
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def read_run(folder: Path) -> Run:
         written=_tried(lambda: (folder / "metrics.jsonl").stat().st_mtime, None),
         version=str(status.get("version") or ""),
         warnings=tuple(str(one) for one in _list(status.get("warnings"))),
+        written_by=(without_controls(provenance.read(folder)) or [{}])[-1],
         problems=tuple(problems),
     )
 

@@ -8,7 +8,8 @@ from dataclasses import asdict
 from laconic.envs.task import Task
 from laconic.experiments.reporting.records import Said, Transcript
 from laconic.experiments.running.run_folder import RunFolder
-from laconic.experiments.running.setup import Environments, task_keys, tasks_of
+from laconic.experiments.running.setup import Environments, task_keys
+from laconic.experiments.running.splits import tasks_of
 from laconic.learners.agents.base import Policy
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.episode import Episode

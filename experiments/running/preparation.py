@@ -14,6 +14,7 @@ from laconic.experiments.running import setup
 from laconic.experiments.running.evaluation import evaluation_starts
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.run_state import TrainingRun
+from laconic.experiments.running.splits import leave_out_shared
 from laconic.experiments.running.sweep_result import names_of
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.prices.schedule import Fixed
@@ -60,7 +61,7 @@ def prepare(
     tasks = -(-cfg.train.tasks_per_step // processes.count)
     environments = setup.make_environments(cfg, tasks * cfg.train.group_size, "train", team)
     evaluation = setup.make_evaluation(cfg, "evaluation", team)
-    setup.refuse_shared_tasks(environments, evaluation)
+    told = leave_out_shared(environments, evaluation)
     # Drawn in vain, so that a source with too few tasks is refused before the first evaluation.
     setup.draw_starts(setup.task_keys(environments[0]), cfg.train.tasks_per_step, cfg.seed, 1)
     policies = team.policies(environments[0])
@@ -83,6 +84,7 @@ def prepare(
         processes=processes,
         price=setup.price_of(environments[0]),
     )
+    run.warnings += told
     check_price(run)
     run.learner.check(cfg.train.group_size)
     if not run.learner.resumable:

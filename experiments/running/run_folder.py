@@ -42,6 +42,12 @@ MAY_DIFFER = (
     "objective",
     "report",
     "env.max_rounds",
+    # The cure for memory that ran out, or another machine; weights may differ in their last digits.
+    "threads",
+    "train.checkpoint_every",
+    "learner.*microbatch_tokens",
+    "agent.*generate_batch",
+    "agent.*gradient_checkpointing",
 )
 """Config keys, with all below them, that a resumed run may change."""
 TEAM = "team.json"
@@ -118,12 +124,12 @@ class RunFolder:
         old = flatten(OmegaConf.to_container(OmegaConf.load(self.path / "config.yaml")))
         refuse_old_names(self.path, old)
         new = flatten(OmegaConf.to_container(cfg, resolve=True))
-        lines = [
-            f"  {key}: was {_shown(old, key)}, now {_shown(new, key)}"
+        changed = {
+            key: f"{key}: was {_shown(old, key)}, now {_shown(new, key)}"
             for key in sorted(old.keys() | new.keys())
-            if not _may_differ(key, may_differ)
-            and (key not in old or key not in new or old[key] != new[key])
-        ]
+            if key not in old or key not in new or old[key] != new[key]
+        }
+        lines = [f"  {one}" for key, one in changed.items() if not _may_differ(key, may_differ)]
         if lines:
             raise SettingError(
                 f"the run in {str(self.path)!r}, written by {provenance.writer(self.path)}, has"
@@ -133,6 +139,8 @@ class RunFolder:
                 + ", ".join(may_differ)
                 + " may change); restore these or start a new run with hydra.run.dir=<folder>"
             )
+        if told := [one for key, one in changed.items() if key != "resume"]:
+            print(f"goes on with other settings: {'; '.join(told)}")
 
     def append_metrics(self, row: Mapping[str, Any]) -> None:
         """Add the figures of one step; `row` holds a `step`."""

@@ -9,10 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
+from rich.console import Console
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.report import write_report
+from laconic.experiments.command_line.resuming import command
+from laconic.experiments.report import print_run, write_report
+from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.running.foreign import without_controls
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.run_folder import RunFolder
@@ -65,6 +69,8 @@ class TrainingRun:
     """What the run has warned of, oldest first."""
     step: int = -1
     """Learner updates done; -1 before the first evaluation."""
+    doing: tuple[str, float] = ("", 0.0)
+    """The part of a step that goes on, in a word, and since when (`time.monotonic`)."""
 
     @property
     def total(self) -> int:
@@ -187,6 +193,7 @@ def finish(run: TrainingRun) -> None:
 
     def write() -> None:
         write_status(run, "finished" if done else "interrupted")
+        print_run(read_run(run.folder.path), Console())
         if run.cfg.report:
             print(f"report: {write_report(run.folder.path)}")
         try:
@@ -202,7 +209,7 @@ def finish(run: TrainingRun) -> None:
 def tell_how_to_go_on(run: TrainingRun) -> None:
     """Say how to resume a run that ends early; nothing where it cannot be."""
     if run.learner.resumable and run.processes.is_main:
-        print(f"go on with: the same command, resume=true hydra.run.dir={run.folder.path}")
+        print(f"go on with: {command('train', run.folder.path, HydraConfig.get().overrides.task)}")
 
 
 def save_policies(

@@ -21,13 +21,14 @@ from transformers.utils.logging import disable_progress_bar
 
 from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError, SourceError
-from laconic.envs.task import Benchmark, Task
+from laconic.envs.task import Benchmark
 from laconic.experiments.command_line.targets import (
     check_environments,
     check_learner,
     named_parameters,
     names_taken,
 )
+from laconic.experiments.running.splits import of_source, own_source, tasks_of
 from laconic.learners.agents.scripted import ScriptedPolicy, ScriptedTeam
 from laconic.learners.algorithms.base import Learner, as_learner
 from laconic.learners.distributed.processes import ALONE, Processes
@@ -109,7 +110,7 @@ def make_environments(
         made = [instantiate(node, _convert_="all", **accepted) for _ in range(count)]
     except InstantiationException as error:
         if isinstance(error.__cause__, SourceError):
-            raise SourceError(f"env.source: {error.__cause__}") from error.__cause__
+            raise SourceError(of_source(error.__cause__)) from error.__cause__
         raise
     check_environments(made, cfg.env._target_)
     for environment in made if max_rounds else ():
@@ -136,6 +137,7 @@ def make_evaluation(cfg: DictConfig, split: str, team: Any, **settings: Any) -> 
     """Environments for one evaluation: no more than it has tasks, and at most a batch of them."""
     tasks = cfg.evaluation.tasks
     settings |= {} if tasks is None else {"tasks": tasks}
+    settings |= own_source(cfg)
     first = make_environments(cfg, 1, split, team, **settings)
     # Not every environment can be told how many tasks to have.
     needed = len(task_keys(first[0])[:tasks]) or tasks or cfg.evaluation.batch
@@ -194,13 +196,6 @@ def task_keys(environment: ParallelEnv[str, Any, Any]) -> tuple[str, ...]:
     """The tasks an environment knows by name; empty where it draws its own."""
     tasks = getattr(environment, "tasks", None)
     return tuple(tasks) if isinstance(tasks, Mapping) else ()
-
-
-def tasks_of(environment: ParallelEnv[str, Any, Any]) -> dict[str, Task]:
-    """The tasks of an environment by their keys; empty where it has none of this kind."""
-    tasks = getattr(environment, "tasks", None)
-    found = tasks.items() if isinstance(tasks, Mapping) else ()
-    return {key: task for key, task in found if isinstance(task, Task)}
 
 
 def tell_conditions(environment: ParallelEnv[str, Any, Any]) -> None:
@@ -263,21 +258,6 @@ def set_price(environments: Environments, price: float) -> None:
         if price_of(environment) is not None:
             changed = replace(environment.reward, price=price)  # type: ignore[attr-defined]
             environment.reward = changed  # type: ignore[attr-defined]
-
-
-def refuse_shared_tasks(train: Environments, evaluation: Environments) -> None:
-    """Stop a run that would be evaluated on what it trains on.
-
-    Raises:
-        SettingError: the two parts have tasks of equal text.
-    """
-    texts = [{task.text for task in tasks_of(split[0]).values()} for split in (train, evaluation)]
-    shared = texts[0] & texts[1]
-    if shared:
-        raise SettingError(
-            f"{len(shared)} evaluation tasks are training tasks too; env.source should be a folder"
-            " with a train and a test file, not one file for both"
-        )
 
 
 def _accepted(node: DictConfig, settings: Mapping[str, Any]) -> dict[str, Any]:

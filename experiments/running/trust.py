@@ -14,12 +14,11 @@ from typing import Any
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.command_line.resuming import SECRETS
 from laconic.experiments.command_line.targets import names_taken
 
 GROUPS = ("agent", "env")
 """Config groups whose classes a folder may name."""
-SECRETS = ("base_url", "api_key_env")
-"""Settings by which a folder could have a key of this machine sent to a server of its choice."""
 _TARGET = re.compile(r"_target_:\s*(laconic\.\S+)")
 
 

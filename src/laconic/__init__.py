@@ -3,6 +3,27 @@
     from laconic import envs
     env = envs.make("gsm8k", information="split")
 
+    import laconic
+    run = laconic.train(env="gsm8k", steps=20)
+
 In the repository the parts lie at the top level; the links beside this file give them their one
 name, `laconic.<part>`, in a clone as in a wheel.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from laconic.experiments.running.session import Run, compose, train
+
+__all__ = ["Run", "compose", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what trains when it is asked for, so that environments alone need no torch."""
+    if name in __all__:
+        from laconic.experiments.running import session
+
+        return getattr(session, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

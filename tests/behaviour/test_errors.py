@@ -165,7 +165,8 @@ def test_a_folder_without_the_part_is_named_with_what_it_holds(refused, tmp_path
 def test_one_file_for_both_parts_is_refused(refused, tmp_path):
     (tmp_path / "data.jsonl").write_text(f"{GOOD}\n" * 20)
     message = refused("train", [f"env.source={tmp_path}/data.jsonl"])
-    assert "evaluation tasks are training tasks too; env.source should be a folder" in message
+    assert "all 20 training tasks are evaluation tasks too" in message
+    assert "env.holdout=0.2" in message and "evaluation.source=" in message
 
 
 def test_a_folder_without_a_model_is_named(refused, tmp_path):

@@ -223,7 +223,7 @@ def test_an_interrupted_evaluation_keeps_what_was_played(processes, policy_folde
         die=("laconic.learners.agents.hf.HFPolicy.reply", 4, "before"),
         number=signal.SIGINT,
     )
-    assert (ended.code, ended.err) == (130, "interrupted\n")
+    assert ended.code == 130 and ended.err.endswith("interrupted\n")
     assert rows(folder / "evaluations.jsonl")[0]["episodes"] == 4
     assert len(rows(folder / "metrics.jsonl")) == 1
     assert json.loads((folder / "status.json").read_text())["state"] == "interrupted"

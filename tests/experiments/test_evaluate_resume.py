@@ -138,7 +138,7 @@ def test_an_interrupt_stops_at_the_next_reply_and_keeps_it(
     ended = processes.run(
         "evaluate", *api, f"hydra.run.dir={folder}", die=die, number=signal.SIGINT
     )
-    assert (ended.code, ended.err) == (130, "interrupted\n")
+    assert ended.code == 130 and ended.err.endswith("interrupted\n")
     # Two episodes, and the sixth reply of the second batch.
     assert 22 <= fault_server.calls <= 23
     assert state(folder) == "interrupted" and "2 of 4 episodes are done" in ended.out

@@ -187,7 +187,10 @@ def test_output_that_is_no_terminal_gets_plain_lines_and_nothing_on_the_error_st
     wanted = [*small, "train.steps=1", "report=true", f"hydra.run.dir={tmp_path}/run"]
     outcome = processes.run("train", *wanted)
     assert outcome.code == 0
-    limits, first, last, report = outcome.out.splitlines()
+    what, where, limits, first, last, *table, report = outcome.out.splitlines()
+    assert what.startswith("trains tiny (") and " on gsm8k by gspo, seed 0: 1 steps of 2 " in what
+    assert where == f"written to {tmp_path}/run"
+    assert table[0].startswith("run: finished") and "before training" in table[2]
     # The replies of these tests are shorter than the messages that the environment would take.
     assert limits.startswith("limits: replies end after ")
     assert first.startswith("step 0/1  accuracy ") and last.startswith("step 1/1  accuracy ")

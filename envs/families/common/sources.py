@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar, cast, overload
 
-from laconic.envs.errors import SourceError
+from laconic.envs.errors import SourceError, SplitError
 from laconic.envs.task import Split
 
 HUB = "hub:"
@@ -113,7 +113,12 @@ def document_rows(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES) -> Path:
-    """The file that holds a split: the source itself, or one of that folder; else SourceError."""
+    """The file that holds a split: the source itself, or one of that folder.
+
+    Raises:
+        SplitError: the folder has no file of that split.
+        SourceError: there is no such source.
+    """
     path = Path(source)
     if not path.exists():
         raise SourceError(
@@ -127,7 +132,7 @@ def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES)
     if found := jsonl(path, stem):
         return found
     names = _names_in(path)
-    raise SourceError(
+    raise SplitError(
         f"{path}: expected {stem}.jsonl or {stem}.jsonl.gz for split {split!r};"
         f" the folder holds {', '.join(names[:10]) or 'nothing'}.{_near(f'{stem}.jsonl', names)}"
     )
@@ -241,7 +246,9 @@ def _hub_rows(source: str, split: Split, files: Mapping[Split, str]) -> Iterator
         data: Iterable[Row] = load_dataset(name, config or None, split=stem)
     except Exception as error:
         # The library raises dozens of kinds; for the caller each means that the source is bad.
-        raise SourceError(
+        # A split that is not there is a ValueError.
+        kind = SplitError if isinstance(error, ValueError) else SourceError
+        raise kind(
             f"{source}: split {stem!r} could not be loaded: {type(error).__name__}: {error}"
         ) from error
     for index, row in enumerate(data, start=1):

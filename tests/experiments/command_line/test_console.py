@@ -82,3 +82,20 @@ def test_a_settings_error_of_a_program_ends_with_its_code(tmp_path):
     )
     assert ended.returncode == 2
     assert "Did you mean 'train.steps'?" in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_a_typo_is_answered_before_the_slow_libraries_are_loaded(tmp_path):
+    code = (
+        "import sys; from laconic.experiments.command_line import console\n"
+        "sys.argv = ['laconic', 'train', 'train.steeps=1']\n"
+        "try: console.main()\n"
+        "except SystemExit: print({'torch', 'transformers', 'matplotlib'} & {*sys.modules})"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.stdout == "set()\n" and "Did you mean 'train.steps'?" in ended.stderr

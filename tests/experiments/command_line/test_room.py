@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from omegaconf import OmegaConf
 
-from laconic.experiments.command_line.room import register
+from laconic.experiments.command_line import room
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from laconic.experiments.command_line.room import register
     ],
 )
 def test_the_cap_is_what_the_neediest_needs(agent, cap):
-    register()
+    assert OmegaConf.has_resolver(room.room.__name__)
     found = OmegaConf.create({"env": {"budget": {"message": "${room:message,48}"}}})
     if agent is not None:
         found.agent = agent

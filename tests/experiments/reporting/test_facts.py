@@ -55,6 +55,17 @@ def test_everything_that_a_folder_tells_is_told_in_order(run: Run) -> None:
     ]
 
 
+def test_what_worked_on_a_run_last_is_told_with_its_commit_device_and_command(run: Run) -> None:
+    made = {"commit": f"{'a1' * 20}-dirty", "device": "1 x H200", "command": "laconic train seed=3"}
+    (run.folder / "provenance.json").write_text(json.dumps([{"commit": "old"}, made]))
+    found = facts(read_run(run.folder))
+    assert found["version"] == "0.1.0 (commit a1a1a1a1a1 with changes)"
+    assert (found["device"], found["command"]) == ("1 x H200", "laconic train seed=3")
+    # What is no list of objects is as if it were not there.
+    (run.folder / "provenance.json").write_text('{"command": 3}')
+    assert read_run(run.folder).written_by == {}
+
+
 def test_what_hydra_noted_is_said_as_it_was_typed(run: Run) -> None:
     (run.folder / ".hydra").mkdir()
     noted = "hydra: {runtime: {choices: {learner: magrpo, agent: tiny}}}"

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 from rich.console import Console
 
-from laconic.experiments.running.progress import Progress, duration, shown
+from laconic.experiments.running.progress import Progress, duration, pace, shown
 
 
 class Clock:
@@ -128,3 +129,46 @@ def test_a_dumb_terminal_gets_plain_lines(clock):
     with Progress(2, "train", console=console, clock=clock) as progress:
         progress.update(1, {})
     assert file.getvalue() == "step 1/2  0 s/step  left 0:00\n"
+
+
+def test_a_part_of_a_step_says_how_long_it_takes_and_how_long_it_took_before(make, clock):
+    doing = ["rollout", clock.now]
+    progress, _ = make(4, doing=lambda: doing)
+    clock.now += 40.0
+    assert progress.life() == "rollout 0:40"
+    doing[:] = "update", clock.now
+    assert progress.life() == "update 0:00"
+    progress.update(1, {"time/rollout": 40.0, "time/update": 0.5})
+    clock.now += 3.0
+    assert progress.life() == "update 0:03"
+    doing[:] = "rollout", clock.now - 2.0
+    assert progress.life() == "rollout 0:02 of about 0:40"
+    assert progress.part() == ("rollout", 2.0, 40.0)
+    assert make(4)[0].life() == ""
+
+
+def test_a_long_step_shows_life_in_plain_lines_and_a_short_one_does_not(make, clock):
+    for seconds, told in ((0.01, True), (60.0, False)):
+        progress, file = make(4, doing=lambda: ("rollout", 100.0), life_seconds=seconds)
+        with progress:
+            clock.now = 225.0
+            until = time.monotonic() + 5.0
+            while told and not file.getvalue() and time.monotonic() < until:
+                time.sleep(0.01)
+        assert file.getvalue().startswith("step 1/4  rollout 2:05\n" if told else "")
+        assert bool(file.getvalue()) is told
+
+
+def test_a_terminal_shows_the_part_of_a_step(make, clock):
+    progress, file = make(4, terminal=True, doing=lambda: ("rollout", 100.0))
+    with progress:
+        clock.now += 8.0
+        progress.update(1, {})
+    assert "rollout 0:08" in file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.517, "0.52 s"), (12.3, "12 s"), (99.4, "99 s"), (125.0, "2:05")]
+)
+def test_the_pace_of_a_step_is_never_written_with_an_exponent(seconds, text):
+    assert pace(seconds) == text

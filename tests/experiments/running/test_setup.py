@@ -21,13 +21,12 @@ from laconic.experiments.running.setup import (
     make_learner,
     price_of,
     refuse_scripts,
-    refuse_shared_tasks,
     set_price,
     set_up_process,
     task_keys,
-    tasks_of,
     tell_conditions,
 )
+from laconic.experiments.running.splits import tasks_of
 from laconic.learners.agents.scripted import ScriptedTeam
 
 ENV = {"_target_": "laconic.envs.make", "name": "gsm8k", "tasks": 8, "information": "split"}
@@ -80,13 +79,6 @@ def test_environments_are_equal_but_not_the_same(cfg, team):
     assert first is not second
     assert first.tasks == second.tasks and len(first.tasks) == 8
     assert first.tokenize is team.tokenize
-
-
-def test_the_parts_share_no_task(cfg, team):
-    train, evaluation = (make_environments(cfg, 1, part, team) for part in ("train", "evaluation"))
-    refuse_shared_tasks(train, evaluation)
-    with pytest.raises(SettingError, match="8 evaluation tasks are training tasks too"):
-        refuse_shared_tasks(train, train)
 
 
 def test_settings_of_the_call_come_before_those_of_the_configuration(cfg, team):

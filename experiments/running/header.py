@@ -1,0 +1,94 @@
+"""What is told before anything slow begins: what is trained on what, and where it is written.
+
+Also that the small weights in use never saw the world they are put into, and how to make some that
+have: a run that starts at nothing solved has nothing to learn from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from omegaconf import DictConfig
+
+from laconic.learners.agents.tiny import PATH
+
+_WRITING = "env.tasks=20000 teacher.best=0"
+_LONGER = "steps=1600 teacher.terse=0.4 teacher.frames=1"
+WARM_STARTS: Mapping[str, tuple[str, str]] = {
+    "coop_humaneval": ("env.tasks=20000 teacher.best=0.1", ""),
+    "math": (_LONGER, "20 to 35 minutes on one core"),
+    "sports": (_LONGER, "20 to 35 minutes on one core"),
+    "strategyqa": ("", "10 to 16 minutes on one core"),
+    "tldr": (_WRITING, ""),
+}
+"""Environment -> settings of `laconic warm-start` that make weights for it, and how long it takes.
+
+Those whose results stand in the README; of other environments nobody has measured any."""
+_SMALL = "laconic.learners.agents.tiny"
+
+
+def header(cfg: DictConfig, choices: Mapping[str, str | None], folder: Path) -> list[str]:
+    """Lines that say what a training is, from its configuration and what was chosen of it."""
+    env, agent, learner = (_called(cfg, one, choices) for one in ("env", "agent", "learner"))
+    model = cfg.agent.get("model")
+    train = cfg.train
+    return [
+        f"trains {agent}{f' ({model})' if model else ''} on {env} by {learner}, seed {cfg.seed}:"
+        f" {train.steps} steps of {train.tasks_per_step} tasks x {train.group_size} episodes",
+        f"written to {folder}",
+    ]
+
+
+def unseen(cfg: DictConfig) -> str:
+    """Words for small weights that were made for other worlds; empty where there is nothing to say.
+
+    What large models have seen nobody knows, and neither what an environment of a user's own is.
+    """
+    world = cfg.env.get("name")
+    if not world or not str(cfg.agent.get("_target_")).startswith(_SMALL):
+        return ""
+    worlds = _worlds(Path(cfg.agent.get("model") or PATH))
+    if not worlds or world in worlds:
+        return ""
+    settings, time = WARM_STARTS.get(world, ("", "what it reaches here nobody has measured"))
+    command = " ".join(f"laconic warm-start env={world} {settings}".split())
+    return (
+        f"these weights never saw {world} (they were made on {' and '.join(sorted(worlds))}), so"
+        " expect no solved task and nothing to learn from at first. Weights that have seen it:"
+        f" {command} threads=1 output=warm/{world}{f' ({time})' if time else ''}, then"
+        f" agent.model=warm/{world}"
+    )
+
+
+def _called(cfg: DictConfig, group: str, choices: Mapping[str, str | None]) -> str:
+    """The choice of a group, or the class where it is not that of the choice."""
+    target = str(cfg[group].get("_target_"))
+    chosen = choices.get(group)
+    return chosen if chosen and target.startswith(("laconic.", "torch.")) else target
+
+
+def _worlds(model: Path) -> set[str]:
+    """Names of the environments that small weights were made on, as their folder tells."""
+    found = {_world(_read(model / "recipe.yaml"))}
+    for run in (model, model.parent):
+        if trained := _read(run / "config.yaml"):
+            began = (trained.get("agent") or {}).get("model") or PATH
+            found |= {_world(trained), _world(_read(Path(began) / "recipe.yaml"))}
+    return found - {""}
+
+
+def _world(told: Mapping[str, Any]) -> str:
+    env = told.get("env")
+    return str(env.get("name") or "") if isinstance(env, Mapping) else ""
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    """A yaml of a folder; empty where there is none that can be read."""
+    try:
+        found = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return {}
+    return found if isinstance(found, Mapping) else {}

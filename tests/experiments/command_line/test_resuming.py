@@ -1,0 +1,87 @@
+"""`resume=<run folder>`: which arguments it stands for, and what it does not take from a folder."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from omegaconf import OmegaConf
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.resuming import command, quoted, spell_out
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A run folder, as Hydra leaves one, of these overrides."""
+
+    def make(*task, hydra=(), name="train", at="a run"):
+        path = tmp_path / at
+        (path / ".hydra").mkdir(parents=True)
+        overrides = {"task": list(task), "hydra": list(hydra)}
+        noted = {"hydra": {"job": {"name": name}, "overrides": overrides}}
+        OmegaConf.save(OmegaConf.create(noted), path / ".hydra" / "hydra.yaml")
+        return path
+
+    return make
+
+
+def test_the_folder_stands_for_the_overrides_of_its_run_and_what_is_typed_comes_before_them(folder):
+    path = folder(
+        "env=math", "+env.x=1", "seed=3", "resume=true", hydra=["hydra.run.dir=elsewhere"]
+    )
+    assert spell_out(["seed=4", f"resume='{path}'"], "train") == [
+        "env=math",
+        "+env.x=1",
+        "seed=4",
+        "resume=true",
+        f"hydra.run.dir='{path}'",
+    ]
+
+
+@pytest.mark.parametrize("value", ["true", "false", "True", "null", ""])
+def test_a_word_is_no_folder(value):
+    arguments = ["-m", f"resume={value}", "hydra.sweep.dir=x"]
+    assert spell_out(arguments, "train") == arguments
+
+
+def test_what_would_run_code_or_call_a_server_has_to_be_typed(folder):
+    hostile = ["+env._target_=os.system", "seed=${oc.env:HOME}", "agent.base_url=http://x"]
+    path = folder("env.rounds=3", *hostile, hydra=["hydra.searchpath=[file:///x]"], at="run")
+    typed = [f"resume={path}", *hostile]
+    with pytest.raises(SettingError, match=r"add to the command: 'hydra.searchpath=\[file:///x\]'"):
+        spell_out(typed, "train")
+    found = spell_out([*typed, "hydra.searchpath=[file:///y]"], "train")
+    assert found[0] == "env.rounds=3" and "+env._target_=os.system" in found
+    with pytest.raises(SettingError, match="os.system"):
+        spell_out([f"resume={path}"], "train")
+
+
+def test_the_command_that_goes_on_types_all_that_has_to_be_typed(folder):
+    overrides = ["seed=1", "env._target_=my.World", "resume=${x}"]
+    path = folder(*overrides[:2])
+    program, *arguments = shlex.split(command("train", path, overrides))[1:]
+    assert program == "train"
+    assert spell_out(arguments, "train")[:2] == ["seed=1", "env._target_=my.World"]
+
+
+def test_what_is_no_folder_of_such_a_run_is_refused_with_what_to_do(folder, tmp_path):
+    def said(path, *more):
+        with pytest.raises(SettingError) as error:
+            spell_out([*more, f"resume={path}"], "train")
+        return str(error.value)
+
+    assert "there is no such folder" in said(tmp_path / "nowhere")
+    assert "resume=true hydra.run.dir=" in said(tmp_path)
+    assert "laconic evaluate run=" in said(folder(name="evaluate", at="other"))
+    sweep = folder(at="sweep")
+    assert "resume=true hydra.sweep.dir=" in said(sweep, "-m")
+    (sweep / "multirun.yaml").touch()
+    assert "the folder of a sweep" in said(sweep)
+
+
+@pytest.mark.parametrize("text", ["a/b-c.d_0", "a b", "it's", "x,y=[1]"])
+def test_a_path_is_one_value_of_the_command_line_whatever_is_in_it(text):
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    assert OverridesParser.create().parse_override(f"a={quoted(text)}").value() == text

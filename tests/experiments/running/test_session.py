@@ -1,0 +1,111 @@
+"""Trainings from Python: the same run as from the command line, and what its folder tells."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import OmegaConf
+
+import laconic
+from laconic.envs.errors import SettingError
+from laconic.experiments.running import session
+from laconic.experiments.running.session import spelled
+
+
+class Mine:
+    """No learner; a class of a user's own."""
+
+
+def test_settings_of_python_become_overrides_of_the_command_line():
+    assert spelled(
+        {
+            "env": "math",
+            "steps": 3,
+            "seed": 1,
+            "agent.model": "a folder/it's",
+            "evaluation": {"tasks": None, "greedy": False},
+            "learner": {"price": {"value": 0.5}},
+            "optimizer.betas": (0.9, 0.99),
+            "env.schedule": ["helper", "solver"],
+        }
+    ) == [
+        "env=math",
+        "train.steps=3",
+        "seed=1",
+        "agent.model='a folder/it\\'s'",
+        "evaluation.tasks=null",
+        "evaluation.greedy=false",
+        "learner.price.value=0.5",
+        "optimizer.betas=[0.9,0.99]",
+        "env.schedule=[helper,solver]",
+    ]
+    assert spelled({"learner": Mine}) == [f"learner._target_={Mine.__module__}.Mine"]
+    with pytest.raises(SettingError, match="seed must be text, a number"):
+        spelled({"seed": object()})
+
+
+def test_a_configuration_is_composed_as_on_the_command_line_and_a_typo_is_answered():
+    cfg = laconic.compose("env.reward.price=0.25", env="math", steps=7)
+    assert (cfg.env.name, cfg.env.reward.price, cfg.train.steps) == ("math", 0.25, 7)
+    assert "hydra" not in cfg
+    assert laconic.compose(program="evaluate").evaluation.split == "evaluation"
+    with pytest.raises(SettingError, match=r"unknown config key 'sead'\. Did you mean 'seed'\?"):
+        laconic.compose(sead=1)
+
+
+def test_a_run_from_python_is_the_run_of_the_command_line(
+    run, trained, small, tmp_path, timeless, monkeypatch
+):
+    before = HydraConfig.instance().cfg
+    made = laconic.train(*small, folder=tmp_path / "one run", report=False)
+    assert made.state == "finished" and made.folder == tmp_path / "one run"
+    assert timeless(made.folder / "metrics.jsonl") == timeless(trained[0] / "metrics.jsonl")
+    assert HydraConfig.instance().cfg is before
+    assert len(made.transcripts) == 6 and str(made.transcripts[0]).startswith("step 0, task ")
+    # It can be gone on with from the command line, by its folder alone.
+    assert run("train", f"resume='{made.folder}'", "train.steps=5").code == 0
+    assert made.rows[-1]["step"] == 5
+    with pytest.raises(SettingError, match="already holds a run"):
+        laconic.train(*small, folder=made.folder)
+
+
+def test_the_trained_team_plays_what_its_evaluation_played(trained):
+    opened = laconic.Run(trained[0])
+    last = {one.task: one for one in opened.transcripts if one.step == 4}
+    task = next(iter(last))
+    assert opened.play(task) == last[task]
+    assert len(opened.play(task, team={"solver": 1, "helper": 1}).messages) == 2
+    with pytest.raises(SettingError, match=r"^env\.schedule must give solver_0 a turn"):
+        opened.play(task, rounds=1)
+
+
+def test_a_folder_of_somebody_else_runs_no_code_unless_it_is_trusted(trained, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(trained[0], folder)
+    saved = OmegaConf.load(folder / "config.yaml")
+    saved.env._target_ = "os.getenv"
+    OmegaConf.save(saved, folder / "config.yaml")
+    with pytest.raises(SettingError, match=r"os\.getenv.* Run\(folder, trusted=True\)"):
+        laconic.Run(folder).play()
+
+
+def test_a_table_needs_pandas_and_says_so(trained, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        laconic.Run(trained[0]).metrics()
+
+
+def test_a_table_has_a_row_for_each_step(trained):
+    pytest.importorskip("pandas")
+    table = laconic.Run(trained[0]).metrics()
+    assert list(table.index) == [0, 1, 2, 3, 4] and table["eval/accuracy"].notna().sum() == 3
+
+
+def test_the_name_of_the_package_alone_loads_nothing_slow():
+    code = "import sys, laconic; print('torch' in sys.modules, hasattr(laconic, 'nothing'))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False False\n"
+    assert laconic.train is session.train and laconic.Run is session.Run
