@@ -255,7 +255,7 @@ def _bootstrap(
     blocks = []
     block = max(_DRAWS_AT_ONCE // episodes, 1)
     for start in range(0, RESAMPLES, block):
-        weights = _resample(min(block, RESAMPLES - start), episodes, generator)
+        weights = resample(min(block, RESAMPLES - start), episodes, generator)
         with np.errstate(invalid="ignore"):
             blocks.append((weights @ sums) / (weights @ counts))
     # A resample may hold none of the few episodes that have turns of a kind; it says nothing.
@@ -263,7 +263,7 @@ def _bootstrap(
     return {name: (float(low[i]), float(high[i])) for i, (name, _, _) in enumerate(columns)}
 
 
-def _resample(resamples: int, episodes: int, generator: np.random.Generator) -> NDArray[np.float64]:
+def resample(resamples: int, episodes: int, generator: np.random.Generator) -> NDArray[np.float64]:
     """How often each episode is drawn, (resamples, episodes); every row sums to `episodes`."""
     drawn = generator.integers(episodes, size=(resamples, episodes))
     drawn += np.arange(resamples)[:, None] * episodes

@@ -126,7 +126,7 @@ def team_return(episode: Episode) -> float:
 def team_returns(
     players: Players, replays: Sequence[Replay], *, seed: int, greedy: bool = True
 ) -> tuple[list[float], int]:
-    """The sums (replays,) of all agents' returns in what `replayed` gives; and how many it played."""
+    """The sums (replays,) of all agents' returns in replays; and how many episodes were played."""
     episodes, played = replayed(players, replays, seed=seed, greedy=greedy)
     return [team_return(episode) for episode in episodes], played
 
