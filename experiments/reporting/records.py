@@ -108,6 +108,8 @@ class Run:
     """What the run warned of."""
     problems: tuple[str, ...]
     """What is missing or broken in the folder."""
+    demand: tuple[Mapping[str, Any], ...] = ()
+    """Measures of what words are worth, steps rising; empty where there is none."""
 
     @property
     def finished(self) -> bool:

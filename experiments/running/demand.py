@@ -20,11 +20,12 @@ from laconic.envs.checks import choice, number, whole
 from laconic.envs.dialogue.reward import Reward, free_tokens
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.run_folder import RunFolder
+from laconic.experiments.running.run_state import TrainingRun
 from laconic.experiments.running.setup import Environments, set_price, tasks_of
 from laconic.experiments.statistics.demand import Curve, Message, curve, figures
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Episode
-from laconic.learners.metrics import Interval
+from laconic.learners.metrics import Interval, prefixed
 from laconic.learners.rollout.collectors.base import Players
 from laconic.learners.rollout.collectors.counterfactual import Rule
 from laconic.learners.rollout.collectors.prefixes import Worth, worths
@@ -121,6 +122,18 @@ def measure(
     drawn = curve(messages, len(episodes), prices, normalizer)
     records = tuple(episodes), tuple(found), tuple(messages)
     return Demand(*records, measured, drawn, reward.price, normalizer, replays)
+
+
+def follow(run: TrainingRun, step: int) -> dict[str, float]:
+    """Measure on the first evaluation tasks of a run, and note it; the figures as `demand/`."""
+
+    def work() -> dict[str, float]:
+        starts = run.starts[: run.cfg.evaluation.demand]
+        found = measure(run.evaluation, run.policies, starts, Settings())
+        run.folder.append_demand(row(found, step))
+        return prefixed({name: one.mean for name, one in found.figures.items()}, "demand/")
+
+    return run.processes.main(work)
 
 
 def row(found: Demand, step: int) -> dict[str, Any]:
