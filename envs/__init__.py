@@ -23,12 +23,14 @@ from laconic.envs import benchmarks
 from laconic.envs.checks import check_names, choice, whole
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
+from laconic.envs.dialogue.channel import Channel
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.task import Benchmark, Score, Split, Task
 
 __all__ = [
     "Benchmark",
     "Budget",
+    "Channel",
     "DialogueEnv",
     "Reward",
     "Score",
@@ -78,7 +80,8 @@ def make(
         generator: settings of the benchmark's `generate`, `seed` among them (default 0).
         max_rounds: rounds after which whoever plays an episode that does not end may take that for
             an error; it becomes `metadata["max_rounds"]`. Dialogues end after `rounds`.
-        **settings: settings of `DialogueEnv`; `budget` and `reward` may be mappings.
+        **settings: settings of `DialogueEnv`; `budget`, `reward` and
+            `channel` may be mappings.
 
     Raises:
         UnknownNameError: there is no such environment or setting.
@@ -91,7 +94,7 @@ def make(
     choice("env.split", split, ("train", "evaluation"))
     known = {*signature(make).parameters, *signature(DialogueEnv).parameters}
     check_names("setting of an environment", settings, known - {"settings", "benchmark"})
-    for key, record in (("budget", Budget), ("reward", Reward)):
+    for key, record in (("budget", Budget), ("reward", Reward), ("channel", Channel)):
         if isinstance(settings.get(key), Mapping):
             check_names(f"setting of env.{key}", settings[key], signature(record).parameters)
             settings[key] = record(**settings[key])

@@ -50,8 +50,11 @@ MEASURES: Mapping[str, str] = {
         "Share of the words of what was written (without stop-words) that stand in the text that it"
         " is about."
     ),
+    "lost_rate": (
+        "Share of an episode's messages, each counted for every listener, that the channel lost."
+    ),
 }
-"""Further metrics where a benchmark has them (`tldr`, `arxiv`), and what each means."""
+"""Further metrics where a benchmark (`tldr`, `arxiv`) or a lossy channel measures them."""
 SPENDING: Mapping[str, str] = {
     "prompt_tokens": "Tokens that model servers read in an episode, by their own count.",
     "completion_tokens": "Tokens that model servers wrote in an episode, by their own count.",

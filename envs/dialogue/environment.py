@@ -34,6 +34,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.checks import by_key, choice, number, whole
 from laconic.envs.dialogue.briefing import Rules, openings, templates
 from laconic.envs.dialogue.budget import Budget, Ledger, Tokenize, cut, split_words, well_formed
+from laconic.envs.dialogue.channel import Channel, Transmission
 from laconic.envs.dialogue.referee import Referee
 from laconic.envs.dialogue.reward import Account, Reward, free_tokens
 from laconic.envs.dialogue.roster import Information, Roster, Shares, check_actions, deal, informed
@@ -67,6 +68,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         stop_at: a score from which on an episode ends; None for none.
         budget: caps on what may be said.
         reward: the price of a token.
+        channel: how often messages are lost on the way (`envs.dialogue.channel`).
         tokens_left: what an agent sees of the caps: `all`, or its `own` without those of the round
             and the episode, which move when others speak, also for an agent that hears nobody.
         instructions: `full` for language models, `short` for small ones, `brief` for policies that
@@ -101,6 +103,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         stop_at: float | None = None,
         budget: Budget | None = None,
         reward: Reward | None = None,
+        channel: Channel | None = None,
         tokens_left: Literal["all", "own"] = "all",
         instructions: Style | Mapping[str, str] = "full",
         tokenize: Tokenize = split_words,
@@ -119,6 +122,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self._templates = templates(instructions)
         self.render_mode = choice("env.render_mode", render_mode, (None, "ansi", "human"))
         self.budget, self.reward = budget or Budget(), reward or Reward()
+        self.channel = channel or Channel()
         choice("env.reward.multiply_by", self.reward.multiply_by, (None, *benchmark.measures))
         # By the setting: a price that moves in training may be 0 at times, and prompts stay.
         self._rules = Rules(self._roster, self.rounds, self.budget, priced=self.reward.price > 0)
@@ -234,12 +238,18 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self.shares: Shares = deal(
             self.task, self.information, self.possible_agents, self.holders, generator
         )
+        self._transmission: Transmission | None = None
+        if not self.channel.perfect:
+            self._transmission = Transmission(self.channel, self.agents, self.rounds, generator)
 
     def _speak(self, actions: Mapping[str, str]) -> None:
         said = {}
+        self._silent = set[str]()
         for agent in self.ledger.serving_order(self.round):
-            wish = well_formed(actions.get(agent, ""))
-            text, tokens = cut(wish, self._left(agent)[0], self.tokenize)
+            wish, most = well_formed(actions.get(agent, "")), self._left(agent)[0]
+            text, tokens = cut(wish, most, self.tokenize)
+            if most and not text:
+                self._silent.add(agent)
             self.ledger.charge(agent, tokens)
             said[agent] = Message(agent, self.round, text, tokens, cut=text != wish)
             self._referee.note(agent, text)
@@ -263,7 +273,11 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
     def _news(self, agents: Sequence[str], score: Score | None, over: bool) -> dict[str, str]:
         """What each agent reads after a round: those it hears, and the environment's feedback."""
         messages, hears = tuple(self._latest.values()), self._roster.hears
-        texts = {agent: heard(messages, hears[agent]) for agent in agents}
+        if self._transmission is None:
+            texts = {agent: heard(messages, hears[agent]) for agent in agents}
+        else:
+            listeners = {agent: hears[agent] for agent in agents}
+            texts = self._transmission.deliver(messages, listeners, self._silent)
         told = {} if over else self._feedback.on(self.task, self._referee.graded, score, agents)
         for agent in told:
             # Who hears nobody is told nothing of a round in which nobody spoke.
@@ -310,5 +324,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         if score is not None:
             info |= {"score": score.value, "solved": score.solved, "answer": score.answer}
             info |= {"detail": dict(score.detail)} if score.detail else {}
-            info |= {"measures": dict(score.measures)} if score.measures else {}
+            lost = self._transmission.measures if self._transmission else {}
+            measures = {**score.measures, **lost}
+            info |= {"measures": measures} if measures else {}
         return info
