@@ -29,6 +29,7 @@ from laconic.experiments.running import setup
 from laconic.experiments.running.evaluation import evaluation_starts, record
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.journal import Journal, Keeper
+from laconic.experiments.running.laconic import laconic_index
 from laconic.experiments.running.limits import tell_start
 from laconic.experiments.running.probe import silence_reliance
 from laconic.experiments.running.progress import Progress
@@ -92,6 +93,7 @@ def main(cfg: DictConfig) -> float:
         how = {"seed": cfg.seed, "greedy": cfg.evaluation.greedy}
         played = journal.played
         more["silence_reliance"] = silence_reliance(environments, policies, starts, played, **how)
+    more |= laconic_index(environments, once, journal.played)
     reward = write_figures(cfg, environments, journal, folder, more)
     folder.write_status("finished" if done else "interrupted", 0)
     print(f"written to {folder.path}")

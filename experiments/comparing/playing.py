@@ -19,6 +19,7 @@ from laconic.experiments.comparing.shapes import Unfit
 from laconic.experiments.comparing.vote import vote, votes_for
 from laconic.experiments.running.evaluation import evaluation_starts, record
 from laconic.experiments.running.interrupt import Interrupt
+from laconic.experiments.running.laconic import laconic_index
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments, make_evaluation, make_team
@@ -84,6 +85,9 @@ def play_entry(
     episodes, votes = _episodes(match, reference, notes)
     record(environments, episodes, folder, step=0, transcripts=cfg.evaluation.transcripts)
     folder.append_metrics({"step": 0, **{f"eval/{k}": v for k, v in summarise(episodes).items()}})
+    figures = figures_of(episodes, match.seconds)
+    if entry.shape == "team":
+        figures |= laconic_index(environments, starts, episodes)
     return Row(
         entry.name,
         "finished",
@@ -92,7 +96,7 @@ def play_entry(
         votes,
         caps_of(environments[0]),
         entry.script is not None,
-        figures_of(episodes, match.seconds),
+        figures,
     )
 
 

@@ -24,6 +24,7 @@ FIGURES = (
     "tokens_said",
     "tokens_read",
     "silence_rate",
+    "laconic_index",
     SECONDS,
     "cut_rate",
     "truncated_replies",

@@ -25,6 +25,7 @@ _HEADS = {
     "tokens_said": "tokens said",
     "tokens_read": "tokens read",
     "silence_rate": "silence",
+    "laconic_index": "laconic index",
     SECONDS: "s / episode",
 }
 _WIDTH = 120

@@ -6,8 +6,8 @@ The fields of `Transcript` and `Said` are, in this order, the keys of `transcrip
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ class Evaluation:
     """Episodes played; 0 where it is not known."""
     intervals: Mapping[str, Interval]
     """Metric name without prefix -> mean and interval; NaN ends where there is none."""
+    floors: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
+    """Name of a frontier -> (tokens, accuracy) of its corners; empty where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

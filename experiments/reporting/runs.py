@@ -132,8 +132,14 @@ def _evaluations(
         read = {name: read_interval(entry) for name, entry in entries.items()}
         whole = {name: interval for name, interval in read.items() if interval is not None}
         episodes = int(_number(row.get("episodes")) or 0)
-        found[int(number)] = Evaluation(int(number), episodes, whole)
+        least: Any = row.get("floors")
+        drawn = _tried(lambda: _corners(least), {})  # noqa: B023  # called at once
+        found[int(number)] = Evaluation(int(number), episodes, whole, drawn)
     return tuple(found[step] for step in sorted(found))
+
+
+def _corners(plain: Mapping[str, Any] | None) -> dict[str, list[tuple[float, float]]]:
+    return {name: [(float(x), float(y)) for x, y in one] for name, one in (plain or {}).items()}
 
 
 def read_interval(entry: Any) -> Interval | None:
