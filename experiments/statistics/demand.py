@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,31 +23,29 @@ _LEVEL = 1e-9
 _STEP = 1.25
 """By this factor a price is raised and lowered to see how demand answers."""
 
-GLOSSARY: Mapping[str, str] = MappingProxyType(
-    {
-        "worth": "Gross worth of a message: what the return loses when it is not said.",
-        "worth_informed": "The same of agents with something useful to tell.",
-        "worth_uninformed": "The same of agents with nothing useful to tell.",
-        "worthless_tokens": "Share of tokens with which a message is worth what it was without.",
-        "needed_share": (
-            "Share of a useful message from whose end on the rest changes nothing, mean over the"
-            " messages that are worth something."
-        ),
-        "spare_tokens": (
-            "Share of tokens that stand in stretches without which the message is worth no less."
-        ),
-        "tokens": "Tokens said in an episode.",
-        "bought": "Tokens an episode of messages that are worth more than they cost.",
-        "bought_cut": "Tokens an episode of messages that are cut where they pay best.",
-        "pays": "Share of useful messages that are worth more than they cost.",
-        "surplus": "Worth less cost of the messages that are bought, reward units an episode.",
-        "elasticity": (
-            "By how many percent `bought` changes when the price rises by one: arc elasticity from"
-            " four fifths to five quarters of the price."
-        ),
-        "choke_price": "Price at which the tokens bought of useful messages are halved.",
-    }
-)
+GLOSSARY: Mapping[str, str] = {
+    "worth": "Gross worth of a message: what the return loses when it is not said.",
+    "worth_informed": "The same of agents with something useful to tell.",
+    "worth_uninformed": "The same of agents with nothing useful to tell.",
+    "worthless_tokens": "Share of tokens with which a message is worth what it was without.",
+    "needed_share": (
+        "Share of a useful message after which the rest changes nothing, mean over the"
+        " messages that are worth something."
+    ),
+    "spare_tokens": (
+        "Share of tokens that stand in stretches without which the message is worth no less."
+    ),
+    "tokens": "Tokens said in an episode.",
+    "bought": "Tokens an episode of messages that are worth more than they cost.",
+    "bought_cut": "Tokens an episode of messages that are cut where they pay best.",
+    "pays": "Share of useful messages that are worth more than they cost.",
+    "surplus": "Worth less cost of the messages that are bought, reward units an episode.",
+    "elasticity": (
+        "By how many percent `bought` changes when the price rises by one: arc elasticity from"
+        " four fifths to five quarters of the price."
+    ),
+    "choke_price": "Price at which the tokens bought of useful messages are halved.",
+}
 """Figures of a team's demand, and what each means; `bought` to `elasticity` at the price as set."""
 
 
