@@ -49,11 +49,6 @@ class Channel:
         if self.probe and not self.mark:
             raise SettingError("env.channel.probe=true marks silences; it needs mark=true")
 
-    @property
-    def perfect(self) -> bool:
-        """Whether all is heard as it was said."""
-        return self.lose == 0 and not self.probe
-
 
 class Transmission:
     """What the channel does in one episode, and how much it lost."""

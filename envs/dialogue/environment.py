@@ -239,7 +239,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
             self.task, self.information, self.possible_agents, self.holders, generator
         )
         self._transmission: Transmission | None = None
-        if not self.channel.perfect:
+        if self.channel.lose or self.channel.probe:
             self._transmission = Transmission(self.channel, self.agents, self.rounds, generator)
 
     def _speak(self, actions: Mapping[str, str]) -> None:

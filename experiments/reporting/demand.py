@@ -13,9 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from laconic.experiments.reporting import look
+from laconic.experiments.reporting.runs import read_interval
 from laconic.experiments.reporting.words import level
 from laconic.experiments.statistics.demand import GLOSSARY, Trained
-from laconic.learners.metrics import Interval
 
 COLUMNS = ("figure", "first", "last")
 LABELS: Mapping[str, str] = {
@@ -146,7 +146,6 @@ def _worth(axes: Axes, lines: Sequence[Line]) -> None:
 def _level(name: str, told: Mapping[str, Any] | None) -> str:
     if told is None:
         return level(name, None)
-    ends = (np.nan if told[key] is None else told[key] for key in ("mean", "low", "high"))
-    found = Interval(*ends, told["count"])
+    found = read_interval(told)
     # Written as another share is, so that all pages write percents alike.
     return level("accuracy" if name in _SHARES else name, found)

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -132,13 +133,13 @@ def _evaluations(
         read = {name: read_interval(entry) for name, entry in entries.items()}
         whole = {name: interval for name, interval in read.items() if interval is not None}
         episodes = int(_number(row.get("episodes")) or 0)
-        least: Any = row.get("floors")
-        drawn = _tried(lambda: _corners(least), {})  # noqa: B023  # called at once
+        none: dict[str, list[tuple[float, float]]] = {}
+        drawn = _tried(partial(_corners, row.get("floors")), none)
         found[int(number)] = Evaluation(int(number), episodes, whole, drawn)
     return tuple(found[step] for step in sorted(found))
 
 
-def _corners(plain: Mapping[str, Any] | None) -> dict[str, list[tuple[float, float]]]:
+def _corners(plain: Any) -> dict[str, list[tuple[float, float]]]:
     return {name: [(float(x), float(y)) for x, y in one] for name, one in (plain or {}).items()}
 
 

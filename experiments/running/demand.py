@@ -197,7 +197,9 @@ def write(found: Demand, folder: RunFolder) -> None:
     )
 
 
-def _table(folder: RunFolder, name: str, head: Sequence[str], rows: Sequence[Sequence]) -> None:
+def _table(
+    folder: RunFolder, name: str, head: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> None:
     with open(folder.path / name, "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([head, *rows])
 

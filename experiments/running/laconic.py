@@ -40,9 +40,10 @@ def laconic_index(
     wordy = play(environments, policies, starts[:_SCRIPTED], seed=0)
     verbose = float(np.mean([_tokens(one) for one in wordy]))
     told = np.array([(_tokens(one), float(bool(one.solved))) for one in episodes])
-    mean = index(*told.mean(axis=0), floor, verbose)
+    tokens, solved = told.mean(axis=0)
+    mean = index(tokens, solved, floor, verbose)
     weights = resample(RESAMPLES, len(told), np.random.default_rng(0))
-    drawn = [index(*one, floor, verbose) for one in weights @ told / len(told)]
+    drawn = [index(said, share, floor, verbose) for said, share in weights @ told / len(told)]
     if not np.isfinite(mean):
         return {}
     low, high = np.nanpercentile(drawn, (2.5, 97.5))

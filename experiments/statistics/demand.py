@@ -128,7 +128,7 @@ def curve(
         tuple(prices),
         points(lambda one, rate: one.tokens * one.bought(rate)),
         points(lambda one, rate: one.best_cut(rate)),
-        tuple(float(np.mean([one.bought(r) for one in useful] or [np.nan])) for r in rates),
+        tuple(float(np.mean([float(one.bought(r)) for one in useful] or [np.nan])) for r in rates),
         tuple(sum(_gain(one, rate) for one in messages) / episodes for rate in rates),
     )
 
@@ -217,7 +217,8 @@ def _elasticity(levels: Array) -> Array:
     low, high = levels.T
     relative = 2 * (_STEP - 1 / _STEP) / (_STEP + 1 / _STEP)
     with np.errstate(invalid="ignore"):
-        return 2 * (high - low) / (high + low) / relative
+        found: Array = 2 * (high - low) / (high + low) / relative
+    return found
 
 
 def _choke(messages: Sequence[Message], weights: Array) -> Array:
