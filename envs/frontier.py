@@ -68,7 +68,8 @@ class Frontier:
 
     def answered(self, tokens: float) -> Frontier:
         """The frontier when every solved task takes so many tokens more, for its answer."""
-        return Frontier(tuple((said + solved * tokens, solved) for said, solved in self.corners))
+        told = ((said + solved * tokens, solved) for said, solved in self.corners)
+        return Frontier.of([(0.0, 0.0), *told])
 
 
 def enumerated(chances: Sequence[float], lengths: Sequence[float]) -> Frontier:

@@ -57,7 +57,7 @@ def test_between_its_corners_a_frontier_mixes_and_above_them_nobody_is():
     assert found.tokens(0.0) == found.tokens(0.25) == 0.0
     assert found.tokens(0.625) == pytest.approx(0.375)
     assert found.tokens(1.0) == 0.75
-    assert coded(0.5).answered(1.0).corners == ((0.5, 0.5), (1.5, 1.0))
+    assert coded(0.5).answered(1.0).corners == ((0.0, 0.0), (0.5, 0.5), (1.5, 1.0))
     assert Frontier.of([(0.0, 0.2), (1.0, 0.4)]).tokens(0.5) == math.inf
 
 
@@ -121,7 +121,7 @@ def test_the_scripts_meet_their_bounds_and_stay_above_the_coded_one(name):
 def test_the_coded_bound_of_signal_is_the_exact_frontier_of_its_tasks():
     env = envs.make("signal", split="evaluation", tasks=400, **SPLIT)
     share = guessed(tuple(env.tasks.values()))
-    corners = ((share, share), (2 - share, 1.0))
+    corners = ((0.0, 0.0), (share, share), (2 - share, 1.0))
     np.testing.assert_allclose(floors(env)["coded"].corners, corners)
     # On 400 tasks a colour of ten things comes up more often than one time in four.
     assert 0.25 < share < 0.4
