@@ -40,6 +40,7 @@ from laconic.envs.dialogue.reward import Account, Reward, free_tokens
 from laconic.envs.dialogue.roster import Information, Roster, Shares, check_actions, deal, informed
 from laconic.envs.dialogue.schedule import Schedule
 from laconic.envs.dialogue.spaces import FreeText, observation_space
+from laconic.envs.dialogue.topology import Topology
 from laconic.envs.dialogue.transcript import Expert, Feedback, Message, Mode, heard, show
 from laconic.envs.errors import UnknownNameError
 from laconic.envs.task import Benchmark, Score, Style, Task
@@ -59,7 +60,8 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         team: number of agents of each role, the answering role first.
         rounds: how many rounds an episode has at the most.
         information: `full` or `split`.
-        topology: who hears whom, a name or a matrix (`envs.dialogue.topology`).
+        topology: who hears whom, a name, a matrix, or a list of such with one for each round
+            (`envs.dialogue.topology`).
         schedule: whose turn it is, `all` or a list of roles (`envs.dialogue.schedule`).
         answer: the role that answers, the `majority` of all agents, or `joint`: what all agents
             wrote last is graded as one piece of work.
@@ -95,7 +97,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         team: Mapping[str, int] | None = None,
         rounds: int = 2,
         information: Information = "full",
-        topology: str | Sequence[Sequence[int]] = "complete",
+        topology: Topology = "complete",
         schedule: Schedule = "all",
         answer: str = "solver",
         feedback: Mode = "none",
@@ -272,7 +274,8 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
 
     def _news(self, agents: Sequence[str], score: Score | None, over: bool) -> dict[str, str]:
         """What each agent reads after a round: those it hears, and the environment's feedback."""
-        messages, hears = tuple(self._latest.values()), self._roster.hears
+        hearing = self._roster.hearing
+        messages, hears = tuple(self._latest.values()), hearing[(self.round - 1) % len(hearing)]
         if self._transmission is None:
             texts = {agent: heard(messages, hears[agent]) for agent in agents}
         else:
