@@ -23,7 +23,7 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.frontier import Frontier, floors
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.mistakes import describe
-from laconic.experiments.comparing import table
+from laconic.experiments.comparing import coordination, table
 from laconic.experiments.comparing.arrange import arrange, budget_of
 from laconic.experiments.comparing.entries import Entry, entries_of_runs, read_entries
 from laconic.experiments.comparing.picture import picture
@@ -206,6 +206,8 @@ def finish(comparison: Comparison) -> None:
     rows = comparison.ordered
     if not rows:
         return
+    names = [row.name for row in rows if row.state == "finished"]
+    coordination.write(comparison.folder.path, names, comparison.cfg.compare.alone)
     drawn = picture(comparison.title, rows, budget_of(comparison.cfg), comparison.floors)
     (comparison.folder.path / f"{drawn.name}.png").write_bytes(drawn.png)
     table.show(comparison.title, rows)

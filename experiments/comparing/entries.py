@@ -42,7 +42,7 @@ class Entry:
     shape: str = "team"
     """How the environment is rearranged, one of `experiments.comparing.shapes.SHAPES`."""
     agents: int | None = None
-    """How many agents debate. None: 3."""
+    """How many agents debate or work. None: 3."""
     script: str | None = None
     """A script of `agent=scripted` that speaks instead of the comparison's agent; None for none."""
     say: str = ""

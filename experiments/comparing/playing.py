@@ -11,6 +11,7 @@ from omegaconf import DictConfig
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError
+from laconic.experiments.comparing import coordination
 from laconic.experiments.comparing.alone import WRITER, let_write_all, tell
 from laconic.experiments.comparing.arrange import caps_of
 from laconic.experiments.comparing.entries import MATCHED, Entry
@@ -85,6 +86,7 @@ def play_entry(
     episodes, votes = _episodes(match, reference, notes)
     record(environments, episodes, folder, step=0, transcripts=cfg.evaluation.transcripts)
     folder.append_metrics({"step": 0, **{f"eval/{k}": v for k, v in summarise(episodes).items()}})
+    coordination.save(folder.path, coordination.measure(episodes, counter))
     figures = figures_of(episodes, match.seconds)
     if entry.shape == "team":
         figures |= laconic_index(environments, starts, episodes)
