@@ -36,7 +36,8 @@ def vectors(replies: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     counts = [Counter(reply) for reply in replies]
     made = np.array([[one[name] for name in names] for one in counts], dtype=np.float64)
     norms = np.linalg.norm(made, axis=1, keepdims=True)
-    return np.divide(made, norms, out=np.zeros_like(made), where=norms > 0)
+    found: NDArray[np.float64] = np.divide(made, norms, out=np.zeros_like(made), where=norms > 0)
+    return found
 
 
 def redundancy(found: NDArray[np.float64]) -> float:
