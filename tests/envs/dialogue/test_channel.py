@@ -194,7 +194,7 @@ def test_who_was_silent_by_order_or_without_budget_has_not_chosen_it():
 @pytest.mark.parametrize("channel", [{"lose": 0.4, "mark": True}, {"mark": True, "probe": True}])
 def test_a_lossy_environment_keeps_every_contract(channel):
     def make():
-        return envs.make("signal", tasks=20, channel=channel, rounds=4, topology="ring")
+        return envs.make("signal", tasks=20, channel=channel, rounds=4, topology=["ring", "none"])
 
     check_env(make)
     parallel_api_test(make(), num_cycles=50)
