@@ -119,6 +119,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self._roster = Roster.of(team, topology, schedule, answer, self.rounds)
         self.possible_agents = list(self._roster.agents)
         self.answering, self.holders = self._roster.answering, self._roster.holders
+        self.joint = self._roster.joint
         self.information: Information = choice("env.information", information, ("full", "split"))
         self.instructions = instructions
         self._templates = templates(instructions)

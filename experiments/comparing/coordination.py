@@ -16,8 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from laconic.envs.dialogue import DialogueEnv
 from laconic.experiments.running.run_folder import write_atomically
 from laconic.experiments.statistics.coordination import (
+    FLOWS,
+    answer_flow,
     channels,
     efficiency,
     overhead,
@@ -41,14 +44,22 @@ HEADS = (
     "gain",
     "gain_low",
     "gain_high",
+    *FLOWS,
+    "conformity",
 )
-"""Columns of the table; density is messages a turn, silent turns among them."""
+"""Columns of the table; density is messages a turn, silent turns among them. Flows are shares of
+the answers that an agent gave in two rounds in a row."""
 
 
 def measure(
-    episodes: Sequence[Episode], tokenize: Callable[[str], Sequence[str]]
+    episodes: Sequence[Episode],
+    tokenize: Callable[[str], Sequence[str]],
+    environment: object = None,
 ) -> dict[str, Any]:
-    """What an entry did, means over its episodes; redundancy and channels are of each round."""
+    """What an entry did, means over its episodes; redundancy and channels are of each round.
+
+    The environment grades what each agent answered in between, where that is quick.
+    """
     alike, wide = [], []
     for episode in episodes:
         rounds: defaultdict[int, list[Sequence[str]]] = defaultdict(list)
@@ -67,8 +78,29 @@ def measure(
         "messages": float(np.mean(said)),
         "redundancy": float(np.mean(alike)) if alike else None,
         "channels": float(np.mean(wide)) if wide else None,
+        "flow": _flow(episodes, environment),
         "solved": {one.task: bool(one.solved) for one in episodes if one.solved is not None},
     }
+
+
+def _flow(episodes: Sequence[Episode], environment: object) -> dict[str, list[int]]:
+    """Counts of `answer_flow` over all episodes; none where one agent answers, or all one work."""
+    env = environment
+    if not isinstance(env, DialogueEnv) or env.benchmark.slow or env.joint:
+        return {}
+    if len(env.answering) < 2:
+        return {}
+    total = {name: [0, 0] for name in FLOWS}
+    for episode in episodes:
+        task = env.tasks[episode.task]
+        rounds: defaultdict[int, dict[str, tuple[str, bool]]] = defaultdict(dict)
+        for turn in episode.turns:
+            graded = env.benchmark.score(task, {turn.agent: turn.message})
+            if turn.agent in env.answering and graded.answer:
+                rounds[turn.round][turn.agent] = graded.answer, graded.solved
+        for name, counts in answer_flow([rounds[one] for one in sorted(rounds)]).items():
+            total[name] = [old + new for old, new in zip(total[name], counts, strict=True)]
+    return total
 
 
 def save(folder: Path, measured: dict[str, Any]) -> None:
@@ -95,6 +127,9 @@ def _line(name: str, one: dict[str, Any], alone: dict[str, Any]) -> list[Any]:
     turns, solved = one["turns"], one["solved"]
     success = float(np.mean([*solved.values()])) if solved else None
     broken, fixed, gain = paired(alone["solved"], solved)
+    flow = one["flow"]
+    steps = sum(count for count, _ in flow.values())
+    shares = [flow[name][0] / steps if steps else None for name in FLOWS]
     return [
         name,
         turns,
@@ -108,4 +143,6 @@ def _line(name: str, one: dict[str, Any], alone: dict[str, Any]) -> list[Any]:
         gain.mean,
         gain.low,
         gain.high,
+        *shares,
+        sum(conforming for _, conforming in flow.values()) / steps if steps else None,
     ]

@@ -86,7 +86,7 @@ def play_entry(
     episodes, votes = _episodes(match, reference, notes)
     record(environments, episodes, folder, step=0, transcripts=cfg.evaluation.transcripts)
     folder.append_metrics({"step": 0, **{f"eval/{k}": v for k, v in summarise(episodes).items()}})
-    coordination.save(folder.path, coordination.measure(episodes, counter))
+    coordination.save(folder.path, coordination.measure(episodes, counter, environments[0]))
     figures = figures_of(episodes, match.seconds)
     if entry.shape == "team":
         figures |= laconic_index(environments, starts, episodes)

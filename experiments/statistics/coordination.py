@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from statistics import fmean
 
 import numpy as np
@@ -72,3 +72,27 @@ def paired(alone: Mapping[str, bool], team: Mapping[str, bool]) -> tuple[int, in
     ends = binomtest(fixed, apart).proportion_ci(0.95, method="exact")
     low, high = ((2 * end - 1) * apart / len(tasks) for end in (ends.low, ends.high))
     return broken, fixed, Interval((fixed - broken) / len(tasks), low, high, len(tasks))
+
+
+FLOWS = ("tt", "tf", "ft", "ff")
+"""From right (t) or wrong (f) in a round to right or wrong in the next."""
+Answers = Mapping[str, tuple[str, bool]]
+"""For each agent that answered in a round: its answer, and whether it is right."""
+
+
+def answer_flow(rounds: Sequence[Answers]) -> dict[str, tuple[int, int]]:
+    """How answers change from round to round (MachineSoM, arXiv 2310.02124).
+
+    For each of `FLOWS`: how often an agent that answered in two rounds in a row went so; and in how
+    many of these its new answer was among the commonest of the others' answers before.
+    """
+    found = {name: [0, 0] for name in FLOWS}
+    for before, after in pairwise(rounds):
+        for agent in before.keys() & after.keys():
+            others = Counter(answer for one, (answer, _) in before.items() if one != agent)
+            most = max(others.values(), default=0)
+            (_, was), (answer, now) = before[agent], after[agent]
+            counts = found["ft"[was] + "ft"[now]]
+            counts[0] += 1
+            counts[1] += bool(most) and others[answer] == most
+    return {name: (count, conforming) for name, (count, conforming) in found.items()}

@@ -4,6 +4,7 @@ import csv
 
 import pytest
 
+from laconic import envs
 from laconic.experiments.comparing.coordination import HEADS, measure, save, write
 from laconic.learners.episode import Episode, Turn
 
@@ -45,3 +46,21 @@ def test_entries_stand_beside_one_agent_alone(tmp_path):
 def test_without_an_agent_alone_there_is_no_table(tmp_path):
     write(tmp_path, ["team"], "single")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_agents_answer_in_between_is_graded():
+    env = envs.make("gsm8k", tasks=1, team={"solver": 2}, answer="majority")
+    (key, task), *_ = env.tasks.items()
+    right = f"#### {task.answer}"
+    turns = (
+        Turn("solver_0", 0, right),
+        Turn("solver_1", 0, "#### 99999"),
+        Turn("solver_0", 1, right),
+        Turn("solver_1", 1, right),
+    )
+    flow = measure([Episode(task=key, turns=turns, rewards={}, solved=True)], str.split, env)[
+        "flow"
+    ]
+    # The one stays with what it said, the other follows it.
+    assert flow == {"tt": [1, 0], "tf": [0, 0], "ft": [1, 1], "ff": [0, 0]}
+    assert measure(ALONE, str.split)["flow"] == {}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from laconic.experiments.statistics.coordination import (
+    answer_flow,
     channels,
     efficiency,
     overhead,
@@ -62,3 +63,15 @@ def test_broken_and_fixed_tasks_are_those_that_one_of_two_solves():
         ((2 * 0.0943 - 1) * 3 / 4, (2 * 0.9916 - 1) * 3 / 4), abs=1e-3
     )
     assert paired(alone, alone)[2].low == paired({}, team)[2].mean == 0.0
+
+
+def test_answers_flow_from_round_to_round_and_conform_to_the_commonest_of_the_others():
+    # The right answer is 7. b and c said 5 before: a follows them; c follows a alone of a tie.
+    first = {"a": ("7", True), "b": ("5", False), "c": ("5", False)}
+    second = {"a": ("5", False), "b": ("5", False), "c": ("7", True)}
+    # For b the others' 7 and 5 are equally common, for c too.
+    assert answer_flow([first, second]) == {"tt": (0, 0), "tf": (1, 1), "ft": (1, 1), "ff": (1, 1)}
+    # An agent that skips a round takes no step; alone there is nobody to conform to.
+    alone = {"a": ("7", True)}
+    assert answer_flow([alone, alone, {}, alone])["tt"] == (1, 0)
+    assert answer_flow([{"a": ("3", False), "b": ("7", True)}, {"a": ("4", False)}])["ff"] == (1, 0)
