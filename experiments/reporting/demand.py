@@ -56,7 +56,7 @@ def run_rows(compared: Sequence[Trained]) -> list[tuple[str, ...]]:
     """Trained runs beside their predictions."""
     return [
         (
-            one.run,
+            f"seed {one.seed}" if one.seed else one.run,
             f"{one.price:g}",
             f"{one.tokens_said:.1f}",
             f"{one.bought:.1f}",
@@ -94,23 +94,21 @@ def _curve(axes: Axes, line: Line) -> None:
         axes.plot(prices, mean, color=colour, label=label)
         axes.fill_between(prices, low, high, color=colour, alpha=0.15, linewidth=0)
     choke = line["figures"].get("choke_price")
-    for at, words in ((line["price"], "price"), (choke and choke["mean"], "choke price")):
-        if at is not None and at <= prices[-1]:
-            axes.axvline(at, color=look.MUTED, alpha=0.6, linewidth=0.9, linestyle=(0, (4, 4)))
-            where: Any = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
-            axes.annotate(
-                words,
-                (at, 0.03),
-                xytext=(3, 0),
-                color=look.MUTED,
-                rotation=90,
-                va="bottom",
-                **where,
-            )
+    if line["price"] <= prices[-1]:
+        _upright(axes, line["price"], "price", 0.03, "bottom")
+    if choke and choke["mean"] <= prices[-1]:
+        _upright(axes, choke["mean"], "choke price", 0.97, "top")
     axes.set(xlabel="price (reward units)", ylabel="tokens an episode")
     axes.set_title("What the team would buy")
     axes.set_xlim(0, prices[-1])
     axes.set_ylim(bottom=0)
+
+
+def _upright(axes: Axes, at: float, words: str, height: float, side: str) -> None:
+    """Draw a broken line at a price, with words along it."""
+    axes.axvline(at, color=look.MUTED, alpha=0.6, linewidth=0.9, linestyle=(0, (4, 4)))
+    where: Any = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
+    axes.annotate(words, (at, height), (3, 0), color=look.MUTED, rotation=90, va=side, **where)
 
 
 def _runs(axes: Axes, compared: Sequence[Trained]) -> None:

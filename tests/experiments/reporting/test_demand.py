@@ -42,7 +42,7 @@ def test_a_picture_is_drawn_of_one_step_of_several_and_with_runs():
     ]
     assert {one.name for one in drawn} == {"demand"}
     assert len({one.png for one in drawn}) == 3
-    assert demand.run_rows([run])[0] == ("a", "3", "8.0", "9.0", "9.0", "yes", "no")
+    assert demand.run_rows([run])[0] == ("seed 0", "3", "8.0", "9.0", "9.0", "yes", "no")
 
 
 def test_a_team_whose_words_are_worth_nothing_has_a_picture_too():
