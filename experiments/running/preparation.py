@@ -26,7 +26,7 @@ def check(cfg: DictConfig, processes: int = 1) -> None:
         SettingError: names the key and its value.
     """
     names = ("tasks_per_step", "group_size", "checkpoint_every", "evaluate_every")
-    least = {"train.steps": 0} | {f"train.{name}": 1 for name in names}
+    least = {"train.steps": 0, "evaluation.demand": 1} | {f"train.{name}": 1 for name in names}
     setup.check_counts(
         cfg,
         setup.COUNTS | least,

@@ -75,3 +75,9 @@ def test_what_is_wrong_is_said(run, tmp_path, wrong, expected):
 
 def test_no_runs_are_no_runs():
     assert list_of(None) == []
+
+
+def test_a_training_refuses_to_follow_no_tasks(run, small, tmp_path):
+    outcome = run("train", *small, "evaluation.demand=0", f"hydra.run.dir={tmp_path}/t")
+    assert outcome.code == 1
+    assert "evaluation.demand must be null or a whole number of at least 1" in outcome.message
