@@ -23,6 +23,7 @@ from laconic.envs import benchmarks
 from laconic.envs.checks import check_names, choice, number, whole
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
+from laconic.envs.dialogue.channel import Channel
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.errors import SplitError
 from laconic.envs.families.common.splits import held_out
@@ -31,6 +32,7 @@ from laconic.envs.task import Benchmark, Score, Split, Task
 __all__ = [
     "Benchmark",
     "Budget",
+    "Channel",
     "DialogueEnv",
     "Reward",
     "Score",
@@ -85,7 +87,8 @@ def make(
         generator: settings of the benchmark's `generate`, `seed` among them (default 0).
         max_rounds: rounds after which whoever plays an episode that does not end may take that for
             an error; it becomes `metadata["max_rounds"]`. Dialogues end after `rounds`.
-        **settings: settings of `DialogueEnv`; `budget` and `reward` may be mappings.
+        **settings: settings of `DialogueEnv`; `budget`, `reward` and
+            `channel` may be mappings.
 
     Raises:
         UnknownNameError: there is no such environment or setting.
@@ -100,7 +103,7 @@ def make(
     choice("env.split", split, ("train", "evaluation"))
     known = {*signature(make).parameters, *signature(DialogueEnv).parameters}
     check_names("setting of an environment", settings, known - {"settings", "benchmark"})
-    for key, record in (("budget", Budget), ("reward", Reward)):
+    for key, record in (("budget", Budget), ("reward", Reward), ("channel", Channel)):
         if isinstance(settings.get(key), Mapping):
             check_names(f"setting of env.{key}", settings[key], signature(record).parameters)
             settings[key] = record(**settings[key])

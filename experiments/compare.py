@@ -11,7 +11,7 @@ each entry has a folder of its own, as an evaluation has. `resume=true` plays wh
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,9 +20,10 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.frontier import Frontier, floors
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.mistakes import describe
-from laconic.experiments.comparing import table
+from laconic.experiments.comparing import coordination, table
 from laconic.experiments.comparing.arrange import arrange, budget_of, thoughts_of
 from laconic.experiments.comparing.entries import Entry, entries_of_runs, read_entries
 from laconic.experiments.comparing.picture import picture
@@ -54,6 +55,8 @@ class Comparison:
     """Cuts text into the tokens of all entries."""
     rows: dict[str, Row]
     """What is there already, by entry."""
+    floors: Mapping[str, Frontier]
+    """The fewest tokens with which the team as configured reaches an accuracy, by name."""
 
     @property
     def ordered(self) -> list[Row]:
@@ -92,9 +95,11 @@ def main(cfg: DictConfig) -> None:
     check_reference(cfg, entries)
     builder = make_team(cfg)
     tasks = {} if cfg.evaluation.tasks is None else {"tasks": cfg.evaluation.tasks}
-    tell_conditions(make_environments(cfg, 1, cfg.evaluation.split, builder, **tasks)[0])
+    environment = make_environments(cfg, 1, cfg.evaluation.split, builder, **tasks)[0]
+    tell_conditions(environment)
     write_atomically(folder.path / "config.yaml", OmegaConf.to_yaml(cfg))
-    comparison = Comparison(cfg, folder, entries, builder.tokenize, {})
+    least = floors(environment, telegraphic=True)
+    comparison = Comparison(cfg, folder, entries, builder.tokenize, {}, least)
     try:
         play_all(comparison)
     finally:
@@ -194,6 +199,7 @@ def write(comparison: Comparison) -> None:
         "thoughts": thoughts_of(comparison.cfg),
         "reference": comparison.cfg.compare.reference,
         "seed": comparison.cfg.seed,
+        "floors": {name: one.corners for name, one in comparison.floors.items()},
     }
     table.write(comparison.folder.path, comparison.title, facts, comparison.ordered)
 
@@ -203,7 +209,9 @@ def finish(comparison: Comparison) -> None:
     rows = comparison.ordered
     if not rows:
         return
-    drawn = picture(comparison.title, rows, budget_of(comparison.cfg))
+    names = [row.name for row in rows if row.state == "finished"]
+    coordination.write(comparison.folder.path, names, comparison.cfg.compare.alone)
+    drawn = picture(comparison.title, rows, budget_of(comparison.cfg), comparison.floors)
     (comparison.folder.path / f"{drawn.name}.png").write_bytes(drawn.png)
     table.show(comparison.title, rows)
     print(f"written to {comparison.folder.path}")

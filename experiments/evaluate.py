@@ -32,9 +32,11 @@ from laconic.experiments.running.evaluation import evaluation_starts, record
 from laconic.experiments.running.header import unseen
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.journal import Journal, Keeper
+from laconic.experiments.running.laconic import laconic_index
 from laconic.experiments.running.limits import tell_start
-from laconic.experiments.running.prices import set_training_price
 from laconic.experiments.running.played_run import take_run
+from laconic.experiments.running.prices import set_training_price
+from laconic.experiments.running.probe import silence_reliance
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.statistics.pass_at_k import over_tasks
@@ -94,8 +96,14 @@ def main(cfg: DictConfig) -> float:
         if isinstance(error, ServerError):
             raise ServerError(f"{error}\n{_left(journal, len(starts), folder)}") from error
         raise
-    reward = write_figures(cfg, environments, journal, folder)
     done = not journal.missing(0, len(starts))
+    more: dict[str, Interval] = {}
+    if cfg.evaluation.probe_silence and done:
+        how = {"seed": cfg.seed, "greedy": cfg.evaluation.greedy}
+        played = journal.played
+        more["silence_reliance"] = silence_reliance(environments, policies, starts, played, **how)
+    more |= laconic_index(environments, once, journal.played)
+    reward = write_figures(cfg, environments, journal, folder, more)
     folder.write_status("finished" if done else "interrupted", 0)
     print(f"written to {folder.path}")
     if not done:
@@ -156,11 +164,15 @@ def play_missing(
 
 
 def write_figures(
-    cfg: DictConfig, environments: setup.Environments, journal: Journal, folder: RunFolder
+    cfg: DictConfig,
+    environments: setup.Environments,
+    journal: Journal,
+    folder: RunFolder,
+    more: Mapping[str, Interval],
 ) -> float:
-    """Write and print what the episodes amount to; returns the mean reward."""
+    """Write and print what the episodes amount to, and `more`; returns the mean reward."""
     episodes, settings = journal.played, cfg.evaluation
-    passes = estimate_passes(journal.episodes, settings.samples, settings.pass_at)
+    passes = estimate_passes(journal.episodes, settings.samples, settings.pass_at) | dict(more)
     kept = settings.transcripts
     record(environments, episodes, folder, step=0, transcripts=kept, more=passes)
     estimates = {name: one.mean for name, one in passes.items()}
@@ -195,7 +207,7 @@ def estimate_passes(
 
 def check(cfg: DictConfig) -> None:
     """Refuse settings that are out of range before anything is built."""
-    check_play(cfg, {"evaluation.samples": 1}, ("resume",))
+    check_play(cfg, {"evaluation.samples": 1}, ("resume", "evaluation.probe_silence"))
     check_samples(cfg.evaluation.samples, cfg.evaluation.pass_at, cfg.evaluation.greedy)
 
 

@@ -23,6 +23,7 @@ from rich.console import Console
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.running import run_state, setup
 from laconic.experiments.running.costs import peak_gigabytes, tokens_per_second
+from laconic.experiments.running.demand import follow
 from laconic.experiments.running.evaluation import evaluate
 from laconic.experiments.running.header import header, unseen
 from laconic.experiments.running.interrupt import Interrupt
@@ -147,6 +148,8 @@ def play_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
                 transcripts=kept,
                 processes=run.processes,
             )
+        if run.cfg.evaluation.demand:
+            row |= follow(run, step)
         row["time/evaluation"] = time.perf_counter() - begun
     row["time/step"] = time.perf_counter() - started
     return row

@@ -51,8 +51,11 @@ MEASURES: Mapping[str, str] = {
         "Share of the words of what was written (without stop-words) that stand in the text that it"
         " is about."
     ),
+    "lost_rate": (
+        "Share of an episode's messages, each counted for every listener, that the channel lost."
+    ),
 }
-"""Further metrics where a benchmark has them (`tldr`, `arxiv`), and what each means."""
+"""Further metrics where a benchmark (`tldr`, `arxiv`) or a lossy channel measures them."""
 THINKING: Mapping[str, str] = {
     "tokens_spent": "Tokens that all agents together said and thought in an episode.",
 }
@@ -269,7 +272,7 @@ def _bootstrap(
     blocks = []
     block = max(_DRAWS_AT_ONCE // episodes, 1)
     for start in range(0, RESAMPLES, block):
-        weights = _resample(min(block, RESAMPLES - start), episodes, generator)
+        weights = resample(min(block, RESAMPLES - start), episodes, generator)
         with np.errstate(invalid="ignore"):
             blocks.append((weights @ sums) / (weights @ counts))
     # A resample may hold none of the few episodes that have turns of a kind; it says nothing.
@@ -277,7 +280,7 @@ def _bootstrap(
     return {name: (float(low[i]), float(high[i])) for i, (name, _, _) in enumerate(columns)}
 
 
-def _resample(resamples: int, episodes: int, generator: np.random.Generator) -> NDArray[np.float64]:
+def resample(resamples: int, episodes: int, generator: np.random.Generator) -> NDArray[np.float64]:
     """How often each episode is drawn, (resamples, episodes); every row sums to `episodes`."""
     drawn = generator.integers(episodes, size=(resamples, episodes))
     drawn += np.arange(resamples)[:, None] * episodes

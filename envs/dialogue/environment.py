@@ -38,12 +38,14 @@ from pettingzoo import ParallelEnv
 from laconic.envs.checks import by_key, choice, number, whole
 from laconic.envs.dialogue.briefing import Rules, openings, templates
 from laconic.envs.dialogue.budget import Budget, Ledger, Tokenize, cut, split_words, well_formed
+from laconic.envs.dialogue.channel import Channel, Transmission
 from laconic.envs.dialogue.referee import Referee
 from laconic.envs.dialogue.reward import Account, Reward, free_tokens
 from laconic.envs.dialogue.roster import Information, Roster, Shares, check_actions, deal, informed
 from laconic.envs.dialogue.schedule import Schedule
 from laconic.envs.dialogue.spaces import FreeText, observation_space
 from laconic.envs.dialogue.thoughts import BEGIN, split
+from laconic.envs.dialogue.topology import Topology
 from laconic.envs.dialogue.transcript import Expert, Feedback, Message, Mode, heard, show
 from laconic.envs.errors import UnknownNameError
 from laconic.envs.task import Benchmark, Score, Style, Task
@@ -63,7 +65,8 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         team: number of agents of each role, the answering role first.
         rounds: how many rounds an episode has at the most.
         information: `full` or `split`.
-        topology: who hears whom, a name or a matrix (`envs.dialogue.topology`).
+        topology: who hears whom, a name, a matrix, or a list of such with one for each round
+            (`envs.dialogue.topology`).
         schedule: whose turn it is, `all` or a list of roles (`envs.dialogue.schedule`).
         answer: the role that answers, the `majority` of all agents, or `joint`: what all agents
             wrote last is graded as one piece of work.
@@ -72,6 +75,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         stop_at: a score from which on an episode ends; None for none.
         budget: caps on what may be said.
         reward: the price of a token.
+        channel: how often messages are lost on the way (`envs.dialogue.channel`).
         tokens_left: what an agent sees of the caps: `all`, or its `own` without those of the round
             and the episode, which move when others speak, also for an agent that hears nobody.
         instructions: `full` for language models, `short` for small ones, `brief` for policies that
@@ -98,7 +102,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         team: Mapping[str, int] | None = None,
         rounds: int = 2,
         information: Information = "full",
-        topology: str | Sequence[Sequence[int]] = "complete",
+        topology: Topology = "complete",
         schedule: Schedule = "all",
         answer: str = "solver",
         feedback: Mode = "none",
@@ -106,6 +110,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         stop_at: float | None = None,
         budget: Budget | None = None,
         reward: Reward | None = None,
+        channel: Channel | None = None,
         tokens_left: Literal["all", "own"] = "all",
         instructions: Style | Mapping[str, str] = "full",
         tokenize: Tokenize = split_words,
@@ -119,11 +124,13 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self._roster = Roster.of(team, topology, schedule, answer, self.rounds)
         self.possible_agents = list(self._roster.agents)
         self.answering, self.holders = self._roster.answering, self._roster.holders
+        self.joint = self._roster.joint
         self.information: Information = choice("env.information", information, ("full", "split"))
         self.instructions = instructions
         self._templates = templates(instructions)
         self.render_mode = choice("env.render_mode", render_mode, (None, "ansi", "human"))
         self.budget, self.reward = budget or Budget(), reward or Reward()
+        self.channel = channel or Channel()
         choice("env.reward.multiply_by", self.reward.multiply_by, (None, *benchmark.measures))
         # By the setting: a price that moves in training may be 0 at times, and prompts stay.
         self._rules = Rules(self._roster, self.rounds, self.budget, priced=self.reward.price > 0)
@@ -241,9 +248,13 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         self.shares: Shares = deal(
             self.task, self.information, self.possible_agents, self.holders, generator
         )
+        self._transmission: Transmission | None = None
+        if self.channel.lose or self.channel.probe:
+            self._transmission = Transmission(self.channel, self.agents, self.rounds, generator)
 
     def _speak(self, actions: Mapping[str, str]) -> None:
         said = {}
+        self._silent = set[str]()
         for agent in self.ledger.serving_order(self.round):
             wish, left = well_formed(actions.get(agent, "")), self._left(agent)[0]
             thought, fits = 0, True
@@ -251,6 +262,8 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
                 words, wish = split(wish)
                 thought, fits = self.ledger.think(agent, len(self.tokenize(words)), left > 0)
             text, tokens = cut(wish, left if fits else 0, self.tokenize)
+            if left and not text:
+                self._silent.add(agent)
             self.ledger.charge(agent, tokens)
             whole = fits and text == wish
             said[agent] = Message(agent, self.round, text, tokens, not whole, thought)
@@ -274,8 +287,13 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
 
     def _news(self, agents: Sequence[str], score: Score | None, over: bool) -> dict[str, str]:
         """What each agent reads after a round: those it hears, and the environment's feedback."""
-        messages, hears = tuple(self._latest.values()), self._roster.hears
-        texts = {agent: heard(messages, hears[agent]) for agent in agents}
+        hearing = self._roster.hearing
+        messages, hears = tuple(self._latest.values()), hearing[(self.round - 1) % len(hearing)]
+        if self._transmission is None:
+            texts = {agent: heard(messages, hears[agent]) for agent in agents}
+        else:
+            listeners = {agent: hears[agent] for agent in agents}
+            texts = self._transmission.deliver(messages, listeners, self._silent)
         told = {} if over else self._feedback.on(self.task, self._referee.graded, score, agents)
         for agent in told:
             # Who hears nobody is told nothing of a round in which nobody spoke.
@@ -324,5 +342,7 @@ class DialogueEnv(ParallelEnv[str, Observation, str]):
         if score is not None:
             info |= {"score": score.value, "solved": score.solved, "answer": score.answer}
             info |= {"detail": dict(score.detail)} if score.detail else {}
-            info |= {"measures": dict(score.measures)} if score.measures else {}
+            lost = self._transmission.measures if self._transmission else {}
+            measures = {**score.measures, **lost}
+            info |= {"measures": measures} if measures else {}
         return info

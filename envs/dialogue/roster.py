@@ -16,7 +16,7 @@ import numpy as np
 
 from laconic.envs.checks import choice, whole
 from laconic.envs.dialogue.schedule import Schedule, speakers
-from laconic.envs.dialogue.topology import hears
+from laconic.envs.dialogue.topology import Topology, by_round
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 
@@ -61,8 +61,8 @@ class Roster:
     """The role that answers, `majority` or `joint`."""
     answering: tuple[str, ...]
     """Agents whose messages are graded."""
-    hears: Mapping[str, tuple[str, ...]] = field(hash=False)
-    """Whom each agent hears."""
+    hearing: tuple[Mapping[str, tuple[str, ...]], ...] = field(hash=False)
+    """Whom each agent hears in each round; starts again when it ends."""
     cycle: tuple[frozenset[str], ...]
     """Who speaks in each round; starts again when it ends."""
 
@@ -70,7 +70,7 @@ class Roster:
     def of(
         cls,
         team: Mapping[str, int],
-        topology: str | Sequence[Sequence[int]],
+        topology: Topology,
         schedule: Schedule,
         answer: str,
         rounds: int,
@@ -91,7 +91,7 @@ class Roster:
                 f"env.schedule must give {' or '.join(answering)} a turn to answer within"
                 f" env.rounds; got rounds={rounds} and turns {turns}"
             )
-        return cls(agents, answer, answering, hears(topology, agents), cycle)
+        return cls(agents, answer, answering, by_round(topology, agents), cycle)
 
     @property
     def joint(self) -> bool:

@@ -1,7 +1,9 @@
 """Who hears whom.
 
 A topology is a name or a matrix. Named ones are symmetric graphs over the agents in their fixed
-order; a matrix may be directed: `matrix[i][j]` is true when agent i hears agent j.
+order; a matrix may be directed: `matrix[i][j]` is true when agent i hears agent j. A list of
+topologies has one for each round, and starts again when it ends: what is said in a round is heard
+as that round's topology has it.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from laconic.envs.checks import choice
 from laconic.envs.errors import SettingError
 
 Matrix = Sequence[Sequence[int]]
+Topology = str | Matrix | Sequence[str | Matrix]
 NAMED: dict[str, Callable[[int, int, int], bool]] = {
     "complete": lambda i, j, n: True,
     "star": lambda i, j, n: min(i, j) == 0,
@@ -21,6 +24,25 @@ NAMED: dict[str, Callable[[int, int, int], bool]] = {
     "none": lambda i, j, n: False,
 }
 """Whether agents i and j of n are linked. A star's centre and a binary tree's root are agent 0."""
+
+
+def by_round(topology: Topology, agents: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], ...]:
+    """Whom each agent hears in each round of a cycle; of one topology the cycle is one round.
+
+    Raises as `hears` does.
+    """
+    cycle = topology if _is_cycle(topology) else (topology,)
+    return tuple(hears(one, agents) for one in cycle)  # type: ignore[arg-type]
+
+
+def _is_cycle(topology: object) -> bool:
+    """Whether a setting is a list of topologies: of names, or of what has rows."""
+    if isinstance(topology, str) or not isinstance(topology, Sequence) or not topology:
+        return False
+    rows = [one for one in topology if isinstance(one, Sequence) and not isinstance(one, str)]
+    named = [one for one in topology if isinstance(one, str)]
+    nested = [one for one in rows if one and all(isinstance(row, Sequence) for row in one)]
+    return bool(named or nested)
 
 
 def hears(topology: str | Matrix, agents: Sequence[str]) -> dict[str, tuple[str, ...]]:

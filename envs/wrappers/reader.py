@@ -10,7 +10,7 @@ Its parts, in order:
 - `question`: which words the question has;
 - `known`: which words each statement of the agent has;
 - `heard`, for each other agent: which words it was heard to say so far; the share of them that the
-  question has; whether it was heard at all.
+  question has; whether it was heard at all, or one half where it could not be.
 
 All of it is read off the texts that the agent was shown. Which statements matter is nowhere in it;
 that a statement has words of the question says something about it, as it does to any reader.
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.wrappers.menu import Menu
-from laconic.envs.wrappers.words import Bag, overlap, spoken, words_of
+from laconic.envs.wrappers.words import Bag, overlap, spoken, unheard, words_of
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.int8]
@@ -133,3 +133,6 @@ class Reader:
             ear = self._ears[self._others.index(speaker)]
             ear[:-2] = self._layout.bag.array(known)
             ear[-2:] = overlap(known, self._question), 1.0
+        for speaker in unheard(text, self._others):
+            ear = self._ears[self._others.index(speaker)]
+            ear[-1] = max(ear[-1], 0.5)

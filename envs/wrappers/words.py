@@ -14,6 +14,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from laconic.envs.dialogue.channel import LOST
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
 
@@ -83,3 +84,9 @@ def spoken(text: str, speakers: Collection[str]) -> dict[str, str]:
         else:
             speaker = ""
     return said
+
+
+def unheard(text: str, speakers: Collection[str]) -> tuple[str, ...]:
+    """The speakers of whom a text says that they could not be heard (`envs.dialogue.channel`)."""
+    lines = set(text.splitlines())
+    return tuple(speaker for speaker in speakers if LOST.format(agent=speaker) in lines)

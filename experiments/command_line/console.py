@@ -14,6 +14,7 @@ PROGRAMS = {
     "train": "train a team on groups of episodes",
     "evaluate": "play every evaluation task once and say how well, in how many words",
     "compare": "put a team beside single agents, votes, debates and scripts",
+    "demand": "say what each word is worth, and how many a team would buy at each price",
     "report": "make the page of a run or of a sweep: curves, figures, transcripts",
     "warm-start": "imitate a scripted teacher, so that a policy knows the game",
     "share": "send a trained team to a hub, or write its folder",

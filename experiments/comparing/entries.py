@@ -21,7 +21,7 @@ from laconic.experiments.comparing.shapes import SHAPES
 from laconic.experiments.running.foreign import refuse_old_names
 from laconic.experiments.running.run_folder import flatten
 from laconic.experiments.running.trust import check_settings
-from laconic.learners.agents.scripted import SCRIPTS
+from laconic.learners.agents.scripted import NAMES
 
 MATCHED = "matched"
 ASKED = ("_target_", "name", "source", "split", "holdout", "holdout_seed", "tasks", "generator")
@@ -42,7 +42,7 @@ class Entry:
     shape: str = "team"
     """How the environment is rearranged, one of `experiments.comparing.shapes.SHAPES`."""
     agents: int | None = None
-    """How many agents debate. None: 3."""
+    """How many agents debate or work. None: 3."""
     script: str | None = None
     """A script of `agent=scripted` that speaks instead of the comparison's agent; None for none."""
     say: str = ""
@@ -74,7 +74,7 @@ class Entry:
             )
         choice(f"shape in {where}.shape", self.shape, SHAPES)
         if self.script is not None:
-            choice(f"script in {where}.script", self.script, SCRIPTS)
+            choice(f"script in {where}.script", self.script, NAMES)
         whole(f"{where}.agents", self.agents, 2, optional=True)
         if self.votes != MATCHED:
             whole(f"{where}.votes, unless it is {MATCHED},", self.votes, 1, optional=True)

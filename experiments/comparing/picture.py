@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from laconic.envs.frontier import Frontier
 from laconic.experiments.comparing.rows import Row
 from laconic.experiments.comparing.table import NAME, told
 from laconic.experiments.reporting import look
@@ -17,12 +19,21 @@ _HEIGHT, _PANEL, _LEGEND = 4.8, 5.6, 2.2
 """Inches."""
 _CAPTION = (
     "Each mark is an entry, its bars 95 % intervals over tasks. Up and to the left is better."
-    " Scripts, which know the answers, are hollow."
+    " Scripts, which know the answers, are hollow. Broken lines: the fewest tokens with which a"
+    " team reaches an accuracy."
 )
 
 
-def picture(title: str, rows: Sequence[Row], budget: int | None) -> look.Picture:
-    """Draw the finished rows in the order of the table; None is a budget without limit."""
+def picture(
+    title: str,
+    rows: Sequence[Row],
+    budget: int | None,
+    floors: Mapping[str, Frontier] = MappingProxyType({}),
+) -> look.Picture:
+    """Draw the finished rows in the order of the table, and the fewest tokens that would do.
+
+    None is a budget without limit; the frontiers are by name (`envs.frontier.floors`).
+    """
     shown = [row for row in rows if row.state == "finished"]
     metrics = [name for name in told(shown) if name in ("accuracy", "score")] or ["score"]
 
@@ -30,6 +41,9 @@ def picture(title: str, rows: Sequence[Row], budget: int | None) -> look.Picture
         for place, (one, metric) in enumerate(zip(axes, metrics, strict=True)):
             _panel(one, metric, shown, budget)
             one.set_title(title if place == 0 else " ")
+            if metric == "accuracy" and shown:
+                lines = {name: floor.corners for name, floor in floors.items()}
+                look.floors(one, lines)
         if axes[-1].get_legend_handles_labels()[0]:
             legend = axes[-1].legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), labelspacing=0.8)
             for handle in legend.legend_handles:

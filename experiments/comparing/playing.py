@@ -11,6 +11,7 @@ from omegaconf import DictConfig
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError
+from laconic.experiments.comparing import coordination
 from laconic.experiments.comparing.alone import WRITER, let_write_all, tell
 from laconic.experiments.comparing.arrange import caps_of
 from laconic.experiments.comparing.entries import MATCHED, Entry
@@ -19,6 +20,7 @@ from laconic.experiments.comparing.shapes import Unfit
 from laconic.experiments.comparing.vote import vote, votes_for
 from laconic.experiments.running.evaluation import evaluation_starts, record
 from laconic.experiments.running.interrupt import Interrupt
+from laconic.experiments.running.laconic import laconic_index
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments, make_evaluation, make_team
@@ -85,6 +87,10 @@ def play_entry(
     notes += free_thoughts(environments[0], episodes)
     record(environments, episodes, folder, step=0, transcripts=cfg.evaluation.transcripts)
     folder.append_metrics({"step": 0, **{f"eval/{k}": v for k, v in summarise(episodes).items()}})
+    coordination.save(folder.path, coordination.measure(episodes, counter, environments[0]))
+    figures = figures_of(episodes, match.seconds)
+    if entry.shape == "team":
+        figures |= laconic_index(environments, starts, episodes)
     return Row(
         entry.name,
         "finished",
@@ -93,7 +99,7 @@ def play_entry(
         votes,
         caps_of(environments[0]),
         entry.script is not None,
-        figures_of(episodes, match.seconds),
+        figures,
     )
 
 

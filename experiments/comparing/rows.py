@@ -26,6 +26,7 @@ FIGURES = (
     "tokens_thought",
     "tokens_spent",
     "silence_rate",
+    "laconic_index",
     SECONDS,
     "cut_rate",
     "truncated_replies",

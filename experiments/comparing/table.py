@@ -26,6 +26,7 @@ _HEADS = {
     "tokens_read": "tokens read",
     "tokens_thought": "tokens thought",
     "silence_rate": "silence",
+    "laconic_index": "laconic index",
     SECONDS: "s / episode",
 }
 _WIDTH = 120

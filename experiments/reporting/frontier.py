@@ -38,7 +38,12 @@ def frontier(sweep: Sweep, environment: str = "") -> look.Picture:
             return
         for setting, style in zip(settings, look.marks(len(settings)), strict=True):
             _mark(axes, setting, goal, style)
-        _start(axes, [run for setting in settings for run in setting.runs], goal)
+        runs = [run for setting in settings for run in setting.runs]
+        _start(axes, runs, goal)
+        # Runs of one environment have one frontier each, if they have the same tasks.
+        told = [run.after.floors for run in runs if run.after and run.after.floors]
+        if goal == "accuracy" and told:
+            look.floors(axes, told[-1])
         look.against_tokens(axes, goal, thinking)
         _limits(axes, share=goal == "accuracy")
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), labelspacing=0.9)

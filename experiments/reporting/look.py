@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,6 +183,14 @@ def mark(
         label=name,
         **more,
     )
+
+
+def floors(axes: Axes, lines: Mapping[str, Sequence[Sequence[float]]]) -> None:
+    """Draw the fewest tokens at each accuracy, (tokens, accuracy) corners by name, broken lines."""
+    for (name, corners), dash in zip(lines.items(), ((1, 1.5), (3, 2), (6, 2)), strict=False):
+        x, y = zip(*corners, strict=True)
+        style: Any = {"color": MUTED, "linewidth": 1.3, "linestyle": (0, dash), "zorder": 2}
+        axes.plot(x, y, label=f"fewest, {name}", **style)
 
 
 def against_tokens(axes: Axes, goal: str, thinking: bool = False) -> None:

@@ -7,7 +7,7 @@ thoughts are there in episodes in which somebody thinks.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ class Evaluation:
     """Episodes played; 0 where it is not known."""
     intervals: Mapping[str, Interval]
     """Metric name without prefix -> mean and interval; NaN ends where there is none."""
+    floors: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
+    """Name of a frontier -> (tokens, accuracy) of its corners; empty where there is none."""
 
     def figure(self, name: str) -> Interval | None:
         """A metric, None where it is not known; where nobody thinks, said is all that is spent."""
@@ -146,6 +148,8 @@ class Run:
     """What is missing or broken in the folder."""
     written_by: Mapping[str, Any] = field(default_factory=dict)
     """The last process that worked on it (`experiments.running.provenance`); empty if unknown."""
+    demand: tuple[Mapping[str, Any], ...] = ()
+    """Measures of what words are worth, steps rising; empty where there is none."""
 
     @property
     def finished(self) -> bool:

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +21,7 @@ from laconic.experiments.command_line.sweeping import ERROR, reason
 from laconic.experiments.reporting.records import Evaluation, Run, Said, Transcript
 from laconic.experiments.running import provenance
 from laconic.experiments.running.foreign import read_status, without_controls
+from laconic.experiments.running.run_folder import read_rows
 from laconic.learners.metrics import Interval
 
 if TYPE_CHECKING:
@@ -65,7 +67,14 @@ def read_run(folder: Path) -> Run:
         warnings=tuple(str(one) for one in _list(status.get("warnings"))),
         written_by=(without_controls(provenance.read(folder)) or [{}])[-1],
         problems=tuple(problems),
+        demand=tuple(_tried(lambda: _demand(folder / "demand.jsonl"), [])),
     )
+
+
+def _demand(path: Path) -> list[dict[str, Any]]:
+    """The measures of demand, the last of each step; few runs have any."""
+    found = {row["step"]: row for row in read_rows(path) if row.keys() >= {"figures", "curve"}}
+    return [found[step] for step in sorted(found)]
 
 
 def _text(path: Path, problems: list[str]) -> str:
@@ -126,8 +135,14 @@ def _evaluations(
         read = {name: read_interval(entry) for name, entry in entries.items()}
         whole = {name: interval for name, interval in read.items() if interval is not None}
         episodes = int(_number(row.get("episodes")) or 0)
-        found[int(number)] = Evaluation(int(number), episodes, whole)
+        none: dict[str, list[tuple[float, float]]] = {}
+        drawn = _tried(partial(_corners, row.get("floors")), none)
+        found[int(number)] = Evaluation(int(number), episodes, whole, drawn)
     return tuple(found[step] for step in sorted(found))
+
+
+def _corners(plain: Any) -> dict[str, list[tuple[float, float]]]:
+    return {name: [(float(x), float(y)) for x, y in one] for name, one in (plain or {}).items()}
 
 
 def read_interval(entry: Any) -> Interval | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from laconic.experiments.reporting import demand
 from laconic.experiments.reporting.curves import curves
 from laconic.experiments.reporting.facts import facts as about
 from laconic.experiments.reporting.look import Picture
@@ -70,6 +71,7 @@ def marks_of(before: Transcript, after: Transcript | None) -> list[str]:
 def document(run: Run) -> tuple[str, list[Picture]]:
     """The page of a run and the pictures in it."""
     drawn = curves(run)
+    worth = [demand.picture(run.demand)] if run.demand else []
     last = f"step {run.after.step}" if run.after else "no evaluation after training"
     episodes = run.after.episodes if run.after else 0
     page = fill(
@@ -82,6 +84,9 @@ def document(run: Run) -> tuple[str, list[Picture]]:
         missing=missing(run),
         tiles=_tiles(run),
         drawn=drawn,
+        worth=worth,
+        worth_rows=demand.rows(run.demand) if run.demand else [],
+        worth_columns=demand.COLUMNS[: 1 + min(len(run.demand), 2)],
         columns=COLUMNS,
         rows=rows(run),
         pairs=pairs(run),
@@ -89,7 +94,7 @@ def document(run: Run) -> tuple[str, list[Picture]]:
         marks=MARKS,
         marks_of=marks_of,
     )
-    return page, drawn
+    return page, [*drawn, *worth]
 
 
 def _tiles(run: Run) -> list[tuple[str, str, str, str]]:

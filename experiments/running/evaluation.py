@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
+from laconic.envs.frontier import floors
 from laconic.envs.task import Task
 from laconic.experiments.reporting.records import Said, Transcript
 from laconic.experiments.running.run_folder import RunFolder
@@ -66,7 +68,9 @@ def record(
 ) -> None:
     """Write intervals, `more` of them too, and the first transcripts of an evaluation."""
     found = {name: asdict(one) for name, one in (intervals(episodes) | dict(more or {})).items()}
-    folder.append_evaluation({"step": step, "episodes": len(episodes), "intervals": found})
+    row: dict[str, Any] = {"step": step, "episodes": len(episodes), "intervals": found}
+    least = {name: one.corners for name, one in floors(environments[0]).items()}
+    folder.append_evaluation(row | ({"floors": least} if least and episodes else {}))
     tasks = tasks_of(environments[0])
     kept = [transcript(one, tasks.get(one.task), step) for one in episodes[:transcripts]]
     folder.append_transcripts([one.row() for one in kept])

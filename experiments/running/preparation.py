@@ -27,9 +27,11 @@ def check(cfg: DictConfig, processes: int = 1) -> None:
         SettingError: names the key and its value.
     """
     names = ("tasks_per_step", "group_size", "checkpoint_every", "evaluate_every")
-    least = {"train.steps": 0} | {f"train.{name}": 1 for name in names}
+    least = {"train.steps": 0, "evaluation.demand": 1} | {f"train.{name}": 1 for name in names}
     setup.check_counts(
-        cfg, setup.COUNTS | least, ("threads", "train.evaluate_every", "evaluation.tasks")
+        cfg,
+        setup.COUNTS | least,
+        ("threads", "train.evaluate_every", "evaluation.tasks", "evaluation.demand"),
     )
     names_of(cfg.objective)
     if cfg.train.group_size < 2:

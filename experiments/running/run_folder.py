@@ -4,6 +4,7 @@
     metrics.jsonl       one flat object per step
     evaluations.jsonl   one flat object per evaluation
     transcripts.jsonl   one object per kept transcript
+    demand.jsonl        one object per measure of what words are worth, where that is asked for
     episodes.jsonl      one object per finished episode, of an evaluation by itself
     replies.jsonl       one object per reply of a model server, of an evaluation by itself
     status.json         state, step, processes and warnings, replaced as a whole
@@ -68,6 +69,7 @@ class RunFolder:
         self.metrics = self.path / "metrics.jsonl"
         self.evaluations = self.path / "evaluations.jsonl"
         self.transcripts = self.path / "transcripts.jsonl"
+        self.demand = self.path / "demand.jsonl"
         self.episodes = self.path / "episodes.jsonl"
         self.replies = self.path / "replies.jsonl"
         self._begun = time.monotonic()
@@ -154,6 +156,10 @@ class RunFolder:
         """Add transcripts; each row holds a `step`."""
         _append(self.transcripts, rows)
 
+    def append_demand(self, row: Mapping[str, Any]) -> None:
+        """Add a measure of what words are worth; `row` holds a `step`."""
+        _append(self.demand, (row,))
+
     def append_episode(self, row: Mapping[str, Any]) -> None:
         """Add a finished episode; `row` holds a `step`."""
         _append(self.episodes, (row,))
@@ -164,12 +170,12 @@ class RunFolder:
 
     def rewind(self, step: int) -> None:
         """Drop all rows after a step (-1: every row), and lines that a kill has torn."""
-        for path in (self.metrics, self.evaluations, self.transcripts):
+        for path in (self.metrics, self.evaluations, self.transcripts, self.demand):
             drop_rows(path, step)
 
     def sync(self) -> None:
         """Bring all rows to disk; call it before a checkpoint that counts on them."""
-        for path in (self.metrics, self.evaluations, self.transcripts):
+        for path in (self.metrics, self.evaluations, self.transcripts, self.demand):
             if path.exists():
                 with open(path, "rb") as file:
                     os.fsync(file.fileno())

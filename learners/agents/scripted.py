@@ -1,8 +1,9 @@
 """Agents that follow a script: baselines, tests, and the speakers a warm start learns from.
 
 They read the task behind the episode, which language policies never see. `oracle` says what matters
-once and nothing else; `verbose` says all it knows in many words; `random` says random words, some
-of them answers; `silent` says nothing. A scripted answerer is right exactly when everything that
+once and nothing else; `telegraph` the same in few words, which its own answerer understands;
+`verbose` says all it knows in many words; `random` says random words, some of them answers;
+`silent` says nothing. A scripted answerer is right exactly when everything that
 matters was said to it or is its own. Where all agents write one piece of work, `oracle` writes the
 best draft of its role and `verbose` the last. `Teacher` mixes these manners; a warm start imitates
 it.
@@ -12,8 +13,8 @@ from __future__ import annotations
 
 import random
 import string
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pettingzoo import ParallelEnv
@@ -21,6 +22,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.frontier import telegrams
 from laconic.envs.task import Style, Task
 from laconic.envs.wrappers.teammates import is_complete, mattering
 from laconic.learners.agents.base import Reply, Request
@@ -87,7 +89,7 @@ class ScriptedTeam:
     """A team in which every agent follows the same script."""
 
     script: str = "oracle"
-    """`oracle`, `verbose`, `random` or `silent`."""
+    """`oracle`, `telegraph`, `verbose`, `random` or `silent`."""
     tokenize: Tokenize = split_words
     """Cuts text into tokens; environments count budgets with it."""
     instructions: Style = "full"
@@ -95,8 +97,8 @@ class ScriptedTeam:
 
     def __post_init__(self) -> None:
         """Check the script's name."""
-        if self.script not in SCRIPTS:
-            raise UnknownNameError("agent.script", self.script, SCRIPTS)
+        if self.script not in NAMES:
+            raise UnknownNameError("agent.script", self.script, NAMES)
 
     def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, ScriptedPolicy]:
         """One policy for all agents.
@@ -113,7 +115,8 @@ class ScriptedTeam:
                 f" envs.task.Task; got {type(environment).__name__}. {' and '.join(_ANYWHERE)} play"
                 " anywhere"
             )
-        policy = ScriptedPolicy(SCRIPTS[self.script], known)
+        script = Telegraph(known.values()) if self.script == TELEGRAPH else SCRIPTS[self.script]
+        policy = ScriptedPolicy(script, known)
         return dict.fromkeys(environment.possible_agents, policy)
 
 
@@ -207,6 +210,29 @@ SCRIPTS: dict[str, Script] = {
     "random": _random,
     "silent": _silent,
 }
+
+
+TELEGRAPH = "telegraph"
+NAMES = (*SCRIPTS, TELEGRAPH)
+"""All scripts; the last needs to know the whole source (`Telegraph`)."""
+
+
+class Telegraph:
+    """Speaks as `oracle` does, in few words of each statement that no other of a source has."""
+
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        """Shorten all statements of a source (`envs.frontier.telegrams`)."""
+        self._short = telegrams(text for task in tasks for text in task.statements)
+
+    def __call__(self, task: Task, request: Request, generator: random.Random) -> str:
+        """What is said now; who answers reads a telegram as its statement."""
+        if task.drafts or not _answers(request):
+            said = _oracle(task, request, generator)
+            known = mattering(task, _share(request)) if said and not task.drafts else ()
+            return " ".join(self._short[text] for text in known) or said
+        heard = " ".join((*request.texts, request.text))
+        meant = [text for text in task.statements if self._short[text] in heard]
+        return _answer(task, replace(request, text=" ".join((request.text, *meant))))
 
 
 def _draft(task: Task, request: Request, index: int = 0) -> str:

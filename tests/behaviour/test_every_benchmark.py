@@ -41,7 +41,7 @@ def make(request: pytest.FixtureRequest, benchmark: Benchmark) -> Any:
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("train", overrides=[f"env={benchmark.name}"])
     settings = OmegaConf.to_container(cfg.env, resolve=True)
-    for node in (settings, settings["budget"], settings["reward"]):
+    for node in (settings, settings["budget"], settings["reward"], settings["channel"]):
         node.pop("_target_")
     own = {"information": request.param, "instructions": "full", "tasks": 12}
     return lambda **more: envs.make(**settings | own | more)

@@ -11,6 +11,7 @@ import pytest
 from places import ROOT
 
 from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.statistics.demand import GLOSSARY as DEMAND
 from laconic.learners.metrics import GLOSSARY, MEASURES, SPENDING, THINKING
 
 PAGE = ROOT / "docs" / "metrics.md"
@@ -21,6 +22,7 @@ SETTINGS = {
     "kl": ["learner.objective.kl=0.1"],
     "target": ["learner/price=target_tokens"],
     "separate": ["agent.sharing=separate"],
+    "demand": ["evaluation.demand=2"],
 }
 """What brings figures that the methods do not have by themselves."""
 
@@ -37,6 +39,8 @@ def explained() -> set[str]:
     ):
         assert f"<!-- words: learners/metrics.py {variable} -->" in text
         found |= {f"eval/{name}" for name in names} | {f"train/{name}" for name in names}
+    assert "<!-- words: experiments/statistics/demand.py GLOSSARY -->" in text
+    found |= {f"demand/{name}" for name in DEMAND}
     return {re.sub(r"<[^>]*>", "*", one) for one in found}
 
 
@@ -84,6 +88,10 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
         few = ["evaluation.tasks=2", f"hydra.run.dir={tmp_path}/{name}"]
         assert run("evaluate", *more, *few).code == 0
         names |= written(tmp_path / name, rows)
+    verbose = ["agent=scripted", "agent.script=verbose", "evaluation.tasks=2"]
+    for name, more in {"evaluate": ["evaluation.probe_silence=true"], "demand": []}.items():
+        assert run(name, *verbose, *more, f"hydra.run.dir={tmp_path}/wordy_{name}").code == 0
+        names |= written(tmp_path / f"wordy_{name}", rows)
     assert unexplained(names) == set()
     # The other way round; no server was asked in these trainings, nobody thought, no critic broke.
     ghosts = {each for each in explained() if not any(fnmatchcase(one, each) for one in names)}

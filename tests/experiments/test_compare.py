@@ -39,7 +39,7 @@ def all_entries(run, tmp_path_factory):
 def test_every_entry_is_a_row_in_the_order_asked_for(all_entries):
     rows = rows_of(all_entries[0])
     names = "team single cot self_consistency debate discussion sequential concatenation"
-    assert list(rows) == [*names.split(), "oracle", "verbose", "random", "silent"]
+    assert list(rows) == [*names.split(), *"oracle telegraph verbose random silent".split()]
     left_out = [name for name, row in rows.items() if row["state"] != "finished"]
     assert left_out == ["concatenation"]
     assert rows["concatenation"]["state"] == "left out"

@@ -47,8 +47,9 @@ class Replay:
     """The episode as recorded."""
     round: int
     """The last round that is given."""
-    unsaid: frozenset[str] = frozenset()
-    """Agents that neither say nor think anything in that round; empty changes nothing."""
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """What agents say in that round in place of what they said and thought, by agent; empty text is
+    silence."""
 
     @property
     def speakers(self) -> frozenset[str]:
@@ -91,7 +92,7 @@ class CounterfactualCredit(Collector):
             (one, self.rule(sorted(one.speakers), generator))
             for start, group in zip(starts, groups, strict=True)
             for episode in group.episodes
-            for one in _replays(start, episode)
+            for one in spoken_rounds(start, episode)
         ]
         # Every set that anybody's credit is made of is played once.
         asked = [
@@ -101,7 +102,7 @@ class CounterfactualCredit(Collector):
         ]
         returns, played = team_returns(
             players,
-            [replace(one, unsaid=one.speakers - said) for one, said in asked],
+            [replace(one, instead=dict.fromkeys(one.speakers - said, "")) for one, said in asked],
             seed=int(generator.integers(2**31)),
             greedy=self.greedy,
         )
@@ -128,21 +129,29 @@ def team_return(episode: Episode) -> float:
 def team_returns(
     players: Players, replays: Sequence[Replay], *, seed: int, greedy: bool = True
 ) -> tuple[list[float], int]:
-    """The sums (replays,) of all agents' returns in replays; and how many episodes were played.
+    """The sums (replays,) of all agents' returns in replays; and how many episodes were played."""
+    episodes, played = replayed(players, replays, seed=seed, greedy=greedy)
+    return [team_return(episode) for episode in episodes], played
+
+
+def replayed(
+    players: Players, replays: Sequence[Replay], *, seed: int, greedy: bool = True
+) -> tuple[list[Episode], int]:
+    """The episodes (replays,) that replays come to; and how many of them were played.
 
     Up to the last given round a replay is the recorded episode, tokens included, but for agents
-    that are silent in that round; the policies play on from there, greedily or sampled with the
-    seed. Replays of one start with equal replies so far are played once. None is played where the
-    recorded episode is its outcome: nothing is unsaid, and no round is left or rounds are sampled.
+    that say something else in that round; the policies play on from there, greedily or sampled with
+    the seed. Replays of one start with equal replies so far are played once. None is played where
+    the recorded episode is its outcome: all is as it was, and no round is left or rounds are
+    sampled.
     """
-    silences = {agent: _silence(policy) for agent, policy in players.policies.items()}
-    returns = [team_return(replay.episode) for replay in replays]
+    episodes = [replay.episode for replay in replays]
     places: dict[object, list[int]] = {}
     starts: list[Start] = []
     for index, replay in enumerate(replays):
-        if not replay.unsaid and (_is_last(replay) or not greedy):
+        if not replay.instead and (_is_last(replay) or not greedy):
             continue
-        given = _given(replay, silences)
+        given = _given(replay, players.policies)
         # Log-probabilities are left out: equal replies may differ in their last bit.
         said = frozenset((*who, reply.message, reply.reply_ids) for who, reply in given.items())
         equal = places.setdefault((id(replay.start), said), [])
@@ -152,12 +161,12 @@ def team_returns(
     played = play(*players, starts, seed=seed, greedy=greedy)
     for episode, indices in zip(played, places.values(), strict=True):
         for index in indices:
-            returns[index] = team_return(episode)
-    return returns, len(played)
+            episodes[index] = episode
+    return episodes, len(played)
 
 
-def _replays(start: Start, episode: Episode) -> list[Replay]:
-    """One for each round in which somebody spoke or thought."""
+def spoken_rounds(start: Start, episode: Episode) -> list[Replay]:
+    """An episode to be played again from each round in which somebody spoke or thought."""
     spoken = {turn.round for turn in episode.turns if turn.message or turn.tokens_thought}
     return [Replay(start, episode, round) for round in sorted(spoken)]
 
@@ -175,16 +184,16 @@ def _is_last(replay: Replay) -> bool:
     return replay.round + 1 >= rounds
 
 
-def _given(replay: Replay, silences: Mapping[str, tuple[int, ...]]) -> dict[tuple[str, int], Reply]:
-    """The replies up to the round, silence among them where a message is to be unsaid."""
+def _given(replay: Replay, policies: Mapping[str, Policy]) -> dict[tuple[str, int], Reply]:
+    """The replies up to the round, with other words in that round where there are some."""
     given = replies_of(turn for turn in replay.episode.turns if turn.round <= replay.round)
-    for agent in replay.unsaid:
-        said, silence = given[agent, replay.round], silences[agent]
-        given[agent, replay.round] = Reply("", said.prompt_ids, silence, (0.0,) * len(silence))
+    for agent, words in replay.instead.items():
+        said, ids = given[agent, replay.round], _written(policies[agent], words)
+        given[agent, replay.round] = Reply(words, said.prompt_ids, ids, (0.0,) * len(ids))
     return given
 
 
-def _silence(policy: Policy) -> tuple[int, ...]:
-    """The tokens in which a policy is silent; a script has none."""
+def _written(policy: Policy, words: str) -> tuple[int, ...]:
+    """The tokens in which a policy says something; a script has none."""
     write = getattr(policy, "write", None)
-    return tuple(write("")) if write else ()
+    return tuple(write(words)) if write else ()

@@ -290,3 +290,25 @@ def test_a_task_without_statements_can_be_played(sums):
     observations, _ = env.reset(seed=0)
     assert "What you know" not in observations["helper_0"]["text"]
     assert env.step({"solver_0": "#4"})[1]["solver_0"] == 1.0
+
+
+def test_each_round_is_heard_as_its_topology_has_it(make_env):
+    env = make_env(team=TEAM, rounds=4, topology=["none", "star"])
+    env.reset(seed=0)
+    read = []
+    for _ in range(3):
+        seen, *_ = env.step(dict.fromkeys(env.agents, "hm"))
+        read.append([seen[agent]["text"].count(": hm") for agent in env.possible_agents])
+    # Nobody, then the solver both helpers and they the solver, and nobody again.
+    assert read == [[0, 0, 0], [2, 1, 1], [0, 0, 0]]
+
+
+def test_a_list_of_one_topology_is_that_topology(make_env):
+    def played(topology):
+        env = make_env(team=TEAM, rounds=3, topology=topology)
+        seen = [env.reset(seed=1)[0]]
+        while env.agents:
+            seen.append(env.step({agent: f"I am {agent}" for agent in env.agents})[0])
+        return [{agent: one["text"] for agent, one in each.items()} for each in seen]
+
+    assert played(["ring"]) == played("ring")

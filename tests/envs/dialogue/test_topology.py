@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from laconic.envs.dialogue.topology import NAMED, hears
+from laconic.envs.dialogue.topology import NAMED, by_round, hears
 from laconic.envs.errors import SettingError, UnknownNameError
 
 AGENTS = ("a_0", "b_0", "b_1", "b_2")
@@ -66,3 +66,28 @@ def test_a_matrix_of_another_shape_or_content_is_refused_with_the_agents(matrix)
 def test_an_unknown_topology_names_the_nearest():
     with pytest.raises(UnknownNameError, match="unknown topology 'strar'. Did you mean 'star'"):
         hears("strar", AGENTS)
+
+
+SQUARE = [[0, 1], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("topology", "rounds"),
+    [
+        ("star", ["star"]),
+        (["star"], ["star"]),
+        (["none", "complete", SQUARE], ["none", "complete", SQUARE]),
+        (SQUARE, [SQUARE]),
+        ([SQUARE], [SQUARE]),
+        ([SQUARE, SQUARE], [SQUARE, SQUARE]),
+    ],
+)
+def test_a_list_has_one_topology_for_each_round(topology, rounds):
+    agents = ("a_0", "b_0")
+    assert by_round(topology, agents) == tuple(hears(one, agents) for one in rounds)
+
+
+@pytest.mark.parametrize("wrong", [[], ["star", [0, 1]], [["star"]], [[0, 1]], ["star", 3]])
+def test_a_list_with_something_else_in_it_is_refused(wrong):
+    with pytest.raises((SettingError, UnknownNameError), match="topology"):
+        by_round(wrong, ("a_0", "b_0"))

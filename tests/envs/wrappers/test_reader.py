@@ -60,3 +60,18 @@ def test_what_it_said_and_whom_it_heard_is_remembered(layout):
     # Cup, red and blue; one of the three words is in the question; it was heard at all.
     assert heard[1] == pytest.approx([1, 1, 1, 1 / 3, 1])
     assert reader.message(1) == ""
+
+
+def test_who_could_not_be_heard_shows_as_one_half_until_it_is_heard(layout):
+    reader = Reader(layout, "solver_0", KNOWN, str.split)
+
+    def ears() -> list[float]:
+        return np.reshape(part(layout, reader.look(0.0, (9,) * 4), "heard"), (2, 5))[:, -1].tolist()
+
+    reader.hear("helper_1 could not be heard.")
+    assert ears() == [0.0, 0.5]
+    reader.hear("helper_1: blue")
+    assert ears() == [0.0, 1.0]
+    # What was heard stays heard.
+    reader.hear("helper_1 could not be heard.\nhelper_0: I could not be heard.")
+    assert ears() == [1.0, 1.0]

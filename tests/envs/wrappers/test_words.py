@@ -5,7 +5,7 @@ import pytest
 from laconic.envs.dialogue.transcript import Message, heard
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
-from laconic.envs.wrappers.words import Bag, overlap, spoken, vocabulary, words_of
+from laconic.envs.wrappers.words import Bag, overlap, spoken, unheard, vocabulary, words_of
 
 
 def test_words_are_told_apart_whatever_their_case_and_signs() -> None:
@@ -60,3 +60,8 @@ def test_what_is_nobodys_is_left_out() -> None:
     assert spoken(heard((), ()), ("helper_0",)) == {}
     text = "helper_0: yes\nRevise your work.\n  indented\nstranger_0: no\n  more\n"
     assert spoken(text, ("helper_0",)) == {"helper_0": "yes"}
+
+
+def test_who_could_not_be_heard_is_read_off_whole_lines_only() -> None:
+    text = "a_0 could not be heard.\nb_0: so\n  c_0 could not be heard."
+    assert unheard(text, ("c_0", "b_0", "a_0")) == ("a_0",)

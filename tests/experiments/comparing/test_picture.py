@@ -9,6 +9,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.image import imread
 
+from laconic.envs.frontier import Frontier, coded
 from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.rows import Row
 from laconic.learners.metrics import Interval
@@ -25,7 +26,7 @@ def row(name, said=20.0, accuracy=0.5, score=None, script=False):
 def drawn(monkeypatch):
     """Lines and words of a picture, as they are drawn: (words, label -> line)."""
 
-    def call(rows, budget=None):
+    def call(rows, budget=None, **more):
         words, lines = [], {}
         text, plot, annotate = Axes.text, Axes.plot, Axes.annotate
 
@@ -46,7 +47,7 @@ def drawn(monkeypatch):
             patch.setattr(Axes, "text", record_text)
             patch.setattr(Axes, "annotate", record_note)
             patch.setattr(Axes, "plot", record_plot)
-            picture("title", rows, budget)
+            picture("title", rows, budget, **more)
         return words, lines
 
     return call
@@ -84,3 +85,11 @@ def test_a_budget_is_drawn_where_it_is_not_far_off(drawn):
     # The upper end of the tokens is 21; twice that is 42.
     assert "budget" in drawn([row("a")], budget=42)[0]
     assert "budget" not in drawn([row("a")], budget=43)[0]
+
+
+def test_the_fewest_tokens_are_drawn_where_accuracy_is(drawn):
+    floors = {"coded": coded(0.25), "verbatim": Frontier(((0.0, 0.0), (9.0, 1.0)))}
+    _, lines = drawn([row("team")], floors=floors)
+    assert lines["fewest, coded"].get_xdata().tolist() == [0.0, 0.75]
+    assert lines["fewest, verbatim"].get_ydata().tolist() == [0.0, 1.0]
+    assert not [one for one in drawn([row("team")])[1] if one and "fewest" in one]

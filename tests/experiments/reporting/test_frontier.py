@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,3 +52,20 @@ def test_runs_and_settings_are_counted(tmp_path: Path, short: Callable[..., Path
     page = Reader(document(tmp_path, runs, sort_out(runs))[0])
     assert "4 runs · 3 finished · 1 unfinished" in page.text
     assert "3 in the means · 1 settings" in page.text
+
+
+def test_the_fewest_tokens_that_would_do_are_drawn_where_runs_recorded_them(
+    tmp_path: Path, short: Callable[..., Path]
+) -> None:
+    folder = short(tmp_path / "run")
+    plain = frontier(sort_out([read_run(folder)]))
+    lines = (folder / "evaluations.jsonl").read_text().splitlines()
+    told = [json.loads(one) | {"floors": {"coded": [[0.3, 0.3], [1.7, 1.0]]}} for one in lines]
+    (folder / "evaluations.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told))
+    run = read_run(folder)
+    assert run.after is not None and run.after.floors == {"coded": [(0.3, 0.3), (1.7, 1.0)]}
+    assert frontier(sort_out([run])).png != plain.png
+    # What cannot be read is left out.
+    told = [one | {"floors": "none"} for one in told]
+    (folder / "evaluations.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told))
+    assert read_run(folder).after.floors == {}  # type: ignore[union-attr]

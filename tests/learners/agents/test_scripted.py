@@ -11,7 +11,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 from laconic.learners.agents.base import Policy, Reply, Request
-from laconic.learners.agents.scripted import SCRIPTS, ScriptedPolicy, ScriptedTeam, Teacher
+from laconic.learners.agents.scripted import NAMES, SCRIPTS, ScriptedPolicy, ScriptedTeam, Teacher
 from laconic.learners.rollout.play import Start, play
 
 
@@ -32,7 +32,7 @@ def env(make_env):
     return make_env(information="split", rounds=2)
 
 
-@pytest.mark.parametrize("script", sorted(SCRIPTS))
+@pytest.mark.parametrize("script", sorted(NAMES))
 def test_every_script_is_a_policy_that_plays_to_the_end(make_env, script):
     for information in ("split", "full"):
         env = make_env(information=information, rounds=3)
@@ -43,7 +43,7 @@ def test_every_script_is_a_policy_that_plays_to_the_end(make_env, script):
         assert all(not turn.reply_ids for episode in episodes for turn in episode.turns)
 
 
-@pytest.mark.parametrize("script", sorted(SCRIPTS))
+@pytest.mark.parametrize("script", sorted(NAMES))
 def test_scripts_are_a_function_of_the_seed(env, script):
     policy = ScriptedTeam(script).policies(env)["solver_0"]
     requests = [asked(env, agent) for agent in env.possible_agents] * 3
@@ -266,3 +266,17 @@ def test_a_teacher_writes_the_best_draft_so_often_and_any_otherwise():
     assert abs(said["good"] / 3_000 - 0.6) < 0.046
     assert abs(said["fair"] / 3_000 - 0.2) < 0.046
     assert {teacher(task, request, generator) for teacher in [Teacher(best=1)] * 50} == {"good"}
+
+
+def test_a_telegraph_team_solves_with_fewer_words_and_nobody_else_understands_it(env):
+    short, whole = episode_of(env, "telegraph"), episode_of(env)
+    assert short.solved and whole.solved
+    said = {turn.message for turn in short.turns if turn.agent != "solver_0" and turn.message}
+    # `There are 3 apples.` and `There are 4 pears.` differ from all others in one word.
+    assert all(len(one.split()) == 1 for one in said) and len(said) == 2
+    assert sum(short.tokens_said.values()) < sum(whole.tokens_said.values())
+    policies = ScriptedTeam("telegraph").policies(env) | {
+        "solver_0": ScriptedTeam("oracle").policies(env)["solver_0"]
+    }
+    (deaf,) = play([env], policies, [Start(0, "fruit")], seed=0)
+    assert not deaf.solved

@@ -78,7 +78,7 @@ def test_silence_frees_the_room_that_a_message_took(make_env):
     assert sum(turn.tokens_said for turn in first) == 8
     # Whoever had the room is silent, and another says up to eight words of what it had wanted to.
     speaker = max(first, key=lambda turn: turn.tokens_said).agent
-    silenced = Replay(start, episode, 0, frozenset({speaker}))
+    silenced = Replay(start, episode, 0, {speaker: ""})
     (changed,), played = team_returns(Players([env], policies), [silenced], seed=0)
     assert played == 1
     said = {message.agent: message.tokens for message in env.messages if message.round == 0}
@@ -92,7 +92,7 @@ def test_equal_seeds_give_equal_returns(make_env, make_policy):
     policies = dict.fromkeys(environments[0].possible_agents, make_policy(max_reply_tokens=8))
     start = Start(0, "fruit")
     (episode,) = play(environments, policies, [start], seed=0)
-    replays = [Replay(start, episode, 0, frozenset({a})) for a in ("solver_0", "helper_0")]
+    replays = [Replay(start, episode, 0, {a: ""}) for a in ("solver_0", "helper_0")]
 
     def returns(seed: int, greedy: bool) -> list[float]:
         return team_returns(Players(environments, policies), replays, seed=seed, greedy=greedy)[0]

@@ -1,0 +1,118 @@
+"""A channel that loses messages: was that silence, or was it lost?
+
+A published message is lost to a listener with some probability, and charged all the same; it uses
+up its budget, and the answer that it states is graded. `mark` says whether listeners are told that
+there was something, or read what they would read of a silent agent. Losses are drawn when an
+episode begins and so depend on nothing that is said: played again with another message, an episode
+loses the same ones. They are drawn apart from tasks and deals, which stay what they are at any rate
+of loss; what is lost at a lower rate is lost at a higher one, too.
+
+With `probe` no message is lost, but a silence that an agent chose is marked as if one had been:
+what a team then solves less often, it had read off silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from laconic.envs.checks import choice, flag, number
+from laconic.envs.dialogue.transcript import SILENT_ROUND, Message, heard
+from laconic.envs.errors import SettingError
+
+LOST = "{agent} could not be heard."
+"""What a listener reads of a marked loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """How often messages are lost, and whether anybody notices."""
+
+    lose: float = 0.0
+    """Probability with which a message is lost, 0 to 1."""
+    mark: bool = False
+    """Whether listeners read that an agent could not be heard; else it seems to be silent."""
+    per: Literal["listener", "message"] = "listener"
+    """Whether each listener loses a message by itself, or all lose the same."""
+    probe: bool = False
+    """Whether the silence that agents choose is marked as lost instead; needs `mark`."""
+
+    def __post_init__(self) -> None:
+        """Raise SettingError for values out of range, UnknownNameError for other words."""
+        number("env.channel.lose", self.lose, lowest=0, highest=1)
+        flag("env.channel.mark", self.mark)
+        choice("env.channel.per", self.per, ("listener", "message"))
+        flag("env.channel.probe", self.probe)
+        if self.probe and not self.mark:
+            raise SettingError("env.channel.probe=true marks silences; it needs mark=true")
+
+
+class Transmission:
+    """What the channel does in one episode, and how much it lost."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        agents: Collection[str],
+        rounds: int,
+        generator: np.random.Generator,
+    ) -> None:
+        """Draw what this episode loses; the generator itself is left where it is."""
+        self._channel = channel
+        self._places = {agent: place for place, agent in enumerate(agents)}
+        count = len(self._places)
+        width = count if channel.per == "listener" else 1
+        drawn = generator.spawn(1)[0].random((rounds, count, width))
+        # (rounds, speakers, listeners)
+        self._lost = np.broadcast_to(drawn < channel.lose, (rounds, count, count))
+        self._sent_lost = [0, 0]
+
+    @property
+    def measures(self) -> dict[str, float]:
+        """`lost_rate`: share of the messages so far, each for every listener, that were lost."""
+        sent, lost = self._sent_lost
+        return {"lost_rate": lost / sent} if sent else {}
+
+    def deliver(
+        self,
+        messages: Iterable[Message],
+        hears: Mapping[str, Collection[str]],
+        silent: Collection[str],
+    ) -> dict[str, str]:
+        """What each listener reads after a round.
+
+        Args:
+            messages: of the round, in the order of the agents.
+            hears: whom each listener hears.
+            silent: who could have spoken and did not.
+        """
+        said = tuple(messages)
+        return {listener: self._read(said, listener, hears[listener], silent) for listener in hears}
+
+    def _read(
+        self,
+        messages: tuple[Message, ...],
+        listener: str,
+        speakers: Collection[str],
+        silent: Collection[str],
+    ) -> str:
+        lines = []
+        for message in messages:
+            if message.agent not in speakers:
+                continue
+            lost = bool(message.text) and self._loses(message, listener)
+            self._sent_lost[0] += bool(message.text)
+            self._sent_lost[1] += lost
+            probed = self._channel.probe and message.agent in silent
+            if (lost and self._channel.mark) or probed:
+                lines.append(LOST.format(agent=message.agent))
+            elif message.text and not lost:
+                lines.append(heard((message,), (message.agent,)))
+        return "\n".join(lines) or SILENT_ROUND
+
+    def _loses(self, message: Message, listener: str) -> bool:
+        place = message.round, self._places[message.agent], self._places[listener]
+        return bool(self._lost[place])

@@ -1,0 +1,129 @@
+"""What is a word worth? The demand curve of a team for its own words.
+
+    laconic demand env=gsm8k agent.model=<folder or run>
+    laconic demand runs=<folder of a sweep over prices>
+
+Plays some tasks greedily, then every message again, cut after each of its tokens and without each
+of its stretches (`learners.rollout.collectors.prefixes`). Writes the worth of messages and tokens,
+how many tokens the team would buy at each price, and a picture; `laconic report` shows them, too.
+With `runs`, what trained teams say is put beside what was predicted for their price.
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+from rich.console import Console
+
+from laconic.envs.checks import choice
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.cli import program
+from laconic.experiments.evaluate import SPLITS
+from laconic.experiments.reporting import demand as pages
+from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.reporting.sweep import find_runs, is_run
+from laconic.experiments.reporting.words import text_table
+from laconic.experiments.running import setup
+from laconic.experiments.running.demand import Demand, measure, row, write
+from laconic.experiments.running.evaluation import evaluation_starts
+from laconic.experiments.running.run_folder import RunFolder
+from laconic.experiments.statistics.demand import Trained, trained
+from laconic.learners.metrics import prefixed
+
+
+@program("demand")
+def main(cfg: DictConfig) -> float:
+    """Measure as the configuration says; returns the tokens bought at the environment's price."""
+    check(cfg)
+    setup.set_up_process(cfg.threads)
+    settings = instantiate(cfg.demand)
+    folder = RunFolder(HydraConfig.get().runtime.output_dir)
+    folder.start(cfg, False)
+    folder.write_status("running", 0)
+    begun = time.perf_counter()
+    team = setup.make_team(cfg)
+    environments = setup.make_evaluation(cfg, cfg.evaluation.split, team)
+    starts = evaluation_starts(environments, cfg.evaluation.tasks)
+    found = measure(environments, team.policies(environments[0]), starts, settings)
+    compared = compare(found, list_of(cfg.runs), environments[0])
+    figures = {name: one.mean for name, one in found.figures.items()}
+    seconds = {"time/evaluation": time.perf_counter() - begun}
+    folder.append_metrics({"step": 0, **prefixed(figures, "demand/"), **seconds})
+    folder.append_demand(row(found, 0))
+    write(found, folder)
+    write_compared(compared, folder.path)
+    drawn = pages.picture([row(found, 0)], compared)
+    (folder.path / f"{drawn.name}.png").write_bytes(drawn.png)
+    folder.write_status("finished", 0)
+    show(found, compared)
+    print(f"written to {folder.path}")
+    return figures.get("bought", 0.0)
+
+
+def check(cfg: DictConfig) -> None:
+    """Refuse settings that are out of range before anything is built."""
+    counts = {"seed": 0, "threads": 1, "evaluation.tasks": 1, "evaluation.batch": 1}
+    setup.check_counts(cfg, counts, ("threads", "evaluation.tasks"))
+    choice("evaluation.split", cfg.evaluation.split, SPLITS)
+
+
+def list_of(runs: Any) -> list[Path]:
+    """The run folders of `runs`: a folder, or a list, of runs or of sweeps of runs.
+
+    Raises:
+        SettingError: there is no run in one of them.
+    """
+    found: list[Path] = []
+    for name in [runs] if isinstance(runs, str) else runs or ():
+        folder = Path(str(name)).expanduser()
+        below = [folder] if folder.is_dir() and is_run(folder) else []
+        below = below or (find_runs(folder) if folder.is_dir() else [])
+        if not below:
+            raise SettingError(f"runs must name folders of trained runs; {str(name)!r} holds none")
+        found += below
+    return found
+
+
+def compare(found: Demand, runs: list[Path], environment: Any) -> list[Trained]:
+    """What finished runs came to beside what is predicted for their price."""
+    read = [read_run(folder) for folder in runs]
+    done = [one for one in read if one.after and "tokens_said" in one.after.intervals]
+    names = ("tokens_said", "accuracy", "spoke_if_informed")
+    rows = []
+    for run in done:
+        after = run.after.intervals if run.after else {}
+        reward = run.group("env").get("reward") or {}
+        scale = found.normalizer / float(reward.get("normalizer", found.normalizer))
+        told = {name: after[name].mean for name in names if name in after}
+        rows.append((run.folder.name, run.seed, float(reward.get("price", 0.0)) * scale, told))
+    return trained(found.messages, len(found.episodes), found.normalizer, rows)
+
+
+def write_compared(compared: list[Trained], folder: Path) -> None:
+    """Write `runs.csv`, a line a run; nothing without runs."""
+    if compared:
+        with open(folder / "runs.csv", "w", encoding="utf-8", newline="") as file:
+            lines = csv.writer(file)
+            lines.writerow(Trained.__slots__)
+            lines.writerows([getattr(one, name) for name in Trained.__slots__] for one in compared)
+
+
+def show(found: Demand, compared: list[Trained]) -> None:
+    """Print the figures with their 95 % intervals, and the runs beside their predictions."""
+    console = Console()
+    title = f"{len(found.episodes)} episodes, {found.replays} replays, price {found.price:g}"
+    rows = pages.rows([row(found, 0)])
+    console.print(text_table(f"{title}, 95 % intervals", pages.COLUMNS[:2], rows, whole="others"))
+    if compared:
+        heads = ("run", "price", "tokens said", "bought", "bought, cut", "within 25 %", "collapsed")
+        console.print(text_table("trained runs", heads, pages.run_rows(compared), whole="others"))
+
+
+if __name__ == "__main__":
+    main()

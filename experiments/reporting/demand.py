@@ -1,0 +1,149 @@
+"""What a team's words are worth, as rows of a table and as a picture.
+
+Reads the lines of `demand.jsonl`, which hold figures and curve at some step of training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import PercentFormatter
+
+from laconic.experiments.reporting import look
+from laconic.experiments.reporting.runs import read_interval
+from laconic.experiments.reporting.words import level
+from laconic.experiments.statistics.demand import GLOSSARY, Trained
+
+COLUMNS = ("figure", "first", "last")
+LABELS: Mapping[str, str] = {
+    "worth": "worth of a message",
+    "worth_informed": "of one with something useful",
+    "worth_uninformed": "of one with nothing useful",
+    "worthless_tokens": "tokens that add nothing",
+    "needed_share": "needed of a useful message",
+    "spare_tokens": "tokens that can be left out",
+    "tokens": "tokens said",
+    "bought": "tokens bought at this price",
+    "bought_cut": "tokens bought, messages cut",
+    "pays": "useful messages that pay",
+    "surplus": "surplus",
+    "elasticity": "elasticity",
+    "choke_price": "choke price",
+}
+"""Words for people, in the order of `GLOSSARY`."""
+_SHARES = ("worthless_tokens", "needed_share", "spare_tokens", "pays")
+_CAPTION = (
+    "Left: tokens an episode of the messages that are worth more than they cost, whole, and cut"
+    " where they pay best; bands are 95 % intervals over tasks. Right: how much of its worth a"
+    " useful message has after a part of its tokens, the others as said."
+)
+
+Line = Mapping[str, Any]
+"""One line of `demand.jsonl`."""
+
+
+def rows(lines: Sequence[Line]) -> list[tuple[str, ...]]:
+    """Each figure at the first step measured and, where there are several, at the last."""
+    shown = [lines[0], *lines[-1:]] if len(lines) > 1 else list(lines)
+    cells = {name: [_level(name, one["figures"].get(name)) for one in shown] for name in GLOSSARY}
+    return [(LABELS[name], *each) for name, each in cells.items()]
+
+
+def run_rows(compared: Sequence[Trained]) -> list[tuple[str, ...]]:
+    """Trained runs beside their predictions."""
+    return [
+        (
+            f"seed {one.seed}" if one.seed else one.run,
+            f"{one.price:g}",
+            f"{one.tokens_said:.1f}",
+            f"{one.bought:.1f}",
+            f"{one.bought_cut:.1f}",
+            "yes" if one.near else "no",
+            "yes" if one.collapsed else "no",
+        )
+        for one in compared
+    ]
+
+
+def picture(lines: Sequence[Line], compared: Sequence[Trained] = ()) -> look.Picture:
+    """Demand against price, with the runs that were trained under prices; and worth by place."""
+    last = lines[-1]
+
+    def paint(demand: Axes, worth: Axes) -> None:
+        _curve(demand, last)
+        if len(lines) > 1:
+            first = lines[0]["curve"]
+            before = [one["mean"] for one in first["bought"]]
+            style: Any = {"color": look.GREY, "linestyle": (0, (4, 3))}
+            demand.plot(first["price"], before, label=f"whole, step {lines[0]['step']}", **style)
+        _runs(demand, compared)
+        demand.legend(loc="upper right")
+        _worth(worth, lines)
+
+    return look.Picture("demand", _CAPTION, look.draw(10.4, 4.4, 2, paint), wide=True)
+
+
+def _curve(axes: Axes, line: Line) -> None:
+    drawn, prices = line["curve"], line["curve"]["price"]
+    names = {"bought": ("messages whole", look.BLUE), "bought_cut": ("messages cut", look.GREEN)}
+    for name, (label, colour) in names.items():
+        mean, low, high = ([one[k] for one in drawn[name]] for k in ("mean", "low", "high"))
+        axes.plot(prices, mean, color=colour, label=label)
+        axes.fill_between(prices, low, high, color=colour, alpha=0.15, linewidth=0)
+    choke = line["figures"].get("choke_price")
+    if line["price"] <= prices[-1]:
+        _upright(axes, line["price"], "price", 0.03, "bottom")
+    if choke and choke["mean"] <= prices[-1]:
+        _upright(axes, choke["mean"], "choke price", 0.97, "top")
+    axes.set(xlabel="price (reward units)", ylabel="tokens an episode")
+    axes.set_title("What the team would buy")
+    axes.set_xlim(0, prices[-1])
+    axes.set_ylim(bottom=0)
+
+
+def _upright(axes: Axes, at: float, words: str, height: float, side: str) -> None:
+    """Draw a broken line at a price, with words along it."""
+    axes.axvline(at, color=look.MUTED, alpha=0.6, linewidth=0.9, linestyle=(0, (4, 4)))
+    where: Any = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
+    axes.annotate(words, (at, height), (3, 0), color=look.MUTED, rotation=90, va=side, **where)
+
+
+def _runs(axes: Axes, compared: Sequence[Trained]) -> None:
+    for collapsed, label in ((False, "trained"), (True, "trained, silent")):
+        kept = [one for one in compared if one.collapsed == collapsed]
+        if kept:
+            x, y = [one.price for one in kept], [one.tokens_said for one in kept]
+            face = "white" if collapsed else look.RED
+            axes.scatter(
+                x, y, s=26, color=face, edgecolor=look.RED, zorder=5, label=label, clip_on=False
+            )
+    if compared:
+        axes.set_xlim(right=max(axes.get_xlim()[1], 1.05 * max(one.price for one in compared)))
+
+
+def _worth(axes: Axes, lines: Sequence[Line]) -> None:
+    axes.set_title("Where the worth stands")
+    shown = [one for one in (lines[0], *lines[1:][-1:]) if one["curve"]["reached"]]
+    if not shown:
+        look.say(axes, "no message is worth anything")
+        return
+    for line, colour in zip(shown[::-1], (look.BLUE, look.GREY), strict=False):
+        reached = line["curve"]["reached"]
+        at = np.linspace(0, 1, len(reached))
+        axes.plot(at, reached, color=colour, label=f"step {line['step']}")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+    axes.set(xlabel="tokens of a useful message, from the first", ylabel="share of its worth")
+    if len(shown) > 1:
+        axes.legend(loc="upper left")
+
+
+def _level(name: str, told: Mapping[str, Any] | None) -> str:
+    if told is None:
+        return level(name, None)
+    found = read_interval(told)
+    # Written as another share is, so that all pages write percents alike.
+    return level("accuracy" if name in _SHARES else name, found)

@@ -1,0 +1,71 @@
+"""Does a team read something off silence? Its silences are marked as losses, and it plays again.
+
+The probe of `envs.dialogue.channel`: `silence_reliance` is by how much fewer tasks are solved when
+every silence that an agent chose reads as if a message had been lost. A team that says all that
+matters in words loses nothing; one for which silence is a word loses what that word told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from laconic.envs.dialogue.channel import Channel
+from laconic.envs.errors import SettingError
+from laconic.experiments.running.setup import Environments
+from laconic.learners.agents.base import Policy
+from laconic.learners.episode import Episode
+from laconic.learners.metrics import RESAMPLES, Interval, resample
+from laconic.learners.rollout.play import Start, play
+
+
+def silence_reliance(
+    environments: Environments,
+    policies: Mapping[str, Policy],
+    starts: Sequence[Start],
+    episodes: Sequence[Episode],
+    *,
+    seed: int,
+    greedy: bool,
+) -> Interval:
+    """By how much the share of solved tasks drops when chosen silences are marked as lost.
+
+    Args:
+        environments: equal environments with a channel.
+        policies: who speaks for each agent.
+        starts: where the episodes began.
+        episodes: as they were played without the probe.
+        seed: of what is sampled.
+        greedy: whether policies take their likeliest reply.
+
+    Returns:
+        The drop with its 95 % bootstrap interval over tasks.
+
+    Raises:
+        SettingError: the environment has no channel, or does not tell what is solved.
+    """
+    channel = getattr(environments[0], "channel", None)
+    if not isinstance(channel, Channel) or any(one.solved is None for one in episodes):
+        raise SettingError(
+            "evaluation.probe_silence=true needs an environment with `channel`, an envs.Channel,"
+            f" that tells what is solved (any of envs.make); got {type(environments[0]).__name__}"
+        )
+    _set(environments, replace(channel, mark=True, probe=True))
+    try:
+        probed = play(environments, policies, starts, seed=seed, greedy=greedy)
+    finally:
+        _set(environments, channel)
+    drops = [
+        float(bool(one.solved)) - float(bool(other.solved))
+        for one, other in zip(episodes, probed, strict=True)
+    ]
+    drawn = resample(RESAMPLES, len(drops), np.random.default_rng(0)) @ drops / len(drops)
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    return Interval(float(np.mean(drops)), float(low), float(high), len(drops))
+
+
+def _set(environments: Environments, channel: Channel) -> None:
+    for environment in environments:
+        environment.channel = channel  # type: ignore[attr-defined]

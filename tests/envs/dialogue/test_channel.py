@@ -1,0 +1,222 @@
+"""What is lost on the way: closed forms of scripted teams, and what stays as it was."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from pettingzoo.test import parallel_api_test, parallel_seed_test
+from scipy.stats import binomtest
+
+from laconic import envs
+from laconic.envs.contract import check_env
+from laconic.envs.dialogue.channel import Channel, Transmission
+from laconic.envs.dialogue.transcript import SILENT_ROUND, Message
+from laconic.envs.errors import SettingError, UnknownNameError
+
+SPLIT: Mapping[str, Any] = {
+    "information": "split",
+    "topology": "star",
+    "schedule": ["helper", "solver"],
+}
+COLOURS = ("red", "blue", "green", "white")
+EPISODES = 600
+
+
+def signal(tasks: int = EPISODES, **channel: Any):
+    return envs.make("signal", split="evaluation", tasks=tasks, channel=channel, **SPLIT)
+
+
+def play(env, seed: int, key: str, codes: bool, guess: random.Random) -> Mapping[str, Any]:
+    """One episode of a team that says the colour, or, where it codes, says nothing for red."""
+    _, infos = env.reset(seed=seed, options={"task": key})
+    task = env.tasks[key]
+    word = "" if codes and task.answer == "red" else task.answer
+    said = {
+        agent: word if any(task.relevant[i] for i in info["share"]) else ""
+        for agent, info in infos.items()
+    }
+    seen, *_ = env.step(said)
+    heard = seen["solver_0"]["text"]
+    answer = next((one for one in COLOURS if one in heard), None)
+    if answer is None:
+        # Who codes takes silence for red; what could not be heard was another colour.
+        told = "could not be heard" in heard
+        answer = "red" if codes and not told else guess.choice(COLOURS[1:] if codes else COLOURS)
+    *_, infos = env.step({"solver_0": f"#### {answer}"})
+    return infos["solver_0"]
+
+
+def outcomes(codes: bool, **channel: Any) -> list[Mapping[str, Any]]:
+    env, guess = signal(**channel), random.Random(0)
+    return [play(env, seed, key, codes, guess) for seed, key in enumerate(env.tasks)]
+
+
+def solved(codes: bool, **channel: Any) -> int:
+    return sum(info["solved"] for info in outcomes(codes, **channel))
+
+
+@pytest.mark.parametrize("lose", [0.0, 0.1, 0.3, 0.5])
+@pytest.mark.parametrize(
+    ("codes", "mark", "falls"),
+    # A lost colour is guessed among four; taken for red; or, marked, guessed among the other three.
+    [(False, False, 0.75), (False, True, 0.75), (True, False, 0.75), (True, True, 0.5)],
+)
+def test_scripted_teams_lose_what_the_closed_forms_say(codes, mark, falls, lose):
+    found = binomtest(solved(codes, lose=lose, mark=mark), EPISODES)
+    interval = found.proportion_ci(0.999, method="wilson")
+    assert interval.low <= 1 - falls * lose <= interval.high
+
+
+def test_reliance_on_silence_is_exact():
+    assert solved(False, mark=True, probe=True) == EPISODES
+    red = sum(task.answer == "red" for task in signal().tasks.values())
+    # A fourth of the tasks is coded by silence, and the decoder without it is never right there.
+    assert solved(True, mark=True, probe=True) == EPISODES - red
+    assert abs(red / EPISODES - 1 / 4) < 0.06
+
+
+def test_a_perfect_channel_changes_nothing_and_measures_nothing():
+    plain = envs.make("signal", split="evaluation", tasks=9, **SPLIT)
+    for env in (plain, signal(9, lose=0.0, mark=True)):
+        assert "measures" not in play(env, 3, next(iter(env.tasks)), False, random.Random(0))
+        assert env.render() is None
+
+
+@pytest.mark.parametrize("lose", [0.0, 0.3, 1.0])
+def test_tasks_and_deals_are_those_of_any_other_channel(lose):
+    env, plain = signal(50, lose=lose), signal(50)
+    for seed in (5, None, None):
+        _, infos = env.reset(seed=seed)
+        _, known = plain.reset(seed=seed)
+        assert {a: (i["task"], i["share"]) for a, i in infos.items()} == {
+            a: (i["task"], i["share"]) for a, i in known.items()
+        }
+
+
+def test_losses_do_not_depend_on_what_is_said_and_grow_with_the_rate():
+    def heard(lose: float, words: str) -> list[bool]:
+        env, found = signal(20, lose=lose), []
+        for seed in range(40):
+            env.reset(seed=seed)
+            seen, *_ = env.step(dict.fromkeys(env.agents, words))
+            found += [f"helper_{n}: " in seen["solver_0"]["text"] for n in range(3)]
+        return found
+
+    some, more = heard(0.3, "red"), heard(0.6, "red")
+    assert some == heard(0.3, "a much longer message of many words")
+    assert 0 < sum(more) < sum(some) < 120
+    assert all(low or not high for low, high in zip(some, more, strict=True))
+
+
+def test_a_lost_message_is_charged_and_uses_up_the_budget():
+    channel = {"lose": 1.0, "mark": True}
+    price = {"price": 1.0, "normalizer": 10}
+    env = envs.make(
+        "signal", tasks=5, channel=channel, reward=price, budget={"episode": 2}, **SPLIT
+    )
+    env.reset(seed=0)
+    seen, rewards, _, truncations, infos = env.step({"helper_1": "so it is"})
+    assert rewards["helper_1"] == pytest.approx(-0.2) and infos["helper_1"]["tokens_said"] == 2
+    assert all(truncations.values()) and infos["solver_0"]["measures"] == {"lost_rate": 1.0}
+
+
+def test_an_answer_is_never_lost():
+    env = signal(5, lose=1.0)
+    env.reset(seed=0)
+    env.step({})
+    *_, infos = env.step({"solver_0": f"#### {env.task.answer}"})
+    assert infos["solver_0"]["solved"]
+
+
+HEARS = {"a_0": ("b_0", "c_0"), "b_0": ("c_0",), "c_0": ()}
+
+
+def transmission(rounds: int = 1, **settings: Any) -> Transmission:
+    return Transmission(Channel(**settings), list(HEARS), rounds, np.random.default_rng(0))
+
+
+def said(**words: str) -> list[Message]:
+    return [Message(f"{name}_0", 0, text, 1) for name, text in words.items()]
+
+
+def test_a_loss_is_marked_or_reads_as_silence():
+    messages = said(a="", b="yes", c="no")
+    marked = transmission(lose=1.0, mark=True).deliver(messages, HEARS, ())
+    assert marked["a_0"] == "b_0 could not be heard.\nc_0 could not be heard."
+    assert marked["c_0"] == SILENT_ROUND
+    assert set(transmission(lose=1.0).deliver(messages, HEARS, ()).values()) == {SILENT_ROUND}
+
+
+def test_the_probe_marks_silence_that_was_chosen_and_no_other():
+    found = transmission(mark=True, probe=True).deliver(said(b="", c=""), HEARS, {"b_0"})
+    assert found["a_0"] == "b_0 could not be heard." and found["b_0"] == SILENT_ROUND
+
+
+def test_a_message_is_lost_to_each_listener_by_itself_or_to_all():
+    both = {"a_0": ("c_0",), "b_0": ("c_0",), "c_0": ()}
+
+    def alike(per: str) -> float:
+        sent = transmission(400, lose=0.5, per=per)
+        rounds = [[Message("c_0", number, "x", 1)] for number in range(400)]
+        read = [sent.deliver(one, both, ()) for one in rounds]
+        assert sent.measures["lost_rate"] == pytest.approx(0.5, abs=0.1)
+        return sum(one["a_0"] == one["b_0"] for one in read) / 400
+
+    assert alike("message") == 1.0
+    assert alike("listener") == pytest.approx(0.5, abs=0.1)
+
+
+def test_who_was_silent_by_order_or_without_budget_has_not_chosen_it():
+    env = envs.make(
+        "signal",
+        tasks=5,
+        channel={"mark": True, "probe": True},
+        rounds=4,
+        budget={"agent": 1},
+        **SPLIT,
+    )
+    env.reset(seed=0)
+    seen, *_ = env.step({"helper_0": "red"})
+    text = seen["solver_0"]["text"].splitlines()
+    assert text == ["helper_0: red", *(f"helper_{n} could not be heard." for n in (1, 2))]
+    seen, *_ = env.step({"solver_0": "what"})
+    assert seen["helper_0"]["text"] == "solver_0: what"
+    seen, *_ = env.step({})
+    # helper_0 has spent its token; the solver was not in turn.
+    assert "helper_0" not in seen["solver_0"]["text"]
+    assert seen["helper_1"]["text"] == SILENT_ROUND
+
+
+@pytest.mark.parametrize("channel", [{"lose": 0.4, "mark": True}, {"mark": True, "probe": True}])
+def test_a_lossy_environment_keeps_every_contract(channel):
+    def make():
+        return envs.make("signal", tasks=20, channel=channel, rounds=4, topology=["ring", "none"])
+
+    check_env(make)
+    parallel_api_test(make(), num_cycles=50)
+    parallel_seed_test(make)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ({"lose": 1.5}, SettingError),
+        ({"lose": True}, SettingError),
+        ({"mark": 1}, SettingError),
+        ({"per": "word"}, UnknownNameError),
+        ({"probe": "yes"}, SettingError),
+        ({"probe": True}, SettingError),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, error):
+    with pytest.raises(error, match=r"env\.channel\."):
+        Channel(**settings)
+
+
+def test_a_setting_that_does_not_exist_is_refused():
+    with pytest.raises(UnknownNameError, match=r"env\.channel"):
+        signal(5, loose=0.1)

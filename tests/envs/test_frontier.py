@@ -1,0 +1,148 @@
+"""Frontiers worked out by hand, by enumeration, and met by scripted teams to the token."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from laconic import envs
+from laconic.envs.dialogue.budget import split_words
+from laconic.envs.frontier import (
+    Frontier,
+    coded,
+    enumerated,
+    floors,
+    guessed,
+    spoken,
+    telegrams,
+)
+from laconic.envs.task import Task
+
+SPLIT = {"information": "split", "topology": "star", "schedule": ["helper", "solver"]}
+
+
+@pytest.mark.parametrize("colours", [2, 3, 4, 5])
+def test_all_codebooks_together_are_the_closed_form(colours):
+    found = enumerated([1 / colours] * colours, [1.0] * colours)
+    closed = coded(1 / colours)
+    np.testing.assert_allclose(found.corners, closed.corners, atol=1e-12)
+    # Accuracy 1 takes a word for all colours but the one that silence tells.
+    assert found.tokens(1.0) == pytest.approx(1 - 1 / colours)
+    assert found.best_return(0.1, 4) == pytest.approx(1 - 0.1 * (1 - 1 / colours) / 4)
+
+
+@pytest.mark.parametrize(
+    ("colours", "expected"), [(2, 0.9875), (3, 0.98333), (4, 0.98125), (5, 0.98)]
+)
+def test_the_best_returns_are_those_of_the_game(colours, expected):
+    assert coded(1 / colours).best_return(0.1, 4) == pytest.approx(expected, abs=5e-6)
+    # Above 4, the number of agents, a word costs more than it brings.
+    assert coded(1 / colours).best_return(4.1, 4) == pytest.approx(1 / colours)
+    assert coded(1 / colours).best_return(3.9, 4) > 1 / colours
+
+
+def test_silence_goes_to_what_is_likeliest_and_short_words_first():
+    # .5 told by silence, .3 and .2 by words of 1 and 3 tokens; or both of 1 where there are two.
+    found = enumerated([0.5, 0.3, 0.2], [1.0, 3.0]).corners
+    np.testing.assert_allclose(found, ((0.0, 0.5), (0.3, 0.8), (0.9, 1.0)), atol=1e-12)
+    assert enumerated([0.5, 0.3, 0.2], [1.0, 1.0]).tokens(1.0) == pytest.approx(0.5)
+    assert enumerated([1.0], [1.0]).corners == ((0.0, 1.0),)
+
+
+def test_between_its_corners_a_frontier_mixes_and_above_them_nobody_is():
+    found = Frontier.of([(0.0, 0.25), (0.75, 1.0), (0.5, 0.3), (0.0, 0.1), (2.0, 1.0)])
+    assert found.corners == ((0.0, 0.25), (0.75, 1.0))
+    assert found.tokens(0.0) == found.tokens(0.25) == 0.0
+    assert found.tokens(0.625) == pytest.approx(0.375)
+    assert found.tokens(1.0) == 0.75
+    assert coded(0.5).answered(1.0).corners == ((0.0, 0.0), (0.5, 0.5), (1.5, 1.0))
+    assert Frontier.of([(0.0, 0.2), (1.0, 0.4)]).tokens(0.5) == math.inf
+
+
+def test_what_can_be_guessed_is_the_commonest_answer_of_each_question():
+    tasks = [
+        Task(str(place), question, (), answer)
+        for place, (question, answer) in enumerate(
+            [("a", "1"), ("a", "1"), ("a", "2"), ("b", "2"), ("b", "3")]
+        )
+    ]
+    assert guessed(tasks) == (2 + 1) / 5
+
+
+def test_the_cheapest_tasks_are_solved_first():
+    def task(key: str, fact: str) -> Task:
+        return Task(key, "q", (fact, "It rains."), "7", (True, False))
+
+    found = spoken([task("a", "one two three"), task("b", "one")], split_words, str)
+    # `#### 7` has five of these tokens beside the fact's.
+    answer = len(split_words("#### 7"))
+    assert found.corners == (
+        (0.0, 0.0),
+        ((1 + answer) / 2, 0.5),
+        ((4 + 2 * answer) / 2, 1.0),
+    )
+
+
+def test_a_telegram_has_words_that_no_other_statement_has_all_of():
+    table = [f"The {thing} is {colour}." for thing in ("cup", "hat") for colour in ("red", "blue")]
+    found = telegrams([*table, "The cup is red.", "The cup", "It rains."])
+    assert found["The cup is red."] == "cup red."
+    assert found["It rains."] in ("It", "rains.")
+    # All its words stand in others, too.
+    assert found["The cup"] == "The cup"
+    for text, short in found.items():
+        others = [one for one in found if one != text and set(short.split()) <= set(one.split())]
+        assert short == text or not others
+
+
+def played(env, script: str) -> float:
+    """Mean tokens of a scripted team that solves all."""
+    from laconic.learners.agents.scripted import ScriptedTeam
+    from laconic.learners.rollout.play import Start, play
+
+    starts = [Start(seed, key) for seed, key in enumerate(env.tasks)]
+    episodes = play([env], ScriptedTeam(script).policies(env), starts, seed=0)
+    assert all(one.solved for one in episodes)
+    return sum(sum(one.tokens_said.values()) for one in episodes) / len(episodes)
+
+
+@pytest.mark.parametrize("name", ["signal", "gsm8k", "math"])
+def test_the_scripts_meet_their_bounds_and_stay_above_the_coded_one(name):
+    env = envs.make(name, split="evaluation", tasks=30, **SPLIT)
+    found = floors(env, telegraphic=True)
+    assert played(env, "oracle") == pytest.approx(found["verbatim"].tokens(1.0))
+    assert played(env, "telegraph") == pytest.approx(found["telegraphic"].tokens(1.0))
+    ordered = [found[one].tokens(1.0) for one in ("coded", "telegraphic", "verbatim")]
+    assert ordered == sorted(ordered) and ordered[0] >= 1.0
+
+
+def test_the_coded_bound_of_signal_is_the_exact_frontier_of_its_tasks():
+    env = envs.make("signal", split="evaluation", tasks=400, **SPLIT)
+    share = guessed(tuple(env.tasks.values()))
+    corners = ((0.0, 0.0), (share, share), (2 - share, 1.0))
+    np.testing.assert_allclose(floors(env)["coded"].corners, corners)
+    # On 400 tasks a colour of ten things comes up more often than one time in four.
+    assert 0.25 < share < 0.4
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"information": "full"},
+        {"information": "split", "answer": "majority"},
+    ],
+)
+def test_where_nothing_has_to_be_told_there_is_no_frontier(settings):
+    assert floors(envs.make("signal", tasks=5, **settings)) == {}
+    assert floors(object()) == {}
+
+
+@pytest.mark.slow
+def test_no_script_lies_below_the_coded_bound_on_ten_thousand_tasks():
+    more = {"generator": {"distractors": 4}, **SPLIT}
+    env = envs.make("signal", split="evaluation", tasks=10_000, **more)
+    assert 0.25 < guessed(tuple(env.tasks.values())) < 0.29
+    for script in ("oracle", "telegraph"):
+        assert played(env, script) >= floors(env)["coded"].tokens(1.0)

@@ -1,0 +1,132 @@
+"""Demand of scripted teams, whose words are worth what can be read off them."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from laconic import envs
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.experiments.running.demand import Demand, Settings, measure, reached, row, write
+from laconic.experiments.running.run_folder import RunFolder
+from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.rollout.play import Start
+
+SPLIT = {"information": "split", "topology": "star", "schedule": ["helper", "solver"]}
+
+
+def demand_of(script: str, settings: Settings = Settings(), tasks: int = 6, **more) -> Demand:  # noqa: B008
+    made = {"split": "evaluation", "tasks": tasks, "reward": {"price": 1.0, "normalizer": 50}}
+    environments = [envs.make("signal", **{**SPLIT, **made, **more}) for _ in range(3)]
+    policies = ScriptedTeam(script).policies(environments[0])
+    starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
+    found = measure(environments, policies, starts, settings)
+    assert {one.reward.price for one in environments} == {found.price}, "the price is put back"
+    return found
+
+
+def test_a_wordy_fact_is_worth_nothing_until_its_last_word_and_then_everything():
+    found = demand_of("verbose")
+    useful = [one for one in found.worths if one.turn.informed]
+    assert len(useful) == 6
+    for one in useful:
+        said = "".join(one.pieces)
+        end = said.index(".", said.index("The ")) + 1
+        # Facts of the table that do not matter may stand before the one that does.
+        for k, worth in enumerate(one.own):
+            assert worth == float(statement_of(found, one) in said[: len("".join(one.pieces[:k]))])
+        assert one.own[-1] == 1.0 and end <= len(said)
+        assert one.team == tuple(4 * worth for worth in one.own)
+    assert all(set(one.own) == {0.0} for one in found.worths if one.turn.informed is False)
+    assert found.figures["worth_informed"].mean == 1.0
+
+
+def statement_of(found: Demand, one) -> str:
+    """The fact that matters to the episode of a message."""
+    tasks = envs.make("signal", split="evaluation", tasks=6).tasks
+    task = tasks[found.episodes[one.episode].task]
+    return next(t for t, flag in zip(task.statements, task.relevant, strict=True) if flag)
+
+
+def test_what_states_the_answer_costs_nothing():
+    found = demand_of("oracle")
+    answers = [m for w, m in zip(found.worths, found.messages, strict=True) if m.useful is None]
+    # `#### red` is free as a whole, once it commits.
+    assert len(answers) == 6 and {one.charged[-1] for one in answers} == {0}
+    assert all(one.charged[1] == 1 for one in answers)
+    dear = demand_of("oracle", reward={"price": 1.0, "exempt_answer": False})
+    assert 0 not in {one.charged[-1] for one in dear.messages}
+
+
+def test_a_brief_team_buys_all_it_says_and_a_dear_word_too_many_is_not_bought():
+    found = demand_of("oracle")
+    assert found.figures["bought"].mean == found.figures["tokens"].mean
+    # `The ball is red.` is worth 1 and has 5 tokens of these: it pays up to 10 for each 50.
+    assert found.figures["choke_price"].mean == 10.0
+    assert found.figures["pays"].mean == 1.0
+    assert demand_of("oracle", reward={"price": 11.0, "normalizer": 50}).figures["pays"].mean == 0.0
+
+
+def test_charged_to_the_team_a_token_costs_the_team_four_times():
+    team = Settings(worth="team")
+    own, shared = (
+        demand_of("oracle", team, reward={"price": 1.0, "normalizer": 50, "charge": charge})
+        for charge in ("own", "team")
+    )
+    assert own.figures["choke_price"].mean == 4 * shared.figures["choke_price"].mean == 40.0
+
+
+def test_where_nobody_can_say_who_knows_all_messages_count_as_useful():
+    found = demand_of("oracle", information="full", schedule="all", answer="majority")
+    assert {one.useful for one in found.messages} == {True}
+
+
+def test_worth_is_reached_step_by_step():
+    found = demand_of("oracle", Settings(points=5))
+    steps = reached(found.messages)
+    assert steps[0] == 0.0 and steps[-1] == 1.0 and sorted(steps) == steps
+    assert reached([]) == []
+    assert row(found, 3)["step"] == 3 and len(row(found, 3)["curve"]["price"]) == 5
+
+
+def test_tables_have_a_line_a_price_a_message_and_a_token(tmp_path):
+    found = demand_of("oracle", Settings(points=4, most_price=12.0))
+    write(found, RunFolder(tmp_path))
+
+    def lines(name: str) -> list[dict[str, str]]:
+        with open(tmp_path / name, encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    assert [float(one["price"]) for one in lines("demand.csv")] == [0.0, 4.0, 8.0, 12.0]
+    # The facts are bought up to 10; the free answers at any price.
+    assert [float(one["pays"]) for one in lines("demand.csv")] == [1.0, 1.0, 1.0, 0.0]
+    messages, tokens = lines("messages.csv"), lines("tokens.csv")
+    assert len(messages) == len(found.messages)
+    assert len(tokens) == sum(int(one["tokens"]) for one in messages)
+    assert sum(float(one["own_marginal_worth"]) for one in tokens) == pytest.approx(
+        sum(float(one["own_worth"]) for one in messages)
+    )
+
+
+def test_settings_out_of_range_are_refused():
+    with pytest.raises(UnknownNameError, match=r"demand\.worth"):
+        Settings(worth="mine")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match=r"demand\.points must be .* at least 2; got 1"):
+        Settings(points=1)
+
+
+def test_an_environment_without_a_price_is_refused(relay_like):
+    with pytest.raises(SettingError, match="needs an environment with `reward`"):
+        measure([relay_like], {}, [Start(0)], Settings())
+
+
+@pytest.fixture
+def relay_like():
+    """Something that is stepped and has no price."""
+    from pettingzoo import ParallelEnv
+
+    class Plain(ParallelEnv):
+        possible_agents = ["a_0"]
+
+    return Plain()

@@ -1,0 +1,63 @@
+"""The probe on scripted teams: silence that is a word, and silence that is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic import envs
+from laconic.envs.errors import SettingError
+from laconic.experiments.running.probe import silence_reliance
+from laconic.learners.agents.base import Reply
+from laconic.learners.rollout.play import Start, play
+
+SPLIT = {"information": "split", "topology": "star", "schedule": ["helper", "solver"]}
+COLOURS = ("red", "blue", "green", "white")
+
+
+class Team:
+    """Tells the colour, or says nothing for red and reads silence so."""
+
+    def __init__(self, tasks, codes: bool) -> None:
+        self.tasks, self.codes = tasks, codes
+
+    def reply(self, requests, *, seed: int, greedy: bool) -> list[Reply]:
+        return [Reply(self.says(one)) for one in requests]
+
+    def says(self, request) -> str:
+        task = self.tasks[request.info["task"]]
+        if not request.info["answering"]:
+            knows = any(task.relevant[index] for index in request.info["share"])
+            return task.answer if knows and not (self.codes and task.answer == "red") else ""
+        lines = [one for one in request.text.splitlines() if one.startswith("helper_")]
+        found = [colour for colour in COLOURS for one in lines if one.endswith(f": {colour}")]
+        told = any(one.endswith("could not be heard.") for one in lines)
+        return f"#### {found[0] if found else 'blue' if told else 'red'}"
+
+
+def reliance(codes: bool, channel=None):
+    made = {"split": "evaluation", "tasks": 60, "channel": channel or {}}
+    environments = [envs.make("signal", **SPLIT, **made) for _ in range(4)]
+    policies = dict.fromkeys(environments[0].possible_agents, Team(environments[0].tasks, codes))
+    starts = [Start(seed, key) for seed, key in enumerate(environments[0].tasks)]
+    episodes = play(environments, policies, starts, seed=0)
+    before = environments[0].channel
+    found = silence_reliance(environments, policies, starts, episodes, seed=0, greedy=True)
+    assert {one.channel for one in environments} == {before}
+    red = sum(task.answer == "red" for task in environments[0].tasks.values())
+    return found, red / 60
+
+
+def test_who_says_all_in_words_relies_on_no_silence():
+    found, _ = reliance(codes=False)
+    assert (found.mean, found.low, found.high, found.count) == (0.0, 0.0, 0.0, 60)
+
+
+def test_who_codes_by_silence_loses_what_silence_told():
+    found, red = reliance(codes=True)
+    assert found.mean == pytest.approx(red)
+    assert 0 < found.low < red < found.high < 0.5
+
+
+def test_an_environment_without_a_channel_is_refused():
+    with pytest.raises(SettingError, match="needs an environment with `channel`"):
+        silence_reliance([object()], {}, [], [], seed=0, greedy=True)  # type: ignore[list-item]

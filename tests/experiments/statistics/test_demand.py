@@ -1,0 +1,97 @@
+"""Demand worked out by hand from a few messages."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from laconic.experiments.statistics.demand import GLOSSARY, Message, curve, figures, trained
+
+
+def fact(episode: int, tokens: int, at: int, worth: float = 1.0, **more) -> Message:
+    """A message of so many tokens, of which the one at a place (from 1) is worth something."""
+    worths = tuple(worth * (k >= at) for k in range(tokens + 1))
+    return Message(episode, more.pop("useful", True), worths, tuple(range(tokens + 1)), **more)
+
+
+IDLE = Message(0, False, (0.0,) * 11, tuple(range(11)))
+"""Ten words of an agent with nothing useful."""
+# Two episodes: the fact is the 4th of 5 tokens, and the last of 20; somebody chats beside it.
+TEAM = (fact(0, 5, 4), IDLE, fact(1, 20, 20))
+
+
+def test_a_message_knows_what_it_costs_and_needs():
+    first, idle, last = TEAM
+    assert (first.tokens, first.needed, first.highest) == (5, 4, 1 / 5)
+    assert (idle.needed, idle.highest, last.needed) == (0, 0.0, 20)
+    # At a rate of exactly its worth a token it is not bought any more.
+    assert [first.bought(rate) for rate in (0.0, 0.19, 0.2)] == [True, True, False]
+    assert not idle.bought(0.0)
+
+
+def test_a_cut_is_made_where_worth_less_cost_is_highest_and_earliest():
+    assert [TEAM[0].best_cut(rate) for rate in (0.0, 0.1, 0.24, 0.26)] == [4, 4, 4, 0]
+    steps = Message(0, True, (0.0, 0.5, 0.5, 1.0), (0, 1, 2, 3))
+    # The first token nets .5 - r, all three 1 - 3 r: equal at r = .25.
+    assert [steps.best_cut(rate) for rate in (0.2, 0.3, 0.6)] == [3, 1, 0]
+
+
+def test_what_is_free_is_bought_at_any_price_if_it_does_no_harm():
+    free = Message(0, None, (0.0, 0.0, 1.0), (0, 1, 0))
+    assert free.highest == math.inf and free.bought(1e9) and free.best_cut(5.0) == 2
+    assert not Message(0, None, (0.0, -1.0), (0, 0)).bought(0.0)
+
+
+def test_the_curve_counts_tokens_of_what_still_pays():
+    found = curve(TEAM, 2, (0.0, 1.0, 5.0, 20.0), 100.0)
+    # Per 100 tokens: the fact of 20 tokens pays below 5, that of 5 below 20.
+    assert [one.mean for one in found.bought] == [25 / 2, 25 / 2, 5 / 2, 0.0]
+    assert [one.mean for one in found.bought_cut] == [24 / 2, 24 / 2, 4 / 2, 4 / 2]
+    assert found.pays == (1.0, 1.0, 0.5, 0.0)
+    assert found.surplus == pytest.approx((1.0, (0.95 + 0.8) / 2, 0.75 / 2, 0.0))
+    # Of two episodes a bootstrap draws one twice at times.
+    assert (found.bought[0].low, found.bought[0].high) == (5.0, 20.0)
+
+
+def test_figures_of_two_episodes():
+    found = {name: one.mean for name, one in figures(TEAM, 2, 1.0, 100.0).items()}
+    assert found.keys() == GLOSSARY.keys() - {"spare_tokens"}
+    assert found["worth_informed"] == 1.0 and found["worth_uninformed"] == 0.0
+    assert found["worthless_tokens"] == pytest.approx(33 / 35)
+    assert found["needed_share"] == pytest.approx((4 / 5 + 1) / 2)
+    assert (found["tokens"], found["bought"], found["bought_cut"]) == (35 / 2, 25 / 2, 24 / 2)
+    assert found["surplus"] == pytest.approx((0.95 + 0.8) / 2)
+    # Half of the 25 useful tokens are gone once the message of 20 no longer pays.
+    assert found["choke_price"] == 5.0
+    assert found["elasticity"] == 0.0
+
+
+def test_elasticity_sees_demand_fall_between_four_fifths_and_five_quarters_of_the_price():
+    found = figures(TEAM, 2, 5.0, 100.0)["elasticity"].mean
+    # From 25 to 5 tokens over prices 4 to 6.25: (-20 / 15) / (2.25 / 5.125).
+    assert found == pytest.approx((-20 / 15) / (2.25 / 5.125))
+
+
+def test_stretches_that_can_be_left_out_count_by_their_tokens():
+    one = fact(0, 5, 4, spans=((2, 0.0), (2, 1.0), (1, 0.0)))
+    assert figures((one,), 1, 1.0, 100.0)["spare_tokens"].mean == pytest.approx(3 / 5)
+
+
+def test_a_silent_team_has_a_demand_of_nothing():
+    found = figures((), 3, 1.0, 100.0)
+    assert {name: one.mean for name, one in found.items()} == dict.fromkeys(
+        ("tokens", "bought", "bought_cut", "surplus"), 0.0
+    )
+    assert curve((), 3, (0.0, 1.0), 100.0).bought[0].mean == 0.0
+
+
+def test_runs_stand_beside_what_was_predicted_for_their_price():
+    told = {"tokens_said": 10.0, "accuracy": 1.0, "spoke_if_informed": 1.0}
+    silent = {"tokens_said": 0.0, "accuracy": 0.0, "spoke_if_informed": 0.0}
+    rows = [("b", "1", 6.0, silent), ("a", "0", 1.0, told)]
+    below, above = trained(TEAM, 2, 100.0, rows)
+    assert (below.run, below.bought, below.bought_cut) == ("a", 12.5, 12.0)
+    # Off by 2 of 10 tokens, the better of the two predictions.
+    assert below.near and below.below_choke and not below.collapsed
+    assert above.collapsed and not above.below_choke and not above.near

@@ -1,0 +1,69 @@
+"""The worth of every token of a message, worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic.envs.dialogue.budget import split_words
+from laconic.learners.rollout.collectors.base import Players
+from laconic.learners.rollout.collectors.prefixes import worths
+from laconic.learners.rollout.collectors.shapley import shares
+from laconic.learners.rollout.play import Start, play
+
+SHAPLEY = {"rule": lambda speakers, generator: shares(speakers, generator, samples=4)}
+
+
+def measured(env, policy, **settings):
+    """The worths of one episode by agent and round, and how often it was played again."""
+    players = Players([env, type(env)()], dict.fromkeys(env.possible_agents, policy))
+    starts = [Start(0)]
+    episodes = play(*players, starts, seed=0, greedy=True)
+    found, played = worths(players, starts, episodes, split_words, **settings)
+    return {(one.turn.agent, one.turn.round): one for one in found}, played
+
+
+def test_a_team_that_says_nothing_has_nothing_to_measure(relay, relayers):
+    assert measured(relay, relayers(x_0="", y_0="", z_0="")) == ({}, 0)
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+def test_each_token_is_worth_what_it_adds_to_the_return(relay, relayers, tokens):
+    found, _ = measured(relay, relayers(tokens, x_0="well left now"))
+    # A word costs 1; with `left` all three earn 6, and z says one word more in the end.
+    assert found["x_0", 0].pieces == ("well", " left", " now")
+    assert found["x_0", 0].own == (0, -1, 6 - 2, 6 - 3)
+    assert found["x_0", 0].team == (0, -1, 18 - 2 - 1, 18 - 3 - 1)
+    assert (found["z_0", 0].own, found["z_0", 0].team) == ((0, -1), (0, -1))
+    # In the last round nothing is played on: `left right` wins with its second word.
+    assert (found["z_0", 1].own, found["z_0", 1].team) == ((0, -1, 4), (0, -1, 16))
+
+
+def test_a_stretch_is_worth_what_is_lost_without_it(relay, relayers):
+    found, _ = measured(relay, relayers(x_0="well left now"), span=2)
+    # Without `well left`: -1 in place of 6 - 3. Without `now`: 6 - 2 in place of 6 - 3.
+    assert found["x_0", 0].spans == ((2, 4.0, 15.0), (1, -1.0, -1.0))
+    assert measured(relay, relayers())[0]["x_0", 0].spans == ()
+
+
+def test_marginal_worths_add_up_to_the_gross_worth_to_the_bit(relay, relayers):
+    found, _ = measured(relay, relayers(x_0="well left now"))
+    for one in found.values():
+        steps = [after - before for before, after in zip(one.own, one.own[1:], strict=False)]
+        assert sum(steps) == one.own[-1]
+
+
+def test_one_fact_said_twice_is_worth_nothing_alone_and_half_to_each_by_shapley(relay, relayers):
+    twins = {"x_0": "left right", "y_0": "left right", "z_0": ""}
+    alone, _ = measured(relay, relayers(**twins))
+    shared, _ = measured(relay, relayers(**twins), **SHAPLEY)
+    for agent in ("x_0", "y_0"):
+        assert alone[agent, 0].own == (0, -1, -2)
+        # Beside silence both words win 6; beside the other's, nothing: half of each.
+        assert shared[agent, 0].own == (0, -1, 6 / 2 - 2)
+        # z repeats what it read, a word or two, where nobody else has said it.
+        assert shared[agent, 0].team == (0, -1 - 1 / 2, (18 - 2) / 2 - 2)
+
+
+def test_equal_replays_are_played_once(relay, relayers):
+    # Round 0: x, y and z as recorded, and without each: 4. Round 1: z without `right`, and silent.
+    assert measured(relay, relayers())[1] == 4 + 2
