@@ -84,3 +84,10 @@ def test_a_budget_is_drawn_where_it_is_not_far_off(drawn):
     # The upper end of the tokens is 21; twice that is 42.
     assert "budget" in drawn([row("a")], budget=42)[0]
     assert "budget" not in drawn([row("a")], budget=43)[0]
+
+
+def test_thoughts_count_where_there_are_any(drawn):
+    thinking = row("b", said=20.0)
+    spent = {**thinking.figures, "tokens_spent": Interval(50.0, 45, 55, 4)}
+    _, lines = drawn([row("a"), Row("b", "finished", figures=spent)])
+    assert [float(lines[name].get_xdata()[0]) for name in "ab"] == [20.0, 50.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from made_runs import Reader
 from laconic.experiments.reporting.frontier import document, frontier
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.sweep import Sweep, sort_out
+from laconic.learners.metrics import Interval
 
 
 @pytest.fixture
@@ -51,3 +53,13 @@ def test_runs_and_settings_are_counted(tmp_path: Path, short: Callable[..., Path
     page = Reader(document(tmp_path, runs, sort_out(runs))[0])
     assert "4 runs · 3 finished · 1 unfinished" in page.text
     assert "3 in the means · 1 settings" in page.text
+
+
+def test_tokens_spent_are_those_said_where_nobody_thinks(
+    tmp_path: Path, short: Callable[..., Path]
+) -> None:
+    after = read_run(short(tmp_path / "run")).after
+    assert after is not None and after.figure("tokens_spent") == after.intervals["tokens_said"]
+    assert after.figure("a metric that nobody has") is None
+    more = {**after.intervals, "tokens_spent": Interval(99.0, 98.0, 100.0, 1000)}
+    assert replace(after, intervals=more).figure("tokens_spent") == more["tokens_spent"]
