@@ -46,8 +46,10 @@ class Checkmate(MarkedAnswers):
     hints = {
         "solver": "Write only the move that gives checkmate, after ####. If it is the queen to h7,"
         " write: #### Qh7#",
-        "attack": "Say again, in one short sentence, where the pieces stand that you know.",
-        "escape": "Say again, in one short sentence, where the pieces stand that you know.",
+        **dict.fromkeys(
+            ("attack", "escape"),
+            "Say again, in one short sentence, the pieces that you know and where they stand.",
+        ),
     }
     documents = {"evaluation": ("task.json",)}
     commitment = staticmethod(commitment)

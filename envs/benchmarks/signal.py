@@ -108,10 +108,6 @@ class Signal(ShortAnswers):
         "helper": "You help the solver, who may not know what you know: pass on the colour of the"
         " thing that is asked for, and say nothing of any other.",
     }
-    hints = {
-        "solver": "Write only the colour, after ####. If it is red, write: #### red",
-        "helper": "Say again, in one short sentence, the colours that you know.",
-    }
     generator = staticmethod(generate)
     answer_in = staticmethod(answer_in)
     commitment = staticmethod(commitment)

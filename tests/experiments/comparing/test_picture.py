@@ -93,3 +93,10 @@ def test_the_fewest_tokens_are_drawn_where_accuracy_is(drawn):
     assert lines["fewest, coded"].get_xdata().tolist() == [0.0, 0.75]
     assert lines["fewest, verbatim"].get_ydata().tolist() == [0.0, 1.0]
     assert not [one for one in drawn([row("team")])[1] if one and "fewest" in one]
+
+
+def test_thoughts_count_where_there_are_any(drawn):
+    thinking = row("b", said=20.0)
+    spent = {**thinking.figures, "tokens_spent": Interval(50.0, 45, 55, 4)}
+    _, lines = drawn([row("a"), Row("b", "finished", figures=spent)])
+    assert [float(lines[name].get_xdata()[0]) for name in "ab"] == [20.0, 50.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from made_runs import Reader
 from laconic.experiments.reporting.frontier import document, frontier
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.sweep import Sweep, sort_out
+from laconic.learners.metrics import Interval
 
 
 @pytest.fixture
@@ -69,3 +71,13 @@ def test_the_fewest_tokens_that_would_do_are_drawn_where_runs_recorded_them(
     told = [one | {"floors": "none"} for one in told]
     (folder / "evaluations.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told))
     assert read_run(folder).after.floors == {}  # type: ignore[union-attr]
+
+
+def test_tokens_spent_are_those_said_where_nobody_thinks(
+    tmp_path: Path, short: Callable[..., Path]
+) -> None:
+    after = read_run(short(tmp_path / "run")).after
+    assert after is not None and after.figure("tokens_spent") == after.intervals["tokens_said"]
+    assert after.figure("a metric that nobody has") is None
+    more = {**after.intervals, "tokens_spent": Interval(99.0, 98.0, 100.0, 1000)}
+    assert replace(after, intervals=more).figure("tokens_spent") == more["tokens_spent"]

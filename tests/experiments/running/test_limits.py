@@ -44,3 +44,15 @@ def test_what_contradicts_is_printed_and_nothing_else(capsys):
     assert line.startswith("limits: replies end after 20 tokens")
     tell_start(team, SimpleNamespace(budget=SimpleNamespace(message=19, episode=None)))
     assert capsys.readouterr().out == ""
+
+
+def test_limits_of_thoughts_that_contradict_each_other_are_told():
+    def told(most, cap):
+        team = SimpleNamespace(speech=SimpleNamespace(max_reply_tokens=49, thinking_tokens=most))
+        budget = SimpleNamespace(message=48, episode=None, thought=cap)
+        return contradictions(team, SimpleNamespace(budget=budget))
+
+    assert told(64, 64) == told(64, None) == told(None, 64) == []
+    [words] = told(1024, 64)
+    assert "thoughts end after 64 tokens" in words
+    assert "agent.speech.thinking_tokens=1024" in words and "env.budget.thought=64" in words
