@@ -31,6 +31,7 @@ from laconic.experiments.running.setup import (
     task_keys,
 )
 from laconic.learners.agents.base import Policy, Remembering, Reply, Request
+from laconic.learners.agents.cache import calls
 from laconic.learners.agents.generate import pad_left
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.algorithms.group import GroupLearner
@@ -146,18 +147,18 @@ class StepTimer:
     def _bare(self, groups: Sequence[Group], repetition: int) -> float:
         self._bare_model.load_state_dict(self._state["trainers"][0]["model"])
         episodes = [episode for group in groups for episode in group.episodes]
-        limit = self._policy.speech.max_reply_tokens
-        calls = [
+        limit, most = self._policy.speech.max_reply_tokens, self._policy.generate_tokens
+        bare = [
             self._bare_generate([prompts[row] for row in rows])
             for prompts in prompts_by_round(episodes)
-            for rows in self._policy.calls([*map(len, prompts)], [limit] * len(prompts))
+            for rows in calls([*map(len, prompts)], [limit] * len(prompts), None, most)
         ]
         sequences = [sequence for group in groups for sequence in self._learner.sequences(group)]
-        calls += [self._bare_step(part) for part in self._learner.split(sequences)]
+        bare += [self._bare_step(part) for part in self._learner.split(sequences)]
         torch.manual_seed(repetition)
         begun = time.perf_counter()
         with self._policy.computing():
-            for call in calls:
+            for call in bare:
                 call()
         return time.perf_counter() - begun
 

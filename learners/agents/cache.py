@@ -1,4 +1,4 @@
-"""What need not be computed again: keys and values of tokens, and tokens of texts.
+"""What need not be computed again, keys and values of tokens and tokens of texts, and what fits.
 
 The cache of `transformers` copies all it holds at every token, a seventh of a training step of the
 tiny policy; the one here writes into spare room.
@@ -7,7 +7,7 @@ tiny policy; the one here writes into spare room.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from sys import getsizeof
 from typing import Any, TypeVar
@@ -236,6 +236,40 @@ def default_tokens(model: PreTrainedModel) -> int:
     shared = getattr(config, "num_key_value_heads", None)
     heads = shared if isinstance(shared, int) else heads
     return _BYTES // (2 * config.num_hidden_layers * heads * width * model.dtype.itemsize)
+
+
+def calls(
+    lengths: Sequence[int], limits: Sequence[int], positions: int | None, most: int
+) -> Iterator[list[int]]:
+    """Which rows go into which generate call.
+
+    All rows of a call go on to the longest limit among them, so rows without that much room are
+    called apart.
+
+    Args:
+        lengths: tokens of each prompt.
+        limits: max. tokens of each reply; rows that may have none are in no call.
+        positions: tokens that a conversation may have; None for any number.
+        most: tokens, padding included, of one call. Where there are several, rows of like length
+            are together; each has one row at least.
+    """
+    longest = max(limits, default=0)
+    together: dict[int, list[int]] = {longest: []}
+    for row, (length, limit) in enumerate(zip(lengths, limits, strict=True)):
+        if limit > 0:
+            fits = positions is None or length + longest <= positions
+            together.setdefault(longest if fits else limit, []).append(row)
+    for limit, rows in together.items():
+        part: list[int] = rows
+        if len(rows) * max((lengths[row] + limit for row in rows), default=0) > most:
+            part = []
+            for row in sorted(rows, key=lengths.__getitem__):
+                if part and (len(part) + 1) * (lengths[row] + limit) > most:
+                    yield part
+                    part = []
+                part.append(row)
+        if part:
+            yield part
 
 
 def remembered(function: Callable[[str], Texts]) -> Callable[[str], Texts]:

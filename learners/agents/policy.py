@@ -18,7 +18,7 @@ from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from laconic.learners.agents.base import Reply, Request
-from laconic.learners.agents.cache import Memory, default_tokens
+from laconic.learners.agents.cache import Memory, calls, default_tokens
 from laconic.learners.agents.chat import Chat, first_text, said
 from laconic.learners.agents.generate import Sampled, Sampling, generate, seeded
 from laconic.learners.agents.lora import Adapter
@@ -266,7 +266,7 @@ class HFPolicy:
         sampled: list[Sampled] = [((), ()) for _ in prompts]
         # One context for all tokens: autocast then converts each weight once.
         with seeded(self.device, seed), self.computing():
-            for rows in self.calls([*map(len, prompts)], limits):
+            for rows in calls([*map(len, prompts)], limits, self._positions, self.generate_tokens):
                 sampling = Sampling(
                     max_new_tokens=max(limits[row] for row in rows),
                     temperature=self.speech.temperature,
@@ -286,39 +286,6 @@ class HFPolicy:
                     sampled[row] = reply
         return sampled
 
-    def calls(self, lengths: Sequence[int], limits: Sequence[int]) -> Iterator[list[int]]:
-        """Which rows go into which generate call.
-
-        All rows of a call go on to the longest limit among them, so rows without that much room are
-        called apart.
-        """
-        longest = max(limits, default=0)
-        together: dict[int, list[int]] = {longest: []}
-        for row, (length, limit) in enumerate(zip(lengths, limits, strict=True)):
-            if limit > 0:
-                fits = self._positions is None or length + longest <= self._positions
-                together.setdefault(longest if fits else limit, []).append(row)
-        for limit, rows in together.items():
-            sizes = {row: lengths[row] + limit for row in rows}
-            yield from _portions(sizes, self.generate_tokens)
-
-
-def _portions(sizes: Mapping[int, int], most: int) -> Iterator[list[int]]:
-    """Rows in as few parts as hold at most so many tokens each, padded to the longest of the part.
-
-    A part has one row at least. Where there are several, rows of like size are together.
-    """
-    part = list(sizes)
-    if len(part) * max(sizes.values(), default=0) > most:
-        part = []
-        for row in sorted(sizes, key=sizes.__getitem__):
-            if part and (len(part) + 1) * sizes[row] > most:
-                yield part
-                part = []
-            part.append(row)
-    if part:
-        yield part
-
 
 def _past(history: Sequence[Reply]) -> list[int]:
     return [token for reply in history for token in (*reply.prompt_ids, *reply.reply_ids)]
@@ -326,8 +293,8 @@ def _past(history: Sequence[Reply]) -> list[int]:
 
 def _ends(history: Sequence[Reply]) -> list[int]:
     """Lengths of a conversation up to each reply, but for its last token, the latest first."""
-    lengths = accumulate(len(reply.prompt_ids) + len(reply.reply_ids) for reply in history)
-    return [length - 1 for length in lengths][::-1]
+    ends = accumulate(len(reply.prompt_ids) + len(reply.reply_ids) for reply in history)
+    return [end - 1 for end in ends][::-1]
 
 
 def _positions(model: PreTrainedModel) -> int | None:

@@ -109,3 +109,27 @@ def test_texts_are_forgotten_by_their_bytes(monkeypatch):
         assert tokens(text * 1000) == (0,) * 10
     # The third does not fit, so the first is asked for again.
     assert asked == ["a", "b", "c", "a"]
+
+
+# Calls
+
+
+def test_rows_are_called_together_as_far_as_they_fit():
+    # Six tokens and a reply of four for each of three rows are 30.
+    assert list(cache.calls([6, 2, 5], [4, 4, 4], None, 30)) == [[0, 1, 2]]
+    # In 29: by length, two rows of 5 + 4 are 18, three of 6 + 4 were too many.
+    assert list(cache.calls([6, 2, 5], [4, 4, 4], None, 29)) == [[1, 2], [0]]
+    assert list(cache.calls([6, 2, 5], [4, 4, 4], None, 1)) == [[1], [2], [0]]
+
+
+def test_rows_without_room_for_the_longest_reply_are_called_apart():
+    # Of ten positions 7 + 4 are too many; the third may say nothing.
+    assert list(cache.calls([6, 7, 3], [4, 3, 0], 10, 99)) == [[0], [1]]
+    assert list(cache.calls([], [], 10, 99)) == []
+
+
+def test_the_default_is_four_gibibytes(make_model):
+    # Two layers of one head of 8 numbers of 4 bytes, keys and values: 128 bytes a token.
+    assert cache.default_tokens(make_model("llama", 24)) == 4 * 2**30 // 128
+    # GPT-2 has two heads.
+    assert cache.default_tokens(make_model("gpt2", 24)) == 4 * 2**30 // 256

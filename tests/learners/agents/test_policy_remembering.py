@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, Gemma3TextConfig, MambaConfig
 
-from laconic.learners.agents import cache
+from laconic.learners.agents import cache, smollm2
 from laconic.learners.agents.base import Remembering, Reply, Request
 from laconic.learners.agents.hf import HFPolicy, SamplingSettings
 
@@ -54,7 +54,7 @@ def assert_alike(one: Talks, other: Talks) -> None:
 
 
 @torch.no_grad()
-def assert_recorded(policy: HFPolicy, talks: Talks) -> None:
+def assert_recorded(policy: HFPolicy, talks: Talks, atol: float = 1e-5) -> None:
     """Log-probabilities are those of a forward pass over the whole conversation."""
     for talk in talks:
         ids = [one for reply in talk for one in (*reply.prompt_ids, *reply.reply_ids)]
@@ -67,7 +67,7 @@ def assert_recorded(policy: HFPolicy, talks: Talks) -> None:
         found = torch.log_softmax(logits, -1).gather(-1, torch.tensor(ids[1:])[:, None])[:, 0]
         expected = found[torch.tensor(said[1:], dtype=torch.bool)]
         drawn = [one for reply in talk for one in reply.behaviour_logprobs]
-        torch.testing.assert_close(torch.tensor(drawn).double(), expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(torch.tensor(drawn).double(), expected, rtol=1e-5, atol=atol)
 
 
 @pytest.fixture
@@ -254,3 +254,16 @@ def test_a_model_whose_states_have_no_tokens_reads_all_again_and_says_so(tiny_to
 
 def test_a_policy_says_that_it_can_remember(make_policy):
     assert isinstance(make_policy(), Remembering)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(smollm2.found() == smollm2.HUB, reason="needs `make smollm2`")
+def test_a_pretrained_model_says_the_same(make_env):
+    speech = SamplingSettings(explain_silence=False, max_reply_tokens=9)
+    team = smollm2.SmolLM2Team(speech=speech, device="cpu", precision="float32")
+    policy = team.policies(make_env())["solver_0"]
+    kept, alone = converse(policy, rounds=3, rows=4), converse(policy, rounds=3, rows=4, keep=False)
+    assert_alike(kept, alone)
+    # Thirty layers of float32 round by more, whether anything is kept or not.
+    for talks in (kept, alone):
+        assert_recorded(policy, talks, atol=1e-4)

@@ -1,0 +1,51 @@
+"""The memory table of docs/scaling.md, measured on the pretrained model."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from laconic.learners.agents import smollm2
+from laconic.learners.agents.cache import _BYTES, default_tokens, roomy_cache
+from laconic.learners.agents.load import load_model
+
+TOKENS = 256
+TABLE = {"weights": 538e6, "gradients": 538e6, "moments": 1076e6}
+PER_TOKEN = {"keys and values": 46_080, "activations": 1.34e6, "logits": 196_608}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(smollm2.found() == smollm2.HUB, reason="needs `make smollm2`")
+def test_the_table_agrees_with_what_is_measured():
+    model, kept, saved = load_model(smollm2.found(), "float32", "cpu"), [], {}
+    own = {one.untyped_storage().data_ptr() for one in model.parameters()}
+    ids, cache = torch.randint(0, 1000, (2, TOKENS // 2)), roomy_cache(model)
+    with torch.inference_mode():
+        model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
+
+    def keep(one: torch.Tensor) -> torch.Tensor:
+        store = one.untyped_storage()
+        if store.data_ptr() not in own:
+            saved[store.data_ptr()] = store.nbytes()
+        kept.append(one)
+        return one
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda one: one):
+        hidden = model.base_model(input_ids=ids, use_cache=False).last_hidden_state
+    hidden.sum().backward()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
+    optimizer.step()
+    moments = [one for state in optimizer.state.values() for one in state.values()]
+    found = {
+        "weights": sum(one.nbytes for one in model.parameters()),
+        "gradients": sum(one.grad.nbytes for one in model.parameters()),
+        "moments": sum(one.nbytes for one in moments),
+    }
+    held = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
+    logits = model.lm_head(hidden.detach()).nbytes
+    each = {"keys and values": held, "activations": sum(saved.values()), "logits": logits}
+    print(found, {name: one / TOKENS for name, one in each.items()})
+    assert found == pytest.approx(TABLE, rel=0.15)
+    assert {name: one / TOKENS for name, one in each.items()} == pytest.approx(PER_TOKEN, rel=0.15)
+    # The bound that a policy takes by itself is worked out from the config alone.
+    assert default_tokens(model) == _BYTES * TOKENS // held
