@@ -117,7 +117,7 @@ class StepTimer:
     def own(self) -> float:
         """Gigabytes of weights, of the copy a step starts from, of gradients and two moments."""
         parameters = self._policy.model.parameters()
-        return sum((5 if one.requires_grad else 1) * one.nbytes for one in parameters) / 1e9
+        return float(sum((5 if one.requires_grad else 1) * one.nbytes for one in parameters)) / 1e9
 
     def measure(self, repetition: int) -> Sample:
         """One step and its bare calls, from the first weights."""

@@ -185,9 +185,10 @@ class Memory:
         for row, one in zip(places, held, strict=True):
             row[width - len(one) :] = one
         cache, index = roomy_cache(self.model), torch.from_numpy(places)
+        layers: Any = cache.layers
         if width:
             flat = index.flatten().to(self.model.device)
-            for number, layer in enumerate(cache.layers):
+            for number, layer in enumerate(layers):
                 keys, values = self._states[2 * number : 2 * number + 2]
                 layer.update(*(_rows(states, flat, len(held)) for states in (keys, values)))
         return cache, (index > 0).long()
@@ -211,7 +212,8 @@ class Memory:
         begin, self._used = self._used, self._used + len(rows)
         device = self.model.device
         at = torch.from_numpy(rows).to(device), torch.from_numpy(columns).to(device)
-        states = (part for layer in cache.layers for part in (layer.keys, layer.values))
+        layers: Any = cache.layers
+        states = (part for layer in layers for part in (layer.keys, layer.values))
         for number, part in enumerate(states):
             new = part[at[0], :, at[1]]
             if number == len(self._states):
@@ -235,7 +237,8 @@ def default_tokens(model: PreTrainedModel) -> int:
     width = getattr(config, "head_dim", None) or config.hidden_size // heads
     shared = getattr(config, "num_key_value_heads", None)
     heads = shared if isinstance(shared, int) else heads
-    return _BYTES // (2 * config.num_hidden_layers * heads * width * model.dtype.itemsize)
+    token = 2 * config.num_hidden_layers * heads * width * model.dtype.itemsize
+    return _BYTES // int(token)
 
 
 def calls(

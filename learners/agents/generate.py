@@ -169,7 +169,7 @@ def generate(
 def _read(memory: Memory, prompts: Mapping[tuple[int, ...], Sequence[int]], pad_id: int) -> None:
     """Have all of the prompts in memory but their last token, which is read with the reply."""
     fresh = [prompt for prompt, ends in prompts.items() if not len(memory.longest(prompt, ends))]
-    shared = commonprefix([prompt[:-1] for prompt in fresh])
+    shared = tuple(commonprefix([prompt[:-1] for prompt in fresh]))
     if len(fresh) > 1 and len(shared) >= _SHARED:
         memory.share(shared, pad_id)
     held = {prompt[:-1]: memory.longest(prompt, ends) for prompt, ends in prompts.items()}
