@@ -75,6 +75,9 @@ def main(cfg: DictConfig) -> float:
     folder.rewind(-1)
     team = setup.make_team(cfg)
     environments = setup.make_evaluation(cfg, cfg.evaluation.split, team)
+    if cfg.run is not None:
+        at = "its last checkpoint" if cfg.step is None else f"its checkpoint of step {cfg.step}"
+        print(f"plays {cfg.run}, {at}, on {cfg.env.get('name') or cfg.env._target_}")
     if words := unseen(cfg):
         print(words)
     tell_start(team, environments[0])
