@@ -79,6 +79,9 @@ def main(cfg: DictConfig) -> float:
     team = setup.make_team(cfg)
     environments = setup.make_evaluation(cfg, cfg.evaluation.split, team)
     set_training_price(cfg, environments, HydraConfig.get().overrides.task)
+    if cfg.run is not None:
+        at = "its last checkpoint" if cfg.step is None else f"its checkpoint of step {cfg.step}"
+        print(f"plays {cfg.run}, {at}, on {cfg.env.get('name') or cfg.env._target_}")
     if words := unseen(cfg):
         print(words)
     tell_start(team, environments[0])

@@ -86,7 +86,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """
     names = sorted(known)
     ends = sorted({one.rpartition(".")[2] for one in names})
-    alike = get_close_matches(name.rpartition(".")[2], ends, n=len(ends) or 1, cutoff=0.7)
+    last = name.rpartition(".")[2]
+    # One wrong letter of a short name weighs more.
+    alike = get_close_matches(last, ends, n=len(ends) or 1, cutoff=0.65 if len(last) < 5 else 0.72)
     whole = [one for one in names if one.rpartition(".")[2] in alike]
     if close := get_close_matches(name, whole, n=1, cutoff=0.66):
         return close[0]

@@ -6,7 +6,7 @@ below `conf/optimizer/` names it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -47,21 +47,25 @@ class Muon(Optimizer):
         given = list(params)
         matrices = [one for one in given if one.ndim == 2]
         others = [one for one in given if one.ndim != 2]
-        both: dict[str, Any] = {"lr": lr, "weight_decay": weight_decay}
+        both: Any = {"lr": lr, "weight_decay": weight_decay}
         self._parts: list[Optimizer] = []
         if matrices:
-            own = {"momentum": momentum, "adjust_lr_fn": "match_rms_adamw"}
+            own: Any = {"momentum": momentum, "adjust_lr_fn": "match_rms_adamw"}
             self._parts.append(torch.optim.Muon(matrices, **own, **both))
         if others:
             self._parts.append(AdamW(others, betas=betas, eps=eps, **both))
         super().__init__([group for part in self._parts for group in part.param_groups], {})
         self._link()
 
-    @torch.no_grad()
-    def step(self, closure: None = None) -> None:
-        """One step of both."""
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        """One step of both; returns the loss of the closure, where there is one."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
         for part in self._parts:
             part.step()
+        return loss
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a state of `state_dict`."""

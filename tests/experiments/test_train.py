@@ -175,7 +175,7 @@ def test_without_a_report_no_picture_is_drawn_and_a_resumed_run_may_ask_for_one(
 ):
     wanted = [*small, "train.steps=1", f"hydra.run.dir={tmp_path}/run"]
     outcome = run("train", *wanted)
-    assert outcome.code == 0 and "report" not in outcome.out
+    assert outcome.code == 0 and "report:" not in outcome.out
     assert not list((tmp_path / "run").glob("report*"))
     assert run("train", *wanted, "resume=true", "report=true").code == 0
     assert (tmp_path / "run" / "report.html").is_file()

@@ -66,3 +66,11 @@ def test_every_renamed_class_leads_somewhere(old):
 )
 def test_a_far_fetched_name_is_not_offered(typed, known):
     assert nearest(typed, [known]) is None
+
+
+@pytest.mark.parametrize(
+    ("typed", "known"),
+    [("num_agents", "agent"), ("env.max_tokens", "env.max_rounds")],
+)
+def test_a_far_fetched_suggestion_is_worse_than_none(typed, known):
+    assert nearest(typed, [known, "seed"]) is None

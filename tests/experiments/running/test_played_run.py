@@ -31,6 +31,8 @@ def test_a_checkpoint_does_what_it_did_in_its_training(run, trained, rows, tmp_p
     told = [f"run={trained[0]}", f"step={step}", "evaluation.tasks=4", "threads=1"]
     outcome = run("evaluate", *told, f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 0, outcome.err
+    which = "its last checkpoint" if step == "null" else "its checkpoint of step 2"
+    assert f"plays {trained[0]}, {which}, on gsm8k\n" in outcome.out
     trained_rows = {row["step"]: row for row in rows(trained[0] / "metrics.jsonl")}
     (found,) = rows(tmp_path / "run" / "metrics.jsonl")
     played = {name: value for name, value in found.items() if name.startswith("eval/")}
