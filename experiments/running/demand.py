@@ -21,7 +21,8 @@ from laconic.envs.dialogue.reward import Reward, free_tokens
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.run_state import TrainingRun
-from laconic.experiments.running.setup import Environments, set_price, tasks_of
+from laconic.experiments.running.setup import Environments, set_price
+from laconic.experiments.running.splits import tasks_of
 from laconic.experiments.statistics.demand import Curve, Message, curve, figures
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Episode

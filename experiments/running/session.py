@@ -136,7 +136,8 @@ class Run:
         Raises:
             SettingError: the folder would build what is not of this package, and is not `trusted`.
         """
-        cfg = OmegaConf.create(OmegaConf.load(Path(self.folder) / "config.yaml"))
+        cfg = OmegaConf.load(Path(self.folder) / "config.yaml")
+        assert isinstance(cfg, DictConfig)
         for group in () if self.trusted else GROUPS:
             plain = OmegaConf.to_container(cfg[group], resolve=False)
             check_settings(plain, f"{self.folder}: {group}", say="Run(folder, trusted=True) allows")

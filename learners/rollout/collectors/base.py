@@ -118,7 +118,7 @@ def as_collector(found: PlaysGroups) -> Collector:
     return found if isinstance(found, Collector) else Independent(found)
 
 
-def tasks_of(environment: ParallelEnv[str, Any, Any]) -> Mapping[str, Task]:
+def named_tasks(environment: ParallelEnv[str, Any, Any]) -> Mapping[str, Task]:
     """The tasks of an environment by their keys, for collectors that look at tasks.
 
     Raises:

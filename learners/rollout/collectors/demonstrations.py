@@ -22,7 +22,7 @@ from laconic.learners.agents.base import Policy, Reply, Request
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import ScriptedPolicy, Teacher
 from laconic.learners.episode import Episode, Group
-from laconic.learners.rollout.collectors.base import Collector, Players, tasks_of
+from laconic.learners.rollout.collectors.base import Collector, Players, named_tasks
 from laconic.learners.rollout.collectors.replay import Mute, say
 from laconic.learners.rollout.play import Start, collect, play
 
@@ -71,7 +71,7 @@ class Taught(Collector):
     ) -> list[Group]:
         """Groups in which the teacher speaks for every agent that has weights."""
         environments, policies = players
-        speaker = ScriptedPolicy(self.teacher, tasks_of(environments[0]))
+        speaker = ScriptedPolicy(self.teacher, named_tasks(environments[0]))
         # One for each set of weights, so that a round is one call for each.
         made = {id(one): _speaking(speaker, one) for one in policies.values()}
         taught = {agent: made[id(one)] for agent, one in policies.items()}
@@ -151,7 +151,7 @@ class Recorded(Collector):
         """
         environments, policies = players
         if self._rows is None:
-            known = tasks_of(environments[0])
+            known = named_tasks(environments[0])
             self._rows = [row for row in self._read() if row["task"] in known]
         if not self._rows:
             raise SettingError(

@@ -32,7 +32,7 @@ from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import Credit, credit
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Group
-from laconic.learners.rollout.collectors.base import Collector, Players, tasks_of
+from laconic.learners.rollout.collectors.base import Collector, Players, named_tasks
 from laconic.learners.rollout.collectors.exchange import (
     DamagedError,
     Exchange,
@@ -113,7 +113,7 @@ class Swarm(Collector):
                 or `correct` meets a policy that computes its log-probabilities again.
         """
         environments, policies = players
-        tasks = tasks_of(environments[0])
+        tasks = named_tasks(environments[0])
         if self.correct and any(
             getattr(one, "recompute_logprobs", False) for one in policies.values()
         ):
