@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import sys
 
-from laconic.experiments import train
+from laconic.experiments.command_line.console import start
 
 
 def main() -> None:
     """Train as `conf/experiment/warm_start.yaml` and the command line say."""
     sys.argv.insert(1, "experiment=warm_start")
-    train.main()
+    start("train")
 
 
 if __name__ == "__main__":

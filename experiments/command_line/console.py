@@ -21,8 +21,8 @@ PROGRAMS = {
     "measure-speed": "measure the cost of the environment and of a training step",
 }
 """What each program does, by its name on the command line."""
-PLAIN = ("report", "share")
-"""Those of them that have no configuration."""
+PLAIN = ("report", "share", "warm-start")
+"""Those of them that have no configuration of their own."""
 
 
 def main() -> None:

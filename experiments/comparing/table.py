@@ -29,7 +29,7 @@ _HEADS = {
     "laconic_index": "laconic index",
     SECONDS: "s / episode",
 }
-_WIDTH = 120
+_WIDTH = 160
 _ENDS = ("mean", "low", "high")
 
 

@@ -15,10 +15,10 @@ from omegaconf import DictConfig
 
 from laconic.learners.agents.tiny import PATH
 
-_WRITING = "env.tasks=20000 teacher.best=0"
-_LONGER = "steps=1600 teacher.terse=0.4 teacher.frames=1"
+_WRITING = "env.tasks=20000 learner.collect.teacher.best=0"
+_LONGER = "train.steps=1600 learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1"
 WARM_STARTS: Mapping[str, tuple[str, str]] = {
-    "coop_humaneval": ("env.tasks=20000 teacher.best=0.1", ""),
+    "coop_humaneval": ("env.tasks=20000 learner.collect.teacher.best=0.1", ""),
     "math": (_LONGER, "20 to 35 minutes on one core"),
     "sports": (_LONGER, "20 to 35 minutes on one core"),
     "strategyqa": ("", "10 to 16 minutes on one core"),
@@ -28,6 +28,7 @@ WARM_STARTS: Mapping[str, tuple[str, str]] = {
 
 Those whose results stand in the README; of other environments nobody has measured any."""
 _SMALL = "laconic.learners.agents.tiny"
+_NEW = f"{_SMALL}.new"
 
 
 def header(cfg: DictConfig, choices: Mapping[str, str | None], folder: Path) -> list[str]:
@@ -48,7 +49,8 @@ def unseen(cfg: DictConfig) -> str:
     What large models have seen nobody knows, and neither what an environment of a user's own is.
     """
     world = cfg.env.get("name")
-    if not world or not str(cfg.agent.get("_target_")).startswith(_SMALL):
+    target = str(cfg.agent.get("_target_"))
+    if not world or not target.startswith(_SMALL) or target.startswith(_NEW):
         return ""
     worlds = _worlds(Path(cfg.agent.get("model") or PATH))
     if not worlds or world in worlds:
@@ -58,7 +60,7 @@ def unseen(cfg: DictConfig) -> str:
     return (
         f"these weights never saw {world} (they were made on {' and '.join(sorted(worlds))}), so"
         " expect no solved task and nothing to learn from at first. Weights that have seen it:"
-        f" {command} threads=1 output=warm/{world}{f' ({time})' if time else ''}, then"
+        f" {command} threads=1 hydra.run.dir=warm/{world}{f' ({time})' if time else ''}, then"
         f" agent.model=warm/{world}"
     )
 
@@ -75,8 +77,10 @@ def _worlds(model: Path) -> set[str]:
     found = {_world(_read(model / "recipe.yaml"))}
     for run in (model, model.parent):
         if trained := _read(run / "config.yaml"):
-            began = (trained.get("agent") or {}).get("model") or PATH
-            found |= {_world(trained), _world(_read(Path(began) / "recipe.yaml"))}
+            agent = trained.get("agent") or {}
+            found.add(_world(trained))
+            if not str(agent.get("_target_")).startswith(_NEW):
+                found.add(_world(_read(Path(agent.get("model") or PATH) / "recipe.yaml")))
     return found - {""}
 
 

@@ -8,8 +8,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from laconic.experiments import train
-from laconic.experiments.warm_start import main
+from laconic.experiments import warm_start
 from laconic.learners.agents.tiny.build import SILENCE
 
 SMALL = [
@@ -46,9 +45,9 @@ def weights(folder):
 def test_it_is_a_training_whose_choices_come_before_those_of_the_user(monkeypatch):
     monkeypatch.setattr("sys.argv", ["laconic warm-start", "seed=3"])
     seen = []
-    monkeypatch.setattr(train, "main", lambda: seen.extend(sys.argv))
-    main()
-    assert seen == ["laconic warm-start", "experiment=warm_start", "seed=3"]
+    monkeypatch.setattr(warm_start, "start", lambda name: seen.extend([name, *sys.argv]))
+    warm_start.main()
+    assert seen == ["train", "laconic warm-start", "experiment=warm_start", "seed=3"]
 
 
 def test_it_makes_a_policy_that_stock_transformers_loads(made):

@@ -35,8 +35,9 @@ def test_the_shipped_weights_know_one_world_and_for_others_a_command_makes_some(
     said = unseen(cfg_of("env=math"))
     assert "never saw math (they were made on gsm8k)" in said
     assert (
-        "laconic warm-start env=math steps=1600 teacher.terse=0.4 teacher.frames=1 threads=1"
-        " output=warm/math (20 to 35 minutes on one core), then agent.model=warm/math"
+        "laconic warm-start env=math train.steps=1600 learner.collect.teacher.terse=0.4"
+        " learner.collect.teacher.frames=1 threads=1"
+        " hydra.run.dir=warm/math (20 to 35 minutes on one core), then agent.model=warm/math"
     ) in said
     assert "nobody has measured" in unseen(cfg_of("env=mbpp"))
 
@@ -67,4 +68,7 @@ def test_a_trained_run_knows_its_world_and_that_of_the_weights_it_began_with(tmp
 @pytest.mark.parametrize("world", WARM_STARTS)
 def test_every_named_warm_start_composes(world):
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        compose("warm_start", overrides=[f"env={world}", *WARM_STARTS[world][0].split()])
+        compose(
+            "train",
+            overrides=["experiment=warm_start", f"env={world}", *WARM_STARTS[world][0].split()],
+        )
