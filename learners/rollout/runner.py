@@ -1,14 +1,7 @@
 """One running episode: an environment, the conversations of its agents, and what came of it.
 
-Of environments over text, ours or those of others: an observation is a string, or a mapping with a
-string under `text`; `tokens_left`, where there is one, says in its first entry what the next
-message may have. Of infos these keys are read where an environment has them: `task`, `message`,
-`cut`, `informed`, `tokens_said`, `tokens_read`, `tokens_thought`, `score`, `solved`, `answer`.
-Thoughts go to environments with `metadata["thought_tokens"]` alone (`envs.dialogue.thoughts`).
-
-PettingZoo leaves much open: spaces of text, what infos hold, whether a reward is a number or an
-array of one. What can be understood in one way only is understood; the rest is refused with the
-agent's name and what to do. Knows no particular benchmark.
+What is read of an environment, and what it is told, is in `learners.rollout.text_env`. Knows no
+particular benchmark.
 """
 
 from __future__ import annotations
@@ -18,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Space, Text
-from gymnasium.spaces.text import alphanumeric
+from gymnasium.spaces import Space
 from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.thoughts import BEGIN, join
@@ -27,8 +19,16 @@ from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.episode import Episode, Turn
-
-_ADVICE = "wrap the environment in one that does (docs/bring_your_own.md)"
+from laconic.learners.rollout.text_env import (
+    ADVICE,
+    fit_to_space,
+    known,
+    measures,
+    number_of,
+    short,
+    speech_space,
+    unspeakable,
+)
 
 LEDGERS = ("said", "read", "thought")
 """Tokens that infos count, as `tokens_said`."""
@@ -86,11 +86,11 @@ class AgentState:
             came = (
                 f"a mapping with the keys {sorted(map(str, observation))}"
                 if keyed and "text" not in observation
-                else f"{type(observation).__name__} {_short(observation)}"
+                else f"{type(observation).__name__} {short(observation)}"
             )
             raise SettingError(
                 "an observation must be a string or a mapping with a string under 'text'; agent"
-                f" {self.agent!r} was shown {came}; {_ADVICE}"
+                f" {self.agent!r} was shown {came}; {ADVICE}"
             )
         self.unread.append(str(text))
         left = observation.get("tokens_left") if keyed else None
@@ -129,7 +129,7 @@ class EpisodeRunner:
         agents = environment.agents
         self._thoughts: int | None = metadata.get("thought_tokens")
         self._states = {
-            one: AgentState(one, self._thoughts, _speech_space(environment, one)) for one in agents
+            one: AgentState(one, self._thoughts, speech_space(environment, one)) for one in agents
         }
         self._outcome: dict[str, Any] = {}
         self._turns: list[Turn] = []
@@ -186,7 +186,7 @@ class EpisodeRunner:
             observations, rewards, _, truncations, infos = self._environment.step(sent)
         except Exception as error:
             spaces = {agent: self._states[agent].space for agent in actions}
-            if outside := _unspeakable(spaces, actions):
+            if outside := unspeakable(spaces, actions):
                 raise SettingError(f"the environment took no step: {outside}") from error
             raise
         for request, reply in said:
@@ -215,7 +215,7 @@ class EpisodeRunner:
             solved=bool(last["solved"]) if "solved" in last else None,
             answer=str(last.get("answer", "")),
             truncated=self._truncated,
-            measures=_measures(last.get("measures")),
+            measures=measures(last.get("measures")),
             **counts,
         )
 
@@ -233,78 +233,6 @@ class EpisodeRunner:
         for info in infos.values():
             # Agents may end at different times; what was said of the episode last counts.
             self._outcome.update(known(info))
-
-
-def fit_to_space(space: Space[Any] | None, message: str) -> str:
-    """As much of a message as a space of texts holds: its characters, up to its longest length.
-
-    Letters and digits alone are what gymnasium takes where nobody chose; such a space is held to
-    mean its length.
-    """
-    if not isinstance(space, Text) or message in space:
-        return message
-    if space.character_set != alphanumeric:
-        message = "".join(filter(space.character_set.__contains__, message))
-    return message[: space.max_length]
-
-
-def number_of(agent: str, reward: Any) -> float:
-    """A reward as a number: one, an array of one, or None for 0; else a `SettingError`."""
-    try:
-        return 0.0 if reward is None else float(np.asarray(reward, dtype=np.float64).item())
-    except (TypeError, ValueError) as error:
-        raise SettingError(
-            f"a reward must be a number; agent {agent!r} was paid {_short(reward)}"
-        ) from error
-
-
-def known(info: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What an info says; a key with None says nothing."""
-    return {key: value for key, value in (info or {}).items() if value is not None}
-
-
-def _speech_space(env: ParallelEnv[str, Any, Any], agent: str) -> Space[Any] | None:
-    """The action space of an agent, None where the environment does not tell; one of texts."""
-    try:
-        space: Space[Any] = env.action_space(agent)
-    except (AttributeError, KeyError):
-        return None
-    ours = type(space).__module__.startswith("gymnasium.spaces")
-    if ours and not isinstance(space, Text):
-        raise SettingError(
-            f"an action must be a text; that of agent {agent!r} is one of {space}; {_ADVICE}"
-        )
-    return space
-
-
-def _unspeakable(spaces: Mapping[str, Space[Any] | None], actions: Mapping[str, str]) -> str:
-    """Which of some actions lie outside their spaces, as a sentence; empty for none."""
-    outside = {
-        agent: action
-        for agent, action in actions.items()
-        if (space := spaces[agent]) is not None and action not in space
-    }
-    said = [
-        f"agent {agent!r} said {_short(action)}, which is not in its action space"
-        f" {_short(spaces[agent])}"
-        for agent, action in outside.items()
-    ]
-    if not all(outside.values()):
-        said.append("agents may be silent, so it has to hold the empty text: Text(min_length=0)")
-    if any(outside.values()):
-        said.append("it has to hold what is said in a language, blanks too: Text(charset=...)")
-    return "; ".join(said)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _measures(told: object) -> dict[str, float]:
-    """What an environment says it measured; other shapes are left out."""
-    numbers = told.items() if isinstance(told, Mapping) else ()
-    return {str(name): float(value) for name, value in numbers if isinstance(value, int | float)}
 
 
 def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping[str, Any]) -> Turn:

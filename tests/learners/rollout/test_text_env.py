@@ -12,7 +12,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Reply
 from laconic.learners.rollout.play import Start, play
-from laconic.learners.rollout.runner import fit_to_space, known, number_of
+from laconic.learners.rollout.text_env import fit_to_space, known, number_of
 
 SAID = "Tom has 7 apples, I think."
 
