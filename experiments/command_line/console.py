@@ -21,8 +21,10 @@ PROGRAMS = {
     "measure-speed": "measure the cost of the environment and of a training step",
 }
 """What each program does, by its name on the command line."""
-PLAIN = ("report", "share", "warm-start")
-"""Those of them that have no configuration of their own."""
+PLAIN = ("report", "share")
+"""Those of them that have no configuration."""
+ALIASES = {"warm-start": ("train", "experiment=warm_start")}
+"""Those that are another program with a setting."""
 
 
 def main() -> None:
@@ -32,8 +34,9 @@ def main() -> None:
     if typed in ("-h", "--help"):
         print(_usage())
     elif name in PROGRAMS:
-        sys.argv = [f"laconic {name}", *rest]
-        start(name)
+        program, *settings = ALIASES.get(name, (name,))
+        sys.argv = [f"laconic {name}", *settings, *rest]
+        start(program)
     else:
         sys.exit(_unknown(typed))
 

@@ -85,7 +85,9 @@ def refused(run, small, tmp_path, monkeypatch):
     def call(name, arguments, code=1):
         dated = "resume=true" in arguments
         folder = [] if dated else [f"hydra.run.dir={tmp_path}/run"]
-        outcome = run(name, *(small if name == "train" else []), *arguments, *folder)
+        # A warm start makes weights of its own.
+        sizes = small if name == "train" and "experiment=warm_start" not in arguments else []
+        outcome = run(name, *sizes, *arguments, *folder)
         assert outcome.code == code, outcome.out
         assert outcome.message.startswith("error: ")
         assert outcome.message.count("\n") == 1 or "another configuration" in outcome.message
@@ -175,7 +177,7 @@ def test_a_folder_without_a_model_is_named(refused, tmp_path):
     assert "agent.model" in message and "holds no config.json" in message
 
 
-@pytest.mark.parametrize("name", ["train", "evaluate", "warm_start"])
+@pytest.mark.parametrize("name", ["train", "evaluate", "compare"])
 def test_a_run_folder_that_cannot_be_made_names_the_key_to_change(run, tmp_path, name):
     (tmp_path / "taken").touch()
     outcome = run(name, f"hydra.run.dir={tmp_path}/taken/run")
@@ -213,5 +215,6 @@ def test_an_evaluation_refuses_what_it_cannot_do(refused, arguments, words):
     ],
 )
 def test_a_warm_start_refuses_what_it_cannot_do(refused, arguments, words):
-    message = refused("warm_start", arguments, code=2 if "now called" in words[0] else 1)
+    code = 2 if "now called" in words[0] else 1
+    message = refused("train", ["experiment=warm_start", *arguments], code=code)
     assert all(word in message for word in words), message

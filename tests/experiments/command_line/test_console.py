@@ -31,7 +31,7 @@ def call(monkeypatch, capsys):
 def test_every_program_is_listed_and_nothing_else():
     folder = ROOT / "experiments"
     programs = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--"}
-    assert set(console.PROGRAMS) == programs
+    assert set(console.PROGRAMS) == programs | console.ALIASES.keys()
     # What has a configuration of its own is a program.
     assert {path.stem.replace("_", "-") for path in CONF.glob("*.yaml")} <= programs
 
@@ -60,8 +60,14 @@ def test_an_unknown_program_is_answered_with_the_nearest_or_its_new_name(call, n
     assert "usage: laconic" in said.err
 
 
-@pytest.mark.parametrize("name", ["warm-start", "warm_start"])
+@pytest.mark.parametrize("name", ["measure-speed", "measure_speed"])
 def test_a_program_is_found_with_a_dash_and_as_its_module_is_called(call, name):
+    code, said = call(name, "--cfg", "job")
+    assert code == 0 and "repetitions" in said.out
+
+
+@pytest.mark.parametrize("name", ["warm-start", "warm_start"])
+def test_a_warm_start_is_a_training_with_a_setting_with_a_dash_or_without(call, name):
     code, said = call(name, "--cfg", "job")
     assert code == 0 and "Imitated" in said.out
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from laconic.experiments import warm_start
 from laconic.learners.agents.tiny.build import SILENCE
 
 SMALL = [
@@ -33,21 +30,13 @@ SMALL = [
 @pytest.fixture(scope="module")
 def made(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("warm_start") / "run"
-    outcome = run("warm_start", *SMALL, f"hydra.run.dir={folder}")
+    outcome = run("train", "experiment=warm_start", *SMALL, f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
     return folder
 
 
 def weights(folder):
     return AutoModelForCausalLM.from_pretrained(folder / "policy").state_dict()
-
-
-def test_it_is_a_training_whose_choices_come_before_those_of_the_user(monkeypatch):
-    monkeypatch.setattr("sys.argv", ["laconic warm-start", "seed=3"])
-    seen = []
-    monkeypatch.setattr(warm_start, "start", lambda name: seen.extend([name, *sys.argv]))
-    warm_start.main()
-    assert seen == ["train", "laconic warm-start", "experiment=warm_start", "seed=3"]
 
 
 def test_it_makes_a_policy_that_stock_transformers_loads(made):
@@ -68,7 +57,7 @@ def test_it_is_made_longer_as_any_training_and_ends_bit_for_bit_alike(run, made,
     for steps in (2, 4):
         # The learning rate falls over the steps of the whole run.
         settings = [*SMALL, f"train.steps={steps}", "learner.decay_updates=4", "resume=true"]
-        outcome = run("warm_start", *settings, f"hydra.run.dir={tmp_path}/run")
+        outcome = run("train", "experiment=warm_start", *settings, f"hydra.run.dir={tmp_path}/run")
         assert outcome.code == 0, outcome.err
     first, again = weights(made), weights(tmp_path / "run")
     assert all(torch.equal(first[name], again[name]) for name in first)
@@ -87,7 +76,9 @@ def test_what_it_makes_can_be_trained_at_once(run, made, small, tmp_path):
 
 
 def test_equal_seeds_make_equal_weights(processes, made, tmp_path):
-    outcome = processes.run("warm_start", *SMALL, f"hydra.run.dir={tmp_path}/run")
+    outcome = processes.run(
+        "train", "experiment=warm_start", *SMALL, f"hydra.run.dir={tmp_path}/run"
+    )
     assert outcome.code == 0, outcome.err
     first, again = weights(made), weights(tmp_path / "run")
     assert all(torch.equal(first[name], again[name]) for name in first)
@@ -99,7 +90,8 @@ def test_any_policy_imitates_the_teacher_or_its_own_best_episodes(run, small, tm
     for collect in ("teacher", "own_best"):
         folder = tmp_path / collect
         outcome = run(
-            "warm_start",
+            "train",
+            "experiment=warm_start",
             *small,
             "agent=tiny",
             f"learner/collect={collect}",
