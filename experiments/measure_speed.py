@@ -97,7 +97,8 @@ def main(cfg: DictConfig) -> float:
         "env_steps_per_second": scripted_steps_per_second(cfg),
         **summarise(samples),
         "peak_gigabytes": timer.peak,
-        "gigabytes_beyond_model": timer.peak - timer.own - before,
+        # Of a process that has done other things before, the peak may be that of theirs.
+        "gigabytes_beyond_model": max(0.0, timer.peak - timer.own - before),
         **{name: graded_per_second(one, cfg.measure.answers) for name, one in GRADINGS.items()},
     }
     folder = Path(HydraConfig.get().runtime.output_dir)
