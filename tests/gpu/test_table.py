@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
@@ -67,6 +67,20 @@ def test_the_page_is_measured_and_written(program, tmp_path, device):
         ["auto: float32", "2"], ["auto: float32", "8"], ["float32", "2"], ["float32", "8"]
     ]  # fmt: skip
     assert all(float(one.replace(",", "")) > 0 for row in costs for one in row[2:-1])
+
+
+def test_the_page_names_the_gpu_and_what_runs_on_it(program, monkeypatch):
+    card = SimpleNamespace(name="Card 80", total_memory=85_100_000_000)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", {"cuda": card}.__getitem__)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    found = dict(program.about("cuda"))
+    assert found["device"] == "2 x Card 80" and found["memory of one, GB"] == "85"
+    assert found["torch"] == torch.__version__ and "transformers" in found
+
+
+def test_what_became_of_the_tests_is_said(program):
+    passed, line = program.tested(["tests/envs/test_checks.py"])
+    assert passed and "passed in" in line and "=" not in line
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
