@@ -98,6 +98,7 @@ def steps(repetitions: int, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Medians over training steps from the same weights, after one that is not counted."""
     gc.collect()  # What models before this one held.
     if torch.cuda.is_available():
+        torch.cuda.init()  # Without which there are no statistics to reset.
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     cfg = compose(program="measure_speed", **COMMON, **settings)
@@ -137,9 +138,7 @@ def tested(arguments: Sequence[str]) -> tuple[bool, str]:
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of a page."""
-    return (
-        "\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows)) + "\n"
-    )
+    return "".join(f"| {' | '.join(row)} |\n" for row in (heads, ["---"] * len(heads), *rows))
 
 
 def mismatch(settings: Mapping[str, Any]) -> Iterable[Sequence[str]]:

@@ -46,8 +46,8 @@ def test_the_clock_is_read_when_the_gpu_is_done(monkeypatch):
 
 @pytest.mark.gpu
 def test_work_that_is_still_under_way_on_a_gpu_is_waited_for_and_its_memory_counted():
-    torch.cuda.reset_peak_memory_stats()
     square = torch.rand(8192, 8192, device="cuda")
+    torch.cuda.reset_peak_memory_stats()
     for _ in range(20):
         square = square @ square
     ended = torch.cuda.Event()
