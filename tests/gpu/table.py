@@ -22,6 +22,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen3Config
 
+from laconic.experiments.running import provenance
 from laconic.experiments.running.bare_calls import StepTimer
 from laconic.experiments.running.session import compose
 from laconic.experiments.running.setup import make_environments, make_team
@@ -116,16 +117,12 @@ def steps(repetitions: int, settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def about(device: str) -> Iterable[Sequence[str]]:
+def about() -> Iterable[Sequence[str]]:
     """The machine and what runs on it."""
-    if device.startswith("cuda"):
-        found = torch.cuda.get_device_properties(device)
-        yield "device", f"{torch.cuda.device_count()} x {found.name}"
-        yield "memory of one, GB", f"{found.total_memory / 1e9:.0f}"
-    else:
-        yield "device", device
+    yield "device", provenance.device()
     yield "CUDA of torch", str(torch.version.cuda)
     yield from ((name, version(name)) for name in ("torch", "transformers", "laconic"))
+    yield "commit", str(provenance.commit())
 
 
 def tested(arguments: Sequence[str]) -> tuple[bool, str]:
@@ -184,7 +181,7 @@ def main(
         save_random(config, Path(folder))
         settings = {**step, "agent.model": folder, "agent.device": device}
         apart, cost = [*mismatch(settings)], [*costs(repetitions, settings)]
-    text = INTRODUCTION + table(("", ""), [*about(device), ("`pytest -m gpu`", line)])
+    text = INTRODUCTION + table(("", ""), [*about(), ("`pytest -m gpu`", line)])
     text += MISMATCH + table(("precision", "as sampled", "`recompute_logprobs`"), apart)
     sizes = ", ".join(f"`{name}={value}`" for name, value in step.items())
     text += COSTS.format(shape=config, sizes=sizes, repetitions=repetitions)
