@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras lint check format docs docs-serve parity judges graders measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow test-extras lint check format docs docs-serve parity judges graders gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -73,6 +73,9 @@ parity: .venv-trl/installed .venv-verl/installed .venv-comlrl/installed  ## comp
 LACONIC_DATA ?= ../shared/data
 graders: .venv/installed  ## measure the graders on re-forms of real answers; write docs/graders.md
 	$(BIN)/python tests/graders/table.py $(LACONIC_DATA) docs/graders.md
+
+gpu: .venv/installed  ## run the tests that need a GPU and measure on it; write docs/gpu.md
+	@$(BIN)/python tests/gpu/table.py docs/gpu.md
 
 CLIENTS := pettingzoo gymnasium torchrl benchmarl rllib tianshou agilerl sb3
 judges:  ## run our environments in eight outside clients; write docs/judges.md

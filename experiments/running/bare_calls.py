@@ -9,10 +9,10 @@ optimiser, from the same weights.
 from __future__ import annotations
 
 import copy
-import time
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.running.costs import peak_gigabytes, tokens_per_second
+from laconic.experiments.running.costs import now, peak_gigabytes, tokens_per_second
 from laconic.experiments.running.setup import (
     Environments,
     draw_starts,
@@ -34,6 +34,7 @@ from laconic.learners.agents.base import Policy, Remembering, Reply, Request
 from laconic.learners.agents.cache import calls
 from laconic.learners.agents.generate import pad_left
 from laconic.learners.agents.hf import HFPolicy
+from laconic.learners.agents.precision import AUTOCAST
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.episode import Episode, Group
 from laconic.learners.rollout.play import collect
@@ -52,7 +53,7 @@ class Sample:
     step: float
     """The whole training step."""
     bare: float
-    """Its bare model calls."""
+    """Its bare model calls; nan where none were made."""
     environment: float
     """The part of the step that was spent neither in a policy nor in the learner."""
     sampled: float = 0.0
@@ -71,9 +72,9 @@ class TimedPolicy:
 
     def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
         """Pass the requests on and take the time."""
-        begun = time.perf_counter()
+        begun = now()
         replies = self._policy.reply(requests, seed=seed, greedy=greedy)
-        self.seconds += time.perf_counter() - begun
+        self.seconds += now() - begun
         return replies
 
     def remembering(self) -> AbstractContextManager[None]:
@@ -95,6 +96,8 @@ class StepTimer:
         self._environments = environments
         self.peak = 0.0
         """The most memory of the first step, in gigabytes; bare calls have no copy yet."""
+        self.metrics: Mapping[str, float] = {}
+        """What the learner reported of the last step."""
         policies = team.policies(environments[0])
         self._learner = _checked(make_learner(cfg, policies), policies)
         self._policy: HFPolicy = next(iter(policies.values()))
@@ -114,6 +117,12 @@ class StepTimer:
         return made
 
     @property
+    def precision(self) -> str:
+        """How the policy is kept and computed, as `agent.precision` names it."""
+        found = self._policy.precision
+        return AUTOCAST if found.autocast else found.dtype
+
+    @property
     def own(self) -> float:
         """Gigabytes of weights, of the copy a step starts from, of gradients and two moments."""
         parameters = self._policy.model.parameters()
@@ -121,24 +130,29 @@ class StepTimer:
 
     def measure(self, repetition: int) -> Sample:
         """One step and its bare calls, from the first weights."""
+        groups, sample = self.step(repetition)
+        return replace(sample, bare=self._bare(groups, repetition))
+
+    def step(self, repetition: int) -> tuple[list[Group], Sample]:
+        """One step from the first weights, without bare calls: what was played, and its times."""
         self._learner.load_state_dict(copy.deepcopy(self._state))
         self._timed.seconds = 0.0
         train, seed = self._cfg.train, self._cfg.seed
         starts = draw_starts(
             task_keys(self._environments[0]), train.tasks_per_step, seed, repetition
         )
-        begun = time.perf_counter()
+        begun = now()
         groups = collect(
             self._environments, self._policies, starts, train.group_size, seed=repetition
         )
-        collected = time.perf_counter()
-        self._learner.update(groups)
-        ended = time.perf_counter()
+        collected = now()
+        self.metrics = self._learner.update(groups)
+        ended = now()
         self.peak = self.peak or peak_gigabytes()
         rates = tokens_per_second(groups, collected - begun, ended - collected)
-        return Sample(
+        return groups, Sample(
             step=ended - begun,
-            bare=self._bare(groups, repetition),
+            bare=math.nan,
             environment=collected - begun - self._timed.seconds,
             sampled=rates.get("time/sampled_tokens_per_second", 0.0),
             trained=rates.get("time/trained_tokens_per_second", 0.0),
@@ -156,11 +170,11 @@ class StepTimer:
         sequences = [sequence for group in groups for sequence in self._learner.sequences(group)]
         bare += [self._bare_step(part) for part in self._learner.split(sequences)]
         torch.manual_seed(repetition)
-        begun = time.perf_counter()
+        begun = now()
         with self._policy.computing():
             for call in bare:
                 call()
-        return time.perf_counter() - begun
+        return now() - begun
 
     def _bare_generate(self, prompts: Sequence[Sequence[int]]) -> Callable[[], None]:
         ids, mask = pad_left(prompts, self._policy.pad_id, self._policy.device)

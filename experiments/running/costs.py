@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import resource
 import sys
+import time
 from collections.abc import Sequence
 
 import torch
 
 from laconic.learners.episode import Group
+
+
+def now() -> float:
+    """Seconds since some moment, read when the GPU has done all that it was told to do."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter()
 
 
 def tokens_per_second(groups: Sequence[Group], rollout: float, update: float) -> dict[str, float]:

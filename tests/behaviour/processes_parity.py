@@ -83,8 +83,13 @@ def row(method: str, processes: Processes) -> dict[str, float]:
 
 def largest(one: list[Any], other: list[Any]) -> float:
     """The largest difference between tensors."""
-    pairs = zip(one, other, strict=True)
-    return max(float((left - right).abs().max()) for left, right in pairs if left is not None)
+    # Whole again, weights in parts are on the CPU.
+    pairs = [
+        (left.cpu(), right.cpu())
+        for left, right in zip(one, other, strict=True)
+        if left is not None
+    ]
+    return max(float((left - right).abs().max()) for left, right in pairs)
 
 
 def main() -> None:

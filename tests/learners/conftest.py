@@ -140,6 +140,12 @@ def make_env() -> Callable[..., DialogueEnv]:
     return make
 
 
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> str:
+    """Where a test runs: here, and with `pytest -m gpu` on a GPU."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> Iterator[None]:
     """At this size threads cost more than they save."""

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from laconic.experiments.running.costs import peak_gigabytes, tokens_per_second
+import time
+
+import pytest
+import torch
+
+from laconic.experiments.running.costs import now, peak_gigabytes, tokens_per_second
 from laconic.learners.episode import Episode, Group, Turn
 
 
@@ -29,3 +34,25 @@ def test_the_peak_of_memory_is_told_in_gigabytes_and_never_falls():
     assert 0.01 < before < 500
     held = b"x" * 30_000_000
     assert peak_gigabytes() >= before and len(held) == 30_000_000
+
+
+def test_the_clock_is_read_when_the_gpu_is_done(monkeypatch):
+    done = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: done.append("gpu"))
+    monkeypatch.setattr(time, "perf_counter", lambda: done.append("clock") or 7.5)
+    assert now() == 7.5 and done == ["gpu", "clock"]
+
+
+@pytest.mark.gpu
+def test_work_that_is_still_under_way_on_a_gpu_is_waited_for_and_its_memory_counted():
+    square = torch.rand(8192, 8192, device="cuda")
+    torch.cuda.reset_peak_memory_stats()
+    for _ in range(20):
+        square = square @ square
+    ended = torch.cuda.Event()
+    ended.record()
+    now()
+    assert ended.query()
+    # Two squares of 8192 x 8192 float32 at a time.
+    assert peak_gigabytes() >= 2 * 8192**2 * 4 / 1e9
