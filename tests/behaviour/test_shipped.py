@@ -28,6 +28,7 @@ def game():
     return team, make_environments(cfg, TASKS, "evaluation", team, tasks=TASKS)
 
 
+@pytest.mark.slow
 def test_the_solver_is_right_when_every_helper_says_all_it_knows(game):
     team, environments = game
     first = environments[0]
@@ -40,6 +41,7 @@ def test_the_solver_is_right_when_every_helper_says_all_it_knows(game):
     assert summarise(episodes)["accuracy"] >= 0.9
 
 
+@pytest.mark.slow
 def test_the_team_is_wordy_and_right_before_training(game):
     team, environments = game
     policies = team.policies(environments[0])

@@ -53,6 +53,7 @@ def written(folder: Path, rows) -> set[str]:
     return {name for row in rows(folder / "metrics.jsonl") for name in row}
 
 
+@pytest.mark.slow
 def test_what_a_run_writes_is_explained(trained, rows):
     assert unexplained(written(trained[0], rows)) == set()
 

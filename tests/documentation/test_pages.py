@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 from places import ROOT
 
 from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.command_line.console import ALIASES
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 README = ROOT / "README.md"
@@ -61,15 +62,16 @@ def test_every_command_of_a_page_can_be_composed(commands, code_blocks, tmp_path
 
 def check_program(command, folder):
     """Compose every value that a command names."""
-    if not (CONF / f"{command.program}.yaml").exists():
-        assert (ROOT / "experiments" / f"{command.program}.py").exists(), command.text
+    program, *settings = ALIASES.get(command.program.replace("_", "-"), (command.program,))
+    if not (CONF / f"{program}.yaml").exists():
+        assert (ROOT / "experiments" / f"{program}.py").exists(), command.text
         return
     parsed = command.parsed()
     searched = parsed.config_dir and f"hydra.searchpath=[file://{folder / parsed.config_dir}]"
     with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
         for overrides in variants(parsed.overrides):
-            cfg = compose(command.program, [*overrides, *([searched] if searched else [])])
-            missing = OmegaConf.missing_keys(cfg) - {"output"}
+            cfg = compose(program, [*settings, *overrides, *([searched] if searched else [])])
+            missing = OmegaConf.missing_keys(cfg)
             assert not missing, f"{command.text}: needs {missing}"
 
 

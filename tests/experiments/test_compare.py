@@ -108,6 +108,7 @@ def test_a_joint_work_has_the_baselines_of_magrpo_and_its_score_beside_the_accur
     assert "| accuracy | score |" in (folder / "comparison.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_shipped_policy_is_compared_and_told_to_be_on_new_ground(run, tmp_path):
     folder = tmp_path / "run"
     small = ["evaluation.tasks=3", "evaluation.batch=3", "threads=1"]

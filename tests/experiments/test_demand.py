@@ -49,6 +49,7 @@ def test_runs_are_put_beside_what_was_predicted(run, trained, tmp_path):
     assert "trained runs" in outcome.out
 
 
+@pytest.mark.slow
 def test_a_training_can_follow_its_demand(run, small, rows, tmp_path):
     more = ["evaluation.demand=2", "train.steps=2", f"hydra.run.dir={tmp_path}/t"]
     outcome = run("train", *small, *more)

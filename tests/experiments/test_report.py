@@ -35,6 +35,7 @@ def test_a_narrow_terminal_shows_changes_without_their_intervals(run: Path, tmp_
     assert (shown[90].count("["), shown[160].count("[")) == (2, 3)
 
 
+@pytest.mark.slow
 def test_a_report_of_the_same_folder_is_the_same_file(run: Path) -> None:
     first = write_report(run).read_bytes()
     assert write_report(run).read_bytes() == first

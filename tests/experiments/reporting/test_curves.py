@@ -33,6 +33,7 @@ def test_of_a_long_line_not_every_point_is_told() -> None:
     assert [one.at[0] for one in points[:2]] == [0.0, 9.0] and len(points) == 112
 
 
+@pytest.mark.slow
 def test_a_page_tells_values_at_their_steps_in_words(run: Path, report: Any) -> None:
     page = report(run)
     (accuracy,) = [one for one in curves(read_run(run)) if one.name == "accuracy"]

@@ -30,6 +30,7 @@ def test_a_multirun_is_grouped_by_its_overrides_except_the_seed(
     assert "env.reward.price=0.5" in page.text and "before training" in page.text
 
 
+@pytest.mark.slow
 def test_where_work_is_scored_by_degrees_the_score_comes_first(
     tmp_path: Path, build_run: Any, report: Any, write_rows: Any
 ) -> None:

@@ -58,6 +58,7 @@ def test_a_policy_that_is_timed_remembers_as_it_would():
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("learner", "said"),
     [("ippo", "got ActorCriticLearner"), ("magrpo", "one policy for the whole team")],

@@ -59,6 +59,7 @@ def test_at_first_nothing_is_expected_of_anybody(policies, sees):
     assert Critic({}, (), sees=sees).values([]).tolist() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sees", SEES)
 def test_it_learns_what_states_are_worth(policies, sees):
     """The return is the first number of the asking agent's own state."""

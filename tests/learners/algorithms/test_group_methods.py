@@ -132,6 +132,7 @@ def finite(metrics: Mapping[str, float], policies: Policies) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_every_config_here_is_a_group_learner_and_a_different_one():
     found = [OmegaConf.to_container(composed(method).learner, resolve=True) for method in METHODS]
     assert all(one["_target_"] == "laconic.learners.algorithms.group.GroupLearner" for one in found)

@@ -78,6 +78,7 @@ def test_the_loss_and_the_step_are_those_of_the_cross_entropy_per_token(
         torch.testing.assert_close(one.detach(), other, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_tiny_model_learns_one_demonstration_by_heart(make_policy, make_env):
     policy = make_policy(model={"scale": 4.0, "hidden_size": 32}, max_reply_tokens=80)
     env = make_env(information="split", team={"solver": 1, "helper": 1})

@@ -143,6 +143,7 @@ def test_two_processes_take_the_step_that_one_takes_on_the_same_groups(update, m
     assert largest_difference(models[0], models[1], gradients=False) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sharded", (False, True))
 def test_a_process_without_sequences_of_its_own_takes_the_step_too(update, sharded):
     # 3 sequences of each agent's replies to each of 4 minibatches, at most, for 5 processes.

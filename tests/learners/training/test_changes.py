@@ -60,6 +60,7 @@ def test_all_processes_are_counted():
     assert changes.share(Two()) == 3 / 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("precision", "low", "high"),
     [("float32", 0.95, 1.0), ("bfloat16_autocast", 0.95, 1.0), ("bfloat16", 0.0, 0.5)],
@@ -74,6 +75,7 @@ def test_steps_of_a_millionth_change_float32_weights_and_are_lost_in_bfloat16(
     assert "changed_weights" not in learner.update([group])
 
 
+@pytest.mark.slow
 def test_a_warm_up_is_judged_by_its_second_update(saved, make_env):
     policies = HFTeam(str(saved), device="cpu").policies(make_env())
     learner = GroupLearner(policies, ADAMW, minibatches=1, warmup_updates=2)

@@ -127,6 +127,7 @@ def test_in_float32_sampling_and_training_passes_agree_on_every_token(saved, mak
     assert metrics["ratio_mean"] == pytest.approx(1.0, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_under_autocast_behaviour_is_computed_again_by_itself(saved, make_env):
     policies = HFTeam(str(saved), precision="bfloat16_autocast").policies(make_env())
     group = played(policies, make_env)

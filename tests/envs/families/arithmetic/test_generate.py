@@ -18,6 +18,7 @@ def test_no_tasks_are_no_work() -> None:
     assert generate(0, 0, "train") == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [(1, 8), 1, 8])
 @pytest.mark.parametrize("split", ["train", "evaluation"])
 def test_ten_thousand_tasks_differ_and_come_quickly(split: Any, level: Any) -> None:

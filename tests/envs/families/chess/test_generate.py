@@ -82,6 +82,7 @@ def test_both_sides_move_and_some_statements_do_not_matter() -> None:
     assert 0.3 < share < 0.7
 
 
+@pytest.mark.slow
 def test_train_and_evaluation_share_no_position_whatever_the_seeds() -> None:
     trained = {
         content(board_of(task)) for seed in (0, 1, -5) for task in generate(seed, 50, "train")

@@ -37,6 +37,7 @@ def values(name: str, task: Task) -> Mapping[tuple[int, int], float]:
     }
 
 
+@pytest.mark.slow
 @both
 def test_the_best_pair_is_close_to_the_maximum_and_no_pair_is_better(name: str) -> None:
     for task in tasks(name):
@@ -44,6 +45,7 @@ def test_the_best_pair_is_close_to_the_maximum_and_no_pair_is_better(name: str) 
         assert found[0, 0] == max(found.values()) >= 2.7, task
 
 
+@pytest.mark.slow
 @both
 def test_drafts_stand_best_first_beside_the_best_of_the_other(name: str) -> None:
     found = [values(name, task) for task in tasks(name)]

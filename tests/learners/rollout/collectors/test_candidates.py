@@ -145,6 +145,7 @@ def test_a_team_without_tokens_gives_no_groups(relay, relayers):
     assert Candidates()([relay], policies, [Start(0, "t")], 3, seed=0) == []
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_trees(make_env, make_policy):
     environments = [make_env() for _ in range(2)]
     policies = dict.fromkeys(environments[0].possible_agents, make_policy(max_reply_tokens=6))

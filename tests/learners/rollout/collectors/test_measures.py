@@ -58,6 +58,7 @@ def test_a_collector_that_changes_the_number_of_groups_cannot_be_measured(relay,
         silence(several)([relay], policies, [Start(0)], 2, seed=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["episode", "reply"])
 @pytest.mark.parametrize("credit", ["silence", "shapley"])
 def test_a_learner_credits_every_message(make_env, make_policy, credit, unit):

@@ -78,6 +78,7 @@ def test_a_process_killed_from_outside_is_replaced_without_changing_the_verdict(
     assert pool.pids != (pid,)
 
 
+@pytest.mark.slow
 def test_many_threads_share_few_processes(pool: GraderPool) -> None:
     with ThreadPoolExecutor(16) as threads:
         asked = [(f"x+{i}", f"{i + i % 2}+x") for i in range(60)]

@@ -271,6 +271,7 @@ def test_level_one_is_short_and_has_one_digit_numbers() -> None:
         assert sorted(operands) == sorted(re.findall(r"\d", " ".join(facts(task))))
 
 
+@pytest.mark.slow
 def test_level_one_is_large_enough_for_a_warm_start() -> None:
     assert len(generate(0, 60_000, "train", 1)) == 60_000
 
