@@ -148,8 +148,9 @@ def restoring(path: Path) -> Iterator[None]:
         wrote = manifest.read(path).get("version", "before 0.2")
         raise CheckpointError(
             f"checkpoint {str(path)!r} has another form than this run ({type(error).__name__}:"
-            f" {said}); laconic {wrote} wrote it; this is {manifest.version()}: go on with"
-            " the version and the settings that wrote it, or start a new run with hydra.run.dir=<folder>"
+            f" {said}); laconic {wrote} wrote it, this is {manifest.version()}: go on with"
+            " the version and the settings that wrote it, or start a new run with"
+            " hydra.run.dir=<folder>"
         ) from error
 
 
