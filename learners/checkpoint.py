@@ -27,10 +27,10 @@ from typing import Any, BinaryIO
 import torch
 
 from laconic.envs.errors import SettingError
-from laconic.learners import manifest
+from laconic.learners.distributed import manifest
+from laconic.learners.distributed.manifest import COMPLETE, find_damage, step_of
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.errors import CheckpointError
-from laconic.learners.manifest import COMPLETE, find_damage, step_of
 
 log = logging.getLogger(__name__)
 

@@ -213,8 +213,8 @@ def test_one_process_takes_the_weights_of_parts_by_the_name_of_their_run(
     for step, equal in ((2, True), (1, False)):
         taken = loaded(folder, step)
         assert equal == all(torch.equal(taken[name], saved[name]) for name in saved)
-    kept = [one for one in wanted if one.startswith(("agent.speech", "env.", "evaluation."))]
-    outcome = run("evaluate", *kept, f"agent.model={folder}", "agent.step=1")
+    kept = [one for one in wanted if one.startswith(("env.", "evaluation."))]
+    outcome = run("evaluate", *kept, f"run={folder}", "step=1")
     assert outcome.code == 0, outcome.err
 
 

@@ -12,9 +12,9 @@ from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tenso
 
 from laconic.learners import checkpoint
 from laconic.learners.distributed import shards
+from laconic.learners.distributed.manifest import find_damage
 from laconic.learners.distributed.processes import Processes
 from laconic.learners.errors import CheckpointError
-from laconic.learners.manifest import find_damage
 
 
 class Sharded(Processes):

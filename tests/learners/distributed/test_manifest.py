@@ -8,7 +8,7 @@ import json
 import pytest
 
 from laconic.learners.checkpoint import latest, save
-from laconic.learners.manifest import find_damage, step_of, version, write
+from laconic.learners.distributed.manifest import find_damage, step_of, version, write
 
 
 def test_every_file_that_a_manifest_names_is_verified(tmp_path):
