@@ -13,10 +13,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
-import torch.distributed.checkpoint as dcp
 from torch import Tensor
 from torch.distributed.checkpoint import metadata as index
-from torch.distributed.checkpoint.filesystem import _StorageInfo
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.filesystem import (
+    FileSystemReader,
+    FileSystemWriter,
+    _StorageInfo,
+)
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
 from torch.distributed.tensor import DTensor, Shard
 from torch.serialization import _get_layout
 
@@ -66,8 +72,8 @@ def write(folder: Path, shards: dict[str, Tensor]) -> list[str]:
         OSError: one of the processes could not; on all of them.
     """
     try:
-        written = dcp.save(shards, storage_writer=dcp.FileSystemWriter(folder))
-    except dcp.CheckpointException as error:
+        written = save(shards, storage_writer=FileSystemWriter(folder))
+    except CheckpointException as error:
         _fail(error)
     files = {one.relative_path for one in written.storage_data.values()}
     return [".metadata", *sorted(files)]
@@ -91,13 +97,13 @@ def read(folder: Path, state: Any, processes: Processes = ALONE) -> Any:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "torch.distributed is disabled", UserWarning)
         try:
-            dcp.load(found, storage_reader=_Reader(folder), no_dist=not processes.sharded)
-        except dcp.CheckpointException as error:
+            load(found, storage_reader=_Reader(folder), no_dist=not processes.sharded)
+        except CheckpointException as error:
             _fail(error)
     return made
 
 
-class _Reader(dcp.FileSystemReader):
+class _Reader(FileSystemReader):
     def read_metadata(self, *_args: Any, **_kwargs: Any) -> index.Metadata:
         """The index, of which nothing is run: it is a pickle, and may be of somebody else."""
         with open(Path(self.path) / ".metadata", "rb") as file:
@@ -117,7 +123,7 @@ class _Unpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"its index names {module}.{name}")
 
 
-def _fail(error: dcp.CheckpointException) -> NoReturn:
+def _fail(error: CheckpointException) -> NoReturn:
     """What went wrong on the first process on which something did."""
     rank, (cause, _) = min(error.failures.items(), key=lambda one: one[0])
     said = cause if isinstance(cause, OSError) else f"{type(cause).__name__}: {cause}"

@@ -115,7 +115,7 @@ def test_a_shard_that_cannot_be_written_keeps_the_earlier_checkpoint(
     def refuse(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(shards.dcp.FileSystemWriter, "write_data", refuse)
+    monkeypatch.setattr(shards.FileSystemWriter, "write_data", refuse)
     with pytest.raises(CheckpointError, match=r"shards of process 0: .*No space left on device"):
         checkpoint.save(folder, 2, state, processes=Sharded(mesh))
     assert [one.name for one in folder.iterdir()] == ["step_00000001"]
