@@ -3,7 +3,8 @@
 A checkpoint is a folder `step_00000010` with `state.pt` and a `manifest.json`, which has the
 version that wrote it and the size and SHA-256 of every other file. It is written to a hidden folder
 beside its place, brought to disk, and renamed, so that a kill or a power cut leaves either the new
-one as a whole or none. One process at a time writes to a folder of checkpoints; any number read.
+one as a whole or none. One run at a time writes to a folder of checkpoints; any number read. Where
+weights are sharded, each of its processes writes its own into `shards/`; none holds all of them.
 
 What a state means is not known here: nested dicts, lists and tuples of tensors and plain values.
 """
@@ -11,16 +12,14 @@ What a state means is not known here: nested dicts, lists and tuples of tensors 
 from __future__ import annotations
 
 import errno
-import hashlib
-import json
 import logging
 import os
 import re
 import shutil
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, BinaryIO
@@ -28,18 +27,27 @@ from typing import Any, BinaryIO
 import torch
 
 from laconic.envs.errors import SettingError
+from laconic.learners.distributed import manifest
+from laconic.learners.distributed.manifest import COMPLETE, find_damage, step_of
+from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.errors import CheckpointError
 
 log = logging.getLogger(__name__)
 
-_COMPLETE = re.compile(r"step_(\d{8,})(\.old)?")
 _ASIDE = re.compile(r"\.step_\d{8,}\.(\d+)\.tmp")
+_SHARDS = "shards"
 _MAPPINGS = (dict, OrderedDict)
 _SEQUENCES = (list, tuple)
 _PLAIN = (bool, int, float, str, bytes, type(None))
 
 
-def save(folder: Path, step: int, state: Mapping[str, Any], keep: int = 2) -> Path:
+def save(
+    folder: Path,
+    step: int,
+    state: Mapping[str, Any],
+    keep: int = 2,
+    processes: Processes = ALONE,
+) -> Path:
     """Write one checkpoint, drop those that are no longer needed, and return its folder.
 
     Args:
@@ -48,6 +56,7 @@ def save(folder: Path, step: int, state: Mapping[str, Any], keep: int = 2) -> Pa
             steps belong to a course the run has left and are removed.
         state: dicts (keys str or int), lists and tuples of tensors, numbers, str, bytes and None.
         keep: newest checkpoints that stay, this one included; at least 1.
+        processes: those that write it together. All call this; all but shards is the main one's.
 
     Raises:
         CheckpointError: the disk is full or refuses; earlier checkpoints are as they were.
@@ -57,17 +66,16 @@ def save(folder: Path, step: int, state: Mapping[str, Any], keep: int = 2) -> Pa
         raise SettingError(f"keep must be at least 1, the checkpoint just written; got {keep!r}")
     needed = _count_bytes(state, "state")
     target = folder / f"step_{step:08d}"
-    aside = folder / f".step_{step:08d}.{os.getpid()}.tmp"
+    aside = folder / f".step_{step:08d}.{processes.first(os.getpid())}.tmp"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _remove_leftovers(folder)
-        _write(aside, step, state)
-        _put_in_place(aside, target)
+        processes.main(partial(_make_folders, folder, aside))
+        state, files = _write_shards(aside, state) if processes.sharded else (state, [])
+        processes.main(partial(_publish, aside, target, step, state, files))
     except OSError as error:
         raise CheckpointError(_refusal(folder, step, needed, error)) from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    _remove_old(folder, step, keep)
+    processes.main(partial(_remove_old, folder, step, keep))
     return target
 
 
@@ -84,13 +92,15 @@ def latest(folder: Path) -> Path | None:
     return None
 
 
-def load(path: Path) -> dict[str, Any]:
-    """The state of a checkpoint folder, all tensors on the CPU.
+def load(path: Path, processes: Processes = ALONE) -> dict[str, Any]:
+    """The state of a checkpoint folder, all tensors on the CPU, or shards if weights are sharded.
+
+    All of the processes have to call it.
 
     Raises:
         CheckpointError: the checkpoint is damaged or missing, or holds anything else.
     """
-    damage = find_damage(path)
+    damage = processes.main(partial(find_damage, path))
     if damage is None:
         try:
             state = torch.load(path / "state.pt", map_location="cpu", weights_only=True)
@@ -98,9 +108,24 @@ def load(path: Path) -> dict[str, Any]:
             damage = f"state.pt is not a state ({type(error).__name__})"
         else:
             if type(state) in _MAPPINGS:
-                return dict(state)
+                return _with_shards(path, dict(state), processes)
             damage = f"state.pt holds {type(state).__name__}, expected dict"
-    raise CheckpointError(
+    raise _unreadable(path, damage)
+
+
+def _with_shards(path: Path, state: dict[str, Any], processes: Processes) -> dict[str, Any]:
+    if not (path / _SHARDS).is_dir():
+        return state
+    from laconic.learners.distributed import shards
+
+    try:
+        return dict(shards.read(path / _SHARDS, state, processes))
+    except OSError as error:
+        raise _unreadable(path, str(error)) from error
+
+
+def _unreadable(path: Path, damage: str) -> CheckpointError:
+    return CheckpointError(
         f"checkpoint {str(path)!r} cannot be read: {damage}; take another one of"
         f" {str(path.parent)!r} or start the run anew"
     )
@@ -120,11 +145,12 @@ def restoring(path: Path) -> Iterator[None]:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         said = " ".join(str(error).split())[:200]
+        wrote = manifest.read(path).get("version", "before 0.2")
         raise CheckpointError(
             f"checkpoint {str(path)!r} has another form than this run ({type(error).__name__}:"
-            f" {said}); laconic {_manifest(path).get('version', 'before 0.2')} wrote it, this is"
-            f" {_version()}: go on with the version and the settings that wrote it, or start a new"
-            " run with hydra.run.dir=<folder>"
+            f" {said}); laconic {wrote} wrote it, this is {manifest.version()}: go on with"
+            " the version and the settings that wrote it, or start a new run with"
+            " hydra.run.dir=<folder>"
         ) from error
 
 
@@ -138,37 +164,35 @@ def apply_umask(folder: Path) -> None:
             path.chmod(path.parent.stat().st_mode & 0o666)
 
 
-def find_damage(path: Path) -> str | None:
-    """What is wrong with a checkpoint, in words; None when every file is as its manifest says."""
-    try:
-        manifest = _manifest(path)
-        step, files = int(manifest["step"]), dict(manifest["files"])
-        if _step(path) != step:
-            return f"the manifest is of step {step}"
-        for name, expected in files.items():
-            if (size := (path / name).stat().st_size) != expected["bytes"]:
-                return f"{name} has {size} bytes, expected {expected['bytes']}"
-            if _sha256(path / name) != expected["sha256"]:
-                return f"the content of {name} has changed"
-    except OSError as error:
-        return f"{error.filename} cannot be read ({error.strerror})"
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        return f"manifest.json is not a manifest ({error!r})"
-    return None if "state.pt" in files else "the manifest names no state.pt"
-
-
-def _write(aside: Path, step: int, state: Mapping[str, Any]) -> None:
-    """Everything of a checkpoint into the hidden folder, and all of it to disk."""
+def _make_folders(folder: Path, aside: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(folder)
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir()
-    path = aside / "state.pt"
-    with open(path, "wb") as file:
+
+
+def _write_shards(aside: Path, state: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Write the shards that this process has; returns the rest of the state, and all files."""
+    from laconic.learners.distributed import shards
+
+    rest, own = shards.take_shards(state)
+    names = shards.write(aside / _SHARDS, own) if own else []
+    return rest, [f"{_SHARDS}/{name}" for name in names]
+
+
+def _publish(
+    aside: Path, target: Path, step: int, state: Mapping[str, Any], shards: Sequence[str]
+) -> None:
+    """Everything else of a checkpoint into the hidden folder, and all of it to disk and in place.
+
+    A shard that others have written, and that cannot be seen from here, is an `OSError`.
+    """
+    with open(aside / "state.pt", "wb") as file:
         _save_state(state, file)
-    files = {path.name: {"bytes": path.stat().st_size, "sha256": _sha256(path)}}
-    manifest = {"version": _version(), "step": step, "files": files}
-    (aside / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
+    manifest.write(aside, step, ("state.pt", *shards))
     for path in (*aside.iterdir(), aside):
         _sync(path)
+    _put_in_place(aside, target)
 
 
 def _save_state(state: Mapping[str, Any], file: BinaryIO) -> None:
@@ -201,8 +225,8 @@ def _put_in_place(aside: Path, target: Path) -> None:
 
 
 def _remove_old(folder: Path, step: int, keep: int) -> None:
-    others = [path for path in _newest_first(folder) if _step(path) != step]
-    earlier = [path for path in others if _step(path) < step]
+    others = [path for path in _newest_first(folder) if step_of(path) != step]
+    earlier = [path for path in others if step_of(path) < step]
     for path in others:
         if path not in earlier[: keep - 1]:
             shutil.rmtree(path, ignore_errors=True)
@@ -224,31 +248,10 @@ def _alive(process: int) -> bool:
     return True
 
 
-def _version() -> str:
-    try:
-        return version("laconic")
-    except PackageNotFoundError:
-        return "(not installed)"
-
-
-def _manifest(path: Path) -> dict[str, Any]:
-    return dict(json.loads((path / "manifest.json").read_text("utf-8")))
-
-
 def _newest_first(folder: Path) -> list[Path]:
     """Checkpoints by step; a replaced one comes after the one that replaced it."""
-    found = [path for path in folder.glob("step_*") if _COMPLETE.fullmatch(path.name)]
-    return sorted(found, key=lambda path: (_step(path), path.suffix != ".old"), reverse=True)
-
-
-def _step(path: Path) -> int:
-    match = _COMPLETE.fullmatch(path.name)
-    return int(match[1]) if match else -1
-
-
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    found = [path for path in folder.glob("step_*") if COMPLETE.fullmatch(path.name)]
+    return sorted(found, key=lambda path: (step_of(path), path.suffix != ".old"), reverse=True)
 
 
 def _sync(path: Path) -> None:

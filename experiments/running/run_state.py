@@ -87,21 +87,16 @@ class TrainingRun:
 
 def save(run: TrainingRun) -> None:
     """Write a checkpoint that `restore` goes on from; a learner without a state has none."""
-    learned = run.learner.state_dict() if run.learner.resumable else None
-
-    def write() -> None:
-        run.folder.sync()
-        if learned is not None:
-            state = {
-                "step": run.step,
-                "learner": learned,
-                "guard": run.guard.state_dict(),
-                "warnings": list(run.warnings),
-            }
-            checkpoint.save(run.folder.checkpoints, run.step, state)
-        write_status(run, "running")
-
-    run.processes.main(write)
+    run.processes.main(run.folder.sync)
+    if run.learner.resumable:
+        state = {
+            "step": run.step,
+            "learner": run.learner.state_dict(),
+            "guard": run.guard.state_dict(),
+            "warnings": list(run.warnings),
+        }
+        checkpoint.save(run.folder.checkpoints, run.step, state, processes=run.processes)
+    run.processes.main(partial(write_status, run, "running"))
 
 
 def restore(run: TrainingRun) -> None:
@@ -121,7 +116,7 @@ def restore(run: TrainingRun) -> None:
     found = run.processes.main(partial(_newest, run.folder.checkpoints))
     if found is None:
         return
-    state: dict[str, Any] = checkpoint.load(found)
+    state: dict[str, Any] = checkpoint.load(found, run.processes)
     with checkpoint.restoring(found):
         step = state["step"]
         if type(step) is not int or found.name.partition(".")[0] != f"step_{step:08d}":

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import torch
@@ -77,13 +77,18 @@ class Launched(Processes):
     def shard(self, model: nn.Module, autocast: bool = False) -> None:
         """With FSDP2, if accelerate was told so."""
         if self._plugin is not None:
-            from torch.distributed.device_mesh import init_device_mesh
-
             from laconic.learners.distributed import sharding
 
-            mesh = init_device_mesh(self._accelerator.device.type, (self.count,))
-            sharding.shard(model, self._plugin, mesh, autocast)
+            sharding.shard(model, self._plugin, self._mesh, autocast)
             self._models.append(model)
+
+    def empty(self, shape: torch.Size, dtype: torch.dtype) -> Tensor:
+        """With rows for each process, as FSDP2 shards, if weights are sharded."""
+        if not self.sharded:
+            return super().empty(shape, dtype)
+        from torch.distributed.tensor import Shard, empty
+
+        return empty(shape, dtype=dtype, device_mesh=self._mesh, placements=[Shard(0)])
 
     def unshard(self) -> AbstractContextManager[None]:
         """All models that are in parts."""
@@ -92,6 +97,12 @@ class Launched(Processes):
         from laconic.learners.distributed import sharding
 
         return sharding.unshard(self._models)
+
+    @cached_property
+    def _mesh(self) -> Any:
+        from torch.distributed.device_mesh import init_device_mesh
+
+        return init_device_mesh(self._accelerator.device.type, (self.count,))
 
     def close(self) -> None:
         """Leave the group, which ends when all have left."""

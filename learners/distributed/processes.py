@@ -66,9 +66,14 @@ class Processes:
     def close(self) -> None:
         """Leave the other processes."""
 
-    def full_state(self, state: Any) -> Any:
-        """A state (nested dicts, lists, tuples) with every sharded tensor whole, on the CPU.
+    def empty(self, shape: torch.Size, dtype: torch.dtype) -> Tensor:
+        """Room for a tensor of a checkpoint: sharded if weights are, else whole and on the CPU."""
+        return torch.empty(shape, dtype=dtype)
 
+    def full_state(self, state: Any) -> Any:
+        """A state (nested dicts, lists, tuples) with sharded tensors whole on the main process.
+
+        They are on the CPU there; elsewhere each is a tensor without data (of the device `meta`).
         All processes have to call it. A parameter with two names (tied weights) stays one tensor.
         """
         if not self.sharded:
@@ -77,7 +82,8 @@ class Processes:
 
         def full(tensor: Any) -> Any:
             if _is_sharded(tensor) and id(tensor) not in found:
-                found[id(tensor)] = tensor.full_tensor().detach().cpu()
+                whole = tensor.full_tensor().detach()
+                found[id(tensor)] = whole.to("cpu" if self.is_main else "meta")
             return found.get(id(tensor), tensor)
 
         return map_tensors(full, state)
@@ -85,7 +91,7 @@ class Processes:
     def shard_like(
         self, state: Mapping[str, Tensor], like: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """Whole tensors by name, each sharded as the one of `like` with that name and shape is."""
+        """Tensors by name; whole ones sharded as those of `like` with that name and shape are."""
         return {name: _shard_like(tensor, like.get(name)) for name, tensor in state.items()}
 
     def first(self, value: T) -> T:
@@ -190,7 +196,7 @@ def _is_sharded(tensor: Tensor | None) -> bool:
 
 
 def _shard_like(tensor: Tensor, like: Any) -> Tensor:
-    if not _is_sharded(like) or tensor.shape != like.shape:
+    if _is_sharded(tensor) or not _is_sharded(like) or tensor.shape != like.shape:
         return tensor
     from torch.distributed.tensor import distribute_tensor
 

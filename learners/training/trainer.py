@@ -166,14 +166,14 @@ class Trainer:
         return [*rows[:-1], {**rows[-1], "changed_weights": share}] if share is not None else rows
 
     def state_dict(self) -> dict[str, Any]:
-        """Weights (of an adapter it alone), optimiser and reference, whole on every process."""
+        """Weights (of an adapter it alone), optimiser and reference; shards where they are such."""
         state = {"model": self.policy.weights(), "optimizer": self.optimizer.state_dict()}
         if self._reference is not None:
             state["reference"] = self.policy.weights(self._reference)
-        return dict(self._processes.full_state(state))
+        return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of `state_dict`."""
+        """Go on from a state of `state_dict`, with tensors whole or sharded."""
         shard_like = self._processes.shard_like
         own = [one for group in self.optimizer.param_groups for one in group["params"]]
         moments = {

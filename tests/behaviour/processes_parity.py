@@ -68,8 +68,8 @@ def row(method: str, processes: Processes) -> dict[str, float]:
             found = learner.update(groups)
         metrics.append(found)
         parameters = [one for model in models for one in model.parameters()]
-        gradients.append(those.full_state([one.grad for one in parameters]))
-        weights.append(those.full_state([one.detach() for one in parameters]))
+        gradients.append([whole(one.grad) for one in parameters])
+        weights.append([whole(one.detach()) for one in parameters])
     alone, together = metrics
     return {
         "sequences": alone["sequences"],
@@ -79,6 +79,11 @@ def row(method: str, processes: Processes) -> dict[str, float]:
         "weights": largest(*weights),
         "change": largest(weights[0], before),
     }
+
+
+def whole(tensor: Any) -> Any:
+    """A tensor, put together where it is sharded."""
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
 
 
 def largest(one: list[Any], other: list[Any]) -> float:

@@ -19,8 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from places import ROOT
 from safetensors.torch import load_file
+
+from laconic import envs
+from laconic.learners import checkpoint
+from laconic.learners.agents.hf import HFTeam
 
 pytestmark = pytest.mark.slow
 Start = Callable[..., list[Any]]
@@ -89,6 +94,12 @@ def finished(started: Sequence[Any]) -> None:
     assert all(one.out == "" for one in outcomes[1:])
 
 
+def loaded(folder: Path, step: int) -> Mapping[str, torch.Tensor]:
+    """The weights of a run's policy, as another program takes them."""
+    policies = HFTeam(str(folder), step=step, device="cpu").policies(envs.make("signal"))
+    return next(iter(policies.values())).model.state_dict()
+
+
 def weights(folder: Path) -> Any:
     return load_file(folder / "model.safetensors")
 
@@ -123,7 +134,7 @@ def test_two_processes_leave_one_run_that_any_number_goes_on_with(
     assert [row["step"] for row in rows(alone / "metrics.jsonl")] == [0, 1, 2, 3, 4]
 
 
-def test_weights_in_parts_learn_what_whole_ones_do_and_are_saved_whole(
+def test_weights_in_parts_learn_what_whole_ones_do_and_leave_whole_policies(
     start, processes, wanted, tmp_path, timeless
 ):
     wanted = [*wanted, "learner.objective.kl=0.1", "agent.sharing=separate", "optimizer.lr=1e-4"]
@@ -137,12 +148,74 @@ def test_weights_in_parts_learn_what_whole_ones_do_and_are_saved_whole(
         left, right = (weights(folder / "policy" / agent) for folder in (whole, parts))
         assert left.keys() == right.keys()
         assert max(float((left[name] - right[name]).abs().max()) for name in left) < 1e-5
-    # One process goes on with what the parts have left, and the parts with what it leaves.
+    # Each wrote its own; and one process goes on with them, and the parts with what it leaves.
+    shards = parts / "checkpoints" / "step_00000002" / "shards"
+    assert sorted(one.name for one in shards.iterdir()) == [
+        ".metadata",
+        "__0_0.distcp",
+        "__1_0.distcp",
+    ]
     more = [*wanted, "train.steps=3", "resume=true"]
     outcome = processes.run("train", *more, f"hydra.run.dir={parts}")
     assert outcome.code == 0, outcome.err
     longer = [*wanted, "train.steps=4", "resume=true"]
     finished(start(2, *longer, folders=(parts,) * 2, environment=FSDP))
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Equal to the last bit, in every tensor of two states."""
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(alike, one, other))
+    return bool(one == other)
+
+
+def test_parts_are_resumed_bit_for_bit_after_a_kill_while_they_are_saved(
+    start, wanted, tmp_path, timeless
+):
+    wanted = [*wanted, "train.checkpoint_every=1", "optimizer.lr=1e-4", "learner.objective.kl=0.1"]
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    finished(start(2, *wanted, folders=(whole,) * 2, environment=FSDP))
+    # The second process is killed before its shards of the second step.
+    wish = {"die": ("laconic.learners.distributed.shards.write", 2, "before")}
+    killed = start(2, *wanted, folders=(broken,) * 2, environment=FSDP, second=wish)
+    assert [one.code for one in ends(killed)] == [1, -9]
+    assert checkpoint.latest(broken / "checkpoints").name == "step_00000001"
+    finished(start(2, *wanted, "resume=true", folders=(broken,) * 2, environment=FSDP))
+    assert timeless(broken / "metrics.jsonl") == timeless(whole / "metrics.jsonl")
+    left, right = (
+        checkpoint.load(one / "checkpoints" / "step_00000002") for one in (whole, broken)
+    )
+    assert alike(left, right)
+    weights_of = [(one / "policy" / "model.safetensors").read_bytes() for one in (whole, broken)]
+    assert weights_of[0] == weights_of[1]
+    assert sorted(one.name for one in (broken / "checkpoints").iterdir()) == [
+        "step_00000001",
+        "step_00000002",
+    ]
+    # Three go on with what two have left.
+    more = [*wanted, "train.steps=3", "resume=true"]
+    finished(start(3, *more, folders=(whole,) * 3, environment=FSDP))
+
+
+def test_one_process_takes_the_weights_of_parts_by_the_name_of_their_run(
+    start, run, wanted, tmp_path
+):
+    wanted = [*wanted, "train.checkpoint_every=1", "optimizer.lr=1e-4"]
+    folder = tmp_path / "run"
+    finished(start(2, *wanted, folders=(folder,) * 2, environment=FSDP))
+    saved = weights(folder / "policy")
+    # Without `policy/` their form is that of the model that the run began with.
+    shutil.move(folder / "policy", tmp_path / "policy")
+    for step, equal in ((2, True), (1, False)):
+        taken = loaded(folder, step)
+        assert equal == all(torch.equal(taken[name], saved[name]) for name in saved)
+    kept = [one for one in wanted if one.startswith(("env.", "evaluation."))]
+    outcome = run("evaluate", *kept, f"run={folder}", "step=1")
+    assert outcome.code == 0, outcome.err
 
 
 def test_a_process_that_is_killed_takes_the_others_with_it_and_the_run_goes_on(

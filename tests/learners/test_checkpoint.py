@@ -18,7 +18,7 @@ from places import ROOT
 from safetensors.torch import save_file
 
 from laconic.envs.errors import SettingError
-from laconic.learners.checkpoint import apply_umask, find_damage, latest, load, restoring, save
+from laconic.learners.checkpoint import apply_umask, latest, load, restoring, save
 from laconic.learners.errors import CheckpointError
 
 ALONE = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
@@ -116,19 +116,6 @@ def test_checkpoints_of_later_steps_belong_to_a_course_that_was_left(tmp_path, s
         save(tmp_path, step, state)
     save(tmp_path, 7, state, keep=2)
     assert names(tmp_path) == ["step_00000005", "step_00000007"]
-
-
-def test_every_file_that_a_manifest_names_is_verified(tmp_path, state):
-    path = save(tmp_path, 1, state)
-    (path / "config.json").write_text("{}")
-    manifest = json.loads((path / "manifest.json").read_text())
-    # Of two bytes, with the digest of "{}".
-    digest = hashlib.sha256(b"{}").hexdigest()
-    manifest["files"]["config.json"] = {"bytes": 2, "sha256": digest}
-    (path / "manifest.json").write_text(json.dumps(manifest))
-    assert find_damage(path) is None
-    (path / "config.json").write_text("[]")
-    assert find_damage(path) == "the content of config.json has changed"
 
 
 @pytest.mark.parametrize("place", [0, 100, -1])
@@ -307,17 +294,6 @@ def test_a_state_of_another_form_is_refused_in_one_line(tmp_path, state, content
     with pytest.raises(CheckpointError, match=f"step_00000001' cannot be read: .*{said}") as caught:
         load(path)
     assert len(str(caught.value).splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    "manifest", ["[]", "5", "null", "{", "[" * 100_000, '{"step": 1, "files": {"a": 5}}', "{}"]
-)
-def test_a_manifest_of_another_form_is_damage(tmp_path, state, manifest):
-    path = save(tmp_path, 1, state)
-    (path / "a").touch()
-    (path / "manifest.json").write_text(manifest)
-    assert find_damage(path).startswith("manifest.json is not a manifest")
-    assert latest(tmp_path) is None
 
 
 def wrong_shape():

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import torch
+from torch.distributed.tensor import Shard
 
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.launched import Launched, launched
@@ -65,3 +66,14 @@ def test_one_that_was_launched_gathers_its_own_and_keeps_its_weights_whole(one):
         assert model(torch.ones(1, 2)).shape == (1, 1)
     state = {"weight": model.weight}
     assert one.full_state(state) is state and one.shard_like(state, state) == state
+
+
+def test_room_for_a_checkpoint_is_in_shards_where_weights_are(one):
+    whole = one.empty(torch.Size([3, 2]), torch.bfloat16)
+    assert (type(whole), whole.shape, whole.dtype) == (torch.Tensor, (3, 2), torch.bfloat16)
+    one.sharded = True
+    rows = one.empty(torch.Size([3, 2]), torch.bfloat16)
+    assert (rows.shape, rows.dtype) == ((3, 2), torch.bfloat16)
+    # As FSDP2 has weights, so that they need not be moved again.
+    assert rows.placements == (Shard(0),) and rows.device_mesh.size() == 1
+    assert one.shard_like({"a": rows}, {"a": rows})["a"] is rows

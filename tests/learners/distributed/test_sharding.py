@@ -93,6 +93,10 @@ def test_a_full_state_is_whole_and_goes_back_into_shards(mesh):
         assert torch.equal(full["model"][name], tensor)
     # Tied weights stay one tensor.
     assert full["model"]["head.weight"] is full["model"]["embedding.weight"]
+    # The main process alone has them.
+    processes.rank = 1
+    left = processes.full_state({"model": model.state_dict(keep_vars=True), "step": 1})
+    assert left["step"] == 1 and all(one.is_meta for one in left["model"].values())
     # Of another shape, or with no name there: as it is.
     others = {"head.weight": torch.zeros(()), "other": torch.zeros(2)}
     back = processes.shard_like(full["model"] | others, model.state_dict())
