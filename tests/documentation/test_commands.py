@@ -24,7 +24,16 @@ SIZES = {
     "compare": ["evaluation.tasks=2"],
 }
 """What makes a command of a program short; others are not run."""
-ELSEWHERE = ("placeholder", "Qwen/", "me/my-team", "my_package", "--c", "--info", "agent=api")
+ELSEWHERE = (
+    "placeholder",
+    "Qwen/",
+    "me/my-team",
+    "my_package",
+    "=warm/",
+    "--c",
+    "--info",
+    "agent=api",
+)
 """What a command needs that is not here, or what other tests run."""
 NEEDS = ("hydra/", "outputs/", "logger=", "accelerate")
 
