@@ -32,13 +32,13 @@ from laconic.experiments.running.evaluation import evaluation_starts, record
 from laconic.experiments.running.header import unseen
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.journal import Journal, Keeper
-from laconic.experiments.running.laconic import laconic_index
+from laconic.experiments.running.laconic_index import laconic_index
 from laconic.experiments.running.limits import tell_start
 from laconic.experiments.running.played_run import take_run
-from laconic.experiments.running.prices import set_training_price
 from laconic.experiments.running.probe import silence_reliance
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
+from laconic.experiments.running.training_price import set_training_price
 from laconic.experiments.statistics.pass_at_k import over_tasks
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.policy import HFPolicy

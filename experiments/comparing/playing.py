@@ -20,7 +20,7 @@ from laconic.experiments.comparing.shapes import Unfit
 from laconic.experiments.comparing.vote import vote, votes_for
 from laconic.experiments.running.evaluation import evaluation_starts, record
 from laconic.experiments.running.interrupt import Interrupt
-from laconic.experiments.running.laconic import laconic_index
+from laconic.experiments.running.laconic_index import laconic_index
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments, make_evaluation, make_team

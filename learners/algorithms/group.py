@@ -19,6 +19,7 @@ from laconic.learners.advantages.credit import credit as credit_named
 from laconic.learners.advantages.group import Advantages, Estimator
 from laconic.learners.advantages.whitening import whitened
 from laconic.learners.agents.base import Policy
+from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.algorithms.base import Learner, Resumable, without_truncated
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.episode import Group
@@ -29,7 +30,6 @@ from laconic.learners.rollout.play import collect
 from laconic.learners.training.objective import Objective, mean_over_steps
 from laconic.learners.training.sequences import TokenSequence, Unit, check_unit, sequences_of
 from laconic.learners.training.trainer import MakeOptimizer, Trainer, UpdateSettings
-from laconic.learners.training.trainers import trainers_of
 
 Rows = list[dict[str, float]]
 """Metrics of some optimiser steps."""
@@ -214,6 +214,36 @@ class GroupLearner(PolicyLearner):
 
     def _memory(self) -> Mapping[str, Resumable]:
         return {"advantages": self._advantages}
+
+
+def trainers_of(
+    policies: Mapping[str, Policy],
+    optimizer: MakeOptimizer,
+    settings: UpdateSettings | None = None,
+    processes: Processes = ALONE,
+) -> list[Trainer]:
+    """A trainer for each set of weights that can be trained; scripts and frozen weights have none.
+
+    The arguments are those of `Trainer`, with the policy of each agent; equal ones share weights.
+    Trainers come in the order of their first agents; without policies there are none.
+
+    Raises:
+        SettingError: there are policies, and none of them can be trained.
+    """
+    found: dict[int, tuple[HFPolicy, list[str]]] = {}
+    for agent, policy in policies.items():
+        if isinstance(policy, HFPolicy) and not policy.frozen:
+            found.setdefault(id(policy), (policy, []))[1].append(agent)
+    if policies and not found:
+        kinds = ", ".join(
+            f"{agent}: {'frozen' if isinstance(one, HFPolicy) else type(one).__name__}"
+            for agent, one in policies.items()
+        )
+        raise SettingError(
+            f"nobody in the team has weights to train ({kinds}); choose agent=tiny or agent=hf, or"
+            " set frozen=false for somebody"
+        )
+    return [Trainer(*each, optimizer, settings, processes) for each in found.values()]
 
 
 def _check_separate(policies: Collection[str], trainers: Sequence[Trainer]) -> None:

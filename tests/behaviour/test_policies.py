@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
+from states import alike
 
 from laconic.learners import checkpoint
 
@@ -32,16 +32,6 @@ def mixed(small, policy_folder) -> list[str]:
 
 def state_of(folder: Path) -> dict:
     return checkpoint.load(checkpoint.latest(folder / "checkpoints"))
-
-
-def alike(one, other) -> bool:
-    if isinstance(one, torch.Tensor):
-        return torch.equal(one, other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(alike, one, other))
-    return bool(one == other)
 
 
 def assert_resumes(run, command: list[str], whole: Path, cut: Path, timeless) -> None:

@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
 from omegaconf import OmegaConf
 from places import ROOT
+from states import alike
 
 from laconic.learners import checkpoint
 
@@ -86,17 +86,6 @@ def assert_equal(trained, timeless):
         assert status == json.loads((reference / "status.json").read_text())
 
     return call
-
-
-def alike(one, other):
-    """Equal to the last bit, in every tensor of two states."""
-    if isinstance(one, torch.Tensor):
-        return torch.equal(one, other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(alike, one, other))
-    return bool(one == other)
 
 
 @pytest.mark.parametrize("die", QUICK + [pytest.param(one, marks=pytest.mark.slow) for one in SLOW])

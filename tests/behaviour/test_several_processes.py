@@ -22,6 +22,7 @@ import pytest
 import torch
 from places import ROOT
 from safetensors.torch import load_file
+from states import alike
 
 from laconic import envs
 from laconic.learners import checkpoint
@@ -160,17 +161,6 @@ def test_weights_in_parts_learn_what_whole_ones_do_and_leave_whole_policies(
     assert outcome.code == 0, outcome.err
     longer = [*wanted, "train.steps=4", "resume=true"]
     finished(start(2, *longer, folders=(parts,) * 2, environment=FSDP))
-
-
-def alike(one: Any, other: Any) -> bool:
-    """Equal to the last bit, in every tensor of two states."""
-    if isinstance(one, torch.Tensor):
-        return torch.equal(one, other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(alike, one, other))
-    return bool(one == other)
 
 
 def test_parts_are_resumed_bit_for_bit_after_a_kill_while_they_are_saved(

@@ -15,11 +15,10 @@ from laconic.learners.agents.base import Request
 from laconic.learners.agents.hf import HFPolicy, HFTeam, SamplingSettings
 from laconic.learners.agents.lora import Lora
 from laconic.learners.agents.scripted import ScriptedPolicy
-from laconic.learners.algorithms.group import GroupLearner
+from laconic.learners.algorithms.group import GroupLearner, trainers_of
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.training.objective import Objective
 from laconic.learners.training.trainer import UpdateSettings
-from laconic.learners.training.trainers import trainers_of
 
 SGD = partial(torch.optim.SGD, lr=1.0)
 ADAMW = partial(torch.optim.AdamW, lr=1e-2, weight_decay=0.0)

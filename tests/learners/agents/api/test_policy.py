@@ -12,8 +12,8 @@ from laconic.learners.agents.api.policy import ApiPolicy
 from laconic.learners.agents.base import Reply, Request, Streaming
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.algorithms.group import trainers_of
 from laconic.learners.errors import ServerError
-from laconic.learners.training.trainers import trainers_of
 
 QUICK = RequestLimits(attempts=3, first_wait_seconds=0.02)
 

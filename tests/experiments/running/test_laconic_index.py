@@ -6,7 +6,7 @@ import pytest
 
 from laconic import envs
 from laconic.envs.frontier import coded
-from laconic.experiments.running.laconic import index, laconic_index
+from laconic.experiments.running.laconic_index import index, laconic_index
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.rollout.play import Start, play
 

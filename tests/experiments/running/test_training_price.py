@@ -8,7 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from laconic import envs
-from laconic.experiments.running.prices import set_training_price, training_price
+from laconic.experiments.running.training_price import set_training_price, training_price
 
 
 @pytest.fixture

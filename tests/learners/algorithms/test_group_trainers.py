@@ -7,7 +7,7 @@ from updates import SGD
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.scripted import ScriptedPolicy
-from laconic.learners.training.trainers import trainers_of
+from laconic.learners.algorithms.group import trainers_of
 
 
 @pytest.fixture
