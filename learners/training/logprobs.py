@@ -17,11 +17,19 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import DynamicCache, PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import BaseModelOutputWithPast
 
 from laconic.learners.training.chunks import CHUNK, chosen_logprobs
+from laconic.learners.training.prefixes import (
+    Stage,
+    can_share,
+    cut,
+    go_on,
+    places_of,
+    stages_of,
+)
 from laconic.learners.training.sequences import Batch, TokenSequence, collate, microbatches
 
 
@@ -92,15 +100,49 @@ def _logits_at(
     """
     head = model.get_output_embeddings()
     compute = instead or (head and head.forward)
+    token_ids, positions, read = _read_before(model, token_ids, attention_mask, positions)
     with (
         _computing(head, lambda states: compute(states[:, :-1][positions][None])),
         _gradient_checkpointing(model),
     ):
-        logits: Tensor = model(
-            input_ids=token_ids, attention_mask=attention_mask.long(), use_cache=False
-        ).logits
+        logits: Tensor = model(input_ids=token_ids, **read).logits
     # A model that does not call its head as a module gives the logits of all positions.
     return logits[0] if logits.shape[:2] != token_ids.shape else logits[:, :-1][positions]
+
+
+def _read_before(
+    model: PreTrainedModel, token_ids: Tensor, attention_mask: Tensor, asked: Tensor
+) -> tuple[Tensor, Tensor, dict[str, Any]]:
+    """What is left to read of a batch once what its rows share was read.
+
+    Returns:
+        Tokens (rows, tokens), which of their states are asked for (rows, tokens - 1), and what the
+        model is to be called with besides.
+    """
+    stages: list[Stage] = []
+    if len(token_ids) > 1 and bool(asked.any(1).all()) and can_share(model):
+        lengths, firsts = attention_mask.sum(1).tolist(), asked.int().argmax(1).tolist()
+        stages = stages_of(token_ids, lengths, firsts)
+    if not stages:
+        mask = attention_mask.long()
+        return token_ids, asked, {"attention_mask": mask, "use_cache": False}
+    cache, held = DynamicCache(), attention_mask.new_zeros((1, 0)).long()
+    for number, stage in enumerate(stages):
+        ids = cut(stage, token_ids)
+        mask = cut(stage, attention_mask).long()
+        if number:
+            cache, held = go_on(cache, held, stage)
+        held = torch.cat([held, mask], dim=1)
+        read = {
+            "attention_mask": held,
+            "position_ids": places_of(stage, token_ids.device),
+            "past_key_values": cache,
+            "use_cache": True,
+        }
+        if stage is not stages[-1]:
+            with _computing(model.get_output_embeddings(), lambda states: states[:, :1, :1]):
+                model(input_ids=ids, **read)
+    return ids, cut(stage, nn.functional.pad(asked, (0, 1)))[:, :-1], read
 
 
 def _chunks(

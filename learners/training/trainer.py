@@ -156,7 +156,7 @@ class Trainer:
         factor = self._schedule(updates)
         for group, rate in zip(self.optimizer.param_groups, self._learning_rates, strict=True):
             group["lr"] = rate * factor
-        if self.policy.recompute_logprobs:
+        if self.policy.recompute_logprobs and self._moves_on:
             sequences = self._recomputed(sequences)
         # The first update that moves anything: in that of a warm-up the learning rate is 0.
         first = updates == bool(self.settings.warmup_updates)
@@ -225,6 +225,8 @@ class Trainer:
         policy, reference = self.policy, None
         batch = collate(sequences, policy.pad_id).to(policy.device)
         temperature = policy.speech.temperature
+        # Of a policy that has not moved yet this pass is the one that would be computed again.
+        own = self._moves_on or not policy.recompute_logprobs
         with policy.computing():
             if self._reference is not None:
                 with torch.no_grad():
@@ -232,12 +234,17 @@ class Trainer:
             current = current_logprobs(policy.model, batch, temperature)
         return LossInputs(
             current_logprobs=current,
-            behaviour_logprobs=batch.behaviour_logprobs,
+            behaviour_logprobs=batch.behaviour_logprobs if own else current.detach(),
             generated_mask=batch.generated_mask,
             advantages=batch.advantages,
             reference_logprobs=reference,
             divisor=divisor,
         )
+
+    @property
+    def _moves_on(self) -> bool:
+        """Whether an update measures a ratio to a policy other than the one it computes."""
+        return self.settings.minibatches > 1 and self.settings.objective.ratio != "none"
 
     def _recomputed(self, sequences: Sequence[TokenSequence]) -> list[TokenSequence]:
         """The sequences; behaviour of those that teach anything is that of a training pass."""

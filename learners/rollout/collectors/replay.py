@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -25,18 +25,16 @@ from typing import Any
 from pettingzoo import ParallelEnv
 
 from laconic.envs.task import Task
-from laconic.learners.advantages.credit import own
 from laconic.learners.agents.base import Policy, Reply, Request
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.rollout.collectors.behaviour import scored
 from laconic.learners.rollout.collectors.exchange import (
     SharedEpisode,
     SharedGroup,
     SharedMessage,
 )
 from laconic.learners.rollout.play import Start, play
-from laconic.learners.training.logprobs import recomputed
-from laconic.learners.training.sequences import episode_sequences
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +78,7 @@ def replay_groups(
         task = _playable(shared, environments[0], max_tokens, strange_tasks)
         played.append([] if task is None else _played(environments, policies, shared, task, limits))
     flat = [pair for pairs in played for pair in pairs]
-    measured = iter(_measured(flat, policies, max_tokens, correct))
+    measured = iter(_counted(flat, policies, max_tokens, correct))
     found = (tuple(islice(measured, len(pairs))) for pairs in played)
     return [Group(one[0].task, one, own=False) if one else None for one in found]
 
@@ -190,43 +188,27 @@ def _is_said(turn: Turn, shared: SharedMessage | None, correct: bool) -> bool:
     return shared.text.startswith(written) and bool(written) == bool(shared.text)
 
 
-def _measured(
-    pairs: Sequence[Pair],
-    policies: Mapping[str, Policy],
-    max_tokens: int,
-    correct: bool,
+def _counted(
+    pairs: Sequence[Pair], policies: Mapping[str, Policy], max_tokens: int, correct: bool
 ) -> list[Episode]:
-    """The episodes, in order, with the log-probabilities of a forward pass as behaviour."""
-    found: dict[tuple[int, str], Iterator[float]] = {}
-    for policy, agents in _speakers(policies):
-        sequences = [
-            one
-            for index, (episode, _) in enumerate(pairs)
-            for one in episode_sequences(episode, index, own, "episode", agents)
-        ]
-        temperature = policy.speech.temperature
-        for one in recomputed(policy.model, sequences, policy.pad_id, temperature, max_tokens):
-            generated = zip(one.behaviour_logprobs, one.generated, strict=True)
-            found[one.episode, one.agent] = iter([each for each, mine in generated if mine])
-    episodes = []
-    for index, (episode, messages) in enumerate(pairs):
-        authors = {(one.agent, one.round): one.logprob for one in messages} if correct else {}
-        turns = []
-        for turn in episode.turns:
-            logprobs = tuple(islice(found.get((index, turn.agent), ()), len(turn.reply_ids)))
-            author = authors.get((turn.agent, turn.round))
-            turns.append(replace(turn, behaviour_logprobs=_from_author(logprobs, author)))
-        episodes.append(replace(episode, turns=tuple(turns)))
-    return episodes
-
-
-def _speakers(policies: Mapping[str, Policy]) -> list[tuple[HFPolicy, list[str]]]:
-    """Every set of weights with the agents that speak by it."""
-    found: dict[int, tuple[HFPolicy, list[str]]] = {}
-    for agent, policy in policies.items():
-        if isinstance(policy, HFPolicy):
-            found.setdefault(id(policy), (policy, []))[1].append(agent)
-    return list(found.values())
+    """The episodes, in order, with the log-probabilities that an update counts from."""
+    episodes = scored([episode for episode, _ in pairs], policies, max_tokens)
+    if not correct:
+        return episodes
+    counted = []
+    for episode, (_, messages) in zip(episodes, pairs, strict=True):
+        authors = {(one.agent, one.round): one.logprob for one in messages}
+        turns = (
+            replace(
+                turn,
+                behaviour_logprobs=_from_author(
+                    turn.behaviour_logprobs, authors.get((turn.agent, turn.round))
+                ),
+            )
+            for turn in episode.turns
+        )
+        counted.append(replace(episode, turns=tuple(turns)))
+    return counted
 
 
 def _from_author(logprobs: tuple[float, ...], author: float | None) -> tuple[float, ...]:

@@ -14,6 +14,7 @@ import torch
 from updates import played
 
 from laconic.learners.algorithms.group import GroupLearner
+from laconic.learners.training import prefixes
 from laconic.learners.training.objective import Objective
 from laconic.learners.training.sequences import TokenSequence
 
@@ -21,11 +22,13 @@ ADAMW = partial(torch.optim.AdamW, lr=1e-2, weight_decay=0.1)
 
 
 @pytest.fixture
-def updated(make_policy, make_env):
+def updated(make_policy, make_env, monkeypatch):
     """Takes two updates on the same episodes with chosen advantages, from the same weights.
 
-    The second one comes from all advantages, so that moments are at work.
+    The second one comes from all advantages, so that moments are at work. Rows are read whole, so
+    that they can be counted.
     """
+    monkeypatch.setattr(prefixes, "WORTH", 0.0)
     policy = make_policy(max_reply_tokens=6)
     policies = dict.fromkeys(make_env().possible_agents, policy)
     group = played(policies, make_env)
@@ -91,6 +94,13 @@ def test_only_what_teaches_is_computed_again(updated):
     rows, _, passed, made = updated(some, False, recompute_logprobs=True)
     assert (made, passed) == (12, 2 * 3)
     assert sum(row["sequences"] for row in rows) == 12.0
+
+
+@pytest.mark.parametrize("settings", [{"minibatches": 1}, {"objective": Objective(ratio="none")}])
+def test_what_no_ratio_needs_is_not_computed_again(updated, settings):
+    rows, _, passed, made = updated((1.0,), False, recompute_logprobs=True, **settings)
+    assert passed == made
+    assert all(row["ratio_mean"] == 1.0 and row["approx_kl"] == 0.0 for row in rows)
 
 
 def test_a_sequence_that_teaches_nothing_keeps_its_place(make_policy, make_env):
