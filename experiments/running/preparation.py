@@ -82,6 +82,7 @@ def prepare(
         policies=policies,
         learner=learner,
         guard=instantiate(cfg.guard),
+        extinction_guard=instantiate(cfg.extinction_guard),
         folder=folder,
         processes=processes,
         price=setup.price_of(environments[0]),

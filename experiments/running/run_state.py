@@ -29,6 +29,7 @@ from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.algorithms.base import Learner
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.errors import CheckpointError
+from laconic.learners.prices.extinction import ExtinctionGuard
 from laconic.learners.prices.guard import CollapseGuard, silence_to_watch
 from laconic.learners.rollout.play import Start
 
@@ -57,6 +58,8 @@ class TrainingRun:
     """What the groups of a step are handed to."""
     guard: CollapseGuard
     """Notices silence collapse."""
+    extinction_guard: ExtinctionGuard
+    """Notices that nobody is silent any more."""
     folder: RunFolder
     """Where everything is written, by the main process alone."""
     processes: Processes = ALONE
@@ -93,6 +96,7 @@ def save(run: TrainingRun) -> None:
             "step": run.step,
             "learner": run.learner.state_dict(),
             "guard": run.guard.state_dict(),
+            "extinction_guard": run.extinction_guard.state_dict(),
             "warnings": list(run.warnings),
         }
         checkpoint.save(run.folder.checkpoints, run.step, state, processes=run.processes)
@@ -128,6 +132,7 @@ def restore(run: TrainingRun) -> None:
             )
         run.learner.load_state_dict(state["learner"])
         run.guard.load_state_dict(state["guard"])
+        run.extinction_guard.load_state_dict(state.get("extinction_guard", {}))
         run.warnings = [str(without_controls(one)) for one in state["warnings"]]
         run.step = step
 
@@ -148,11 +153,13 @@ def _newest(folder: Path) -> Path | None:
 
 
 def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
-    """What there is to warn of: silence at the cost of accuracy, and the first skipped steps."""
+    """What there is to warn of: collapse or extinction of silence, and the first skipped steps."""
     found = []
     metrics = {name.removeprefix("train/"): value for name, value in row.items()}
     if "accuracy" in metrics:
         found.append(run.guard.observe(run.step, silence_to_watch(metrics), metrics["accuracy"]))
+    silent, price = metrics.get("silent_if_uninformed"), metrics.get("price", 0.0)
+    found.append(run.extinction_guard.observe(run.step, silent, price))
     if row.get(SKIPPED) and not any(SKIPPED in warning for warning in run.warnings):
         found.append(
             f"step {run.step}: {row[SKIPPED]:.0f} optimiser steps were skipped, because their loss"

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
-WORTH = 0.5
+WORTH = 0.75
 """Stages are read instead of rows where they have no more than this share of their tokens."""
 
 Slice = tuple[int, int]
@@ -112,13 +113,13 @@ def places_of(stage: Stage, device: torch.device) -> Tensor:
 def go_on(cache: DynamicCache, held: Tensor, stage: Stage) -> tuple[DynamicCache, Tensor]:
     """Keys, values and mask (texts, held tokens) of what the texts of a stage go on from."""
     index = torch.tensor(stage.parents, device=held.device)
-    given = DynamicCache()
-    for number, layer in enumerate(cache.layers):
+    given, layers = DynamicCache(), cast(list[Any], cache.layers)
+    for number, layer in enumerate(layers):
         given.update(layer.keys.index_select(0, index), layer.values.index_select(0, index), number)
     return given, held.index_select(0, index)
 
 
-def _common(texts: Sequence[Sequence[int]]) -> int:
+def _common(texts: Sequence[list[int]]) -> int:
     """Tokens with which all texts begin."""
     least, most = min(texts), max(texts)
     return next(

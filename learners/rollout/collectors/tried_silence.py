@@ -1,37 +1,39 @@
-"""Silence on trial: some turns are silent on purpose, so that its worth is never forgotten.
+"""Silence on trial: some turns are silent on purpose, so that its worth is not forgotten.
 
 While a team is weak, a helper that keeps silent although it knows something spoils the episode,
 silence as such is punished, and its word is never drawn again, not even where there is nothing to
 say: *silence extinction*, the mirror image of silence collapse. What is never sampled is never
-learned. So a share of the turns is played silent whatever the policy would have said; an update
-trains on them as on all others, and counts their probability from what the policy gives them now.
+learned. So a share of the turns is played silent, whatever the policy would have said. An update
+learns from them as from all others, and counts their ratio from what the policy gives them now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from laconic.envs.checks import number
-from laconic.learners.agents.base import Policy, Reply, Request
+from laconic.learners.agents.base import Policy
 from laconic.learners.agents.hf import HFPolicy
-from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.episode import Episode, Group
 from laconic.learners.rollout.collectors.base import Collector, Players
 from laconic.learners.rollout.collectors.behaviour import scored
 from laconic.learners.rollout.collectors.replay import say
 from laconic.learners.rollout.play import play
 from laconic.learners.rollout.runner import MAX_ROUNDS, Start
 
-Given = Mapping[tuple[str, int], Reply | Callable[[Request], Reply | None]]
+Places = frozenset[tuple[str, int]]
+"""Agents and rounds of an episode in which silence is tried."""
 
 
 @dataclass
 class TriedSilence(Collector):
-    """Plays the policies, a share of whose turns is silent on purpose.
+    """Plays the policies; a share of the turns is silent on purpose.
 
-    Agents that answer for a team are left alone: without their words there is no answer. Where all
+    Agents that answer for the team speak as they like: without them there is no answer. Where all
     answer, all try.
     """
 
@@ -51,70 +53,46 @@ class TriedSilence(Collector):
     ) -> list[Group]:
         """One group a start; which turns are silent on purpose is drawn by the seed."""
         environments, policies = players
-        trying = set(policies) - set(getattr(environments[0], "answering", ())) or set(policies)
-        rounds = int(environments[0].metadata.get("max_rounds") or MAX_ROUNDS)
-        generator = np.random.default_rng((seed, 3))
+        rounds = int((environments[0].metadata or {}).get("max_rounds") or MAX_ROUNDS)
+        answering = set(getattr(environments[0], "answering", ()))
+        turns = [
+            (agent, round)
+            for agent in sorted(policies.keys() - answering or policies)
+            for round in range(rounds)
+            if isinstance(policies[agent], HFPolicy)
+        ]
+        drawn = np.random.default_rng((seed, 3)).random((len(starts) * group_size, len(turns)))
         tried = [
-            {
-                (agent, round)
-                for agent in sorted(trying)
-                for round in range(rounds)
-                if isinstance(policies[agent], HFPolicy) and generator.random() < self.rate
-            }
-            for _ in range(len(starts) * group_size)
+            frozenset(turn for turn, draw in zip(turns, row, strict=True) if draw < self.rate)
+            for row in drawn
         ]
-        repeated = [
-            replace(start, given={**_silent(places, policies), **start.given})
-            for start, places in zip(np.repeat(starts, group_size), tried, strict=True)
-        ]
-        episodes = play(environments, policies, repeated, seed=seed)
-        episodes = _scored(episodes, tried, policies, self.max_tokens)
-        self.metrics = {
-            "tried_silences": float(
-                sum(
-                    _is_tried(turn, places)
-                    for one, places in zip(episodes, tried, strict=True)
-                    for turn in one.turns
-                )
-            )
-        }
-        cut = range(0, len(episodes), group_size)
-        groups = [episodes[first : first + group_size] for first in cut]
+        repeated = (start for start in starts for _ in range(group_size))
+        silenced = [_silenced(*each, policies) for each in zip(repeated, tried, strict=True)]
+        episodes = play(environments, policies, silenced, seed=seed)
+        episodes = self._scored(episodes, tried, policies)
+        groups = [episodes[i : i + group_size] for i in range(0, len(episodes), group_size)]
         return [Group(members[0].task, tuple(members)) for members in groups]
 
-
-def _silent(places: set[tuple[str, int]], policies: Mapping[str, Policy]) -> Given:
-    return {place: _Say(policies[place[0]]) for place in places}
-
-
-@dataclass(frozen=True)
-class _Say:
-    policy: Policy
-
-    def __call__(self, request: Request) -> Reply:
-        return say(self.policy, "", request)
+    def _scored(
+        self, episodes: Sequence[Episode], tried: Sequence[Places], policies: Mapping[str, Policy]
+    ) -> list[Episode]:
+        """The episodes with the log-probabilities of what was tried, which are counted."""
+        alone = [_trained(*each) for each in zip(episodes, tried, strict=True)]
+        count = sum(turn.trained for episode in alone for turn in episode.turns)
+        self.metrics = {"tried_silences": float(count)}
+        return [_trained(one) for one in scored(alone, policies, self.max_tokens)]
 
 
-def _is_tried(turn: Turn, places: set[tuple[str, int]]) -> bool:
-    return (turn.agent, turn.round) in places
+def _silenced(start: Start, tried: Places, policies: Mapping[str, Policy]) -> Start:
+    """The start with silence given for some turns; what is given already stays."""
+    silent = {turn: partial(say, policies[turn[0]], "") for turn in tried}
+    return replace(start, given={**silent, **start.given})
 
 
-def _scored(
-    episodes: Sequence[Episode],
-    tried: Sequence[set[tuple[str, int]]],
-    policies: Mapping[str, Policy],
-    max_tokens: int,
-) -> list[Episode]:
-    """The episodes with the log-probabilities of what was tried."""
-    asked = [
-        replace(
-            one,
-            turns=tuple(replace(turn, trained=_is_tried(turn, places)) for turn in one.turns),
-        )
-        for one, places in zip(episodes, tried, strict=True)
-    ]
-    found = scored(asked, policies, max_tokens)
-    return [
-        replace(one, turns=tuple(replace(turn, trained=True) for turn in one.turns))
-        for one in found
-    ]
+def _trained(episode: Episode, places: Places | None = None) -> Episode:
+    """An episode of which these turns are learned from; None for all of them."""
+    turns = (
+        replace(turn, trained=places is None or (turn.agent, turn.round) in places)
+        for turn in episode.turns
+    )
+    return replace(episode, turns=tuple(turns))

@@ -82,7 +82,7 @@ def test_values_and_gradients_are_those_of_whole_rows(make_model, architecture, 
     monkeypatch.setattr(prefixes, "WORTH", 0.0)
     whole, expected = learned(model, batch)
     assert tokens_read(model, batch) == batch.token_ids.numel()
-    assert (read <= 0.5 * batch.token_ids.numel()) == can_share(model)
+    assert (read <= 0.6 * batch.token_ids.numel()) == can_share(model)
     torch.testing.assert_close(shared, whole, atol=1e-5, rtol=1e-5)
     assert slopes.keys() == expected.keys()
     for name, slope in slopes.items():
