@@ -14,10 +14,10 @@ from pettingzoo import ParallelEnv
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.task import Style
 from laconic.learners.agents.chat import tokenize_with
-from laconic.learners.agents.hf import HFPolicy
+from laconic.learners.agents.hf import HFPolicy, HFTeam
 from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.agents.scripted import ScriptedPolicy, Teacher
-from laconic.learners.agents.tiny import TinySamplingSettings
+from laconic.learners.agents.tiny import TinySamplingSettings, team
 from laconic.learners.agents.tiny.build import Shape, build_model, build_tokenizer
 from laconic.learners.rollout.collectors.base import named_tasks
 from laconic.learners.rollout.play import Start, play
@@ -44,10 +44,20 @@ class NewTeam:
     """A learning rate for a warm start; for `optimizer.lr`, as the next one."""
     learning_rate: float = 1e-4
     """One that suits weights which know the game."""
+    model: str | None = None
+    """What an earlier warm start left: its run folder or `policy/`. None: the weights are new."""
+    step: int | None = None
+    """Where `model` is a run folder: the checkpoint of that step; None is the last one."""
 
     def __post_init__(self) -> None:
-        """Without a tokenizer, tokens are words."""
+        """Until there is a tokenizer, tokens are words."""
         self._tokenize: Tokenize = split_words
+        self._left: HFTeam | None = None
+        if self.model is not None:
+            self._left = team(
+                self.model, speech=self.speech, instructions=self.instructions, step=self.step
+            )
+            self._tokenize = self._left.tokenize
 
     def tokenize(self, text: str) -> Sequence[str]:
         """Cuts text into the policy's tokens; environments count budgets with it."""
@@ -59,6 +69,8 @@ class NewTeam:
         Args:
             environment: whose texts the tokenizer is to write in few tokens; it has `tasks`.
         """
+        if self._left is not None:
+            return self._left.policies(environment)
         self._tokenize = split_words
         tokenizer = build_tokenizer(self._texts(environment), self.shape.vocabulary)
         self._tokenize = tokenize_with(tokenizer)

@@ -56,6 +56,18 @@ def test_equal_seeds_make_equal_weights(env, team):
     assert not all(torch.equal(mine[name], one) for name, one in other.weights().items())
 
 
+def test_what_a_warm_start_left_speaks_again(env, team, tmp_path):
+    policy = team[1]["solver_0"]
+    policy.save(tmp_path)
+    again = NewTeam(model=str(tmp_path), seed=5)
+    text = "Well, my part of the problem says:"
+    assert list(again.tokenize(text)) == list(team[0].tokenize(text))
+    loaded = again.policies(env)
+    assert list(loaded) == env.possible_agents
+    mine = policy.weights()
+    assert all(torch.equal(mine[name], one) for name, one in loaded["solver_0"].weights().items())
+
+
 def test_an_environment_without_tasks_teaches_no_words():
     class Bare:
         possible_agents = ["a_0"]
