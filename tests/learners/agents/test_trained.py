@@ -131,7 +131,8 @@ def test_a_run_that_was_killed_has_the_form_of_what_it_began_with(tmp_path, agen
     assert form_of(tmp_path) == expected
 
 
-def test_a_killed_run_that_names_no_model_says_what_to_do(tmp_path):
-    (tmp_path / "config.yaml").write_text("agent: {_target_: mine.Team}")
+@pytest.mark.parametrize("target", ["mine.Team", "laconic.learners.agents.tiny.new.NewTeam"])
+def test_a_killed_run_that_names_no_model_says_what_to_do(tmp_path, target):
+    (tmp_path / "config.yaml").write_text(f"agent: {{_target_: {target}}}")
     with pytest.raises(SettingError, match="resume=true"):
         form_of(tmp_path)
