@@ -181,7 +181,7 @@ class StepTimer:
         speech = self._policy.speech
 
         def call() -> None:
-            with torch.inference_mode():
+            with torch.no_grad():
                 self._bare_model.generate(
                     input_ids=ids,
                     attention_mask=mask,

@@ -127,7 +127,8 @@ def seeded(device: torch.device, seed: int) -> Iterator[None]:
                 torch.mps.set_rng_state(before)
 
 
-@torch.inference_mode()
+# Not inference mode, in which autocast would convert every weight again at every token.
+@torch.no_grad()
 def generate(
     model: PreTrainedModel,
     prompts: Sequence[Sequence[int]],
