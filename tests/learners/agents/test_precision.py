@@ -6,6 +6,7 @@ import logging
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from laconic.envs.errors import UnknownNameError
 from laconic.learners.agents.base import Request
@@ -85,6 +86,29 @@ def test_within_autocast_products_are_bfloat16_and_outside_float32():
         assert layer(given).dtype == torch.bfloat16
     with FLOAT32.computing(torch.device("cpu")):
         assert layer(given).dtype == torch.float32
+
+
+def test_sampling_under_autocast_converts_each_weight_once(make_policy):
+    policy = make_policy(max_reply_tokens=8)
+    policy.precision = Precision("float32", autocast=True)
+    weights = {one.data_ptr() for one in policy.model.parameters() if one.ndim == 2}
+    converted = []
+
+    class Conversions(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, arguments=(), named=None):
+            made = function(*arguments, **(named or {}))
+            whole = arguments[0] if arguments else None
+            if isinstance(whole, torch.Tensor) and whole.dtype == torch.float32:
+                halved = isinstance(made, torch.Tensor) and made.dtype == torch.bfloat16
+                if halved and whole.data_ptr() in weights:
+                    converted.append(whole.data_ptr())
+            return made
+
+    with Conversions():
+        (reply,) = policy.reply([ASKED], seed=0, greedy=False)
+    assert len(reply.reply_ids) > 2
+    assert converted
+    assert len(converted) == len(set(converted))
 
 
 def test_parameters_are_counted_without_reading_weights(saved):
