@@ -20,7 +20,7 @@ from pathlib import Path
 from huggingface_hub.errors import HFValidationError, HTTPError  # type: ignore[attr-defined]
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.sharing.repository import assemble, push
+from laconic.experiments.reporting.sharing.repository import assemble, push
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -102,6 +102,10 @@ def _run(
         _tell_failures()
         _say("interrupted")
         sys.exit(128 + (received[-1] if received else signal.SIGINT))
+    except BrokenPipeError:
+        # Whoever read what Hydra prints (`--help | head`) has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
         failed = _tell_failures()
         if with_traceback:

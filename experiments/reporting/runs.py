@@ -152,12 +152,15 @@ def read_interval(entry: Any) -> Interval | None:
 
 
 def _transcripts(rows: list[dict[str, Any]]) -> tuple[Transcript, ...]:
-    found = {
-        (int(row["step"]), str(row["task"])): _read(Transcript, row)
-        for row in rows
-        if _number(row.get("step")) is not None and "task" in row
-    }
+    read = (one for row in rows if (one := read_transcript(row)) is not None)
+    found = {(one.step, one.task): one for one in read}
     return tuple(sorted(found.values(), key=lambda one: one.step))
+
+
+def read_transcript(row: Mapping[str, Any]) -> Transcript | None:
+    """A transcript from JSON; None without its step or its task."""
+    known = _number(row.get("step")) is not None and "task" in row
+    return _read(Transcript, row) if known else None
 
 
 def _read(kind: type[T], row: Mapping[str, Any]) -> T:

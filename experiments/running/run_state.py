@@ -17,11 +17,11 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.resuming import command
 from laconic.experiments.report import print_run, write_report
 from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.reporting.sharing.card import places, write_card
 from laconic.experiments.running.foreign import without_controls
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments
-from laconic.experiments.sharing.card import places, write_card
 from laconic.experiments.tracking.loggers import Several
 from laconic.learners import checkpoint
 from laconic.learners.agents.base import Policy

@@ -14,10 +14,10 @@ from huggingface_hub import ModelCard
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.reporting.sharing.card import model_card, speakers
+from laconic.experiments.reporting.sharing.command import evaluation, public
+from laconic.experiments.reporting.sharing.repository import assemble
 from laconic.experiments.share import main
-from laconic.experiments.sharing.card import model_card, speakers
-from laconic.experiments.sharing.command import evaluation, public
-from laconic.experiments.sharing.repository import assemble
 
 
 def card_of(folder: Path) -> ModelCard:

@@ -20,10 +20,10 @@ from omegaconf import OmegaConf
 from laconic.experiments.reporting.page import TEMPLATES
 from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.reporting.sharing.command import evaluation, public
 from laconic.experiments.reporting.single import COLUMNS, rows
 from laconic.experiments.reporting.words import label
 from laconic.experiments.running.run_folder import TEAM, write_atomically
-from laconic.experiments.sharing.command import evaluation, public
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.load import ONE
 

@@ -10,8 +10,8 @@ from huggingface_hub import HfApi
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.reporting.sharing.card import ADAPTER, LOCAL, model_card
 from laconic.experiments.running.run_folder import TEAM, write_atomically
-from laconic.experiments.sharing.card import ADAPTER, LOCAL, model_card
 
 
 def assemble(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.experiments.command_line.cli import CONF
-from laconic.experiments.sharing.command import _environment, _with_base
+from laconic.experiments.reporting.sharing.command import _environment, _with_base
 
 
 @pytest.mark.parametrize(

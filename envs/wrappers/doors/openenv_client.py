@@ -1,0 +1,77 @@
+"""A team that an OpenEnv server plays, as an environment of ours.
+
+    env = RemoteTeam("http://127.0.0.1:8000")
+
+The server is one of `openenv.team_app`, on this machine or another. Training and evaluation take it
+as any `ParallelEnv`: tasks by name, seeds, tokens left and infos are those of the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from openenv.core.generic_client import GenericEnvClient
+from pettingzoo import ParallelEnv
+
+from laconic.envs.dialogue.environment import Infos, Observation, Observations, StepResult
+from laconic.envs.dialogue.roster import check_actions
+from laconic.envs.dialogue.spaces import FreeText, observation_space
+
+
+class RemoteTeam(ParallelEnv[str, Observation, str]):
+    """A team that a server of `team_app` plays, as an environment of ours."""
+
+    def __init__(self, base_url: str, render_mode: str | None = None) -> None:
+        """Connect to a server, e.g. `http://127.0.0.1:8000`."""
+        self.metadata: dict[str, Any] = {"name": "laconic_remote_v0", "render_modes": []}
+        # Rollouts step environments that wait for others at the same time.
+        self.metadata["slow_step"] = True
+        self.render_mode = render_mode
+        self._client = GenericEnvClient(base_url=base_url).sync()
+        self._client.connect()
+        state = self._client.state()
+        self.possible_agents = list(state["possible_agents"])
+        self.tasks = {key: key for key in state["tasks"]}
+        self.agents: list[str] = []
+        self._spaces = {agent: observation_space() for agent in self.possible_agents}
+        self._actions = {agent: FreeText() for agent in self.possible_agents}
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """Texts and tokens left, the same object at every call."""
+        return self._spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """Any string, the same object at every call."""
+        return self._actions[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observations, Infos]:
+        """Start an episode on the server, of the task that the options name if they do."""
+        named = {"task": options["task"]} if options and "task" in options else {}
+        seeded = {} if seed is None else {"seed": int(seed)}
+        found = self._client.reset(**seeded, **named).observation
+        return self._read(found), found["infos"]
+
+    def step(self, actions: Mapping[str, str]) -> StepResult:
+        """Play a round on the server."""
+        if not self.agents:
+            return {}, {}, {}, {}, {}
+        check_actions(actions, self.possible_agents)
+        found = self._client.step({"messages": dict(actions)}).observation
+        endings = found["terminated"], found["truncated"]
+        return self._read(found), found["rewards"], *endings, found["infos"]
+
+    def close(self) -> None:
+        """End the session."""
+        self._client.close()
+
+    def _read(self, found: Mapping[str, Any]) -> Observations:
+        self.agents = list(found["agents"])
+        return {
+            agent: {"text": text, "tokens_left": np.array(found["tokens_left"][agent], np.int32)}
+            for agent, text in found["texts"].items()
+        }
