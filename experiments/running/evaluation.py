@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from laconic.envs.frontier import floors
+from laconic.envs.dialogue.frontier import floors
 from laconic.envs.task import Task
 from laconic.experiments.reporting.records import Said, Transcript
 from laconic.experiments.running.run_folder import RunFolder

@@ -22,7 +22,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.frontier import telegrams
+from laconic.envs.dialogue.frontier import telegrams
 from laconic.envs.task import Style, Task
 from laconic.envs.wrappers.teammates import is_complete, mattering
 from laconic.learners.agents.base import Reply, Request
@@ -221,7 +221,7 @@ class Telegraph:
     """Speaks as `oracle` does, in few words of each statement that no other of a source has."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
-        """Shorten all statements of a source (`envs.frontier.telegrams`)."""
+        """Shorten all statements of a source (`envs.dialogue.frontier.telegrams`)."""
         self._short = telegrams(text for task in tasks for text in task.statements)
 
     def __call__(self, task: Task, request: Request, generator: random.Random) -> str:
