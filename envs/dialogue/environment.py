@@ -26,10 +26,10 @@ from laconic.envs.dialogue.briefing import Opening, Rules, openings
 from laconic.envs.dialogue.budget import Budget, Tokenize, split_words
 from laconic.envs.dialogue.channel import Channel
 from laconic.envs.dialogue.referee import Referee
-from laconic.envs.dialogue.reward import Reward, free_tokens
+from laconic.envs.dialogue.reward import Outcome, Reward, free_tokens
 from laconic.envs.dialogue.roster import Information, Roster, Shares, deal, informed
 from laconic.envs.dialogue.schedule import Schedule
-from laconic.envs.dialogue.team import Outcome, TeamEnv
+from laconic.envs.dialogue.team import TeamEnv
 from laconic.envs.dialogue.topology import Topology
 from laconic.envs.dialogue.transcript import Expert, Feedback, Mode
 from laconic.envs.task import Benchmark, Score, Style, Task

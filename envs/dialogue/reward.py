@@ -71,6 +71,20 @@ class Reward:
         return {agent: rate * count for agent, count in tokens.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a round came to."""
+
+    rewards: dict[str, float]
+    """Of each agent, charges taken off."""
+    score: Score | None
+    """Of the work so far; None where it was not graded."""
+    terminated: bool = False
+    """Whether the episode has come to its end."""
+    truncated: bool = False
+    """Whether it ends because the episode budget is spent."""
+
+
 def free_tokens(benchmark: Benchmark, task: Task, words: str, tokenize: Tokenize) -> int | None:
     """Tokens of a message that state its answer; None where it commits to none."""
     committed = benchmark.committed(words)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -28,36 +27,21 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import by_key, choice
+from laconic.envs.checks import by_key, choice, task_of
 from laconic.envs.dialogue.briefing import Opening, Rules, templates
 from laconic.envs.dialogue.budget import UNLIMITED, Ledger, Tokenize, cut, well_formed
 from laconic.envs.dialogue.channel import Channel, Transmission
-from laconic.envs.dialogue.reward import Account, Reward
+from laconic.envs.dialogue.reward import Account, Outcome, Reward
 from laconic.envs.dialogue.roster import check_actions
 from laconic.envs.dialogue.spaces import FreeText, observation_space
 from laconic.envs.dialogue.thoughts import BEGIN, split
 from laconic.envs.dialogue.transcript import Message, heard, show
-from laconic.envs.errors import UnknownNameError
 from laconic.envs.task import Score, Style, Task
 
 Observation = dict[str, Any]
 Observations = dict[str, Observation]
 Infos = dict[str, dict[str, Any]]
 StepResult = tuple[Observations, dict[str, float], dict[str, bool], dict[str, bool], Infos]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a round came to."""
-
-    rewards: dict[str, float]
-    """Of each agent, charges taken off."""
-    score: Score | None
-    """Of the work so far; None where it was not graded."""
-    terminated: bool = False
-    """Whether the episode has come to its end."""
-    truncated: bool = False
-    """Whether it ends because the episode budget is spent."""
 
 
 class TeamEnv(ParallelEnv[str, Observation, str], ABC):
@@ -138,14 +122,7 @@ class TeamEnv(ParallelEnv[str, Observation, str], ABC):
         """
         if seed is not None or self._generator is None:
             self._generator, _ = seeding.np_random(seed)
-        # Drawn in any case, so that a task is dealt alike whether it was drawn or named.
-        keys = tuple(self.tasks)
-        drawn = keys[int(self._generator.integers(len(keys)))]
-        named = (options or {}).get("task")
-        key = drawn if named is None else named
-        if not isinstance(key, Task) and key not in self.tasks:
-            raise UnknownNameError("task", key, keys)
-        self.task = key if isinstance(key, Task) else self.tasks[key]
+        self.task = task_of(self.tasks, options, self._generator)
         self._start_episode(self._generator)
         opened = self._openings()
         observations = self._observe({agent: one.text for agent, one in opened.items()})

@@ -22,9 +22,9 @@ from laconic.envs.checks import choice, whole
 from laconic.envs.dialogue.briefing import Opening, Rules, opened
 from laconic.envs.dialogue.budget import Budget, Tokenize, split_words
 from laconic.envs.dialogue.channel import Channel
-from laconic.envs.dialogue.reward import Reward
+from laconic.envs.dialogue.reward import Outcome, Reward
 from laconic.envs.dialogue.roster import Roster
-from laconic.envs.dialogue.team import Outcome, TeamEnv
+from laconic.envs.dialogue.team import TeamEnv
 from laconic.envs.dialogue.topology import Topology
 from laconic.envs.task import Score, Style, Task
 from laconic.envs.worlds.acts import split_act

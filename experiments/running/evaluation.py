@@ -96,6 +96,7 @@ def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:
                 one.read,
                 one.thought,
                 one.tokens_thought,
+                one.act,
             )
             for one in episode.turns
         ),

@@ -26,9 +26,9 @@ from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Style, Task
 from laconic.envs.worlds import World, script_names
-from laconic.envs.worlds.base import Manners, Seen
-from laconic.envs.worlds.base import Script as Play
+from laconic.envs.worlds.base import Manners
 from laconic.envs.wrappers.teammates import is_complete, mattering
+from laconic.learners.agents.acting import of_world
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.rollout.collectors.base import named_tasks
 
@@ -116,7 +116,7 @@ class ScriptedTeam:
         """
         played = getattr(environment, "world", None)
         if isinstance(played, World) and self.script not in _ANYWHERE:
-            policy = ScriptedPolicy(_of_world(played.script(self.script)), {})
+            policy = ScriptedPolicy(of_world(played.script(self.script)), {})
             return dict.fromkeys(environment.possible_agents, policy)
         if self.script not in NAMES:
             raise UnknownNameError("agent.script", self.script, NAMES)
@@ -132,16 +132,6 @@ class ScriptedTeam:
         script = Telegraph(known.values()) if self.script == TELEGRAPH else SCRIPTS[self.script]
         policy = ScriptedPolicy(script, known)
         return dict.fromkeys(environment.possible_agents, policy)
-
-
-def _of_world(play: Play) -> Script:
-    """A world's script as one that is asked like the others; the task tells it nothing."""
-
-    def script(task: Task, request: Request, generator: random.Random) -> str:
-        spoken = any(reply.message for reply in request.history)
-        return play(Seen(request.agent, request.info["facts"], request.text, spoken), generator)
-
-    return script
 
 
 def _oracle(task: Task, request: Request, generator: random.Random) -> str:
@@ -230,16 +220,12 @@ class Teacher:
 
 
 def taught(teacher: Teacher, environment: ParallelEnv[str, Any, Any]) -> ScriptedPolicy:
-    """The policy of a teacher in an environment: in a world, the world's own of these manners.
-
-    Raises:
-        SettingError: the environment has no tasks of our kind.
-    """
+    """A teacher as a policy; in a world it is the world's own, of these manners."""
     played = getattr(environment, "world", None)
     if not isinstance(played, World):
         return ScriptedPolicy(teacher, named_tasks(environment))
     manners = Manners(teacher.terse, teacher.silent_uninformed, teacher.best, teacher.frames)
-    return ScriptedPolicy(_of_world(played.teacher(manners)), {})
+    return ScriptedPolicy(of_world(played.teacher(manners)), {})
 
 
 SCRIPTS: dict[str, Script] = {

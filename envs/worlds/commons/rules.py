@@ -31,7 +31,8 @@ from laconic.envs.families.common.generation import Candidate, draw_different, s
 from laconic.envs.task import Score, Split, Task
 from laconic.envs.worlds.base import Manners, Script, Turns, World
 from laconic.envs.worlds.commons import scripts
-from laconic.envs.worlds.commons.measures import SUSTAINED, overuse, scored
+from laconic.envs.worlds.commons.facts import FACTS, of_stock
+from laconic.envs.worlds.commons.measures import SUSTAINED, scored
 from laconic.envs.worlds.commons.state import Month, State
 from laconic.envs.worlds.commons.stock import (
     CAPACITY,
@@ -43,7 +44,7 @@ from laconic.envs.worlds.commons.stock import (
     littered,
     share,
 )
-from laconic.envs.worlds.commons.wordings import WORDINGS, Wording
+from laconic.envs.worlds.commons.wordings import TALK, WORDINGS, Wording, report
 
 UTTERANCES = 9
 """Messages of a month where one speaks at a time; the report is the first of ten."""
@@ -80,23 +81,7 @@ class Commons(World[State, Act]):
     """Whether the last agent joins in the fourth month only (with 15 months in the source)."""
 
     name: ClassVar[str] = "commons"
-    facts: ClassVar[Mapping[str, float]] = {
-        "month": 12.0,
-        "months": 12.0,
-        "stock": 100.0,
-        "agents": 5.0,
-        "fair": 20.0,
-        "harvest": 1.0,
-        "talk": 1.0,
-        "present": 1.0,
-        "last_wanted": 100.0,
-        "last_caught": 100.0,
-        "last_total": 100.0,
-        "last_overuse": 5.0,
-        "last_fair": 20.0,
-        "joined": 1.0,
-        "inverse": 1.0,
-    }
+    facts: ClassVar[Mapping[str, float]] = FACTS
 
     def __post_init__(self) -> None:
         """Refuse settings that make no sense."""
@@ -122,15 +107,8 @@ class Commons(World[State, Act]):
     @property
     def goal(self) -> str:  # type: ignore[override]
         """What the team does here."""
-        talk = {
-            "none": "You cannot talk to each other.",
-            "rounds": "After each month all hear what everybody got, and you can talk about it.",
-            "published": "After each month all hear what everybody got, and you can talk about it,"
-            " one at a time: `> next NAME` as the last line passes the word on, `> end` ends the"
-            " talk.",
-        }
         kind = "none" if self.language == "none" else self.talk
-        return f"{self.words.story} There are {self.months} months. {talk[kind]}"
+        return f"{self.words.story} There are {self.months} months. {TALK[kind]}"
 
     @property
     def duties(self) -> Mapping[str, str]:  # type: ignore[override]
@@ -227,7 +205,7 @@ class Commons(World[State, Act]):
             return ""
         lines = []
         if state.talk == 0 or (state.talk is None and not self.talks and state.months):
-            lines.append(self._report(state.months[-1], agent))
+            lines.append(report(state.months[-1], agent, public=bool(self.talks)))
         if state.talk is None and not self.over(state):
             lines.append(f"Month {state.month + 1}: {state.stock} {self.words.unit}.")
             if self.universalization:
@@ -235,15 +213,6 @@ class Commons(World[State, Act]):
                 end = "there is no room next month" if self.words.inverse else "the stock shrinks"
                 lines.append(f"{way} {self.fair(state)} each, {end}.")
         return "\n".join(filter(None, lines))
-
-    def _report(self, month: Month, agent: str) -> str:
-        wanted, caught = month.wanted.get(agent), month.caught.get(agent)
-        own = "" if wanted is None else f"You got {caught} of {wanted}."
-        if not self.talks:
-            return own
-        got = " ".join(str(one) for one in month.caught.values())
-        told = f"All got {got}, left {month.after}."
-        return told if wanted == caught else f"{own} {told}".strip()
 
     def read(self, state: State, agent: str, line: str) -> Act | None:
         """A harvest of up to six digits, or who is next."""
@@ -321,27 +290,20 @@ class Commons(World[State, Act]):
 
     def told(self, state: State, agent: str) -> Mapping[str, float]:
         """The month, the stock, whose turn it is, and what was got last."""
-        last = state.months[-1] if state.months else None
-        knows = last is not None and bool(self.talks) and agent in self.present(state)
         turns = self.turns(state)
-        found: dict[str, float] = {
-            "month": state.month,
+        own = {
             "months": self.months,
-            "stock": state.stock,
             "agents": len(self.present(state)),
             "fair": self.fair(state),
             "harvest": state.talk is None and agent in turns.acting,
             "talk": agent in turns.talking,
             "present": agent in self.present(state),
-            "last_wanted": last.wanted.get(agent, 0) if last else 0,
-            "last_caught": last.caught.get(agent, 0) if last else 0,
-            "last_total": sum(last.caught.values()) if last and knows else 0,
-            "last_overuse": overuse(last, self.words.inverse) if last and knows else 0,
-            "last_fair": last.fair if last else 0,
             "joined": self.newcomer and agent == state.agents[-1],
             "inverse": self.words.inverse,
         }
-        return {name: float(value) for name, value in found.items()}
+        public = bool(self.talks) and bool(own["present"])
+        found = own | of_stock(state, agent, public=public, inverse=self.words.inverse)
+        return {name: float(found[name]) for name in FACTS}
 
     def phrases(self) -> tuple[str, ...]:
         """Harvests, and, where there is talk, proposals of shares."""

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from laconic.envs.worlds.commons.state import Month
+
+TALK = {
+    "none": "You cannot talk to each other.",
+    "rounds": "After each month all hear what everybody got, and you can talk about it.",
+    "published": "After each month all hear what everybody got, and you can talk about it, one at a"
+    " time: `> next NAME` as the last line passes the word on, `> end` ends the talk.",
+}
+"""What agents are told of the ways to talk."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wording:
@@ -58,3 +68,14 @@ WORDINGS = {
         inverse=True,
     ),
 }
+
+
+def report(month: Month, agent: str, *, public: bool) -> str:
+    """What an agent is told after a harvest: what it got and, where that is public, all others."""
+    wanted, caught = month.wanted.get(agent), month.caught.get(agent)
+    own = "" if wanted is None else f"You got {caught} of {wanted}."
+    if not public:
+        return own
+    got = " ".join(str(one) for one in month.caught.values())
+    told = f"All got {got}, left {month.after}."
+    return told if wanted == caught else f"{own} {told}".strip()

@@ -38,9 +38,14 @@ def test_constant_harvests(commons, months, units, length, gain, language):
     assert (found["months"], found["gain"]) == (length, gain)
     assert found["survived"] == info["solved"] == (units <= 10)
     assert info["score"] == pytest.approx(gain / 120, rel=1e-12)
-    assert info["answer"] == f"{length} months, " + ", ".join(
-        f"{sum(month.caught[agent] for month in env.world_state.months)}" for agent in FIVE
-    ) + " each"
+    assert (
+        info["answer"]
+        == f"{length} months, "
+        + ", ".join(
+            f"{sum(month.caught[agent] for month in env.world_state.months)}" for agent in FIVE
+        )
+        + " each"
+    )
 
 
 def test_taking_all_in_the_last_month_pays_most_and_is_a_collapse(commons, months):
