@@ -12,7 +12,7 @@ if __name__ == "envs":
     raise ImportError("this folder is imported as laconic.envs: write `from laconic import envs`")
 
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from inspect import signature
@@ -109,7 +109,7 @@ def make(
     whole("env.max_rounds", max_rounds, 1)
     choice("env.split", split, ("train", "evaluation"))
     kind = worlds.world(name) if name in worlds.names() else None
-    takes = [make, WorldEnv, kind] if kind else [make, DialogueEnv]
+    takes: list[Callable[..., Any]] = [make, WorldEnv, kind] if kind else [make, DialogueEnv]
     known = {one for maker in takes for one in signature(maker).parameters}
     check_names("setting of an environment", settings, known - {"settings", "benchmark", "world"})
     for key, record in (("budget", Budget), ("reward", Reward), ("channel", Channel)):

@@ -155,25 +155,27 @@ class DialogueEnv(TeamEnv):
 
     def _news(self, agents: Sequence[str], score: Score | None, over: bool) -> dict[str, str]:
         """What each agent reads after a round: those it hears, and the environment's feedback."""
-        texts, hears = super()._news(agents, score, over), self._hears()
-        told = {} if over else self._feedback.on(self.task, self._referee.graded, score, agents)
+        texts = super()._news(agents, score, over)
+        if over or self._feedback.is_none:
+            return texts
+        hears = self._hears()
+        told = self._feedback.on(self.task, self._referee.graded, score, agents)
         for agent in told:
             # Who hears nobody is told nothing of a round in which nobody spoke.
             parts = (texts[agent], told[agent]) if hears[agent] else (told[agent],)
             texts[agent] = "\n".join(parts)
         return texts
 
-    def _priced(self) -> dict[str, float]:
-        """Tokens said in the round, but for those that state an answer."""
-        tokens = super()._priced()
+    def _free(self) -> Mapping[str, int]:
+        """The tokens that state an answer, which on their own may be more than those said."""
+        found = {}
         for agent in {*self.answering} - self._exempted if self.reward.exempt_answer else ():
             words = self._latest[agent].text
             free = free_tokens(self.benchmark, self.task, words, self.tokenize)
             if free is not None:
                 self._exempted.add(agent)
-                # Cut on its own, an answer may have more tokens than the message it was part of.
-                tokens[agent] = max(0, tokens[agent] - free)
-        return tokens
+                found[agent] = free
+        return found
 
     def _own_info(self, agent: str) -> dict[str, Any]:
         share, spoken = self.shares[agent], self.ledger.said[agent] > 0

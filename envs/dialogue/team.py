@@ -29,7 +29,7 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import by_key, choice, task_of
 from laconic.envs.dialogue.briefing import Opening, Rules, templates
-from laconic.envs.dialogue.budget import UNLIMITED, Ledger, Tokenize, cut, well_formed
+from laconic.envs.dialogue.budget import Ledger, Tokenize, cut, well_formed
 from laconic.envs.dialogue.channel import Channel, Transmission
 from laconic.envs.dialogue.reward import Account, Outcome, Reward
 from laconic.envs.dialogue.roster import check_actions
@@ -203,9 +203,9 @@ class TeamEnv(ParallelEnv[str, Observation, str], ABC):
         """Whether an agent may speak in this round."""
         return self._roster.in_turn(agent, self.round)
 
-    def _reserved(self, agent: str) -> int:
-        """Tokens that an agent's action may have beside what it says."""
-        return 0
+    def _room(self, agent: str) -> tuple[int, int, int, int]:
+        """What an agent sees of the caps: tokens of its next action, and what is left."""
+        return self._left(agent, shared=self._sees_all)
 
     def _act(self, agent: str, message: str) -> tuple[str, str]:
         """What an agent says and what it does, of its action without a thought."""
@@ -224,8 +224,8 @@ class TeamEnv(ParallelEnv[str, Observation, str], ABC):
             thought, fits = 0, True
             if wish.startswith(BEGIN):
                 words, wish = split(wish)
-                may_act = left > 0 or self._reserved(agent) > 0
-                thought, fits = self.ledger.think(agent, len(self.tokenize(words)), may_act)
+                room = self._room(agent)[0] > 0
+                thought, fits = self.ledger.think(agent, len(self.tokenize(words)), room)
             wish, act = self._act(agent, wish if fits else "")
             text, tokens = cut(wish, left, self.tokenize)
             if left and not text:
@@ -256,22 +256,21 @@ class TeamEnv(ParallelEnv[str, Observation, str], ABC):
     def _charged(self) -> dict[str, float]:
         """Tokens of the round that each agent is charged for."""
         weight = self.reward.thought_weight
+        free = self._free()
         return {
-            agent: tokens + weight * self._latest[agent].thought
-            for agent, tokens in self._priced().items()
+            agent: max(0, message.tokens - free.get(agent, 0)) + weight * message.thought
+            for agent, message in self._latest.items()
         }
 
-    def _priced(self) -> dict[str, float]:
-        """Tokens said in the round that are not free of charge."""
-        return {agent: message.tokens for agent, message in self._latest.items()}
+    def _free(self) -> Mapping[str, int]:
+        """Tokens said in the round that are free of charge, of those who said some."""
+        return {}
 
     def _observe(self, texts: Mapping[str, str], read: bool = True) -> Observations:
         observations = {}
         for agent, text in texts.items():
             self.ledger.read[agent] += len(self.tokenize(text)) if read else 0
-            next_message, *caps = self._left(agent, shared=self._sees_all)
-            room = min(next_message + self._reserved(agent), UNLIMITED)
-            tokens_left = np.array((room, *caps), dtype=np.int32)
+            tokens_left = np.array(self._room(agent), dtype=np.int32)
             observations[agent] = {"text": text, "tokens_left": tokens_left}
         return observations
 

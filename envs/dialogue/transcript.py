@@ -115,6 +115,11 @@ class Feedback:
             )
 
     @property
+    def is_none(self) -> bool:
+        """Whether nothing is ever said."""
+        return self._mode == "none"
+
+    @property
     def needs_score(self) -> bool:
         """Whether what was written has to be graded first."""
         return self._mode == "level"

@@ -20,7 +20,7 @@ import numpy as np
 
 from laconic.envs.checks import choice, whole
 from laconic.envs.dialogue.briefing import Opening, Rules, opened
-from laconic.envs.dialogue.budget import Budget, Tokenize, split_words
+from laconic.envs.dialogue.budget import UNLIMITED, Budget, Tokenize, split_words
 from laconic.envs.dialogue.channel import Channel
 from laconic.envs.dialogue.reward import Outcome, Reward
 from laconic.envs.dialogue.roster import Roster
@@ -90,8 +90,6 @@ class WorldEnv(TeamEnv):
             tokenize=tokenize,
             render_mode=render_mode,
         )
-        # A line break before it, where something is said first.
-        self._act_tokens = len(tokenize("\n" + world.longest_act()))
         self._state: Any = world.start(next(iter(self.tasks.values())), self.possible_agents)
         self._turns = self._before = _NOBODY
 
@@ -107,6 +105,9 @@ class WorldEnv(TeamEnv):
     def _begin(self, generator: np.random.Generator) -> None:
         # Apart from what else is drawn, so that settings do not change the luck of a seed.
         self._chance = generator.spawn(1)[0]
+        # A line break before it, where something is said first; a tokenizer may still be learnt
+        # when an environment is made.
+        self._act_tokens = len(self.tokenize("\n" + self.world.longest_act()))
         self._acts: dict[str, Any] = {}
         self._legal: dict[str, bool] = {}
         self._enter(self.world.start(self.task, self.possible_agents))
@@ -121,8 +122,12 @@ class WorldEnv(TeamEnv):
     def _in_turn(self, agent: str) -> bool:
         return agent in self._turns.talking
 
-    def _reserved(self, agent: str) -> int:
-        return self._act_tokens if self.agents and agent in self._turns.acting else 0
+    def _room(self, agent: str) -> tuple[int, int, int, int]:
+        """The caps, the next message with room for an act where one is due."""
+        left, *caps = super()._room(agent)
+        acts = bool(self.agents) and agent in self._turns.acting
+        own, round, episode = caps
+        return min(left + acts * self._act_tokens, UNLIMITED), own, round, episode
 
     def _act(self, agent: str, message: str) -> tuple[str, str]:
         speech, line = split_act(message)

@@ -1,4 +1,4 @@
-"""Scripts of worlds (`envs.worlds`) as the scripts of agents: asked by request, and blind to tasks."""
+"""Scripts of worlds (`envs.worlds`) as agents' scripts: asked by request, blind to tasks."""
 
 from __future__ import annotations
 

@@ -37,7 +37,6 @@ OF_ANY = ("full", "split")
 WORLDS = {
     "acts": {},
     "caps": {"budget": SETTINGS["caps"]["budget"], "topology": "ring"},
-    "charged": {"reward": {"price": 0.5, "charge": "team"}},
 }
 CASES = [
     (name, kind)

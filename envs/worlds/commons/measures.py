@@ -6,7 +6,6 @@ pays most, has collapsed by them; `survived_to_last` does not count that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import fmean
 
 from laconic.envs.task import Score
@@ -36,7 +35,8 @@ def scored(state: State, units: dict[str, float], months: int, inverse: bool) ->
         "overuse": sum(used) / sum(len(one.caught) for one in state.months),
         "words_per_month": state.words / len(state.months),
     }
-    told = f"{len(state.months)} months, {_short(units.values())} each"
+    each = ", ".join(f"{one:g}" for one in units.values())
+    told = f"{len(state.months)} months, {each} each"
     return Score(mean / SUSTAINED, solved, told, measures=measures)
 
 
@@ -44,7 +44,3 @@ def overuse(month: Month, inverse: bool) -> int:
     """How many wanted more than would keep the stock; of trash, took less than that."""
     wishes = month.wanted.values()
     return sum(one < month.fair if inverse else one > month.fair for one in wishes)
-
-
-def _short(values: Sequence[float] | object) -> str:
-    return ", ".join(f"{one:g}" for one in values)  # type: ignore[attr-defined]

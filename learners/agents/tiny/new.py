@@ -13,6 +13,7 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.task import Style
+from laconic.envs.worlds.acts import with_act
 from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.sampling import SamplingSettings
@@ -69,4 +70,5 @@ class NewTeam:
         speakers = dict.fromkeys(environment.possible_agents, speaker)
         starts = [Start(self.seed * _EPISODES + one) for one in range(_EPISODES)]
         for episode in play([environment], speakers, starts, seed=self.seed):
-            yield from (text for turn in episode.turns for text in (turn.read, turn.message))
+            for turn in episode.turns:
+                yield from (turn.read, with_act(turn.message, turn.act))

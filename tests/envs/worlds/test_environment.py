@@ -167,3 +167,13 @@ def test_a_transcript_shows_acts():
     env.step({"fisher_0": "> catch 7"})
     assert "[0] fisher_0 (0): (silent) > catch 7" in env.render()
     assert isinstance(env, WorldEnv) and np.isfinite(env.rounds)
+
+
+def test_the_room_for_acts_is_counted_by_the_tokenizer_at_hand():
+    pieces = [str.split]
+    env = envs.make("commons", tasks=1, tokenize=lambda text: pieces[0](text))
+    # `>`, `next`, `fisher_999`; then a character each, a line break too.
+    for tokenize, room in ((str.split, 3), (list, len("\n> next fisher_999"))):
+        pieces[0] = tokenize
+        seen, _ = env.reset(seed=0)
+        assert seen["fisher_0"]["tokens_left"][0] == room
