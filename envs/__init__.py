@@ -1,6 +1,6 @@
 """Text environments for teams of language agents that are charged for every word.
 
-Every benchmark is a `pettingzoo.ParallelEnv`:
+Every benchmark is a `pettingzoo.ParallelEnv`, and so is every world, which is played by acts:
 
     env = envs.make("gsm8k", information="split")
     observations, infos = env.reset(seed=0)
@@ -12,22 +12,24 @@ if __name__ == "envs":
     raise ImportError("this folder is imported as laconic.envs: write `from laconic import envs`")
 
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from laconic.envs import benchmarks
+from laconic.envs import benchmarks, worlds
 from laconic.envs.checks import check_names, choice, number, whole
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.channel import Channel
 from laconic.envs.dialogue.reward import Reward
-from laconic.envs.errors import SplitError
+from laconic.envs.dialogue.team import TeamEnv
+from laconic.envs.errors import SettingError, SplitError
 from laconic.envs.families.common.splits import held_out
-from laconic.envs.task import Benchmark, Score, Split, Task
+from laconic.envs.task import Benchmark, Explained, Score, Split, Task
+from laconic.envs.worlds import WorldEnv
 
 __all__ = [
     "Benchmark",
@@ -37,6 +39,7 @@ __all__ = [
     "Reward",
     "Score",
     "Task",
+    "WorldEnv",
     "benchmark",
     "make",
     "names",
@@ -46,9 +49,12 @@ GENERATED = "generated"
 _GENERATED_TASKS = 4096
 
 
-def names() -> tuple[str, ...]:
-    """The environments that `make` knows, in alphabetical order."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__)))
+def names(of: Literal["all", "benchmarks", "worlds"] = "all") -> tuple[str, ...]:
+    """The environments that `make` knows, in alphabetical order; all, or those of one kind."""
+    choice("kind of environment", of, ("all", "benchmarks", "worlds"))
+    graded = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
+    played = worlds.names()
+    return tuple(sorted({"all": [*graded, *played], "benchmarks": graded, "worlds": played}[of]))
 
 
 def benchmark(name: str) -> Benchmark:
@@ -57,7 +63,7 @@ def benchmark(name: str) -> Benchmark:
     Raises:
         UnknownNameError: there is no benchmark of that name.
     """
-    choice("environment", name, names())
+    choice("environment", name, names("benchmarks"))
     found: Benchmark = import_module(f"laconic.envs.benchmarks.{name}").BENCHMARK
     return found
 
@@ -73,58 +79,71 @@ def make(
     generator: Mapping[str, Any] | None = None,
     max_rounds: int = 1000,
     **settings: Any,
-) -> DialogueEnv:
-    """Make the environment of a benchmark.
+) -> TeamEnv:
+    """Make the environment of a benchmark (a `DialogueEnv`) or a world (a `WorldEnv`).
 
     Args:
         name: one of `names()`.
-        source: `generated`, a file or folder with the original data, or `hub:<id>`.
+        source: `generated`, a file or folder with the original data, or `hub:<id>`; worlds have
+            generated tasks alone.
         split: `train` or `evaluation`; the two never share a generated task.
         tasks: how many tasks to take. None takes the whole source, or 4,096 generated ones.
         holdout: share of a source that is drawn for `evaluation`, the rest being `train`; the
             source is then read whole, or what it has of the two splits. None: its own splits.
         holdout_seed: what the share is drawn by.
-        generator: settings of the benchmark's `generate`, `seed` among them (default 0).
+        generator: settings of `generate`, `seed` among them (default 0).
         max_rounds: rounds after which whoever plays an episode that does not end may take that for
             an error; it becomes `metadata["max_rounds"]`. Dialogues end after `rounds`.
-        **settings: settings of `DialogueEnv`; `budget`, `reward` and
-            `channel` may be mappings.
+        **settings: settings of `DialogueEnv`, or of `WorldEnv` and of the world; `budget`, `reward`
+            and `channel` may be mappings.
 
     Raises:
         UnknownNameError: there is no such environment or setting.
         SourceError: the source cannot be read.
         SettingError: a setting is out of its range.
     """
-    found = benchmark(name)
+    choice("environment", name, names())
     whole("env.tasks", tasks, 1, optional=True)
     number("env.holdout", holdout, above=0, below=1, optional=True)
     whole("env.holdout_seed", holdout_seed)
     whole("env.max_rounds", max_rounds, 1)
     choice("env.split", split, ("train", "evaluation"))
-    known = {*signature(make).parameters, *signature(DialogueEnv).parameters}
-    check_names("setting of an environment", settings, known - {"settings", "benchmark"})
+    kind = worlds.world(name) if name in worlds.names() else None
+    takes: list[Callable[..., Any]] = [make, WorldEnv, kind] if kind else [make, DialogueEnv]
+    known = {one for maker in takes for one in signature(maker).parameters}
+    check_names("setting of an environment", settings, known - {"settings", "benchmark", "world"})
     for key, record in (("budget", Budget), ("reward", Reward), ("channel", Channel)):
         if isinstance(settings.get(key), Mapping):
             check_names(f"setting of env.{key}", settings[key], signature(record).parameters)
             settings[key] = record(**settings[key])
-    if holdout is not None and source != GENERATED:
-        chosen = held_out(_all_of(name, source), split, holdout, holdout_seed)[:tasks]
-    elif source == GENERATED:
-        chosen = _generated(name, split, tasks or _GENERATED_TASKS, _frozen(generator or {}))
+    made: TeamEnv
+    count, drawn = tasks or _GENERATED_TASKS, _frozen(generator or {})
+    if kind:
+        if source != GENERATED:
+            raise SettingError(f"{name} is played and has no data to read; got env.source={source}")
+        own = {key: settings.pop(key) for key in signature(kind).parameters if key in settings}
+        world = kind(**own)
+        made = WorldEnv(world, _generated(world, split, count, drawn), **settings)
     else:
-        chosen = _loaded(name, source, split, _stamp(source))[:tasks]
-    made = DialogueEnv(found, chosen, **settings)
+        found = benchmark(name)
+        if holdout is not None and source != GENERATED:
+            chosen = held_out(_all_of(name, source), split, holdout, holdout_seed)[:tasks]
+        elif source == GENERATED:
+            chosen = _generated(found, split, count, drawn)
+        else:
+            chosen = _loaded(name, source, split, _stamp(source))[:tasks]
+        made = DialogueEnv(found, chosen, **settings)
     made.metadata = {**made.metadata, "max_rounds": max_rounds}
     return made
 
 
 @lru_cache(maxsize=32)
 def _generated(
-    name: str, split: Split, count: int, settings: tuple[tuple[str, Any], ...]
+    played: Explained, split: Split, count: int, settings: tuple[tuple[str, Any], ...]
 ) -> tuple[Task, ...]:
     """Generated tasks, kept so that many copies of one environment cost one generation."""
     chosen = dict(settings)
-    return benchmark(name).generate(chosen.pop("seed", 0), count, split=split, **chosen)
+    return played.generate(chosen.pop("seed", 0), count, split=split, **chosen)
 
 
 @lru_cache(maxsize=8)

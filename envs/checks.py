@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeGuard
+
+from numpy.random import Generator
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
@@ -109,3 +111,24 @@ def by_key(tasks: Sequence[Task]) -> dict[str, Task]:
             f" {count} tasks have the key {key!r}"
         )
     return found
+
+
+def task_of(
+    tasks: Mapping[str, Task], options: Mapping[str, Any] | None, generator: Generator
+) -> Task:
+    """The task of a reset: the one that `options` name or bring under `task`, or else a drawn one.
+
+    It is drawn in any case, so that what is drawn after it does not depend on the options.
+
+    Raises:
+        UnknownNameError: there is no task of that key.
+    """
+    keys = tuple(tasks)
+    drawn = keys[int(generator.integers(len(keys)))]
+    named = (options or {}).get("task")
+    key = drawn if named is None else named
+    if isinstance(key, Task):
+        return key
+    if key not in tasks:
+        raise UnknownNameError("task", key, keys)
+    return tasks[key]

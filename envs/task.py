@@ -86,21 +86,59 @@ def majority(answers: Iterable[Vote | None]) -> Vote | None:
     return votes.most_common(1)[0][0] if votes else None
 
 
-class Benchmark(ABC):
-    """A family of tasks: where they come from, how answers are graded, how they are explained."""
+class Explained(ABC):
+    """What can be played, and the words that explain it to an agent."""
 
     name: ClassVar[str]
     """Name in `laconic.envs.make(name)` and in the configuration."""
-    roles: ClassVar[tuple[str, ...]]
-    """Roles that make sense here, the answering one first."""
-    goal: ClassVar[str]
+    roles: tuple[str, ...]
+    """Roles that make sense here, the answering one first where there is one."""
+    goal: str
     """What the team does here, for every agent to read."""
-    duties: ClassVar[Mapping[str, str]]
+    duties: Mapping[str, str]
     """What each role does."""
-    hints: ClassVar[Mapping[str, str]] = {}
+    hints: Mapping[str, str] = {}
     """What a role does, in words that a small language model heeds."""
-    answer_form: ClassVar[str]
+    answer_form: str
     """How an answer is stated, for roles that have no duty of their own."""
+
+    @abstractmethod
+    def generate(
+        self, seed: int, count: int, *, split: Split = "train", **settings: Any
+    ) -> tuple[Task, ...]:
+        """Make tasks from a seed; fewer of the same seed are the first of these.
+
+        Args:
+            seed: any whole number.
+            count: how many tasks; no two are equal.
+            split: `train` or `evaluation`; they share no problem, whatever the seeds.
+            **settings: of what is played; most are a whole number, or a pair from lowest to highest
+                to draw from.
+
+        Raises:
+            SettingError: a setting is out of its range, or there are not so many problems.
+            UnknownNameError: there is no such setting or split.
+        """
+
+    def instructions(self, role: str, style: Style = "full") -> str:
+        """What an agent of this role is told before the task; without a duty here it is to help.
+
+        The style `full` explains goal and duty; `short` is the role's hint, or goal and duty where
+        it has none; `brief` is empty, for the agent's name says its role to a policy that was
+        trained on the game.
+        """
+        if style == "brief":
+            return ""
+        if style == "short" and role in self.hints:
+            return self.hints[role]
+        return (
+            f"{self.goal} {self.duties.get(role, f'Say what helps the team. {self.answer_form}')}"
+        )
+
+
+class Benchmark(Explained):
+    """A family of tasks: where they come from, how answers are graded, how they are explained."""
+
     separator: ClassVar[str] = " "
     """What stands between statements that one agent reads; a line break where they are code."""
     measures: ClassVar[tuple[str, ...]] = ()
@@ -126,24 +164,6 @@ class Benchmark(ABC):
 
         Raises:
             SourceError: the source is missing, empty, or has a row that cannot be read.
-        """
-
-    @abstractmethod
-    def generate(
-        self, seed: int, count: int, *, split: Split = "train", **settings: Any
-    ) -> tuple[Task, ...]:
-        """Make tasks from a seed; fewer of the same seed are the first of these.
-
-        Args:
-            seed: any whole number.
-            count: how many tasks; no two are equal.
-            split: `train` or `evaluation`; they share no problem, whatever the seeds.
-            **settings: of this benchmark; most are a whole number, or a pair from lowest to highest
-                to draw from.
-
-        Raises:
-            SettingError: a setting is out of its range, or there are not so many problems.
-            UnknownNameError: there is no such setting or split.
         """
 
     @abstractmethod
@@ -183,18 +203,3 @@ class Benchmark(ABC):
         `score` returned.
         """
         return {}
-
-    def instructions(self, role: str, style: Style = "full") -> str:
-        """What an agent of this role is told before the task; without a duty here it is to help.
-
-        The style `full` explains goal and duty; `short` is the role's hint, or goal and duty where
-        it has none; `brief` is empty, for the agent's name says its role to a policy that was
-        trained on the game.
-        """
-        if style == "brief":
-            return ""
-        if style == "short" and role in self.hints:
-            return self.hints[role]
-        return (
-            f"{self.goal} {self.duties.get(role, f'Say what helps the team. {self.answer_form}')}"
-        )

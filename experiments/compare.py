@@ -19,8 +19,8 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
+from laconic.envs.dialogue.frontier import Frontier, floors
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.frontier import Frontier, floors
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.mistakes import describe
 from laconic.experiments.comparing import coordination, table

@@ -53,6 +53,8 @@ class Turn:
     """What the agent thought before it spoke; no other agent reads it."""
     tokens_thought: int = 0
     """Tokens of that thought, as the environment counts them."""
+    act: str = ""
+    """The act of the turn, which is no part of the message (`envs.worlds`); empty without one."""
 
     def __post_init__(self) -> None:
         """Check that every sampled token has its log-probability."""

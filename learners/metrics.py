@@ -54,8 +54,17 @@ MEASURES: Mapping[str, str] = {
     "lost_rate": (
         "Share of an episode's messages, each counted for every listener, that the channel lost."
     ),
+    "months": "Months of a commons up to its collapse, or all of them.",
+    "survived": "Share of episodes of a commons in which the stock was never lost (GovSim).",
+    "survived_to_last": "The same, but for a collapse in the last month, which costs nobody.",
+    "gain": "Units that an agent got out of a commons, mean over agents.",
+    "efficiency": "Units that all got together, as a share of what could grow back; at most 1.",
+    "equality": "1 less the Gini coefficient of what the agents of a commons got.",
+    "monthly_gini": "The Gini coefficient of what they got in a month, mean over months.",
+    "overuse": "Share of harvests that asked for more than a fair share of what grows back.",
+    "words_per_month": "Words that all agents together said in a month.",
 }
-"""Further metrics where a benchmark (`tldr`, `arxiv`) or a lossy channel measures them."""
+"""Further metrics where a benchmark (`tldr`, `arxiv`), a world or a lossy channel measures them."""
 THINKING: Mapping[str, str] = {
     "tokens_spent": "Tokens that all agents together said and thought in an episode.",
 }

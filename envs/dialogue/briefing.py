@@ -19,7 +19,7 @@ from laconic.envs.checks import check_names, choice
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.roster import Roster, role_of
 from laconic.envs.errors import SettingError
-from laconic.envs.task import Benchmark, Style, Task
+from laconic.envs.task import Benchmark, Explained, Style, Task
 
 _CAPPED = {
     "message": "a message",
@@ -97,6 +97,8 @@ class Rules:
     """Caps on what may be said."""
     priced: bool
     """Whether tokens cost reward by the setting; a price that moves may be 0 for a while."""
+    counts: str = ""
+    """What counts in the end, in words; empty where it is the answer of those who answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ def openings(
     benchmark: Benchmark,
     form: Templates,
 ) -> dict[str, Opening]:
-    """What each agent reads first.
+    """What each agent reads first of a task.
 
     Args:
         task: the task of this episode.
@@ -149,9 +151,29 @@ def openings(
         benchmark: explains goal and roles.
         form: how it is said.
     """
+    shown = {}
+    for agent, share in shares.items():
+        statements = benchmark.separator.join(task.statements[index] for index in share)
+        # Who may read everything reads it as the source has it.
+        whole = task.whole if len(share) == len(task.statements) else ""
+        shown[agent] = ("" if whole else statements, whole or task.question)
+    return opened(shown, rules, benchmark, form)
+
+
+def opened(
+    shown: Mapping[str, tuple[str, str]], rules: Rules, explained: Explained, form: Templates
+) -> dict[str, Opening]:
+    """What each agent reads first, from what it knows and what it is asked.
+
+    Args:
+        shown: both of each agent.
+        rules: of the environment.
+        explained: explains goal and roles.
+        form: how it is said.
+    """
     agents = rules.roster.agents
     roles = tuple(dict.fromkeys(map(role_of, agents)))
-    goal, duty = _apart({role: benchmark.instructions(role, form.style) for role in roles})
+    goal, duty = _apart({role: explained.instructions(role, form.style) for role in roles})
     said = duty.values() if len(roles) == 1 else (f"{role}: {duty[role]}" for role in roles)
     words = {
         "goal": goal,
@@ -160,18 +182,10 @@ def openings(
         "rules": _explain(rules),
     }
     general, found = _filled(form.general, words), {}
-    for agent, share in shares.items():
-        statements = benchmark.separator.join(task.statements[index] for index in share)
-        # Who may read everything reads it as the source has it.
-        whole = task.whole if len(share) == len(task.statements) else ""
-        own = {
-            "agent": agent,
-            "role": role_of(agent),
-            "duty": duty[role_of(agent)],
-            "known": "" if whole else statements,
-            "question": whole or task.question,
-        }
-        found[agent] = Opening(general, _filled(form.own, {**words, **own}))
+    for agent, (known, question) in shown.items():
+        role = role_of(agent)
+        own = {"agent": agent, "role": role, "duty": duty[role], "known": known}
+        found[agent] = Opening(general, _filled(form.own, {**words, **own, "question": question}))
     return found
 
 
@@ -198,16 +212,20 @@ def _filled(template: str, words: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=32)
 def _explain(rules: Rules) -> str:
-    names = ", ".join(rules.roster.answering)
-    says = f"{names} says" if len(rules.roster.answering) == 1 else f"most of {names} say"
-    graded = f"The answer of the team is what {says}."
-    if rules.roster.joint:
-        graded = f"What {names} wrote last is graded as one piece of work."
+    graded = rules.counts or _explain_answer(rules.roster)
     cost = " Every token you say costs reward; silence is free." if rules.priced else ""
     return (
         f"There are at most {rules.rounds} rounds; in each, those whose turn it is speak at the"
         f" same time or stay silent.{cost} {graded}{_explain_budget(rules.budget)}"
     )
+
+
+def _explain_answer(roster: Roster) -> str:
+    names = ", ".join(roster.answering)
+    if roster.joint:
+        return f"What {names} wrote last is graded as one piece of work."
+    says = f"{names} says" if len(roster.answering) == 1 else f"most of {names} say"
+    return f"The answer of the team is what {says}."
 
 
 def _explain_budget(budget: Budget) -> str:

@@ -71,6 +71,20 @@ class Reward:
         return {agent: rate * count for agent, count in tokens.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a round came to."""
+
+    rewards: dict[str, float]
+    """Of each agent, charges taken off."""
+    score: Score | None
+    """Of the work so far; None where it was not graded."""
+    terminated: bool = False
+    """Whether the episode has come to its end."""
+    truncated: bool = False
+    """Whether it ends because the episode budget is spent."""
+
+
 def free_tokens(benchmark: Benchmark, task: Task, words: str, tokenize: Tokenize) -> int | None:
     """Tokens of a message that state its answer; None where it commits to none."""
     committed = benchmark.committed(words)
@@ -105,14 +119,24 @@ class Account:
                 that is good enough; where every round earns the score, these earn the last one, so
                 that it never pays to put an end off.
         """
-        costs = self._reward.costs(tokens)
         graded = score if over or self._reward.paid == "round" else None
         value = graded.value if graded else 0.0
         if self._reward.paid == "round":
             value *= 1 + rounds_left
+        due = over and score is not None and score.solved
+        return self.net(dict.fromkeys(tokens, value), tokens, due=due)
+
+    def net(
+        self, earned: Mapping[str, float], tokens: Mapping[str, float], *, due: bool
+    ) -> dict[str, float]:
+        """What each agent earned in a round, less what it is charged for its tokens.
+
+        With `when=solved` charges are kept until they are `due`, which they are in the last round
+        of a solved episode, and in no other.
+        """
+        costs = self._reward.costs(tokens)
         if self._reward.when == "always":
-            return {agent: value - cost for agent, cost in costs.items()}
+            return {agent: earned[agent] - cost for agent, cost in costs.items()}
         for agent, cost in costs.items():
             self._owed[agent] += cost
-        due = over and score is not None and score.solved
-        return {agent: value - (self._owed[agent] if due else 0.0) for agent in costs}
+        return {agent: earned[agent] - (self._owed[agent] if due else 0.0) for agent in costs}

@@ -41,6 +41,8 @@ class Message:
     """True when the agent wrote more than its budget allowed."""
     thought: int = 0
     """Tokens of what it thought before; the thought itself is kept nowhere."""
+    act: str = ""
+    """What it did beside speaking, which nobody hears; empty where nothing, or in a dialogue."""
 
 
 def heard(messages: Iterable[Message], speakers: Collection[str]) -> str:
@@ -65,7 +67,8 @@ def show(messages: Iterable[Message], closing: str = "") -> str:
     for message in messages:
         words = printable(indented(message.text)) or "(silent)"
         mark = " [cut]" if message.cut else ""
-        lines.append(f"[{message.round}] {message.agent} ({counted(message)}): {words}{mark}")
+        act = f" {printable(message.act)}" if message.act else ""
+        lines.append(f"[{message.round}] {message.agent} ({counted(message)}): {words}{mark}{act}")
     return "\n".join([*lines, closing] if closing else lines)
 
 
@@ -110,6 +113,11 @@ class Feedback:
                 f"env.feedback=level needs a benchmark that grades in levels; {benchmark.name!r}"
                 " does not, so choose plain or none"
             )
+
+    @property
+    def is_none(self) -> bool:
+        """Whether nothing is ever said."""
+        return self._mode == "none"
 
     @property
     def needs_score(self) -> bool:

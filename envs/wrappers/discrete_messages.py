@@ -1,8 +1,9 @@
-"""A dialogue for agents without a language: an array in, the number of a message out.
+"""A dialogue or a world for agents without a language: an array in, the number of a message out.
 
 Observation: float32 of shape (size,), from 0 to 1; `envs.wrappers.reader` says what stands where.
 Action: `Discrete`; the messages are those of `envs.wrappers.menu`, and 0 is silence. What does not
-fit the budget whole is off the menu, and choosing what is off the menu is silence.
+fit the budget whole is off the menu, and choosing what is off the menu is silence. In a world acts
+are off it out of turn, and there is nothing to say where nobody would hear it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from gymnasium.spaces import Box, Dict, Discrete
 from laconic.envs.checks import choice
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError
+from laconic.envs.worlds import WorldEnv
 from laconic.envs.wrappers.base import ArrayWrapper, Infos, Started
 from laconic.envs.wrappers.menu import Menu
 from laconic.envs.wrappers.reader import Known, Layout, Reader
@@ -34,30 +36,31 @@ class DiscreteMessages(ArrayWrapper):
             is int8 of shape (menu.size,), 1 for what is on the menu.
 
     Raises:
-        SettingError: the environment is no `DialogueEnv`, or there are no words.
+        SettingError: the environment is no `DialogueEnv` or `WorldEnv`, or there are no words.
         UnknownNameError: `mask` is none of the two.
     """
 
     def __init__(
         self,
-        env: DialogueEnv,
+        env: DialogueEnv | WorldEnv,
         *,
         menu: Menu | None = None,
         words: int | Sequence[str] = 128,
         mask: Literal["info", "observation"] = "info",
     ) -> None:
         """Fix menu and layout, which are the same for all agents and tasks."""
-        if not isinstance(env, DialogueEnv):
+        if not isinstance(env, DialogueEnv | WorldEnv):
             raise SettingError(
-                "DiscreteMessages needs a DialogueEnv, whose tasks make its menu; got"
+                "DiscreteMessages needs a DialogueEnv or WorldEnv, which make its menu; got"
                 f" {type(env).__name__}. TokenArrays takes any text environment"
             )
         self.menu = menu or Menu.of(env)
-        self.layout = Layout(env.possible_agents, self.menu, Bag(words))
+        facts = env.world.facts if isinstance(env, WorldEnv) else None
+        self.layout = Layout(env.possible_agents, self.menu, Bag(words), facts)
         count = self.menu.size
         space = Box(0.0, 1.0, (self.layout.size,), np.float32)
         super().__init__(env, space, lambda: Discrete(count))
-        self._dialogue = env
+        self._team = env
         self._masked = choice("mask", mask, ("info", "observation")) == "observation"
         self._masked_spaces = {
             agent: Dict({"observation": space, "action_mask": Box(0, 1, (count,), np.int8)})
@@ -75,10 +78,10 @@ class DiscreteMessages(ArrayWrapper):
 
     def _reader(self, agent: str, info: Mapping[str, Any]) -> Reader:
         """An agent at the beginning of an episode."""
-        task, share = self._dialogue.task, info["share"]
+        task, share = self._team.task, info["share"]
         entries = self.menu.entries(task, share, agent, info["answering"])
         known = Known(task.question, tuple(task.statements[index] for index in share), entries)
-        return Reader(self.layout, agent, known, self._dialogue.tokenize)
+        return Reader(self.layout, agent, known, self._team.tokenize)
 
     def _said(self, agent: str, action: Any) -> str:
         number = np.asarray(action)
@@ -100,8 +103,10 @@ class DiscreteMessages(ArrayWrapper):
             else:
                 self._readers[agent] = self._reader(agent, info)
             reader = self._readers[agent]
-            played = info["round"] / info["rounds"]
-            array = self._seen[agent] = reader.look(played, observation["tokens_left"])
+            if "facts" in info:
+                reader.learn(info["facts"])
+            played, left = info["round"] / info["rounds"], observation["tokens_left"]
+            array = self._seen[agent] = reader.look(played, left, self._team.offered(agent))
             figures[agent] = self._figures(observation, info)
             if self._masked:
                 shown[agent] = {"observation": array, "action_mask": reader.mask}

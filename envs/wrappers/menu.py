@@ -2,8 +2,9 @@
 
 0 is silence. Then come the statements that the agent knows, in reading order; the drafts of its
 role, where all agents write one piece of work; the answers there are, for those who answer; and
-last `ABSTAIN`. The numbers mean the same in every task, and there are as many in every task: an
-entry that this agent does not have in this task is empty.
+last `ABSTAIN`. In a world its phrases stand in the place of answers: acts, and sentences to say.
+The numbers mean the same in every task, and there are as many in every task: an entry that this
+agent does not have in this task is empty.
 
 It looks at nothing that the agent may not read, with one exception: which answers there are at all
 is known from the tasks of the source, like a list of labels. Drafts stand in an order drawn from
@@ -21,6 +22,7 @@ from laconic.envs.checks import whole
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.task import Task
+from laconic.envs.worlds import WorldEnv
 
 ABSTAIN = "I do not know."
 """What is said by who has nothing to say and says it."""
@@ -38,7 +40,7 @@ class Menu:
     """The messages that answer, in a fixed order."""
 
     @classmethod
-    def of(cls, env: DialogueEnv, answers: int = 64) -> Menu:
+    def of(cls, env: DialogueEnv | WorldEnv, answers: int = 64) -> Menu:
         """The menu that suits an environment's tasks, the most statements dealt to one agent.
 
         Args:
@@ -48,6 +50,8 @@ class Menu:
                 and no other answer can be given.
         """
         limit = whole("answers", answers, 1)
+        if isinstance(env, WorldEnv):
+            return cls(0, 0, env.world.phrases())
         tasks = tuple(env.tasks.values())
         count = max(len(task.statements) for task in tasks)
         drafts = max(len(texts) for task in tasks for texts in (*task.drafts.values(), ()))

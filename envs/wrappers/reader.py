@@ -10,7 +10,8 @@ Its parts, in order:
 - `question`: which words the question has;
 - `known`: which words each statement of the agent has;
 - `heard`, for each other agent: which words it was heard to say so far; the share of them that the
-  question has; whether it was heard at all, or one half where it could not be.
+  question has; whether it was heard at all, or one half where it could not be;
+- `facts`, in a world: what the agent knows of its state, in the world's order.
 
 All of it is read off the texts that the agent was shown. Which statements matter is nowhere in it;
 that a statement has words of the question says something about it, as it does to any reader.
@@ -18,7 +19,7 @@ that a statement has words of the question says something about it, as it does t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -40,11 +41,16 @@ _LONG_BUDGET, _LONG_MESSAGE = 64.0, 16.0
 class Layout:
     """Where what stands in the array of every agent of a team."""
 
-    def __init__(self, agents: Sequence[str], menu: Menu, bag: Bag) -> None:
-        """Fix sizes and order for a team in its order, its messages and its words."""
+    def __init__(
+        self, agents: Sequence[str], menu: Menu, bag: Bag, facts: Mapping[str, float] | None = None
+    ) -> None:
+        """Fix sizes and order for a team in its order, its messages, its words and its world.
+
+        `facts` are those of a world, each with the number that is shown as 1.
+        """
         self.agents = tuple(agents)
         self.roles = tuple(dict.fromkeys(map(role_of, agents)))
-        self.menu, self.bag = menu, bag
+        self.menu, self.bag, self.facts = menu, bag, dict(facts or {})
         sizes = {
             "role": len(self.roles),
             "agent": len(self.agents),
@@ -54,6 +60,7 @@ class Layout:
             "question": bag.size,
             "known": bag.size * menu.statements,
             "heard": (bag.size + 2) * (len(self.agents) - 1),
+            "facts": len(self.facts),
         }
         ends = list(accumulate(sizes.values()))
         self.size = ends[-1]
@@ -101,15 +108,21 @@ class Reader:
         shares = [overlap(words_of(text), self._question) for text in known.entries]
         self._table[:, _OVERLAP] = shares
         self._time, self._left = part["time"], part["left"]
+        self._facts = part["facts"]
         self._ears: Floats = part["heard"].reshape(-1, layout.bag.size + 2)
         self.mask: Mask = np.zeros(layout.menu.size, np.int8)
 
-    def look(self, played: float, left: Sequence[int]) -> Floats:
+    def look(
+        self, played: float, left: Sequence[int], offered: Collection[str] | None = None
+    ) -> Floats:
         """The array as it is now, and a new `mask`; `played` is a share of the rounds.
 
-        `left` is the tokens left under the four caps, what the next message may have first.
+        `left` is the tokens left under the four caps, what the next message may have first;
+        `offered` is what makes sense to say now, None for anything.
         """
         on = (self._tokens > 0) & (self._tokens <= left[0])
+        if offered is not None:
+            on &= [text in offered for text in self.entries]
         on[0] = True
         self.mask = on.astype(np.int8)
         self._table[:, _ON] = on
@@ -124,6 +137,11 @@ class Reader:
             return ""
         self._table[number, _SAID] = number > 0
         return self.entries[number]
+
+    def learn(self, facts: Mapping[str, float]) -> None:
+        """Take in what the agent knows of a world."""
+        shown = [facts[name] / most for name, most in self._layout.facts.items()]
+        self._facts[:] = np.clip(shown, 0.0, 1.0)
 
     def hear(self, text: str) -> None:
         """Take in what was said to the agent."""

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from laconic.envs.frontier import Frontier
+from laconic.envs.dialogue.frontier import Frontier
 from laconic.experiments.comparing.rows import Row
 from laconic.experiments.comparing.table import NAME, told
 from laconic.experiments.reporting import look
@@ -32,7 +32,7 @@ def picture(
 ) -> look.Picture:
     """Draw the finished rows in the order of the table, and the fewest tokens that would do.
 
-    None is a budget without limit; the frontiers are by name (`envs.frontier.floors`).
+    None is a budget without limit; the frontiers are by name (`envs.dialogue.frontier.floors`).
     """
     shown = [row for row in rows if row.state == "finished"]
     metrics = [name for name in told(shown) if name in ("accuracy", "score")] or ["score"]

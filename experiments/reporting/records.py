@@ -1,7 +1,7 @@
 """What a run folder holds: records that evaluations write, `read_run` reads and pages show.
 
 The fields of `Transcript` and `Said` are, in this order, the keys of `transcripts.jsonl`; those of
-thoughts are there in episodes in which somebody thinks.
+thoughts are there in episodes in which somebody thinks, and acts where somebody acts.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from laconic.envs.worlds.acts import with_act
 from laconic.learners.metrics import Interval
 
 
@@ -58,6 +59,8 @@ class Said:
     """What it thought between the two, which nobody else read."""
     tokens_thought: int
     """Tokens of that."""
+    act: str = ""
+    """What the agent did, in a world that is played by acts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,9 @@ class Transcript:
             del found["tokens_thought"]
             for said in found["messages"]:
                 del said["thought"], said["tokens_thought"]
+        if not any(one.act for one in self.messages):
+            for said in found["messages"]:
+                del said["act"]
         return found
 
     def __str__(self) -> str:
@@ -101,7 +107,8 @@ class Transcript:
         verdict = {True: "solved", False: "not solved", None: "verdict not known"}[self.solved]
         tokens = "" if self.tokens_said is None else f", {self.tokens_said} tokens"
         said = [
-            f"{one.agent}, round {one.round + 1}: {one.text or '(silent)'}" for one in self.messages
+            f"{one.agent}, round {one.round + 1}: {with_act(one.text, one.act) or '(silent)'}"
+            for one in self.messages
         ]
         lines = [
             f"step {self.step}, task {self.task}: {verdict}{tokens}",

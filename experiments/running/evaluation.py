@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from laconic.envs.frontier import floors
+from laconic.envs.dialogue.frontier import floors
 from laconic.envs.task import Task
 from laconic.experiments.reporting.records import Said, Transcript
 from laconic.experiments.running.run_folder import RunFolder
@@ -96,6 +96,7 @@ def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:
                 one.read,
                 one.thought,
                 one.tokens_thought,
+                one.act,
             )
             for one in episode.turns
         ),

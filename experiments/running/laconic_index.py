@@ -1,7 +1,7 @@
 """How laconic a team is: the place of its tokens between the fewest that would do and many words.
 
-0 is the frontier (`envs.frontier.coded`, exact for `signal` and a lower bound elsewhere), 1 the
-verbose script, each at the team's accuracy: the script in as many tasks as the team solves.
+0 is the frontier (`envs.dialogue.frontier.coded`, exact for `signal` and a lower bound elsewhere),
+1 the verbose script, each at the team's accuracy: the script in as many tasks as the team solves.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from laconic.envs.dialogue.frontier import Frontier, floors
 from laconic.envs.errors import SettingError
-from laconic.envs.frontier import Frontier, floors
 from laconic.experiments.running.setup import Environments
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.episode import Episode
@@ -28,7 +28,7 @@ def laconic_index(
 ) -> dict[str, Interval]:
     """The index of a team over some episodes with its 95 % bootstrap interval, by its name.
 
-    Empty where there is no frontier (`envs.frontier.floors`), or nothing was solved.
+    Empty where there is no frontier (`envs.dialogue.frontier.floors`), or nothing was solved.
     """
     floor = floors(environments[0]).get("coded")
     if floor is None or any(one.solved is None or not one.tokens_said for one in episodes):

@@ -6,7 +6,8 @@ once and nothing else; `telegraph` the same in few words, which its own answerer
 `silent` says nothing. A scripted answerer is right exactly when everything that
 matters was said to it or is its own. Where all agents write one piece of work, `oracle` writes the
 best draft of its role and `verbose` the last. `Teacher` mixes these manners; a warm start imitates
-it.
+it. Where a team plays a world by acts, `oracle`, `verbose` and further scripts are the world's own
+(`envs.worlds.base.World.script`).
 """
 
 from __future__ import annotations
@@ -20,12 +21,16 @@ from typing import Any
 from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.budget import Tokenize, split_words
+from laconic.envs.dialogue.frontier import telegrams
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.frontier import telegrams
 from laconic.envs.task import Style, Task
+from laconic.envs.worlds import World, script_names
+from laconic.envs.worlds.base import Manners
 from laconic.envs.wrappers.teammates import is_complete, mattering
+from laconic.learners.agents.acting import of_world
 from laconic.learners.agents.base import Reply, Request
+from laconic.learners.rollout.collectors.base import named_tasks
 
 _WORDY_FRAMES = (
     ("Hello team, this is what I was told:", "I hope it helps."),
@@ -89,7 +94,8 @@ class ScriptedTeam:
     """A team in which every agent follows the same script."""
 
     script: str = "oracle"
-    """`oracle`, `telegraph`, `verbose`, `random` or `silent`."""
+    """`oracle`, `telegraph`, `verbose`, `random` or `silent`; or one of a world, as `share` and
+    `constant:10` of `commons`."""
     tokenize: Tokenize = split_words
     """Cuts text into tokens; environments count budgets with it."""
     instructions: Style = "full"
@@ -97,8 +103,10 @@ class ScriptedTeam:
 
     def __post_init__(self) -> None:
         """Check the script's name."""
-        if self.script not in NAMES:
-            raise UnknownNameError("agent.script", self.script, NAMES)
+        known = (*NAMES, *script_names())
+        kind, colon, _ = self.script.partition(":")
+        if self.script not in known and kind + colon not in known:
+            raise UnknownNameError("agent.script", self.script, known)
 
     def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, ScriptedPolicy]:
         """One policy for all agents.
@@ -106,6 +114,12 @@ class ScriptedTeam:
         Raises:
             SettingError: the script looks at tasks, and the environment has none of our kind.
         """
+        played = getattr(environment, "world", None)
+        if isinstance(played, World) and self.script not in _ANYWHERE:
+            policy = ScriptedPolicy(of_world(played.script(self.script)), {})
+            return dict.fromkeys(environment.possible_agents, policy)
+        if self.script not in NAMES:
+            raise UnknownNameError("agent.script", self.script, NAMES)
         tasks = getattr(environment, "tasks", None)
         named = tasks.items() if isinstance(tasks, Mapping) else ()
         known = {key: task for key, task in named if isinstance(task, Task)}
@@ -169,7 +183,8 @@ class Teacher:
     """Share of turns with nothing useful to say in which it says nothing."""
     best: float = 0.2
     """Where all agents write one piece of work: share of messages that are the best draft there is;
-    the others are any draft."""
+    the others are any draft. In a world, share of acts that are the best where nobody asked for
+    any."""
     frames: int = len(_WORDY_FRAMES)
     """Wordings around what it says, at least 1. With several, being terse may be the likeliest
     single manner although most messages are wordy, and a greedy policy is terse then."""
@@ -204,6 +219,15 @@ class Teacher:
         return _verbose(task, request, generator, self.frames)
 
 
+def taught(teacher: Teacher, environment: ParallelEnv[str, Any, Any]) -> ScriptedPolicy:
+    """A teacher as a policy; in a world it is the world's own, of these manners."""
+    played = getattr(environment, "world", None)
+    if not isinstance(played, World):
+        return ScriptedPolicy(teacher, named_tasks(environment))
+    manners = Manners(teacher.terse, teacher.silent_uninformed, teacher.best, teacher.frames)
+    return ScriptedPolicy(of_world(played.teacher(manners)), {})
+
+
 SCRIPTS: dict[str, Script] = {
     "oracle": _oracle,
     "verbose": _verbose,
@@ -221,7 +245,7 @@ class Telegraph:
     """Speaks as `oracle` does, in few words of each statement that no other of a source has."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
-        """Shorten all statements of a source (`envs.frontier.telegrams`)."""
+        """Shorten all statements of a source (`envs.dialogue.frontier.telegrams`)."""
         self._short = telegrams(text for task in tasks for text in task.statements)
 
     def __call__(self, task: Task, request: Request, generator: random.Random) -> str:

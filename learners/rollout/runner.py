@@ -102,7 +102,7 @@ class AgentState:
         """What the agent's policy is asked."""
         return Request(
             agent=self.agent,
-            text="\n".join(self.unread),
+            text="\n".join(filter(None, self.unread)),
             history=tuple(self.history),
             texts=tuple(self.texts),
             max_tokens=self.max_tokens,
@@ -253,4 +253,5 @@ def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping
         truncated=reply.truncated,
         thought=reply.thought,
         tokens_thought=int(info.get("tokens_thought", 0)) - int(before.get("tokens_thought", 0)),
+        act=str(info.get("act", "")),
     )

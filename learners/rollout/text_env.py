@@ -3,7 +3,7 @@
 An observation is a string, or a mapping with a string under `text`; `tokens_left`, where there is
 one, says in its first entry what the next message may have. Of infos these keys are read where an
 environment has them: `task`, `message`, `cut`, `informed`, `tokens_said`, `tokens_read`,
-`tokens_thought`, `score`, `solved`, `answer`.
+`tokens_thought`, `act`, `score`, `solved`, `answer`.
 
 PettingZoo leaves much open: spaces of text, what infos hold, whether a reward is a number or an
 array of one. What can be understood in one way only is understood; the rest is refused with the

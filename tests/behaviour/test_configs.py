@@ -22,7 +22,9 @@ from omegaconf import OmegaConf
 from pettingzoo import ParallelEnv
 
 from laconic import envs
+from laconic.envs import worlds
 from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.worlds import WorldEnv
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.tracking.loggers import open_loggers
 from laconic.learners.algorithms.base import Resumable
@@ -77,7 +79,9 @@ def parameters_of(target: str) -> Mapping[str, inspect.Parameter]:
     """What a target may be given, with what it passes on to its bases or to the environment."""
     found = resolve_name(target)
     makers = [found, *(found.__mro__[1:-1] if inspect.isclass(found) else ())]
-    makers += [DialogueEnv] if target == "laconic.envs.make" else []
+    if target == "laconic.envs.make":
+        # The settings of an environment, and those of worlds, which share no name with them.
+        makers += [*map(worlds.world, worlds.names()), WorldEnv, DialogueEnv]
     known: dict[str, inspect.Parameter] = {}
     for maker in reversed(makers):
         known |= inspect.signature(maker).parameters

@@ -23,7 +23,7 @@ from laconic.envs.task import Benchmark, Task
 from laconic.experiments.command_line.cli import CONF
 
 
-@pytest.fixture(params=envs.names(), scope="module")
+@pytest.fixture(params=envs.names("benchmarks"), scope="module")
 def benchmark(request: pytest.FixtureRequest) -> Benchmark:
     """Every benchmark there is."""
     return envs.benchmark(request.param)

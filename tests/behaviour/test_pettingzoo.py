@@ -34,9 +34,16 @@ SETTINGS = {
 
 # What is the same dialogue whatever the benchmark is tried on one of them.
 OF_ANY = ("full", "split")
+WORLDS = {
+    "acts": {},
+    "caps": {"budget": SETTINGS["caps"]["budget"], "topology": "ring"},
+}
 CASES = [
-    (name, kind) for name in envs.names() for kind in SETTINGS if name == "gsm8k" or kind in OF_ANY
-]
+    (name, kind)
+    for name in envs.names("benchmarks")
+    for kind in SETTINGS
+    if name == "gsm8k" or kind in OF_ANY
+] + [(name, kind) for name in envs.names("worlds") for kind in WORLDS]
 
 
 @pytest.fixture(params=CASES, ids="-".join)
@@ -45,7 +52,8 @@ def make(request):
     name, kind = request.param
 
     def build(**settings):
-        return envs.make(name, tasks=20, **SETTINGS[kind], **settings)
+        chosen = WORLDS if name in envs.names("worlds") else SETTINGS
+        return envs.make(name, tasks=20, **chosen[kind], **settings)
 
     return build
 
@@ -69,7 +77,7 @@ def test_the_turn_based_view_follows_its_seed(make):
 
 def test_every_render_mode_works(make, capsys):
     render_test(lambda render_mode=None: parallel_to_aec(make(render_mode=render_mode)))
-    assert "solver_0" in capsys.readouterr().out
+    assert make().possible_agents[0] in capsys.readouterr().out
 
 
 def test_our_own_contract_holds(make):

@@ -14,10 +14,18 @@ def name(request):
     return request.param
 
 
-def test_names_are_sorted_and_each_has_a_benchmark_of_that_name(name):
+def test_names_are_sorted_and_each_is_a_benchmark_or_a_world():
     assert list(envs.names()) == sorted(envs.names())
-    assert envs.benchmark(name).name == name
-    assert isinstance(envs.benchmark(name), envs.Benchmark)
+    assert {*envs.names("benchmarks")}.isdisjoint(envs.names("worlds"))
+    assert {*envs.names()} == {*envs.names("benchmarks"), *envs.names("worlds")}
+    for name in envs.names("benchmarks"):
+        assert envs.benchmark(name).name == name
+        assert isinstance(envs.benchmark(name), envs.Benchmark)
+        assert isinstance(envs.make(name, tasks=1), envs.DialogueEnv)
+    for name in envs.names("worlds"):
+        assert isinstance(envs.make(name, tasks=1), envs.WorldEnv)
+    with pytest.raises(UnknownNameError, match="kind of environment 'world'"):
+        envs.names("world")
 
 
 def test_an_environment_is_made_by_its_name_alone(name):
@@ -44,18 +52,28 @@ def test_an_unknown_environment_names_the_nearest():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"rouds": 3}, "setting of an environment 'rouds'. Did you mean 'rounds'"),
+        ({"topologi": 3}, "setting of an environment 'topologi'. Did you mean 'topology'"),
         ({"sorce": "x"}, "setting of an environment 'sorce'. Did you mean 'source'"),
         ({"split": "eval"}, "split 'eval'. Did you mean 'evaluation'"),
         ({"budget": {"mesage": 3}}, r"env\.budget 'mesage'. Did you mean 'message'"),
         ({"reward": {"prize": 3}}, r"env\.reward 'prize'. Did you mean 'price'"),
         ({"topology": "rings"}, "topology 'rings'. Did you mean 'ring'"),
-        ({"information": "splt"}, "'splt'. Did you mean 'split'"),
     ],
 )
 def test_an_unknown_setting_names_the_nearest(name, settings, words):
     with pytest.raises(UnknownNameError, match=words):
         envs.make(name, **{"tasks": 2, **settings})
+
+
+def test_a_setting_of_another_kind_of_environment_is_unknown():
+    with pytest.raises(UnknownNameError, match="setting of an environment 'rouds'. .*'rounds'"):
+        envs.make("gsm8k", tasks=2, rouds=3)
+    with pytest.raises(UnknownNameError, match="'splt'. Did you mean 'split'"):
+        envs.make("gsm8k", tasks=2, information="splt")
+    with pytest.raises(UnknownNameError, match="setting of an environment 'information'"):
+        envs.make("commons", tasks=2, information="split")
+    with pytest.raises(UnknownNameError, match="setting of an environment 'wording'"):
+        envs.make("gsm8k", tasks=2, wording="pasture")
 
 
 @pytest.mark.parametrize("tasks", [0, -1, True, 2.0, "5"])

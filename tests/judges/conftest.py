@@ -52,7 +52,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("seed", SEEDS)
     if "face" in metafunc.fixturenames:
         views = getattr(metafunc.module, "FACES", VIEWS)
-        names = getattr(metafunc.module, "BENCHMARKS", envs.names())
+        names = getattr(metafunc.module, "BENCHMARKS", envs.names("benchmarks"))
         metafunc.parametrize("face", [f"{view} {name}" for view in views for name in names])
 
 

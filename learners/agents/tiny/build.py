@@ -38,6 +38,8 @@ class Shape:
     """Attention heads; each has a key-value head of its own."""
     intermediate: int = 256
     """Width of the feed-forward layers."""
+    positions: int = 1024
+    """Most tokens of a conversation."""
 
 
 def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerFast:
@@ -86,7 +88,7 @@ def build_model(tokenizer: PreTrainedTokenizerFast, shape: Shape, seed: int) -> 
         num_hidden_layers=shape.layers,
         num_attention_heads=shape.heads,
         num_key_value_heads=shape.heads,
-        max_position_embeddings=1024,
+        max_position_embeddings=shape.positions,
         tie_word_embeddings=True,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,

@@ -13,13 +13,13 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.task import Style
+from laconic.envs.worlds.acts import with_act
 from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.hf import HFPolicy, HFTeam
 from laconic.learners.agents.sampling import SamplingSettings
-from laconic.learners.agents.scripted import ScriptedPolicy, Teacher
+from laconic.learners.agents.scripted import Teacher, taught
 from laconic.learners.agents.tiny import TinySamplingSettings, team
 from laconic.learners.agents.tiny.build import Shape, build_model, build_tokenizer
-from laconic.learners.rollout.collectors.base import named_tasks
 from laconic.learners.rollout.play import Start, play
 
 _EPISODES = 64
@@ -78,8 +78,9 @@ class NewTeam:
         return dict.fromkeys(environment.possible_agents, policy)
 
     def _texts(self, environment: ParallelEnv[str, Any, Any]) -> Iterator[str]:
-        speaker = ScriptedPolicy(self.teacher, named_tasks(environment))
+        speaker = taught(self.teacher, environment)
         speakers = dict.fromkeys(environment.possible_agents, speaker)
         starts = [Start(self.seed * _EPISODES + one) for one in range(_EPISODES)]
         for episode in play([environment], speakers, starts, seed=self.seed):
-            yield from (text for turn in episode.turns for text in (turn.read, turn.message))
+            for turn in episode.turns:
+                yield from (turn.read, with_act(turn.message, turn.act))

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from laconic.envs.errors import SettingError
+from laconic.envs.worlds.acts import with_act
 from laconic.learners.agents.base import Policy, Reply
 from laconic.learners.episode import Episode, Group
 from laconic.learners.rollout.collectors.base import Collector, Players, PlaysGroups
@@ -49,7 +50,7 @@ class Replay:
     """The last round that is given."""
     instead: Mapping[str, str] = field(default_factory=dict)
     """What agents say in that round in place of what they said and thought, by agent; empty text is
-    silence."""
+    silence. What they did stays (`Turn.act`)."""
 
     @property
     def speakers(self) -> frozenset[str]:
@@ -187,7 +188,9 @@ def _is_last(replay: Replay) -> bool:
 def _given(replay: Replay, policies: Mapping[str, Policy]) -> dict[tuple[str, int], Reply]:
     """The replies up to the round, with other words in that round where there are some."""
     given = replies_of(turn for turn in replay.episode.turns if turn.round <= replay.round)
-    for agent, words in replay.instead.items():
+    acts = {turn.agent: turn.act for turn in replay.episode.turns if turn.round == replay.round}
+    for agent, spoken in replay.instead.items():
+        words = with_act(spoken, acts[agent])
         said, ids = given[agent, replay.round], _written(policies[agent], words)
         given[agent, replay.round] = Reply(words, said.prompt_ids, ids, (0.0,) * len(ids))
     return given

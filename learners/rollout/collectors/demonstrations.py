@@ -20,7 +20,7 @@ from laconic.envs.checks import number
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Policy, Reply, Request
 from laconic.learners.agents.hf import HFPolicy
-from laconic.learners.agents.scripted import ScriptedPolicy, Teacher
+from laconic.learners.agents.scripted import Teacher, taught
 from laconic.learners.episode import Episode, Group
 from laconic.learners.rollout.collectors.base import Collector, Players, named_tasks
 from laconic.learners.rollout.collectors.replay import Mute, say
@@ -71,11 +71,11 @@ class Taught(Collector):
     ) -> list[Group]:
         """Groups in which the teacher speaks for every agent that has weights."""
         environments, policies = players
-        speaker = ScriptedPolicy(self.teacher, named_tasks(environments[0]))
+        speaker = taught(self.teacher, environments[0])
         # One for each set of weights, so that a round is one call for each.
         made = {id(one): _speaking(speaker, one) for one in policies.values()}
-        taught = {agent: made[id(one)] for agent, one in policies.items()}
-        groups = collect(environments, taught, starts, group_size, seed=seed)
+        speakers = {agent: made[id(one)] for agent, one in policies.items()}
+        groups = collect(environments, speakers, starts, group_size, seed=seed)
         answering = set(getattr(environments[0], "answering", policies))
         generator = np.random.default_rng((seed, 1))
         return [

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.image import imread
 
-from laconic.envs.frontier import Frontier, coded
+from laconic.envs.dialogue.frontier import Frontier, coded
 from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.rows import Row
 from laconic.learners.metrics import Interval

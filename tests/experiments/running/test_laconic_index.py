@@ -5,7 +5,7 @@ import math
 import pytest
 
 from laconic import envs
-from laconic.envs.frontier import coded
+from laconic.envs.dialogue.frontier import coded
 from laconic.experiments.running.laconic_index import index, laconic_index
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.rollout.play import Start, play

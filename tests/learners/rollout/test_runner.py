@@ -22,6 +22,8 @@ class Hummer:
 def test_a_state_reads_and_asks():
     state = AgentState("a")
     state.read({"text": "one", "tokens_left": [4, 9]}, {"x": 1, "y": None})
+    # What says nothing leaves no line.
+    state.read("", None)
     state.read("two", None)
     request = state.request()
     # Only the last observation says what is left, and this one says nothing.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -42,6 +44,15 @@ def test_words_of_the_game_take_few_tokens(env, team):
     tokenizer = policies["solver_0"].tokenizer
     assert "".join(maker.tokenize(text)) == text
     assert len(maker.tokenize(text)) == len(tokenizer.encode(text)) < len(text) / 1.5
+
+
+def test_acts_take_few_tokens_and_long_conversations_their_positions():
+    env = envs.make("commons", tasks=4, months=3, talk_rounds=1, instructions="brief")
+    team = NewTeam(shape=replace(SHAPE, positions=2048))
+    policy = team.policies(env)["fisher_0"]
+    # `>`, ` catch`, and a digit each.
+    assert len(team.tokenize("> catch 10")) == 4
+    assert policy.model.config.max_position_embeddings == 2048
 
 
 def test_tokens_are_words_until_there_is_a_tokenizer():

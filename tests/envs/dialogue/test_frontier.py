@@ -9,7 +9,7 @@ import pytest
 
 from laconic import envs
 from laconic.envs.dialogue.budget import split_words
-from laconic.envs.frontier import (
+from laconic.envs.dialogue.frontier import (
     Frontier,
     coded,
     enumerated,

@@ -1,0 +1,5 @@
+"""Commons: agents live off one stock that grows back, and talk between the months."""
+
+from laconic.envs.worlds.commons.rules import Commons as WORLD
+
+__all__ = ["WORLD"]

@@ -1,0 +1,181 @@
+"""WorldEnv: a team plays a world by acts, and talks on the budgets and prices of every team here.
+
+Rules beyond those of `envs.dialogue.team`. The last line of an action is an act if it begins with
+`>` (`envs.worlds.acts`); the rest is speech. The act is heard by nobody, costs nothing, and has
+tokens of its own that no speech can use up: `tokens_left` counts them with those of the next
+message while an agent is to act. An act that is not legal, or out of turn, is none, and `infos` say
+so under `legal`; who does not act gets what the world has for that, and a team of the silent never
+loses reward.
+
+Reward of an agent in a round: what it gained less the price of the tokens charged. Terminated: the
+world is over. Never truncated: who has spent its budget acts on in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from laconic.envs.checks import choice, whole
+from laconic.envs.dialogue.briefing import Opening, Rules, opened
+from laconic.envs.dialogue.budget import UNLIMITED, Budget, Tokenize, split_words
+from laconic.envs.dialogue.channel import Channel
+from laconic.envs.dialogue.reward import Outcome, Reward
+from laconic.envs.dialogue.roster import Roster
+from laconic.envs.dialogue.team import TeamEnv
+from laconic.envs.dialogue.topology import Topology
+from laconic.envs.task import Score, Style, Task
+from laconic.envs.worlds.acts import split_act
+from laconic.envs.worlds.base import Turns, World
+
+_NOBODY = Turns()
+
+
+class WorldEnv(TeamEnv):
+    """A team in a world, with token budgets and a price for every word.
+
+    Args:
+        world: the rules.
+        tasks: starting states that episodes are drawn from.
+        team: number of agents of each role; None takes the world's own.
+        topology: who hears whom where the world leaves it open (`envs.dialogue.topology`).
+        budget: caps on what may be said.
+        reward: the price of a token; there is no answer here that it could exempt.
+        channel: how often messages are lost on the way (`envs.dialogue.channel`).
+        tokens_left: what an agent sees of the caps, `all` or its `own` (`envs.dialogue.team`).
+        instructions: `full` for language models, `short` for small ones, `brief` for policies that
+            were trained on the game, or two templates (`envs.dialogue.briefing.Templates`).
+        tokenize: cuts text into tokens; a policy brings its own.
+        render_mode: None, `ansi` (`render` returns text) or `human` (each round is printed).
+
+    Raises:
+        SettingError: a setting is outside its range or contradicts another; two tasks share a key.
+        UnknownNameError: a topology does not exist.
+    """
+
+    metadata: dict[str, Any] = {**TeamEnv.metadata, "name": "laconic_world_v0"}
+
+    def __init__(
+        self,
+        world: World[Any, Any],
+        tasks: Sequence[Task],
+        *,
+        team: Mapping[str, int] | None = None,
+        topology: Topology = "complete",
+        budget: Budget | None = None,
+        reward: Reward | None = None,
+        channel: Channel | None = None,
+        tokens_left: Literal["all", "own"] = "all",
+        instructions: Style | Mapping[str, str] = "full",
+        tokenize: Tokenize = split_words,
+        render_mode: Literal["human", "ansi"] | None = None,
+    ) -> None:
+        """Check the settings and build the spaces."""
+        self.world = world
+        rounds = whole("rounds of the world", world.rounds, 1)
+        chosen = world.team if team is None else team
+        choice("env.reward.multiply_by of a world", (reward or Reward()).multiply_by, (None,))
+        roster = Roster.of(chosen, topology, "all", "majority", rounds)
+        budget, reward = budget or Budget(), reward or Reward()
+        rules = Rules(roster, rounds, budget, reward.price > 0, world.counts)
+        super().__init__(
+            tasks,
+            rules,
+            reward=reward,
+            channel=channel,
+            tokens_left=tokens_left,
+            instructions=instructions,
+            tokenize=tokenize,
+            render_mode=render_mode,
+        )
+        self._state: Any = world.start(next(iter(self.tasks.values())), self.possible_agents)
+        self._turns = self._before = _NOBODY
+
+    @property
+    def world_state(self) -> Any:
+        """The state that the world is in; its kind is the world's own."""
+        return self._state
+
+    def offered(self, agent: str) -> Collection[str]:
+        """What makes sense to say or do now, of the world's phrases."""
+        return self.world.offered(self._state, agent) if self.agents else frozenset()
+
+    def _begin(self, generator: np.random.Generator) -> None:
+        # Apart from what else is drawn, so that settings do not change the luck of a seed.
+        self._chance = generator.spawn(1)[0]
+        # A line break before it, where something is said first; a tokenizer may still be learnt
+        # when an environment is made.
+        self._act_tokens = len(self.tokenize("\n" + self.world.longest_act()))
+        self._acts: dict[str, Any] = {}
+        self._legal: dict[str, bool] = {}
+        self._enter(self.world.start(self.task, self.possible_agents))
+
+    def _enter(self, state: Any) -> None:
+        self._state, self._turns = state, self.world.turns(state)
+
+    def _openings(self) -> Mapping[str, Opening]:
+        shown = {agent: ("", self.world.see(self._state, agent)) for agent in self.agents}
+        return opened(shown, self._rules, self.world, self._templates)
+
+    def _in_turn(self, agent: str) -> bool:
+        return agent in self._turns.talking
+
+    def _room(self, agent: str) -> tuple[int, int, int, int]:
+        """The caps, the next message with room for an act where one is due."""
+        left, *caps = super()._room(agent)
+        acts = bool(self.agents) and agent in self._turns.acting
+        own, round, episode = caps
+        return min(left + acts * self._act_tokens, UNLIMITED), own, round, episode
+
+    def _act(self, agent: str, message: str) -> tuple[str, str]:
+        speech, line = split_act(message)
+        may = agent in self._turns.acting
+        act = self.world.read(self._state, agent, line) if line and may else None
+        # Who is to act and does nothing does nothing wrong; who does what cannot be done does.
+        self._legal[agent] = act is not None or not line
+        if act is None:
+            self._acts.pop(agent, None)
+            return speech, ""
+        self._acts[agent] = act
+        return speech, line
+
+    def _resolve(self) -> Outcome:
+        said = {agent: message.text for agent, message in self._latest.items()}
+        self._before = self._turns
+        state, gains = self.world.apply(self._state, self._acts, said, self._chance)
+        self._acts = {}
+        self._enter(state)
+        over = self.world.over(state)
+        score = self.world.score(state) if over else None
+        earned = {agent: float(gains.get(agent, 0.0)) for agent in self.agents}
+        solved = score is not None and score.solved
+        return Outcome(self._account.net(earned, self._charged(), due=solved), score, over)
+
+    def _hears(self) -> Mapping[str, Collection[str]]:
+        hears, absent = super()._hears(), self._before.absent
+        return {one: () if one in absent else heard for one, heard in hears.items()}
+
+    def _news(self, agents: Sequence[str], score: Score | None, over: bool) -> dict[str, str]:
+        """What each agent reads after a round: those it hears, and what it sees of the world."""
+        seen = {agent: self.world.see(self._state, agent) for agent in agents}
+        if not self._before.talking:
+            return seen
+        # Who hears nobody is told nothing of a round in which nobody spoke.
+        hears = self._hears()
+        heard = {
+            agent: text if hears[agent] else ""
+            for agent, text in super()._news(agents, score, over).items()
+        }
+        return {agent: "\n".join(filter(None, (heard[agent], seen[agent]))) for agent in agents}
+
+    def _own_info(self, agent: str) -> dict[str, Any]:
+        latest = self._latest.get(agent)
+        return {
+            "share": (),
+            "informed": None,
+            "facts": dict(self.world.told(self._state, agent)),
+            "act": latest.act if latest else "",
+            "legal": self._legal.get(agent, True),
+        }

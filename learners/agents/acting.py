@@ -1,0 +1,20 @@
+"""Scripts of worlds (`envs.worlds`) as agents' scripts: asked by request, blind to tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from laconic.envs.task import Task
+from laconic.envs.worlds.base import Script, Seen
+from laconic.learners.agents.base import Request
+
+
+def of_world(play: Script) -> Callable[[Task, Request, Random], str]:
+    """A world's script in the form that `ScriptedPolicy` asks."""
+
+    def script(task: Task, request: Request, generator: Random) -> str:
+        spoken = any(reply.message for reply in request.history)
+        return play(Seen(request.agent, request.info["facts"], request.text, spoken), generator)
+
+    return script

@@ -1,0 +1,82 @@
+"""Scripts of a commons, by what comes of them."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from laconic import envs
+from laconic.envs.errors import SettingError
+from laconic.envs.worlds.base import Manners, Seen
+from laconic.envs.worlds.commons.scripts import proposal, proposed
+
+
+def played(script, seed=0, **settings):
+    """The last infos of a team that follows a script."""
+    env = envs.make("commons", tasks=1, **settings)
+    speaker = env.world.teacher(script) if isinstance(script, Manners) else env.world.script(script)
+    random, (seen, infos) = Random(seed), env.reset(seed=seed)
+    unread = {agent: [one["text"]] for agent, one in seen.items()}
+    while env.agents:
+        said = {}
+        for agent in env.agents:
+            if seen[agent]["tokens_left"][0]:
+                text = "\n".join(unread[agent])
+                said[agent] = speaker(Seen(agent, infos[agent]["facts"], text, True), random)
+                unread[agent] = []
+        seen, *_, infos = env.step(said)
+        for agent, one in seen.items():
+            unread[agent].append(one["text"])
+    return infos[f"{env.world.words.role}_0"]
+
+
+# Units each and months, worked out in test_rules.py.
+@pytest.mark.parametrize(
+    ("script", "gain", "months"),
+    [
+        ("share", 120, 12),
+        ("oracle", 120, 12),
+        ("verbose", 120, 12),
+        ("newcomer", 120, 12),
+        ("endgame", 130, 12),
+        ("greedy", 20, 1),
+        ("constant:11", 39, 4),
+        ("constant:0", 0, 12),
+    ],
+)
+def test_scripts_reach_what_can_be_worked_out(script, gain, months):
+    found = played(script)["measures"]
+    assert (found["gain"], found["months"]) == (gain, months)
+    assert bool(found["words_per_month"]) == (script == "verbose")
+
+
+def test_the_share_of_trash_keeps_the_house():
+    assert played("share", wording="trash")["solved"]
+
+
+def test_a_newcomer_ruins_a_team_that_cannot_tell_it():
+    told = played("newcomer", newcomer=True, months=15)
+    untold = played("newcomer", newcomer=True, months=15, language="none")
+    assert told["solved"] and told["measures"]["words_per_month"] > 0
+    assert not untold["solved"] and untold["measures"]["months"] < 15
+
+
+def test_the_teacher_heeds_what_it_hears_and_takes_too_much_else():
+    manners = Manners(terse=0.5, silent=0.25, best=0.2, frames=3)
+    talking = [played(manners, seed, talk_rounds=1) for seed in range(10)]
+    silent = [played(manners, seed, language="none") for seed in range(10)]
+    assert sum(one["solved"] for one in talking) >= 9
+    assert not any(one["solved"] for one in silent)
+
+
+def test_proposals_are_read_as_they_are_made():
+    assert proposed(f"fisher_1: {proposal(8)}\nMonth 2: 70 tons.") == 8
+    assert proposed("12 each, or 7 each.") == 7
+    assert proposed("Month 2: 70 tons.") is proposed("All got 10 10, left 5.") is None
+
+
+@pytest.mark.parametrize("name", ["constant:", "constant:x", "constant:-1"])
+def test_a_constant_needs_a_number(name):
+    with pytest.raises(SettingError, match="needs a whole number of units"):
+        envs.make("commons", tasks=1).world.script(name)

@@ -1,0 +1,179 @@
+"""A team in a world: budgets, prices, silence, acts and who hears whom, on the commons."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from laconic import envs
+from laconic.envs.contract import check_env
+from laconic.envs.contract.episodes import play
+from laconic.envs.dialogue.budget import UNLIMITED
+from laconic.envs.errors import UnknownNameError
+from laconic.envs.worlds.environment import WorldEnv
+
+FIVE = [f"fisher_{number}" for number in range(5)]
+VARIANTS = [
+    {},
+    {"talk": "published", "months": 3},
+    {"language": "none"},
+    {"newcomer": True, "months": 15, "topology": "ring"},
+    {"wording": "trash", "reward": {"price": 1.0, "charge": "team"}},
+    {"budget": {"message": 4, "agent": 9, "round": 12, "episode": 20}, "talk_rounds": 1},
+    {"channel": {"lose": 0.5, "mark": True}, "budget": {"thought": 5}, "months": 4},
+]
+
+
+@pytest.fixture(params=VARIANTS, ids=lambda one: "-".join(map(str, one)) or "plain")
+def make(request):
+    """Makes the commons in each variant; a character is a token."""
+    return lambda **more: envs.make("commons", tasks=4, tokenize=list, **request.param | more)
+
+
+def test_the_contract_holds_in_every_variant(make):
+    check_env(make, episodes=2)
+
+
+def test_a_silent_team_loses_no_reward_and_a_spent_budget_ends_no_world(make):
+    env = make()
+    env.reset(seed=0)
+    gained = dict.fromkeys(env.agents, 0.0)
+    while env.agents:
+        _, rewards, _, truncated, _ = env.step({})
+        assert not any(truncated.values())
+        gained = {agent: gained[agent] + rewards[agent] for agent in gained}
+    assert all(value >= 0 for value in gained.values())
+
+
+def test_hostile_messages_raise_nothing(make):
+    pieces = ["> ", "catch ", "next ", "end", "fisher_1", "9" * 30, "\n", "\r", "\u2028", "\x00"]
+    pieces += ["<think>", "</think>", " ", "\ud800", "10", "-", "> catch 10", "\u0661"]
+
+    def speak(env, agent, generator):
+        return "".join(generator.choice(pieces) for _ in range(generator.integers(12)))
+
+    for seed in range(6):
+        assert play(make(), seed, speak).steps
+
+
+def test_speech_is_charged_and_an_act_is_not():
+    env = envs.make(
+        "commons",
+        tasks=1,
+        talk="published",
+        tokenize=list,
+        reward={"price": 1.0, "normalizer": 10},
+        budget={"message": 4},
+    )
+    seen, _ = env.reset(seed=0)
+    # Room for a line break and the longest act, and none to say anything.
+    act_room = len("\n> next fisher_999")
+    assert seen["fisher_0"]["tokens_left"].tolist() == [act_room, *[UNLIMITED] * 3]
+    _, rewards, _, _, infos = env.step(dict.fromkeys(FIVE, "> catch 12"))
+    assert rewards == pytest.approx(dict.fromkeys(FIVE, 0.1), rel=1e-12)
+    assert infos["fisher_0"]["tokens_said"] == 0
+    seen, rewards, _, _, infos = env.step({"fisher_0": "Hello\n> next fisher_2"})
+    # Cut to 4 characters of speech, 0.1 each; the act is heard and done all the same.
+    assert rewards["fisher_0"] == pytest.approx(-0.4, rel=1e-12)
+    assert infos["fisher_0"]["message"] == "Hell" and infos["fisher_0"]["cut"]
+    assert infos["fisher_0"]["act"] == "> next fisher_2"
+    assert seen["fisher_2"]["text"] == "fisher_0: Hell"
+    assert seen["fisher_2"]["tokens_left"][0] == 4 + act_room
+
+
+def test_who_has_no_tokens_left_can_still_act():
+    env = envs.make("commons", tasks=1, tokenize=list, talk_rounds=1, budget={"episode": 3})
+    env.reset(seed=0)
+    env.step(dict.fromkeys(FIVE, "> catch 10"))
+    seen, *_ = env.step(dict.fromkeys(FIVE, "Well"))
+    assert sum(len(message.text) for message in env.messages) == 3
+    assert seen["fisher_0"]["tokens_left"][0] > 0
+    _, rewards, _, _, infos = env.step(dict.fromkeys(FIVE, "> catch 6"))
+    assert rewards["fisher_4"] == 0.05 and infos["fisher_4"]["legal"]
+
+
+def test_who_thinks_too_long_neither_speaks_nor_acts():
+    env = envs.make("commons", tasks=1, tokenize=list, budget={"thought": 3})
+    env.reset(seed=0)
+    *_, infos = env.step(
+        {
+            "fisher_0": "<think>abc</think>> catch 10",
+            "fisher_1": "<think>abcd</think>> catch 10",
+        }
+    )
+    assert [infos[agent]["act"] for agent in FIVE[:2]] == ["> catch 10", ""]
+    assert [infos[agent]["tokens_thought"] for agent in FIVE[:2]] == [3, 3]
+
+
+def test_charges_wait_for_the_end_where_only_solved_episodes_are_charged():
+    reward = {"price": 1.0, "normalizer": 10, "when": "solved"}
+    for units, owed in ((10, 0.5), (30, 0.0)):
+        env = envs.make("commons", tasks=1, tokenize=list, reward=reward, months=2, talk_rounds=1)
+        env.reset(seed=0)
+        total, gained = 0.0, 0
+        while env.agents:
+            harvest = env.world_state.talk is None
+            said = f"> catch {units}" if harvest else "Hello" * (env.world_state.month == 0)
+            _, rewards, *_ = env.step({agent: said for agent in env.agents})
+            total += rewards["fisher_0"]
+        gained = sum(month.caught["fisher_0"] for month in env.world_state.months)
+        assert total == pytest.approx(gained / 120 - owed, rel=1e-12)
+
+
+def test_the_topology_says_who_hears_whom_and_lost_messages_are_lost():
+    env = envs.make("commons", tasks=1, topology="star")
+    env.reset(seed=0)
+    env.step({})
+    seen, *_ = env.step({"fisher_1": "Eight each."})
+    assert seen["fisher_0"]["text"] == "fisher_1: Eight each."
+    assert seen["fisher_2"]["text"] == "Nobody spoke."
+    env = envs.make("commons", tasks=1, channel={"lose": 1.0, "mark": True})
+    env.reset(seed=0)
+    env.step({})
+    seen, *_ = env.step({"fisher_1": "Eight each."})
+    assert seen["fisher_2"]["text"] == "fisher_1 could not be heard."
+
+
+def test_infos_tell_acts_and_facts_and_at_the_end_the_outcome():
+    env = envs.make("commons", tasks=1, months=1, language="none")
+    _, infos = env.reset(seed=0)
+    info = infos["fisher_0"]
+    assert (info["act"], info["legal"], info["informed"], info["share"]) == ("", True, None, ())
+    assert info["facts"]["stock"] == 100 and set(info["facts"]) == set(env.world.facts)
+    assert "score" not in info
+    *_, infos = env.step(dict.fromkeys(FIVE, "> catch 10"))
+    assert infos["fisher_0"]["score"] == pytest.approx(10 / 120)
+    assert infos["fisher_0"]["answer"] == "1 months, 10, 10, 10, 10, 10 each"
+
+
+def test_prices_and_talk_do_not_change_the_luck_of_a_seed():
+    caught = set()
+    for settings in ({}, {"language": "none"}, {"reward": {"price": 2.0}}, {"topology": "none"}):
+        env = envs.make("commons", tasks=1, **settings)
+        env.reset(seed=3)
+        env.step(dict.fromkeys(FIVE, "> catch 40"))
+        caught.add(tuple(env.world_state.months[0].caught.values()))
+    assert len(caught) == 1
+
+
+def test_a_measure_that_worlds_do_not_have_is_refused():
+    with pytest.raises(UnknownNameError, match="multiply_by"):
+        envs.make("commons", tasks=1, reward={"multiply_by": "gain"})
+
+
+def test_a_transcript_shows_acts():
+    env = envs.make("commons", tasks=1, render_mode="ansi")
+    env.reset(seed=0)
+    env.step({"fisher_0": "> catch 7"})
+    assert "[0] fisher_0 (0): (silent) > catch 7" in env.render()
+    assert isinstance(env, WorldEnv) and np.isfinite(env.rounds)
+
+
+def test_the_room_for_acts_is_counted_by_the_tokenizer_at_hand():
+    pieces = [str.split]
+    env = envs.make("commons", tasks=1, tokenize=lambda text: pieces[0](text))
+    # `>`, `next`, `fisher_999`; then a character each, a line break too.
+    for tokenize, room in ((str.split, 3), (list, len("\n> next fisher_999"))):
+        pieces[0] = tokenize
+        seen, _ = env.reset(seed=0)
+        assert seen["fisher_0"]["tokens_left"][0] == room
