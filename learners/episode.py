@@ -40,6 +40,9 @@ class Turn:
     trained: bool = True
     """False for a turn that is context only: it was given to the episode, or played to see how an
     earlier one ends."""
+    tried: bool = False
+    """True for a turn that was silent on purpose. It is learned from where it did better than what
+    the policy says, and not where it did worse, which the policy would not have said."""
     credit: float | None = None
     """Counterfactual credit (difference reward): by how much the message changed the sum of all
     agents' returns, reward units; 0 for silence. None: not measured."""

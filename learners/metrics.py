@@ -212,9 +212,15 @@ _PROPORTIONS = ("accuracy", "truncated_rate")
 
 # Which turns count, and which of those make up the share.
 _SHARES: Mapping[str, tuple[Callable[[Turn], bool], Callable[[Turn], bool]]] = {
-    "silence_rate": (lambda turn: True, lambda turn: not turn.message),
-    "silent_if_uninformed": (lambda turn: turn.informed is False, lambda turn: not turn.message),
-    "spoke_if_informed": (lambda turn: turn.informed is True, lambda turn: bool(turn.message)),
+    "silence_rate": (lambda turn: not turn.tried, lambda turn: not turn.message),
+    "silent_if_uninformed": (
+        lambda turn: turn.informed is False and not turn.tried,
+        lambda turn: not turn.message,
+    ),
+    "spoke_if_informed": (
+        lambda turn: turn.informed is True and not turn.tried,
+        lambda turn: bool(turn.message),
+    ),
     "cut_rate": (lambda turn: True, lambda turn: turn.cut),
     "truncated_replies": (lambda turn: True, lambda turn: turn.truncated),
 }

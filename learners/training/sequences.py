@@ -46,6 +46,8 @@ class TokenSequence:
     """(tokens,) natural log-probabilities at sampling; 0.0 where `generated` is False."""
     return_to_go: float
     """Undiscounted sum of the credit of the rounds the sequence answers for, reward units."""
+    tried: bool = False
+    """Whether something in it was said on purpose and not by the policy (`Turn.tried`)."""
     advantage: float = 0.0
     """How much better the return is than that of the compared sequences."""
 
@@ -118,7 +120,9 @@ def sequences_of(
     """The `episode_sequences` of one group, episode by episode, each with its advantage.
 
     Those that the estimator leaves out are not among them. The returns of agents that are not
-    trained are not compared.
+    trained are not compared. What was tried, and did worse, has no advantage: the policy would not
+    have said it, and to make that rarer still teaches nothing (cf. self-imitation, arXiv
+    1806.05635).
 
     Raises:
         SettingError: the unit does not fit, an agent has no rewards, or a return is not finite.
@@ -131,9 +135,10 @@ def sequences_of(
     ]
     returns, keys = [one.return_to_go for one in made], [one.key for one in made]
     left_out = advantages.left_out(returns, keys)
+    found = advantages(returns, keys)
     return tuple(
-        replace(made[index], advantage=advantage)
-        for index, advantage in enumerate(advantages(returns, keys))
+        replace(made[index], advantage=max(0.0, advantage) if made[index].tried else advantage)
+        for index, advantage in enumerate(found)
         if index not in left_out
     )
 
@@ -262,6 +267,7 @@ def episode_sequences(
                 generated=generated,
                 behaviour_logprobs=logprobs,
                 return_to_go=float(sum(credits[agent][start:end])),
+                tried=any(turns[place].tried for place in spoken if first <= place <= last),
             )
 
 

@@ -3,8 +3,9 @@
 While a team is weak, a helper that keeps silent although it knows something spoils the episode,
 silence as such is punished, and its word is never drawn again, not even where there is nothing to
 say: *silence extinction*, the mirror image of silence collapse. What is never sampled is never
-learned. So a share of the turns is played silent, whatever the policy would have said. An update
-learns from them as from all others, and counts their ratio from what the policy gives them now.
+learned. So a share of the turns is played silent, whatever the policy would have said. Where such a
+turn did better than what else was said, an update makes it likelier, with a ratio that counts from
+what the policy gives it now; where it did worse the policy would not have said it anyway.
 """
 
 from __future__ import annotations
@@ -77,10 +78,14 @@ class TriedSilence(Collector):
         self, episodes: Sequence[Episode], tried: Sequence[Places], policies: Mapping[str, Policy]
     ) -> list[Episode]:
         """The episodes with the log-probabilities of what was tried, which are counted."""
-        alone = [_trained(*each) for each in zip(episodes, tried, strict=True)]
-        count = sum(turn.trained for episode in alone for turn in episode.turns)
+        marked = [_marked(*each) for each in zip(episodes, tried, strict=True)]
+        count = sum(turn.tried for episode in marked for turn in episode.turns)
         self.metrics = {"tried_silences": float(count)}
-        return [_trained(one) for one in scored(alone, policies, self.max_tokens)]
+        found = scored(marked, policies, self.max_tokens)
+        return [
+            replace(one, turns=tuple(replace(turn, trained=True) for turn in one.turns))
+            for one in found
+        ]
 
 
 def _silenced(start: Start, tried: Places, policies: Mapping[str, Policy]) -> Start:
@@ -89,10 +94,10 @@ def _silenced(start: Start, tried: Places, policies: Mapping[str, Policy]) -> St
     return replace(start, given={**silent, **start.given})
 
 
-def _trained(episode: Episode, places: Places | None = None) -> Episode:
-    """An episode of which these turns are learned from; None for all of them."""
-    turns = (
-        replace(turn, trained=places is None or (turn.agent, turn.round) in places)
-        for turn in episode.turns
-    )
+def _marked(episode: Episode, places: Places) -> Episode:
+    """An episode that says which turns were tried; those alone are to be scored."""
+    turns = []
+    for turn in episode.turns:
+        tried = (turn.agent, turn.round) in places
+        turns.append(replace(turn, tried=tried, trained=tried))
     return replace(episode, turns=tuple(turns))

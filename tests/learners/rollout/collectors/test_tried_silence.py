@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
 import torch
 
 from laconic.envs.errors import SettingError
+from laconic.learners.advantages.credit import own
+from laconic.learners.advantages.group import Advantages
 from laconic.learners.algorithms.group import GroupLearner
+from laconic.learners.episode import Group
+from laconic.learners.metrics import summarise
 from laconic.learners.rollout.collectors.base import Players
 from laconic.learners.rollout.collectors.tried_silence import TriedSilence
 from laconic.learners.rollout.play import Start, collect
+from laconic.learners.training.sequences import sequences_of
 
 STARTS = [Start(0, "fruit"), Start(1, "birds")]
 
@@ -101,3 +107,31 @@ def test_an_update_learns_from_it_with_a_ratio_of_one(players, credit):
 def test_a_rate_is_a_probability(rate):
     with pytest.raises(SettingError, match="learner.collect.rate"):
         TriedSilence(rate=rate)
+
+
+def test_it_is_learned_from_where_it_did_better_and_only_there(players):
+    """Alone in its group a tried silence is above or below the others, by its return."""
+    groups = TriedSilence(rate=1.0).gather(players, STARTS[:1], 2, seed=3)
+    (group,) = groups
+    agent = helpers(groups)[0].agent
+    for gain, expected in ((1.0, 0.5), (-1.0, 0.0)):
+        first, second = group.episodes
+        paid = replace(first, rewards={**second.rewards, agent: (gain,)})
+        other = replace(second, rewards={**second.rewards, agent: (0.0,)})
+        spoken = tuple(replace(turn, tried=False) for turn in other.turns)
+        made = sequences_of(
+            Group(group.task, (paid, replace(other, turns=spoken))),
+            credit=own,
+            advantages=Advantages(scale="none"),
+            agents=[agent],
+        )
+        # The other one is learned from whichever way it went.
+        assert [one.advantage for one in made] == [expected, -gain / 2]
+
+
+def test_figures_of_silence_leave_it_out(players):
+    (group,) = TriedSilence(rate=1.0).gather(players, STARTS[:1], 2, seed=3)
+    found = summarise(group.episodes)
+    alone = [turn for one in group.episodes for turn in one.turns if turn.agent == "solver_0"]
+    assert found["silence_rate"] == sum(not turn.message for turn in alone) / len(alone)
+    assert "silent_if_uninformed" not in found
