@@ -53,6 +53,8 @@ class Turn:
     """What the agent thought before it spoke; no other agent reads it."""
     tokens_thought: int = 0
     """Tokens of that thought, as the environment counts them."""
+    version: int | None = None
+    """Version of the weights that an engine sampled the reply with. None: there was no engine."""
 
     def __post_init__(self) -> None:
         """Check that every sampled token has its log-probability."""

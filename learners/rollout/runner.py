@@ -253,4 +253,5 @@ def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping
         truncated=reply.truncated,
         thought=reply.thought,
         tokens_thought=int(info.get("tokens_thought", 0)) - int(before.get("tokens_thought", 0)),
+        version=reply.version,
     )
