@@ -31,7 +31,7 @@ class Expected:
         """Largest distance since `renew`, nats a token."""
 
     def renew(self) -> None:
-        """Score the texts with the present weights; all processes together where these are sharded."""
+        """Score the texts with the present weights; all processes together where they are sharded."""
         self.furthest, self._before = 0.0, self._wanted
         self._wanted = {n: probe.scores(one, self.texts[n]) for n, one in self._team.items()}
         for name, policy in self._team.items():
@@ -59,7 +59,7 @@ class Expected:
     def judge_drawn(
         self, name: str, prompt: Prompt, drawn: Sampled, dtype: str | None, what: str
     ) -> None:
-        """Stop where a server gave what it sampled other log-probabilities than the trainer does."""
+        """Stop where a server gave its tokens other log-probabilities than the trainer does."""
         tokens = (*prompt.ids, *drawn.ids)
         scored = probe.scores(self._team[name], tokens, prompt.temperature)
         wanted = scored[len(prompt.ids) - 1 :]

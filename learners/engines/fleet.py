@@ -66,7 +66,8 @@ class Fleet:
             if server.doubted:
                 await self._restore(server)
             try:
-                return await self._complete(server, agent, prompt, version)
+                async with server.turn():
+                    return await self._complete(server, agent, prompt, version)
             except (Lost, UnknownAdapter) as error:
                 if time.monotonic() > until:
                     raise ServerError(
@@ -77,19 +78,26 @@ class Fleet:
 
     async def take_up(self, version: int) -> Drawn:
         """Load a version everywhere, have it proved, and let every server go on with the texts."""
-        await asyncio.gather(*(self._load(server, version) for server in self.servers))
-        what = f"version {version} was loaded"
-        await asyncio.gather(*(self._prove(server, version, what) for server in self.servers))
-        return [
-            (agent, server, prompt, await self._complete(server, agent, prompt, version))
-            for server in self.servers
-            for agent, prompt in self.expected.prompts(version).items()
-        ]
+        drawn = await asyncio.gather(*(self._take_up(server, version) for server in self.servers))
+        return [one for each in drawn for one in each]
+
+    async def _take_up(self, server: Server, version: int) -> Drawn:
+        async with server.quiet():
+            if self.adapted:
+                await self._load_missing(server, [version])
+            elif version or not await self._speaks_so(server, version):
+                await self._reload(server, version)
+            await self._prove(server, version, f"version {version} was loaded")
+            return [
+                (agent, server, prompt, await self._complete(server, agent, prompt, version))
+                for agent, prompt in self.expected.prompts(version).items()
+            ]
 
     async def prove_all(self, what: str) -> None:
         """Have the version of the last sync proved on every server."""
         for server in self.servers:
-            await self._prove(server, self.versions.newest, what)
+            async with server.quiet():
+                await self._prove(server, self.versions.newest, what)
 
     async def forget(self, names: Sequence[str]) -> None:
         """Let every server unload some adapters."""
@@ -117,13 +125,6 @@ class Fleet:
         raw = await self.talk.complete(server, prompt, base, self._adapter(agent, version))
         check_reply(raw, prompt, server.url)
         return Sampled(raw.ids, raw.logprobs, version)
-
-    async def _load(self, server: Server, version: int) -> None:
-        async with server.lock:
-            if self.adapted:
-                await self._load_missing(server, [version])
-            elif version or not await self._speaks_so(server, version):
-                await self._reload(server, version)
 
     async def _load_missing(self, server: Server, versions: Sequence[int]) -> None:
         there = await self.talk.adapters(server)
@@ -163,7 +164,7 @@ class Fleet:
 
     async def _restore(self, server: Server) -> None:
         """Wait for a server, give it what it has to have, and have it proved."""
-        async with server.lock:
+        async with server.quiet():
             if not server.doubted:
                 return
             await wait_until_up(server, self.talk.health, self.alive)

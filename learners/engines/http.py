@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import Future
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -111,7 +112,10 @@ class Server:
     """Whether a request was lost, so that nobody knows which weights it has now."""
     _client: Any = None
     _room: asyncio.Semaphore | None = None
-    _lock: asyncio.Lock | None = None
+    _under_way: int = 0
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _free: asyncio.Event = field(default_factory=asyncio.Event)
+    _idle: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def get(self, path: str) -> Any:
         """What stands at a path, as JSON or, where it is none, as text."""
@@ -127,11 +131,35 @@ class Server:
             await self._client.aclose()
             self._client = None
 
-    @property
-    def lock(self) -> asyncio.Lock:
-        """Held by whoever brings the server up to date."""
-        self._lock = self._lock or asyncio.Lock()
-        return self._lock
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Within it a reply is asked for; it begins when nobody has the server for himself."""
+        while self._lock.locked():
+            await self._free.wait()
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._idle.set()
+
+    @asynccontextmanager
+    async def quiet(self) -> AsyncIterator[None]:
+        """Within it no reply is under way: weights are loaded and proved then.
+
+        Servers are known to fail where a text is scored while others are gone on with (vLLM 0.32
+        with adapters on a CPU ends).
+        """
+        async with self._lock:
+            self._free.clear()
+            while self._under_way:
+                self._idle.clear()
+                await self._idle.wait()
+            try:
+                yield
+            finally:
+                self._free.set()
 
     async def _asked(self, method: str, path: str, body: Any) -> Any:
         wait, until = _FIRST_WAIT, time.monotonic() + self.patience.patience_seconds
@@ -151,10 +179,16 @@ class Server:
     async def _once(self, method: str, path: str, body: Any) -> Any:
         httpx = require_httpx()
         if self._client is None:
-            many = self.patience.concurrency
+            most = self.patience.concurrency
             self._client = httpx.AsyncClient(
                 timeout=httpx.Timeout(self.patience.timeout_seconds, pool=None),
-                limits=httpx.Limits(max_connections=many, max_keepalive_connections=many),
+                limits=httpx.Limits(
+                    max_connections=most,
+                    max_keepalive_connections=most,
+                    # Servers let go of a silent connection after 5 seconds; one that is used just
+                    # then would be lost.
+                    keepalive_expiry=2.0,
+                ),
                 # A proxy of the environment must not come between a trainer and its servers.
                 trust_env=False,
             )

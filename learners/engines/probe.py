@@ -1,11 +1,11 @@
 """Whether a server speaks with the weights it was given: asked after every sync.
 
-That a server answered 200 proves nothing: a tied output head may have stayed as it was, an adapter's
-name may stand for the base, or for weights of yesterday. So it scores a fixed text, and what it
-gives is compared with what the trainer's own models give: with the weights it should have, and with
-those it could have instead (the version before, the base, another agent's). Then it goes on with the
-text for some tokens, which the trainer scores too: that is the way of training, with the temperature
-and the caches of a rollout.
+That a server answered 200 proves nothing: a tied output head may have stayed as it was, an
+adapter's name may stand for the base, or for weights of yesterday. So it scores a fixed text, and
+what it gives is compared with what the trainer's own models give: with the weights it should have,
+and with those it could have instead (the version before, the base, another agent's). Then it goes
+on with the text for some tokens, which the trainer scores too: that is the way of training, with
+the temperature and the caches of a rollout.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ COARSE = 0.05
 _FLOOR = 1e-7
 """Distances below are equal."""
 _TEXT = (
-    "Four helpers each hold a part of what is known: a baker sold 36 loaves in the morning and 18 in"
-    " the afternoon, a loaf costs 4 coins, and 7 loaves were given away. How many coins were earned?"
+    "Four helpers each hold a part of what is known: a baker sold 36 loaves in the morning and 18"
+    " in the afternoon, a loaf costs 4 coins, and 7 loaves were given away. How many coins were"
+    " earned?"
 )
 
 

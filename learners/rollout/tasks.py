@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Any, TypeVar
@@ -107,12 +108,13 @@ class Tasks:
                     for order, (request, given) in enumerate(runner.requests())
                 ]
                 said = await asyncio.gather(*asked)
+                step = partial(runner.step, said)
                 if runner.slow:
-                    await _in_thread(lambda runner=runner, said=said: runner.step(said), slow)
+                    await _in_thread(step, slow)
                 else:
-                    runner.step(said)
-            self._played[place] = episode = runner.episode()
-            self._news.put(lambda place=place, episode=episode: self.ended(place, episode))
+                    step()
+            self._played[place] = runner.episode()
+            self._news.put(partial(self.ended, place, self._played[place]))
 
     async def _reply(
         self,
@@ -136,11 +138,10 @@ class Tasks:
         if not isinstance(policy, Streaming):
             (reply,) = policy.reply([request], seed=seed, greedy=greedy)
             return request, reply
-        (found,) = await _in_thread(
-            lambda: list(policy.stream([request], seed=seed, greedy=greedy)), slow
-        )
-        self._news.put(lambda: self.said(place, round, request, found[1]))
-        return request, found[1]
+        stream = partial(policy.stream, [request], seed=seed, greedy=greedy)
+        ((_, reply),) = await _in_thread(lambda: list(stream()), slow)
+        self._news.put(partial(self.said, place, round, request, reply))
+        return request, reply
 
 
 async def _in_thread(work: Callable[[], T], slow: asyncio.Semaphore) -> T:

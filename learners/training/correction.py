@@ -1,8 +1,8 @@
 """What to do where the policy that sampled is not quite the one that learns.
 
-There are three log-probabilities of a token: mu, of the engine that sampled it; pi_old, of the
-trainer's weights before the update; pi, of those being trained. The importance ratio of an objective
-is pi / pi_old. What is between mu and pi_old, rounding and weights of some updates ago, is in
+There are three probabilities of a token: mu, of the engine that sampled it; pi_old, of the
+trainer's weights before the update; pi, of those being trained. The ratio of an objective is
+pi / pi_old. What is between mu and pi_old, rounding and weights of some updates ago, is in
 
     w = pi_old / mu
 

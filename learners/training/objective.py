@@ -274,8 +274,9 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
         `ratio_min`, `ratio_max` (of sequence ratios), `approx_kl` (behaviour to current, nats per
         token), `reference_kl` (with a reference), `mismatch_kl` (engine to behaviour, nats per
         token), `mismatch_mean` and `mismatch_max` (absolute differences of their log-probabilities)
-        and `masked_share` (of tokens with weight 0), all with an engine, `clip_fraction` and `clip_fraction/<tokens>` by
-        length (mean share of a sequence whose gradient the clip removed; not for ratio `none`).
+        and `masked_share` (of tokens with weight 0), these four with an engine, `clip_fraction` and
+        `clip_fraction/<tokens>` by length (mean share of a sequence whose gradient the clip
+        removed; not for ratio `none`).
     """
     if not parts:
         return {"loss": 0.0, "sequences": 0.0}
