@@ -91,7 +91,7 @@ class FakeEngine:
             self.adapters[name] = self.base
         else:
             made = PeftModel.from_pretrained(copy.deepcopy(self.base), folder)
-            self.adapters[name] = made.eval()
+            self.adapters[name] = made.merge_and_unload().eval()
 
     def reload(self, folder: str) -> None:
         made = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()

@@ -19,6 +19,7 @@ from laconic.learners.engines.vllm import VLLM
 from laconic.learners.rollout.play import Start, collect
 
 KINDS = {"vllm": VLLM, "sglang": SGLang}
+TEAM = {"solver": 1, "helper": 1}
 IMPATIENT = {"patience_seconds": 5.0, "timeout_seconds": 5.0}
 """A server that does not come back is given up soon."""
 
@@ -48,11 +49,11 @@ def make_team(
     """The policies of a solver and a helper."""
 
     def make(sharing: str = "lora", tied: bool = False, **settings: Any) -> dict[str, HFPolicy]:
-        speech = SamplingSettings(max_reply_tokens=12, temperature=0.8, explain_silence=False)
+        speech = SamplingSettings(max_reply_tokens=6, temperature=0.8, explain_silence=False)
         team = HFTeam(
             str(base(tied)), sharing=sharing, speech=speech, lora=Lora(rank=4), **settings
         )
-        return team.policies(make_env())
+        return team.policies(make_env(team=TEAM))
 
     return make
 
@@ -89,11 +90,11 @@ def opened(kind: str, tmp_path: Path) -> Iterator[Callable[..., Served]]:
 
 @pytest.fixture
 def play_groups(make_env: Callable[..., Any]) -> Callable[..., Any]:
-    """Plays two groups of three episodes."""
+    """Plays two groups of two episodes."""
 
     def play(policies: dict[str, HFPolicy], seed: int = 3, **settings: Any) -> Any:
-        environments = [make_env(rounds=2, **settings) for _ in range(4)]
-        return collect(environments, policies, [Start(1, "fruit"), Start(2, "birds")], 3, seed=seed)
+        environments = [make_env(team=TEAM, rounds=2, **settings) for _ in range(4)]
+        return collect(environments, policies, [Start(1, "fruit"), Start(2, "birds")], 2, seed=seed)
 
     return play
 
