@@ -1,8 +1,8 @@
 """Sampling by the continuous batching of `transformers`, in this process and with its weights.
 
-Replies that have ended make room for others, and keys and values lie in pages, so nothing is padded.
-It speaks with the very modules that learn: nothing is copied, and there is nothing to bring up to
-date. All requests of a round go through it together, as they do with `own`.
+Replies that have ended make room for others, and keys and values lie in pages, so nothing is
+padded. It speaks with the very modules that learn: nothing is copied, and there is nothing to bring
+up to date. All requests of a round go through it together, as they do with `own`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ class Batched(Engine):
         whole("engine.batch_tokens", self.batch_tokens, 1)
         self._team: dict[str, HFPolicy] = {}
 
-    def open(
-        self, policies: Mapping[str, Any], folder: Path, processes: Processes = ALONE
-    ) -> None:
+    def open(self, policies: Mapping[str, Any], folder: Path, processes: Processes = ALONE) -> None:
         """Let every policy be sampled for; see `Engine`."""
         self._team = speaking(policies)
         for policy in self._team.values():
@@ -108,7 +106,9 @@ class Pages:
         outputs = list(found.values())
         if len(outputs) != len(prompts) or any(one.error for one in outputs):
             why = next((one.error for one in outputs if one.error), "some replies are missing")
-            raise SettingError(f"engine=batched cannot sample with this model: {why}; take engine=own")
+            raise SettingError(
+                f"engine=batched cannot sample with this model: {why}; take engine=own"
+            )
         return [_sampled(one, prompt) for one, prompt in zip(outputs, prompts, strict=True)]
 
     def _calls(self, prompts: Sequence[Prompt]) -> Iterator[list[int]]:

@@ -31,7 +31,7 @@ class Expected:
         """Largest distance since `renew`, nats a token."""
 
     def renew(self) -> None:
-        """Score the texts with the present weights; all processes together where they are sharded."""
+        """Score the texts with the present weights; all processes together, where sharded."""
         self.furthest, self._before = 0.0, self._wanted
         self._wanted = {n: probe.scores(one, self.texts[n]) for n, one in self._team.items()}
         for name, policy in self._team.items():

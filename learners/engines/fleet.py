@@ -20,8 +20,8 @@ from laconic.learners.errors import ServerError
 
 _LOOK = 0.1
 """Seconds between two looks at whether a server is up."""
-Drawn = list[tuple[str, Server, Prompt, Sampled]]
-"""What each server went on with, by agent."""
+Drawn = list[tuple[str, int, Prompt, Sampled]]
+"""What each server went on with: agent, index of the server, what was asked, and the reply."""
 
 
 @dataclass(slots=True)
@@ -82,6 +82,7 @@ class Fleet:
         return [one for each in drawn for one in each]
 
     async def _take_up(self, server: Server, version: int) -> Drawn:
+        place = self.servers.index(server)
         async with server.quiet():
             if self.adapted:
                 await self._load_missing(server, [version])
@@ -89,7 +90,7 @@ class Fleet:
                 await self._reload(server, version)
             await self._prove(server, version, f"version {version} was loaded")
             return [
-                (agent, server, prompt, await self._complete(server, agent, prompt, version))
+                (agent, place, prompt, await self._complete(server, agent, prompt, version))
                 for agent, prompt in self.expected.prompts(version).items()
             ]
 

@@ -134,7 +134,8 @@ class Served(Engine):
         savers = [(name, self._saver(policy)) for name, policy in self._team.items()]
         processes.main(partial(self._versions.write, version, savers))
         drawn: Drawn = processes.main(lambda: self.run(fleet.take_up(version)))
-        for agent, server, prompt, one in drawn:
+        for agent, place, prompt, one in drawn:
+            server = fleet.servers[place]
             what = f"version {version} of {agent} sampled at {server.url}"
             fleet.expected.judge_drawn(agent, prompt, one, fleet.dtype_of(server), what)
         self._versions.good.append(version)

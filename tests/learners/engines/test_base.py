@@ -9,7 +9,6 @@ from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.engines.base import AsyncSampler, Engine, Sampler, speaking
 from laconic.learners.engines.batched import Batched
 from laconic.learners.engines.probe import scores
-from laconic.learners.engines.served import Voice
 
 
 def test_the_own_engine_leaves_policies_and_groups_as_they_are(make_team, play_groups, tmp_path):
@@ -31,13 +30,12 @@ def test_policies_are_found_once_each_by_their_first_agent(make_team, make_env):
         speaking(ScriptedTeam("silent").policies(make_env()))
 
 
-def test_a_voice_samples_single_replies_and_pages_do_not(make_team, tmp_path):
+def test_the_batching_of_this_process_samples_whole_rounds(make_team, tmp_path):
     policies = make_team("shared")
     with Batched() as engine:
         engine.open(policies, tmp_path)
         sampler = policies["solver_0"].sampler
         assert isinstance(sampler, Sampler) and not isinstance(sampler, AsyncSampler)
-    assert isinstance(Voice(None, "a"), AsyncSampler)
 
 
 def test_batched_replies_have_the_models_log_probabilities_and_follow_from_the_seed(

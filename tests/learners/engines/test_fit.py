@@ -1,4 +1,4 @@
-"""What a server cannot do for a team is said before anything is played, with the command that can."""
+"""What a server cannot do for a team is said before anything is played."""
 
 from __future__ import annotations
 

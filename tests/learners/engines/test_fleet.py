@@ -138,7 +138,11 @@ def test_ids_that_are_off_by_one_are_found_by_the_probe(make_team, start_server,
 def test_a_sync_that_did_not_happen_stops_the_run_before_anything_is_played(
     fault, word, quiet_play, play_groups, nudge
 ):
-    policies, server, engine, undisturbed = quiet_play
+    policies, server, engine, _ = quiet_play
+    # A version of its own lies between the base and the one that fails.
+    nudge(policies, seed=1)
+    engine.sync()
+    undisturbed = play_groups(policies)
     nudge(policies)
     server.sync_fault = fault
     with pytest.raises(ServerError, match=word):

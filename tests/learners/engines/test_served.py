@@ -4,39 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from engine_checks import mismatch, turns
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Request
-from laconic.learners.engines.probe import scores
 from laconic.learners.errors import CheckpointError, ServerError
-
-
-def turns(groups):
-    return [turn for group in groups for episode in group.episodes for turn in episode.turns]
-
-
-def conversation(turn, all_turns):
-    """The tokens before a reply: what the agent read and said in its episode so far."""
-    found = []
-    for one in all_turns:
-        if one.agent == turn.agent and one.round < turn.round:
-            found += [*one.prompt_ids, *one.reply_ids]
-    return [*found, *turn.prompt_ids]
-
-
-def mismatch(groups, policies):
-    """Largest difference between what was recorded and the policies' own forward passes."""
-    worst = 0.0
-    for group in groups:
-        for episode in group.episodes:
-            for turn in episode.turns:
-                before = conversation(turn, episode.turns)
-                policy = policies[turn.agent]
-                own = scores(policy, [*before, *turn.reply_ids], policy.speech.temperature)
-                own = own[len(before) - 1 :]
-                pairs = zip(own, turn.behaviour_logprobs, strict=True)
-                worst = max(worst, *(abs(a - b) for a, b in pairs))
-    return worst
 
 
 @pytest.mark.parametrize("sharing", ["lora", "shared"])
@@ -116,9 +88,7 @@ def test_every_server_has_every_adapter_and_episodes_are_dealt_out(
     assert all(len(one.adapters) == 2 for one in servers)
 
 
-def test_a_reply_has_no_more_tokens_than_the_server_has_room_for(
-    make_team, start_server, opened
-):
+def test_a_reply_has_no_more_tokens_than_the_server_has_room_for(make_team, start_server, opened):
     policies = make_team()
     opened(policies, start_server(policies)).sync()
     policy = policies["solver_0"]

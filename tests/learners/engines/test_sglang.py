@@ -8,9 +8,7 @@ from laconic.learners.engines.sglang import SGLang
 from laconic.learners.errors import ServerError
 
 
-def test_end_tokens_are_sent_and_eos_is_not_ignored(
-    make_team, start_server, tmp_path, play_groups
-):
+def test_end_tokens_are_sent_and_eos_is_not_ignored(make_team, start_server, tmp_path, play_groups):
     policies = make_team()
     server = start_server(policies)
     with SGLang(url=server.url) as engine:

@@ -73,13 +73,14 @@ def test_a_server_that_cannot_take_a_whole_model_is_refused(
 
 def test_a_server_that_is_not_there_is_refused_with_its_command(make_team, tmp_path):
     engine = VLLM(url="http://127.0.0.1:9", patience_seconds=0.1)
-    with engine, pytest.raises(ServerError, match=r"Start the server first, with: VLLM_.*vllm serve"):
+    with (
+        engine,
+        pytest.raises(ServerError, match=r"Start the server first, with: VLLM_.*vllm serve"),
+    ):
         engine.open(make_team(), tmp_path)
 
 
-def test_what_is_expected_of_an_adapter_is_told_from_the_base_once_it_was_trained(
-    make_team, nudge
-):
+def test_what_is_expected_of_an_adapter_is_told_from_the_base_once_it_was_trained(make_team, nudge):
     policies = make_team()
     expected = Expected({"solver_0": policies["solver_0"]}, None)
     expected.renew()
