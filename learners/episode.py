@@ -58,6 +58,8 @@ class Turn:
     """Tokens of that thought, as the environment counts them."""
     act: str = ""
     """The act of the turn, which is no part of the message (`envs.worlds`); empty without one."""
+    version: int | None = None
+    """Version of the weights that an engine sampled the reply with. None: there was no engine."""
 
     def __post_init__(self) -> None:
         """Check that every sampled token has its log-probability."""

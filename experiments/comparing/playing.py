@@ -23,7 +23,12 @@ from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.laconic_index import laconic_index
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
-from laconic.experiments.running.setup import Environments, make_evaluation, make_team
+from laconic.experiments.running.setup import (
+    Environments,
+    make_evaluation,
+    make_team,
+    playing_with,
+)
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import summarise
@@ -83,7 +88,8 @@ def play_entry(
         raise Unfit(str(error)) from error
     starts = evaluation_starts(environments, cfg.evaluation.tasks)
     match = Match(cfg, entry, environments, policies, starts, interrupt)
-    episodes, votes = _episodes(match, reference, notes)
+    with playing_with(cfg, policies, folder.path):
+        episodes, votes = _episodes(match, reference, notes)
     notes += free_thoughts(environments[0], episodes)
     record(environments, episodes, folder, step=0, transcripts=cfg.evaluation.transcripts)
     folder.append_metrics({"step": 0, **{f"eval/{k}": v for k, v in summarise(episodes).items()}})

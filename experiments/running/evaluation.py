@@ -42,14 +42,17 @@ def evaluate(
     step: int,
     transcripts: int,
     processes: Processes = ALONE,
+    unshard: bool = True,
 ) -> dict[str, float]:
     """Play all evaluation tasks greedily; record the outcome and some transcripts in the folder.
 
-    Every process plays a part of the tasks; the main one writes. Returns the metrics under their
-    `eval/` names.
+    Every process plays a part of the tasks, with whole weights if it is to `unshard`; the main one
+    writes. Returns the metrics under their `eval/` names.
     """
     episodes = processes.map_sharded(
-        starts, lambda own: play(environments, policies, own, seed=processes.rank, greedy=True)
+        starts,
+        lambda own: play(environments, policies, own, seed=processes.rank, greedy=True),
+        unshard=unshard,
     )
     processes.main(
         lambda: record(environments, episodes, folder, step=step, transcripts=transcripts)

@@ -18,6 +18,8 @@ from laconic.experiments.running.splits import leave_out_shared
 from laconic.experiments.running.sweep_result import names_of
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.prices.schedule import Fixed
+from laconic.learners.rollout.collectors.base import Independent
+from laconic.learners.rollout.play import collect
 
 
 def check(cfg: DictConfig, processes: int = 1) -> None:
@@ -60,6 +62,7 @@ def prepare(
     cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes = ALONE
 ) -> TrainingRun:
     """Build environments, policies and learner."""
+    engine = setup.make_engine(cfg)
     tasks = -(-cfg.train.tasks_per_step // processes.count)
     environments = setup.make_environments(cfg, tasks * cfg.train.group_size, "train", team)
     evaluation = setup.make_evaluation(cfg, "evaluation", team)
@@ -73,6 +76,10 @@ def prepare(
     if tasks * members > len(environments):
         more = tasks * members - len(environments)
         environments += setup.make_environments(cfg, more, "train", team)
+    if engine.max_staleness > 1:
+        # Each play under way has environments of its own.
+        more = (engine.max_staleness - 1) * len(environments)
+        environments += setup.make_environments(cfg, more, "train", team)
     setup.show_scripts(policies, evaluation[0])
     run = TrainingRun(
         cfg=cfg,
@@ -85,17 +92,35 @@ def prepare(
         extinction_guard=instantiate(cfg.extinction_guard),
         folder=folder,
         processes=processes,
+        engine=engine,
         price=setup.price_of(environments[0]),
     )
     run.warnings += told
     check_price(run)
     run.learner.check(cfg.train.group_size)
+    check_ahead(run)
     if not run.learner.resumable:
         run.warnings.append(
             f"{run.learner.name} has no state_dict and load_state_dict: the run writes no"
             " checkpoints and cannot be resumed"
         )
     return run
+
+
+def check_ahead(run: TrainingRun) -> None:
+    """Refuse to play ahead by a collector that has to see one step before the next.
+
+    Raises:
+        SettingError: it is another than the plain one.
+    """
+    collector = run.learner.collector
+    plain = isinstance(collector, Independent) and collector.play is collect
+    if run.engine.max_staleness and not plain:
+        raise SettingError(
+            f"engine.max_staleness={run.engine.max_staleness} plays groups while an update runs,"
+            f" and learner.collect ({collector.kind}) plays episodes again or remembers them; set"
+            " engine.max_staleness=0, or take a learner that plays independent episodes"
+        )
 
 
 def check_price(run: TrainingRun) -> None:

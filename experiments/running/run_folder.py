@@ -49,6 +49,10 @@ MAY_DIFFER = (
     "learner.*microbatch_tokens",
     "agent.*generate_batch",
     "agent.*gradient_checkpointing",
+    # Another server of the same kind.
+    *(f"engine.{name}" for name in ("url", "start", "start_seconds", "program", "arguments")),
+    *(f"engine.{name}" for name in ("environment", "folder", "concurrency")),
+    *(f"engine.{name}_seconds" for name in ("timeout", "patience")),
 )
 """Config keys, with all below them, that a resumed run may change."""
 TEAM = "team.json"

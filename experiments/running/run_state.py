@@ -28,6 +28,9 @@ from laconic.learners.agents.base import Policy
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.algorithms.base import Learner
 from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.engines.ahead import Ahead
+from laconic.learners.engines.base import Engine
+from laconic.learners.episode import Group
 from laconic.learners.errors import CheckpointError
 from laconic.learners.prices.extinction import ExtinctionGuard
 from laconic.learners.prices.guard import CollapseGuard, silence_to_watch
@@ -64,8 +67,12 @@ class TrainingRun:
     """Where everything is written, by the main process alone."""
     processes: Processes = ALONE
     """Those that train together."""
+    engine: Engine = field(default_factory=Engine)
+    """Who samples the replies."""
     interrupt: Interrupt = field(default_factory=Interrupt)
     """Whether somebody has asked to stop."""
+    ahead: Ahead[tuple[float | None, list[Group]]] | None = None
+    """Plays the groups of coming steps meanwhile; None: nothing is played ahead."""
     price: float | None = None
     """The price that the environment was made with; None for one that has none."""
     warnings: list[str] = field(default_factory=list)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,9 +31,11 @@ from laconic.experiments.command_line.targets import (
     names_taken,
 )
 from laconic.experiments.running.splits import of_source, own_source, tasks_of
+from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.agents.scripted import ScriptedPolicy, ScriptedTeam
 from laconic.learners.algorithms.base import Learner, as_learner
 from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.engines.base import Engine
 from laconic.learners.rollout.play import Start
 
 Environments = list[ParallelEnv[str, Any, Any]]
@@ -76,6 +80,38 @@ def set_up_process(threads: int | None) -> None:
 def make_team(cfg: DictConfig) -> Any:
     """The builder of a team's policies: it has `tokenize` and `policies(environment)`."""
     return instantiate(cfg.agent, _convert_="all")
+
+
+def make_engine(cfg: DictConfig) -> Engine:
+    """Who samples the replies of a team, not opened yet.
+
+    Raises:
+        SettingError: a setting is out of its range, or one that no engine has in training.
+    """
+    node = cfg.get("engine") or {"_target_": "laconic.learners.engines.base.Engine"}
+    for name in ("top_k", "top_p", "min_p"):
+        if name in node:
+            raise SettingError(
+                f"engine.{name} would leave out tokens whose probability the loss counts: replies"
+                " that are trained on are drawn from the whole distribution. Leave it out, and set"
+                " agent.speech.temperature"
+            )
+    engine: Engine = instantiate(node, _convert_="all")
+    return engine
+
+
+@contextmanager
+def playing_with(cfg: DictConfig, policies: Mapping[str, Any], folder: Path) -> Iterator[Engine]:
+    """While it lasts the engine of a configuration samples for some policies as they are now.
+
+    A team without weights of ours plays by itself.
+    """
+    engine = make_engine(cfg)
+    with engine:
+        if any(isinstance(one, HFPolicy) for one in policies.values()):
+            engine.open(policies, folder)
+            engine.sync()
+        yield engine
 
 
 def refuse_scripts(team: Any) -> None:

@@ -61,6 +61,8 @@ class Reply:
     """Whether its limit of tokens stopped it, and not an end token of its own."""
     thought: str = ""
     """What was thought before the message; environments that take thoughts count it."""
+    version: int | None = None
+    """Version of the weights that an engine sampled it with; None without an engine."""
 
 
 @dataclass(frozen=True, slots=True)

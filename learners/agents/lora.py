@@ -12,7 +12,7 @@ import json
 import math
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,25 @@ class Adapter:
         """The tree: a plain model of `transformers` whose layers carry the adapter."""
         model: PreTrainedModel = self._wrapped.get_base_model()
         return model
+
+    @property
+    def rank(self) -> int:
+        """Inner width of its matrices."""
+        return int(self._config.r)
+
+    @property
+    def base_name(self) -> str:
+        """Name or folder of its base."""
+        return str(self._config.base_model_name_or_path)
+
+    @property
+    def _config(self) -> Any:
+        return self._wrapped.peft_config[self._wrapped.active_adapter]
+
+    def switched_off(self) -> AbstractContextManager[None]:
+        """Within it the tree computes as the base does."""
+        off: AbstractContextManager[None] = self._wrapped.disable_adapter()
+        return off
 
     def save(self, folder: Path) -> None:
         """Write the adapter, and the name of its base, so that stock `peft` loads them."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -20,11 +22,13 @@ from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerB
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.cache import Memory, calls, default_tokens
 from laconic.learners.agents.chat import Chat, first_text, said
-from laconic.learners.agents.generate import Sampled, Sampling, generate, seeded
+from laconic.learners.agents.generate import Sampled as Generated
+from laconic.learners.agents.generate import Sampling, generate, seeded
 from laconic.learners.agents.lora import Adapter
 from laconic.learners.agents.precision import FLOAT32, Precision
 from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.checkpoint import apply_umask
+from laconic.learners.engines.base import Prompt, Sampled, Sampler
 
 log = logging.getLogger(__name__)
 
@@ -63,15 +67,18 @@ class HFPolicy:
         self.tokenizer = tokenizer
         self.speech = speech
         self.precision = precision
-        again = recompute_logprobs
-        self.recompute_logprobs = not precision.exact if again is None else again
+        self._again = recompute_logprobs
+        self.recompute_logprobs = not precision.exact if self._again is None else self._again
+        self.sampler: Sampler | None = None
+        """Who samples for it; None: it does so itself."""
         self.optimizer: Mapping[str, Any] = {}
         """Settings of this policy's optimiser that differ from those of the learner's."""
         self._adapter = adapter
         self._chat = Chat(tokenizer, speech.template)
         self._thoughts = self._chat.thoughts
         self._end_ids = _end_ids(model, tokenizer, speech.silence, self._chat.end_id)
-        self._positions = _positions(model)
+        self.positions = _positions(model)
+        """Most tokens of a conversation; None for any number."""
         self._warned = False
         self._memory: Memory | None = None
         self.generate_tokens = speech.generate_tokens or default_tokens(model)
@@ -92,6 +99,8 @@ class HFPolicy:
             (*_past(request.history), *new) for request, new in zip(requests, news, strict=True)
         ]
         limits = [self._limit(*one) for one in zip(requests, prompts, strict=True)]
+        if self.sampler is not None:
+            return self._sampled(self.sampler, requests, news, limits, seed, greedy)
         ends = [_ends(request.history) for request in requests]
         sampled = self._sample(prompts, limits, ends, seed, greedy)
         return [
@@ -99,13 +108,53 @@ class HFPolicy:
             for one, request, new in zip(sampled, requests, news, strict=True)
         ]
 
+    async def answer(
+        self, request: Request, *, seed: int, greedy: bool, episode: int, version: int | None
+    ) -> Reply:
+        """Answer one request by way of an `AsyncSampler`, on its loop.
+
+        Args:
+            request: what is asked.
+            seed: of the sampling.
+            greedy: take the likeliest token at each step.
+            episode: whose turns are to be on one server.
+            version: of the weights that are to speak.
+        """
+        new = self.read(request)
+        limit = self._limit(request, (*_past(request.history), *new))
+        if not limit:
+            return self._reply(request, new, (), ())
+        prompt = self._prompt(request, new, limit, seed, greedy)
+        one = await self.sampler.sample_one(  # type: ignore[union-attr]
+            replace(prompt, episode=episode, version=version)
+        )
+        return replace(self._reply(request, new, one.ids, one.logprobs), version=one.version)
+
+    def sample_with(self, sampler: Sampler | None, positions: int | None = None) -> None:
+        """Have somebody else sample from now on; None: this policy itself.
+
+        Log-probabilities are then computed again before an update, unless that was ruled out,
+        because another's are never quite those of the trainer.
+
+        Args:
+            sampler: who samples with the weights that this policy has.
+            positions: most tokens of a conversation there; None for any number.
+        """
+        self.sampler = sampler
+        own = [one for one in (_positions(self.model), positions) if one is not None]
+        self.positions = min(own, default=None)
+        usual = sampler is not None or not self.precision.exact
+        self.recompute_logprobs = usual if self._again is None else self._again
+
     @contextmanager
     def remembering(self) -> Iterator[None]:
         """Within it keys and values of conversations are kept from one call to the next.
 
         The weights have to stay as they are. Replies are the same, up to the order of sums.
         """
-        before, self._memory = self._memory, Memory(self.model, self.generate_tokens)
+        before = self._memory
+        if self.sampler is None:
+            self._memory = Memory(self.model, self.generate_tokens)
         try:
             yield
         finally:
@@ -172,16 +221,45 @@ class HFPolicy:
         """Whether it is an adapter on a base that others may have in common with it."""
         return self._adapter is not None
 
+    @property
+    def base(self) -> str:
+        """Name or folder of what an engine has to be started with."""
+        return str(self.model.name_or_path) if self._adapter is None else self._adapter.base_name
+
+    @property
+    def rank(self) -> int:
+        """Inner width of the adapter; 0 without one."""
+        return 0 if self._adapter is None else self._adapter.rank
+
+    @property
+    def end_ids(self) -> tuple[int, ...]:
+        """Tokens that end a reply."""
+        return self._end_ids
+
+    def room(self, length: int) -> int:
+        """Tokens that a reply to a conversation of that length may have at most."""
+        most = self.speech.max_reply_tokens
+        return most if self.positions is None else max(0, min(most, self.positions - length))
+
+    def bare(self) -> AbstractContextManager[None]:
+        """Within it the model computes without its adapter."""
+        return nullcontext() if self._adapter is None else self._adapter.switched_off()
+
+    def hand_on(self, folder: Path, weights: Mapping[str, Tensor] | None = None) -> None:
+        """Write what an engine loads: the weights as `save` does, without the tokenizer."""
+        if self._adapter is None:
+            self.model.save_pretrained(folder, state_dict=weights)
+        else:
+            self._adapter.save(folder)
+        apply_umask(folder)
+
     def save(self, folder: Path, weights: Mapping[str, Tensor] | None = None) -> None:
         """Write weights and tokenizer so that stock `transformers` loads them.
 
         Of a policy with an adapter it is the adapter alone, in the form of stock `peft`. `weights`
         are all of the model's, whole, where it has only parts of them itself.
         """
-        if self._adapter is None:
-            self.model.save_pretrained(folder, state_dict=weights)
-        else:
-            self._adapter.save(folder)
+        self.hand_on(folder, weights)
         self.tokenizer.save_pretrained(folder)
         apply_umask(folder)
 
@@ -240,9 +318,9 @@ class HFPolicy:
             limit = min(limit, request.max_tokens + 1)
         if self._thoughts and self._thoughts.offered:
             limit += self._thinking(request) + self._thoughts.count
-        if self._positions is None:
+        if self.positions is None:
             return limit
-        room = max(0, self._positions - len(prompt))
+        room = max(0, self.positions - len(prompt))
         if room == 0 and not self._warned:
             self._warned = True
             log.warning(
@@ -250,9 +328,39 @@ class HFPolicy:
                 " is silent from here on. Give shorter tasks, fewer rounds or smaller budgets",
                 request.agent,
                 len(prompt),
-                self._positions,
+                self.positions,
             )
         return min(limit, room)
+
+    def _sampled(
+        self,
+        sampler: Sampler,
+        requests: Sequence[Request],
+        news: Sequence[tuple[int, ...]],
+        limits: Sequence[int],
+        seed: int,
+        greedy: bool,
+    ) -> list[Reply]:
+        """What a sampler answers to all requests at once; silence without tokens where none fit."""
+        rows = [row for row, limit in enumerate(limits) if limit]
+        seeds = np.random.default_rng(seed).integers(2**31, size=len(requests)).tolist()
+        prompts = [
+            self._prompt(requests[row], news[row], limits[row], seeds[row], greedy) for row in rows
+        ]
+        found = dict(zip(rows, sampler.sample(prompts), strict=True))
+        replies = []
+        for row, (request, new) in enumerate(zip(requests, news, strict=True)):
+            one = found.get(row, Sampled((), (), None))
+            reply = self._reply(request, new, one.ids, one.logprobs)
+            replies.append(replace(reply, version=one.version))
+        return replies
+
+    def _prompt(
+        self, request: Request, new: tuple[int, ...], limit: int, seed: int, greedy: bool
+    ) -> Prompt:
+        ids = (*_past(request.history), *new)
+        temperature = 0.0 if greedy else self.speech.temperature
+        return Prompt(ids, limit, self._end_ids, temperature, seed)
 
     def _sample(
         self,
@@ -261,12 +369,12 @@ class HFPolicy:
         ends: Sequence[Sequence[int]],
         seed: int,
         greedy: bool,
-    ) -> list[Sampled]:
+    ) -> list[Generated]:
         """Reply tokens and log-probabilities for every prompt; none where the limit is 0."""
-        sampled: list[Sampled] = [((), ()) for _ in prompts]
+        sampled: list[Generated] = [((), ()) for _ in prompts]
         # One context for all tokens: autocast then converts each weight once.
         with seeded(self.device, seed), self.computing():
-            for rows in calls([*map(len, prompts)], limits, self._positions, self.generate_tokens):
+            for rows in calls([*map(len, prompts)], limits, self.positions, self.generate_tokens):
                 sampling = Sampling(
                     max_new_tokens=max(limits[row] for row in rows),
                     temperature=self.speech.temperature,

@@ -38,6 +38,11 @@ class Precision:
         """Whether sampling and training compute alike, up to the rounding of float32."""
         return not self.autocast and self.dtype in ("float32", "float64")
 
+    @property
+    def computed(self) -> str:
+        """Type in which passes are computed, as torch names it."""
+        return "bfloat16" if self.autocast else self.dtype
+
     @contextmanager
     def computing(self, device: torch.device) -> Iterator[None]:
         """Passes of a model within it are computed as this says."""

@@ -27,6 +27,7 @@ from laconic.learners.prices.schedule import Fixed, Price
 from laconic.learners.rollout.collectors.base import PlaysGroups
 from laconic.learners.rollout.collectors.measures import collector_for
 from laconic.learners.rollout.play import collect
+from laconic.learners.training.correction import Correction, Kind
 from laconic.learners.training.objective import Objective, mean_over_steps
 from laconic.learners.training.sequences import TokenSequence, Unit, check_unit, sequences_of
 from laconic.learners.training.trainer import MakeOptimizer, Trainer, UpdateSettings
@@ -58,6 +59,9 @@ class PolicyLearner(Learner):
         max_grad_norm: float = 1.0,
         microbatch_tokens: int = 16384,
         mask_truncated: bool = False,
+        correction: Kind = "auto",
+        correction_low: float | None = None,
+        correction_high: float | None = None,
         seed: int = 0,
         processes: Processes = ALONE,
     ) -> None:
@@ -78,6 +82,10 @@ class PolicyLearner(Learner):
             microbatch_tokens: max. tokens, padding included, of one forward pass.
             mask_truncated: leave replies that their limit stopped out of the loss; what an agent
                 says after one still counts (`overlong filtering` of DAPO, arXiv 2503.14476).
+            correction: what is done about an engine whose log-probabilities are not the trainer's
+                (`learners.training.correction`).
+            correction_low: least weight that counts; None: that of the kind.
+            correction_high: largest weight that counts; None: that of the kind.
             seed: of the order in which sequences enter the minibatches.
             processes: those that learn together; each is given the groups of all.
         """
@@ -96,6 +104,7 @@ class PolicyLearner(Learner):
             warmup_updates,
             decay_updates,
             seed,
+            Correction(correction, correction_low, correction_high),
         )
         self._trainers = trainers_of(policies, optimizer, self._settings, processes)
 

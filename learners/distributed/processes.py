@@ -135,14 +135,19 @@ class Processes:
         return items[bounds[0] : bounds[1]]
 
     def map_sharded(
-        self, items: Sequence[T], function: Callable[[Sequence[T]], Sequence[R]]
+        self,
+        items: Sequence[T],
+        function: Callable[[Sequence[T]], Sequence[R]],
+        *,
+        unshard: bool = True,
     ) -> list[R]:
-        """Apply a function to every process's share of some items, with unsharded weights.
+        """Apply a function to every process's share of some items, by default with whole weights.
 
         The items are the same on all processes; the function is given a list, which may be empty.
-        Returns the results of all processes, in the order of items.
+        Without `unshard` it must pass nothing through a model. Returns the results of all
+        processes, in the order of items.
         """
-        with self.unshard():
+        with self.unshard() if unshard else nullcontext():
             made = list(function(self.local_shard(items)))
         return self.gather(made)
 

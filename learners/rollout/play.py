@@ -1,6 +1,7 @@
-"""Plays episodes in lockstep: environments and policies in, groups of episodes out.
+"""Plays episodes: environments and policies in, groups of episodes out.
 
-All episodes of a step advance together. In each round every policy gets one batched call with the
+All episodes of a step advance together, unless an engine samples each reply by itself
+(`learners.rollout.tasks`). In each round every policy gets one batched call with the
 requests of all its agents in all episodes. Works with any PettingZoo `ParallelEnv` over text; what
 is read from one is in `learners.rollout.runner`.
 """
@@ -19,6 +20,7 @@ from pettingzoo import ParallelEnv
 from laconic.learners.agents.base import Policy, Remembering, Reply, Request, Streaming
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.rollout.runner import EpisodeRunner, Start
+from laconic.learners.rollout.tasks import Tasks, sampler_of
 
 __all__ = ["Listener", "Start", "collect", "play", "replies_of"]
 
@@ -60,6 +62,14 @@ def play(
         greedy_from: the round from which on they do so in any case; None for no round.
         listener: called with replies and episodes as they come.
     """
+    listener = listener or Listener()
+    if (sampler := sampler_of(policies)) is not None:
+
+        def likeliest(round: int) -> bool:
+            return greedy or (greedy_from is not None and round >= greedy_from)
+
+        tell = listener.said, listener.ended
+        return Tasks(environments, policies, starts, seed, likeliest, *tell).play(sampler)
     played: dict[int, Episode] = {}
     for offset in range(0, len(starts), len(environments)):
         together = zip(environments, starts[offset:], strict=False)
@@ -72,12 +82,11 @@ def play(
             while running:
                 for place in [place for place, runner in running.items() if not runner.running]:
                     played[place] = running.pop(place).episode()
-                    if listener is not None:
-                        listener.ended(place, played[place])
+                    listener.ended(place, played[place])
                 if running:
                     now = next(iter(running.values())).round
-                    likeliest = greedy or (greedy_from is not None and now >= greedy_from)
-                    _play_round(running, policies, seeds, likeliest, listener)
+                    first = greedy or (greedy_from is not None and now >= greedy_from)
+                    _play_round(running, policies, seeds, first, listener)
     return [played[place] for place in range(len(starts))]
 
 
@@ -106,6 +115,7 @@ def replies_of(turns: Iterable[Turn]) -> dict[tuple[str, int], Reply]:
             behaviour_logprobs=turn.behaviour_logprobs,
             truncated=turn.truncated,
             thought=turn.thought,
+            version=turn.version,
         )
         for turn in turns
     }
@@ -116,7 +126,7 @@ def _play_round(
     policies: Mapping[str, Policy],
     seeds: np.random.Generator,
     greedy: bool,
-    listener: Listener | None,
+    listener: Listener,
 ) -> None:
     """Ask for the replies that no start gives, one call per policy, and step the environments."""
     asked = [(place, *pair) for place, one in runners.items() for pair in one.requests()]
@@ -130,7 +140,7 @@ def _play_round(
         requests = [asked[index][1] for index in indices]
         for one, reply in _answers(policy, requests, int(seeds.integers(2**31)), greedy):
             replies[indices[one]] = reply
-            if listener is not None and isinstance(policy, Streaming):
+            if isinstance(policy, Streaming):
                 place, request, _ = asked[indices[one]]
                 listener.said(place, runners[place].round, request, reply)
     said: dict[int, list[tuple[Request, Reply]]] = {place: [] for place in runners}

@@ -254,4 +254,5 @@ def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping
         thought=reply.thought,
         tokens_thought=int(info.get("tokens_thought", 0)) - int(before.get("tokens_thought", 0)),
         act=str(info.get("act", "")),
+        version=reply.version,
     )

@@ -71,11 +71,13 @@ def recomputed(
     pad_id: int,
     temperature: float,
     max_tokens: int,
+    apart: bool = False,
 ) -> list[TokenSequence]:
     """The sequences, in order, with the log-probabilities of a forward pass as behaviour.
 
-    The model is the one that sampled them, unchanged since; `max_tokens`: max. tokens, padding
-    included, of one pass. Temperature as in `current_logprobs`.
+    The model is as it was before the update; `max_tokens`: max. tokens, padding included, of one
+    pass. Temperature as in `current_logprobs`. With `apart` those at sampling are kept beside
+    them, as those of another engine.
     """
     found: dict[int, TokenSequence] = {}
     for part in microbatches(sequences, max_tokens):
@@ -83,7 +85,8 @@ def recomputed(
         rows = current_logprobs(model, batch, temperature).tolist()
         for one, row in zip(part, rows, strict=True):
             logprobs = tuple(row[: len(one.token_ids)])
-            found[id(one)] = replace(one, behaviour_logprobs=logprobs)
+            rollout = one.behaviour_logprobs if apart else None
+            found[id(one)] = replace(one, behaviour_logprobs=logprobs, rollout_logprobs=rollout)
     return [found[id(one)] for one in sequences]
 
 

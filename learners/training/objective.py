@@ -40,6 +40,7 @@ OVER_STEPS: Mapping[str, Callable[[Sequence[float]], float]] = {
     **dict.fromkeys(("steps", "skipped_steps", "sequences"), sum),
     "ratio_min": min,
     "ratio_max": max,
+    "mismatch_max": max,
 }
 """How a metric of some optimiser steps is made of theirs, where it is not their mean."""
 
@@ -58,6 +59,12 @@ class LossInputs:
     """(sequences,) one advantage per sequence."""
     reference_logprobs: Tensor | None = None
     """(sequences, tokens) under the policy the KL is measured from. None: no KL."""
+    rollout_logprobs: Tensor | None = None
+    """(sequences, tokens) log-probability of each token under the engine that sampled it, where
+    that is told apart from `behaviour_logprobs`; has no gradient. None: they are one."""
+    weights: Tensor | None = None
+    """(sequences, tokens) factor of each token's policy loss (`learners.training.correction`); has
+    no gradient. None: 1."""
     divisor: float | None = None
     """What the sum of losses is divided by: a part of a batch states the whole batch's number of
     sequences (or of generated tokens, if averaged by token; see `Objective.divisor`), and the
@@ -71,7 +78,14 @@ class LossInputs:
                 "current_logprobs must have shape (sequences, tokens) with at least one sequence;"
                 f" got {tuple(shape)!r}"
             )
-        for name in ("behaviour_logprobs", "generated_mask", "advantages", "reference_logprobs"):
+        for name in (
+            "behaviour_logprobs",
+            "generated_mask",
+            "advantages",
+            "reference_logprobs",
+            "rollout_logprobs",
+            "weights",
+        ):
             tensor, expected = getattr(self, name), shape[:1] if name == "advantages" else shape
             if tensor is not None and tensor.shape != expected:
                 raise SettingError(
@@ -153,13 +167,18 @@ class Objective:
         advantages = inputs.advantages.detach().to(current.dtype)[:, None]
         log_ratio = current - behaviour
         ratio = self._ratios(log_ratio, mask)
-        losses = _mean(self._policy_loss(ratio, current, advantages), mask)
+        per_token = self._policy_loss(ratio, current, advantages)
+        if inputs.weights is not None:
+            per_token = per_token * inputs.weights.detach()
+        losses = _mean(per_token, mask)
         counts = mask.sum(1)
         rows = {
             "tokens": counts,
             "ratio": torch.exp(_mean(log_ratio, mask).clamp(*LIMITS)),
             "approx_kl": (_k3(log_ratio) * mask).sum(1),
         }
+        if inputs.rollout_logprobs is not None:
+            rows |= _mismatch(behaviour, inputs.rollout_logprobs, inputs.weights, mask)
         if inputs.reference_logprobs is not None:
             reference = _generated(inputs.reference_logprobs.detach(), mask)
             reference_kl = _k3(reference - current)
@@ -231,6 +250,20 @@ def _k3(difference: Tensor) -> Tensor:
     return torch.expm1(difference) - difference
 
 
+def _mismatch(
+    behaviour: Tensor, rollout: Tensor, weights: Tensor | None, mask: Tensor
+) -> dict[str, Tensor]:
+    """How far the engine that sampled is from the trainer, (sequences,) each."""
+    off = behaviour - _generated(rollout.detach(), mask)
+    masked = torch.zeros_like(mask) if weights is None else (weights == 0) & mask
+    return {
+        "mismatch_kl": (_k3(off) * mask).sum(1),
+        "mismatch_mean": off.abs().sum(1),
+        "mismatch_max": off.abs().amax(1),
+        "masked_share": masked.sum(1),
+    }
+
+
 def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[str, float]:
     """The metrics of a batch, from `LossOutputs` of its parts and their divisor.
 
@@ -239,8 +272,11 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
     Returns:
         `loss`, `sequences` (those with generated tokens) and, if there are any: `ratio_mean`,
         `ratio_min`, `ratio_max` (of sequence ratios), `approx_kl` (behaviour to current, nats per
-        token), `reference_kl` (with a reference), `clip_fraction` and `clip_fraction/<tokens>` by
-        length (mean share of a sequence whose gradient the clip removed; not for ratio `none`).
+        token), `reference_kl` (with a reference), `mismatch_kl` (engine to behaviour, nats per
+        token), `mismatch_mean` and `mismatch_max` (absolute differences of their log-probabilities)
+        and `masked_share` (of tokens with weight 0), these four with an engine, `clip_fraction` and
+        `clip_fraction/<tokens>` by length (mean share of a sequence whose gradient the clip
+        removed; not for ratio `none`).
     """
     if not parts:
         return {"loss": 0.0, "sequences": 0.0}
@@ -255,9 +291,11 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
         "ratio_min": torch.where(kept, ratios, math.inf).amin(),
         "ratio_max": torch.where(kept, ratios, -math.inf).amax(),
     }
-    for name in ("approx_kl", "reference_kl"):
+    for name in ("approx_kl", "reference_kl", "mismatch_kl", "mismatch_mean", "masked_share"):
         if name in rows:
             found[name] = rows[name].sum() / tokens
+    if "mismatch_max" in rows:
+        found["mismatch_max"] = rows["mismatch_max"].amax()
     if "clipped" in rows:
         found["clip_fraction"] = rows["clipped"].sum() / sequences
         for first, last in LENGTH_BUCKETS:

@@ -50,6 +50,9 @@ class TokenSequence:
     """Whether something in it was said on purpose and not by the policy (`Turn.tried`)."""
     advantage: float = 0.0
     """How much better the return is than that of the compared sequences."""
+    rollout_logprobs: tuple[float, ...] | None = None
+    """(tokens,) log-probabilities of the engine that sampled, where `behaviour_logprobs` are those
+    of the trainer; None: they are one."""
 
     def __post_init__(self) -> None:
         """Refuse different lengths, and a generated token without context (`SettingError`)."""
@@ -85,6 +88,9 @@ class Batch:
     """(sequences, tokens) float32, log-probability at sampling; 0 where not generated."""
     advantages: Tensor
     """(sequences,) float32."""
+    rollout_logprobs: Tensor
+    """(sequences, tokens) float32, those of the engine that sampled; where they are one with those
+    at sampling, these."""
     hosts: Tensor
     """(sequences,) int64, for each sequence the index of the one, of those that begin with it or
     are equal to it, that goes through a model; a causal model computes the same for both."""
@@ -163,6 +169,9 @@ def collate(sequences: Sequence[TokenSequence], pad_id: int) -> Batch:
         generated_mask=_padded([one.generated for one in sequences], False, np.bool_),
         behaviour_logprobs=_padded([one.behaviour_logprobs for one in sequences], 0.0, np.float32),
         advantages=torch.tensor([one.advantage for one in sequences], dtype=torch.float32),
+        rollout_logprobs=_padded(
+            [one.rollout_logprobs or one.behaviour_logprobs for one in sequences], 0.0, np.float32
+        ),
         hosts=hosts,
     )
 

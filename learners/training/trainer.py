@@ -25,6 +25,7 @@ from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.load import share_frozen
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.training.changes import Changes
+from laconic.learners.training.correction import Correction
 from laconic.learners.training.logprobs import current_logprobs, recomputed
 from laconic.learners.training.objective import LossInputs, Objective, metrics_of
 from laconic.learners.training.sequences import (
@@ -59,9 +60,12 @@ class UpdateSettings:
     it."""
     seed: int = 0
     """Of the order in which sequences enter the minibatches."""
+    correction: Correction = Correction()
+    """What is done about an engine that sampled with other log-probabilities."""
 
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
+        self.correction.of_ratio(self.objective.ratio)
         whole("learner.minibatches", self.minibatches, 1)
         whole("learner.microbatch_tokens", self.microbatch_tokens, 1)
         whole("learner.warmup_updates", self.warmup_updates, 0)
@@ -232,12 +236,20 @@ class Trainer:
                 with torch.no_grad():
                     reference = current_logprobs(self._reference, batch, temperature)
             current = current_logprobs(policy.model, batch, temperature)
+        rollout, weights = None, None
+        if any(one.rollout_logprobs is not None for one in sequences):
+            rollout, ratio = batch.rollout_logprobs, self.settings.objective.ratio
+            weights = self.settings.correction.weights(
+                batch.behaviour_logprobs, rollout, batch.generated_mask, ratio
+            )
         return LossInputs(
             current_logprobs=current,
             behaviour_logprobs=batch.behaviour_logprobs if own else current.detach(),
             generated_mask=batch.generated_mask,
             advantages=batch.advantages,
             reference_logprobs=reference,
+            rollout_logprobs=rollout,
+            weights=weights,
             divisor=divisor,
         )
 
@@ -247,18 +259,39 @@ class Trainer:
         return self.settings.minibatches > 1 and self.settings.objective.ratio != "none"
 
     def _recomputed(self, sequences: Sequence[TokenSequence]) -> list[TokenSequence]:
-        """The sequences; behaviour of those that teach anything is that of a training pass."""
-        teaches, policy = self.settings.objective.teaches, self.policy
+        """The sequences; behaviour of those that teach anything is that of a training pass.
+
+        What an engine gave them is kept apart. Weights in parts come together for a layer at a
+        time: each process makes as many passes as the others.
+        """
+        teaches, policy, processes = self.settings.objective.teaches, self.policy, self._processes
         max_tokens, temperature = self.settings.microbatch_tokens, policy.speech.temperature
-
-        def again(whole: Sequence[Sequence[TokenSequence]]) -> list[TokenSequence]:
-            own = [one for each in whole for one in each]
-            with policy.computing():
-                return recomputed(policy.model, own, policy.pad_id, temperature, max_tokens)
-
+        apart = policy.sampler is not None
         taught = [one for one in sequences if teaches(one.advantage)]
-        made = iter(self._processes.map_sharded(conversations(taught), again))
+
+        def again(own: Sequence[TokenSequence]) -> list[TokenSequence]:
+            with policy.computing():
+                return recomputed(policy.model, own, policy.pad_id, temperature, max_tokens, apart)
+
+        if processes.sharded:
+            place = {id(one): index for index, one in enumerate(taught)}
+            found: list[tuple[int, TokenSequence]] = []
+            for part, factor in dealt(taught, max_tokens, processes):
+                new = again(part)
+                if factor:
+                    found += [(place[id(old)], one) for old, one in zip(part, new, strict=True)]
+            made = iter([one for _, one in sorted(processes.gather(found), key=_first)])
+        else:
+            made = iter(
+                processes.map_sharded(
+                    conversations(taught), lambda own: again([one for each in own for one in each])
+                )
+            )
         return [next(made) if teaches(one.advantage) else one for one in sequences]
+
+
+def _first(pair: tuple[int, TokenSequence]) -> int:
+    return pair[0]
 
 
 def dealt(

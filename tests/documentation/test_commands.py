@@ -35,7 +35,7 @@ ELSEWHERE = (
     "agent=api",
 )
 """What a command needs that is not here, or what other tests run."""
-NEEDS = ("hydra/", "outputs/", "logger=", "accelerate")
+NEEDS = ("hydra/", "outputs/", "logger=", "accelerate", "engine=")
 
 pytestmark = pytest.mark.slow
 

@@ -1,0 +1,1 @@
+"""Who samples the replies of a team's policies: the process itself, or an inference engine."""

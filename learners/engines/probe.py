@@ -1,0 +1,109 @@
+"""Whether a server speaks with the weights it was given: asked after every sync.
+
+That a server answered 200 proves nothing: a tied output head may have stayed as it was, an
+adapter's name may stand for the base, or for weights of yesterday. So it scores a fixed text, and
+what it gives is compared with what the trainer's own models give: with the weights it should have,
+and with those it could have instead (the version before, the base, another agent's). Then it goes
+on with the text for some tokens, which the trainer scores too: that is the way of training, with
+the temperature and the caches of a rollout.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import torch
+
+from laconic.learners.agents.base import Request
+from laconic.learners.errors import ServerError
+
+if TYPE_CHECKING:
+    from laconic.learners.agents.policy import HFPolicy
+
+TOKENS = 96
+"""Most tokens of the text that is scored."""
+SAMPLED = 16
+"""Most tokens with which it is gone on with."""
+TOLERANCES = {"float32": 1e-4}
+"""Mean distance (nats a token) that is taken for rounding, by type; other types are coarser."""
+COARSE = 0.05
+_FLOOR = 1e-7
+"""Distances below are equal."""
+_TEXT = (
+    "Four helpers each hold a part of what is known: a baker sold 36 loaves in the morning and 18"
+    " in the afternoon, a loaf costs 4 coins, and 7 loaves were given away. How many coins were"
+    " earned?"
+)
+
+
+def text_of(policy: HFPolicy) -> tuple[int, ...]:
+    """The tokens that are scored: how a conversation of this policy begins."""
+    return policy.read(Request("probe", _TEXT))[:TOKENS]
+
+
+@torch.no_grad()
+def scores(policy: HFPolicy, ids: Sequence[int], temperature: float = 1.0) -> list[float]:
+    """What the trainer's model gives each token but the first, given those before it."""
+    tokens = torch.tensor([list(ids)], device=policy.device)
+    with policy.computing():
+        logits = policy.model(input_ids=tokens, use_cache=False).logits[0, :-1]
+    logprobs = torch.log_softmax(logits.float() / temperature, dim=-1)
+    found: list[float] = logprobs.gather(-1, tokens[0, 1:, None]).squeeze(-1).tolist()
+    return found
+
+
+def tolerance(dtype: str | None, trainer: str) -> float:
+    """What is taken for rounding between a server's type and the trainer's."""
+    return max(TOLERANCES.get(dtype or trainer, COARSE), TOLERANCES.get(trainer, COARSE))
+
+
+def distance(first: Sequence[float], second: Sequence[float]) -> float:
+    """Mean absolute difference, nats a token; infinite between different lengths, and of NaN."""
+    if len(first) != len(second) or not first:
+        return math.inf
+    found = fmean(abs(a - b) for a, b in zip(first, second, strict=True))
+    return found if math.isfinite(found) else math.inf
+
+
+def judge(
+    given: Sequence[float],
+    wanted: Sequence[float],
+    others: Mapping[str, Sequence[float]],
+    limit: float,
+    what: str,
+) -> float:
+    """Stop where a server speaks with other weights than it should.
+
+    Args:
+        given: log-probabilities of the server.
+        wanted: those of the weights it should have.
+        others: those of weights it could have instead, by what these are.
+        limit: distance that is taken for rounding.
+        what: was loaded where, for the message.
+
+    Returns:
+        The distance of what the server gave from what it should have.
+
+    Raises:
+        ServerError: it is above the limit, or twice that from other weights.
+    """
+    off = distance(given, wanted)
+    near = {name: distance(given, one) for name, one in others.items()}
+    nearest = min(near, key=lambda name: near[name], default=None)
+    if nearest is not None and near[nearest] < 0.5 * off and off > _FLOOR:
+        raise ServerError(
+            f"{what}, but the server speaks with {nearest}: its log-probabilities are"
+            f" {near[nearest]:.2g} nats a token from those, and {off:.2g} from what was loaded."
+            " Nothing was trained on it; docs/engines.md says what such a server needs"
+        )
+    if off > limit:
+        raise ServerError(
+            f"{what}, but the server's log-probabilities are {off:.2g} nats a token from the"
+            f" trainer's, and at most {limit:.2g} are taken for rounding (engine.tolerance)."
+            " Nothing was trained on it; docs/engines.md has the usual causes: another base or"
+            " dtype, --logprobs-mode, a tied output head that was not reloaded"
+        )
+    return off

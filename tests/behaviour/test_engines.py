@@ -1,0 +1,151 @@
+"""Trainings whose replies servers sample: the same program, the same run folder, the same end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from fake_engine import FakeEngine
+from states import alike
+
+from laconic.learners import checkpoint
+
+LORA = ["agent.sharing=lora", "agent.lora.rank=4", "engine=vllm", "engine.patience_seconds=20"]
+SOON = "engine.patience_seconds=0.2"
+
+
+@pytest.fixture(scope="module")
+def server(policy_folder):
+    found = FakeEngine(policy_folder)
+    yield found
+    found.kill()
+
+
+@pytest.fixture(scope="module")
+def arguments(small, server):
+    return [*small, *LORA, f"engine.url={server.url}"]
+
+
+@pytest.fixture(scope="module")
+def served(run, arguments, tmp_path_factory):
+    """A training of four steps with an engine that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("served") / "run"
+    outcome = run("train", *arguments, f"hydra.run.dir={folder}")
+    assert outcome.code == 0, outcome.err
+    return folder
+
+
+def last(folder):
+    return checkpoint.load(checkpoint.latest(folder / "checkpoints"))
+
+
+def figures(rows):
+    """Rows without what no two runs have in common, and without what servers were asked again."""
+    return [
+        {name: value for name, value in row.items() if not name.startswith(("engine/", "time/"))}
+        for row in rows
+    ]
+
+
+def test_a_training_says_how_far_the_engine_was_and_leaves_nothing_on_it(served, rows, server):
+    found = rows(served / "metrics.jsonl")[1:]
+    assert len(found) == 4
+    assert all(row["engine/staleness"] == row["engine/dropped_groups"] == 0 for row in found)
+    assert all(row["engine/probe_distance"] < 1e-5 for row in found)
+    taught = [row for row in found if "learner/mismatch_max" in row]
+    assert taught and all(0 < row["learner/mismatch_max"] < 1e-4 for row in taught)
+    assert all(row["learner/masked_share"] == 0 for row in taught)
+    assert server.adapters == {} and not any((served / "engine").iterdir())
+    assert len(list((served / "policy").iterdir())) > 1
+
+
+def test_a_run_that_is_killed_goes_on_bit_for_bit(served, arguments, processes, timeless, tmp_path):
+    folder = tmp_path / "run"
+    place = f"hydra.run.dir={folder}"
+    # In the third step, when the first checkpoint is there.
+    kill = ("laconic.learners.engines.served.Served.sync", 6, "after")
+    killed = processes.run("train", *arguments, place, die=kill)
+    assert killed.code == -signal.SIGKILL
+    again = processes.run("train", *arguments, place, "resume=true")
+    assert again.code == 0, again.err
+    assert figures(timeless(folder / "metrics.jsonl")) == figures(
+        timeless(served / "metrics.jsonl")
+    )
+    assert alike(last(folder), last(served))
+
+
+def test_playing_ahead_trains_on_weights_that_lag_by_no_more_than_was_allowed(
+    run, arguments, rows, tmp_path
+):
+    folder = tmp_path / "run"
+    outcome = run("train", *arguments, "engine.max_staleness=1", f"hydra.run.dir={folder}")
+    assert outcome.code == 0, outcome.err
+    found = rows(folder / "metrics.jsonl")[1:]
+    assert [row["engine/staleness"] for row in found] == [0.0, 1.0, 1.0, 1.0]
+    assert all(row["engine/dropped_groups"] == 0 for row in found)
+
+
+def test_a_sync_that_fails_ends_the_run_with_the_reason_and_what_was_trained_is_kept(
+    run, arguments, server, served, timeless, tmp_path
+):
+    folder = tmp_path / "run"
+    place = f"hydra.run.dir={folder}"
+    assert run("train", *arguments, "train.steps=2", place).code == 0
+    server.sync_fault = "refuse"
+    try:
+        failed = run("train", *arguments, place, "resume=true")
+    finally:
+        server.sync_fault = ""
+    assert failed.code == 1 and "no room for the adapter" in failed.message
+    assert run("train", *arguments, place, "resume=true").code == 0
+    assert alike(last(folder), last(served))
+
+
+def test_an_evaluation_of_a_run_is_played_by_an_engine(run, served, server, rows, tmp_path):
+    folder = tmp_path / "evaluation"
+    given = ["evaluation.tasks=4", f"run={served}", f"hydra.run.dir={folder}", "threads=1"]
+    before = len(server.paths("/v1/completions"))
+    outcome = run("evaluate", *given, "engine=vllm", f"engine.url={server.url}")
+    assert outcome.code == 0, outcome.err
+    assert len(server.paths("/v1/completions")) > before
+    own = tmp_path / "own"
+    assert run("evaluate", *given[:2], f"hydra.run.dir={own}", "threads=1").code == 0
+    # Greedy replies are the same, whoever gives them.
+    assert rows(folder / "metrics.jsonl") == rows(own / "metrics.jsonl")
+
+
+def test_a_run_starts_a_server_of_its_own_and_takes_it_along(run, small, tmp_path, rows):
+    folder = tmp_path / "run"
+    script = Path(__file__).parents[1] / "support" / "fake_engine.py"
+    program = tmp_path / "vllm"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {script} "$@"\n', "utf-8")
+    program.chmod(0o755)
+    outcome = run(
+        "train", *small, *LORA, "engine.start=true", f"engine.program={program}", "train.steps=1",
+        f"hydra.run.dir={folder}",
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.err
+    assert rows(folder / "metrics.jsonl")[-1]["engine/requests"] > 0
+    assert (folder / "engine" / "server.log").exists()
+    with os.popen("ps -eo args") as running:
+        assert str(folder) not in running.read() and str(program) not in running.read()
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        (["engine.url=http://127.0.0.1:9", SOON], "Start the server first, with"),
+        (["engine.start=true", "engine.program=no-such"], "engine.program='no-such'"),
+        (["+engine.top_p=0.9"], "drawn from the whole distribution"),
+        (["agent.sharing=separate"], "a server holds one base"),
+        (["engine.max_staleness=1", "learner.credit=silence"], "set engine.max_staleness=0"),
+        (["learner.correction=token_mask"], "take sequence_mask"),
+        (["engine.concurrency=0"], "engine.concurrency"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(given, word, run, arguments, tmp_path):
+    outcome = run("train", *arguments, *given, f"hydra.run.dir={tmp_path / 'run'}")
+    assert outcome.code == 1 and word in " ".join(outcome.message.split())

@@ -1,0 +1,43 @@
+"""A reply is believed only where it can be one to what was asked."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from laconic.learners.engines.base import Prompt
+from laconic.learners.engines.dialect import Raw, check_reply, ids_of, numbers_of
+from laconic.learners.errors import ServerError
+
+ASKED = Prompt(ids=(3, 4, 5), limit=4, end_ids=(1, 2), temperature=1.0, seed=0)
+
+
+@pytest.mark.parametrize("ids", [(7, 8, 9, 6), (7, 1), (2,), (7, 8, 9, 1)])
+def test_a_reply_ends_with_an_end_token_or_at_its_limit(ids):
+    check_reply(Raw((3, 4, 5), ids, (-1.0,) * len(ids)), ASKED, "http://here")
+
+
+@pytest.mark.parametrize(
+    ("raw", "word"),
+    [
+        (Raw((3, 4), (1,), (-1.0,)), "3 prompt tokens that were sent it read 2.*from token 2"),
+        (Raw((3, 9, 5), (1,), (-1.0,)), "differ from token 1"),
+        (Raw((), (1,), (-1.0,)), "it read 0"),
+        (Raw((3, 4, 5), (), ()), "it has 0 tokens, and 1 to 4"),
+        (Raw((3, 4, 5), (7,) * 5, (-1.0,) * 5), "it has 5 tokens"),
+        (Raw((3, 4, 5), (7, 1), (-1.0,)), "2 tokens and 1 log-prob"),
+        (Raw((3, 4, 5), (1,), (0.5,)), "0.5 is no log"),
+        (Raw((3, 4, 5), (1,), (-math.inf,)), "-inf is no log"),
+        (Raw((3, 4, 5), (1, 7), (-1.0, -1.0)), "goes on after the end token 1"),
+        (Raw((3, 4, 5), (7, 8), (-1.0, -1.0)), r"ends with token 8 after 2 of 4"),
+    ],
+)
+def test_anything_else_is_refused_with_what_is_wrong(raw, word):
+    with pytest.raises(ServerError, match=f"http://here.*{word}"):
+        check_reply(raw, ASKED, "http://here")
+
+
+def test_what_is_no_list_of_ids_or_numbers_gives_none():
+    assert ids_of(None) == () and ids_of([1, "2", True, 3]) == (1, 3)
+    assert numbers_of("no") == () and math.isnan(numbers_of([None])[0])

@@ -1,0 +1,188 @@
+"""An engine of servers: what plays is what was trained, to the token and to the log-probability."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from engine_checks import mismatch, turns
+
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.base import Request
+from laconic.learners.errors import CheckpointError, ServerError
+
+
+@pytest.mark.parametrize("sharing", ["lora", "shared"])
+def test_replies_have_the_trainers_log_probabilities_before_and_after_an_update(
+    sharing, make_team, start_server, opened, play_groups, nudge
+):
+    policies = make_team(sharing)
+    engine = opened(policies, start_server(policies))
+    engine.sync()
+    assert mismatch(play_groups(policies), policies) < 1e-5
+    nudge(policies)
+    engine.sync()
+    assert mismatch(play_groups(policies), policies) < 1e-5
+
+
+def test_the_same_seeds_give_the_same_groups_and_others_do_not(
+    make_team, start_server, opened, play_groups
+):
+    policies = make_team()
+    opened(policies, start_server(policies)).sync()
+    assert play_groups(policies) == play_groups(policies)
+    assert play_groups(policies, seed=4) != play_groups(policies)
+
+
+def test_each_agent_speaks_with_its_own_adapter_and_each_version_has_a_name_of_its_own(
+    make_team, start_server, opened, play_groups, nudge, kind
+):
+    policies = make_team()
+    server = start_server(policies)
+    engine = opened(policies, server)
+    engine.sync()
+    nudge(policies)
+    engine.sync()
+    said = turns(play_groups(policies))
+    field = {"vllm": "model", "sglang": "lora_path"}[kind]
+    path = {"vllm": "/v1/completions", "sglang": "/generate"}[kind]
+    asked = {body[field].split("/", 1)[1] for body in server.paths(path)[-len(said) :]}
+    assert asked == {"solver_0/v00001", "helper_0/v00001"}
+    assert {turn.version for turn in said} == {1}
+    loaded = [body["lora_name"].split("/", 1)[1] for body in server.paths("load_lora_adapter")]
+    assert len(set(loaded)) == 4
+    # Nothing plays with the first version any more, so no server and no disk holds it.
+    assert {name.split("/")[-1] for name in server.adapters} == {"v00001"}
+    assert [one.name for one in (engine._versions.folder).glob("*/solver_0/*")] == ["v00001"]
+
+
+def test_versions_within_the_staleness_are_kept(make_team, start_server, opened, nudge):
+    policies = make_team()
+    server = start_server(policies)
+    engine = opened(policies, server, max_staleness=1)
+    for step in range(4):
+        engine.sync()
+        nudge(policies, seed=step)
+    assert sorted({name.split("/")[-1] for name in server.adapters}) == ["v00002", "v00003"]
+
+
+def test_weights_that_stayed_are_not_handed_on_again(make_team, start_server, opened):
+    policies = make_team()
+    server = start_server(policies)
+    engine = opened(policies, server)
+    engine.sync()
+    before = len(server.asked)
+    engine.sync()
+    assert len(server.asked) == before
+
+
+def test_every_server_has_every_adapter_and_episodes_are_dealt_out(
+    make_team, start_server, opened, play_groups, kind
+):
+    policies = make_team()
+    servers = [start_server(policies) for _ in range(2)]
+    opened(policies, *servers).sync()
+    before = [len(one.asked) for one in servers]
+    groups = play_groups(policies)
+    asked = [len(one.asked) - count for one, count in zip(servers, before, strict=True)]
+    assert sum(asked) == len(turns(groups)) and min(asked) > 0
+    assert all(len(one.adapters) == 2 for one in servers)
+
+
+def test_a_reply_has_no_more_tokens_than_the_server_has_room_for(make_team, start_server, opened):
+    policies = make_team()
+    opened(policies, start_server(policies)).sync()
+    policy = policies["solver_0"]
+    policy.positions = 40
+    long = Request("solver_0", "one two three " * 30)
+    assert [one.reply_ids for one in policy.reply([long], seed=0, greedy=False)] == [()]
+    policy.positions = len(policy.read(long)) + 3
+    (reply,) = policy.reply([long], seed=0, greedy=False)
+    assert 0 < len(reply.reply_ids) <= 3
+
+
+def test_after_its_end_policies_sample_for_themselves_and_nothing_is_left(
+    make_team, start_server, opened, play_groups
+):
+    policies = make_team()
+    own = play_groups(policies)
+    server = start_server(policies)
+    engine = opened(policies, server)
+    assert policies["solver_0"].recompute_logprobs
+    engine.sync()
+    folder = engine._versions.folder
+    engine.close()
+    assert play_groups(policies) == own
+    assert not policies["solver_0"].recompute_logprobs
+    assert server.adapters == {} and list(folder.glob("*")) == []
+
+
+def test_nothing_plays_before_a_sync(make_team, start_server, opened, play_groups):
+    policies = make_team()
+    opened(policies, start_server(policies))
+    with pytest.raises(ServerError, match="call its sync first"):
+        play_groups(policies)
+
+
+def test_a_full_disk_stops_the_sync_with_its_place_and_leaves_what_was_there(
+    make_team, start_server, opened, play_groups, nudge, monkeypatch
+):
+    policies = make_team()
+    engine = opened(policies, start_server(policies))
+    engine.sync()
+    nudge(policies)
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(policies["solver_0"]), "hand_on", full)
+        with pytest.raises(CheckpointError, match=r"v00001.*No space left.*engine\.folder"):
+            engine.sync()
+    assert [one.name for one in engine._versions.folder.glob("*/solver_0/*")] == ["v00000"]
+    engine.sync()
+    assert mismatch(play_groups(policies), policies) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"max_staleness": -1}, "engine.max_staleness"),
+        ({"tolerance": 0.0}, "engine.tolerance"),
+        ({"concurrency": 0}, "engine.concurrency"),
+        ({"timeout_seconds": 0}, "engine.timeout_seconds"),
+        ({"patience_seconds": -1}, "engine.patience_seconds"),
+        ({"start_seconds": 0}, "engine.start_seconds"),
+        ({"url": []}, "engine.url"),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name(settings, word, kind):
+    from laconic.learners.engines.sglang import SGLang
+    from laconic.learners.engines.vllm import VLLM
+
+    with pytest.raises(SettingError, match=word):
+        {"vllm": VLLM, "sglang": SGLang}[kind](**settings)
+
+
+def test_the_first_ratio_of_an_update_is_one_and_the_engine_is_told_apart(
+    make_team, start_server, opened, play_groups
+):
+    from laconic.learners.algorithms.group import GroupLearner
+
+    policies = make_team()
+    opened(policies, start_server(policies)).sync()
+    learner = GroupLearner(policies, torch.optim.SGD, minibatches=1)
+    learner._trainers[0].optimizer.param_groups[0]["lr"] = 0.0
+    groups = play_groups(policies)
+    (row, *_) = learner._trainers[0].update(
+        [one for group in groups for one in spread(learner.sequences(group, ("solver_0",)))], 1
+    )
+    assert row["ratio_min"] == row["ratio_max"] == 1.0
+    assert 0 < row["mismatch_max"] < 1e-5 and 0 <= row["mismatch_kl"] < 1e-9
+    assert row["masked_share"] == 0.0
+
+
+def spread(sequences):
+    """The sequences with advantages that teach something, whatever was earned."""
+    from dataclasses import replace
+
+    return [replace(one, advantage=(-1.0) ** at) for at, one in enumerate(sequences)]

@@ -1,0 +1,93 @@
+"""How vLLM is spoken to, and what its servers lack is said with the command that has it."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic.learners.engines.dialect import Launch
+from laconic.learners.engines.expected import Expected
+from laconic.learners.engines.sglang import Talk as SGLangTalk
+from laconic.learners.engines.vllm import VLLM, Talk
+from laconic.learners.errors import ServerError
+
+LAUNCH = Launch("base", 8123, "float32", 20, 8, 1024)
+
+
+def test_a_server_is_started_with_all_that_training_needs():
+    words = " ".join(Talk().command(LAUNCH))
+    assert words.startswith("serve base --host 127.0.0.1 --port 8123 --dtype float32")
+    assert "--logprobs-mode processed_logprobs" in words and "--max-model-len 1024" in words
+    # The next rank that it takes.
+    assert "--enable-lora --max-lora-rank 32 --max-loras 8" in words
+    words = " ".join(SGLangTalk().command(LAUNCH))
+    assert "--model-path base" in words and "--enable-lora --max-lora-rank 20" in words
+
+
+def test_every_field_of_sampling_is_sent(make_team, start_server, tmp_path, play_groups):
+    policies = make_team()
+    server = start_server(policies)
+    with VLLM(url=server.url) as engine:
+        engine.open(policies, tmp_path)
+        engine.sync()
+        play_groups(policies)
+    body = server.paths("/v1/completions")[-1]
+    assert body["temperature"] == 0.8 and body["ignore_eos"] is True
+    assert (body["top_p"], body["top_k"], body["repetition_penalty"]) == (1.0, 0, 1.0)
+    assert all(isinstance(one, int) for one in body["prompt"])
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"runtime_loras": False, "dev_mode": False}, "VLLM_ALLOW_RUNTIME_LORA_UPDATING=1"),
+        ({"rank": 0}, "takes no adapters"),
+        ({"rank": 2}, "up to rank 2"),
+        ({"max_loras": 2}, "holds 2 adapters"),
+        ({"dtype": "bfloat16"}, "computes in bfloat16"),
+        ({"processed": False}, "temperature"),
+    ],
+)
+def test_a_server_without_what_is_needed_is_refused_in_words(
+    given, word, make_team, start_server, tmp_path
+):
+    policies = make_team()
+    with (
+        VLLM(url=start_server(policies, **given).url) as engine,
+        pytest.raises(ServerError, match=word),
+    ):
+        engine.open(policies, tmp_path)
+        engine.sync()
+
+
+def test_a_server_that_cannot_take_a_whole_model_is_refused(
+    make_team, start_server, tmp_path, nudge
+):
+    policies = make_team("shared")
+    with VLLM(url=start_server(policies, dev_mode=False).url) as engine:
+        engine.open(policies, tmp_path)
+        engine.sync()
+        nudge(policies)
+        with pytest.raises(ServerError, match="VLLM_SERVER_DEV_MODE=1"):
+            engine.sync()
+
+
+def test_a_server_that_is_not_there_is_refused_with_its_command(make_team, tmp_path):
+    engine = VLLM(url="http://127.0.0.1:9", patience_seconds=0.1)
+    with (
+        engine,
+        pytest.raises(ServerError, match=r"Start the server first, with: VLLM_.*vllm serve"),
+    ):
+        engine.open(make_team(), tmp_path)
+
+
+def test_what_is_expected_of_an_adapter_is_told_from_the_base_once_it_was_trained(make_team, nudge):
+    policies = make_team()
+    expected = Expected({"solver_0": policies["solver_0"]}, None)
+    expected.renew()
+    fresh = expected._wanted["solver_0"]
+    # A new adapter is the base.
+    expected.judge("solver_0", fresh, "float32", "it was loaded")
+    nudge(policies)
+    expected.renew()
+    with pytest.raises(ServerError, match="speaks with the (version before|base)"):
+        expected.judge("solver_0", fresh, "float32", "it was loaded")

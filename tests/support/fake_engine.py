@@ -1,0 +1,375 @@
+"""A small inference server: vLLM's endpoints and SGLang's, a model of ours behind them, and faults.
+
+It reads weights from disk and samples by a loop of its own, so what it gives is compared with the
+product and not made by it. `python tests/support/fake_engine.py serve FOLDER --port N` runs one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import socket
+import threading
+import time
+from collections import deque
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import PeftModel
+from transformers import AutoModelForCausalLM
+
+
+class _Listening(ThreadingHTTPServer):
+    request_queue_size = 256
+    daemon_threads = True
+
+
+class FakeEngine:
+    """One server. Attributes may be changed while it runs."""
+
+    def __init__(self, folder: str | Path, port: int = 0, **given: Any) -> None:
+        self.folder = Path(folder)
+        self.faults: deque[str] = deque()
+        """What goes wrong with the next completions, one each; `""` is nothing."""
+        self.sync_fault = ""
+        """What goes wrong with every load: stale, base, tied, refuse, half (from the second on)."""
+        self.rank, self.max_loras, self.dtype = 64, 64, "float32"
+        self.runtime_loras = self.dev_mode = self.processed = True
+        self.seconds = 0.0
+        """How long a completion takes at least."""
+        self.asked: list[tuple[str, Any]] = []
+        """Path and body of every request."""
+        self.most = 0
+        """Most completions at a time."""
+        for name, value in given.items():
+            setattr(self, name, value)
+        self._now, self._lock, self._torch = 0, threading.Lock(), threading.Lock()
+        self._open: set[socket.socket] = set()
+        self.port = port
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Begin as a server begins: with the base alone."""
+        self.base = AutoModelForCausalLM.from_pretrained(self.folder, dtype=torch.float32).eval()
+        self.adapters: dict[str, Any] = {}
+        self.version, self.paused = "default", False
+        self._http = _Listening(("127.0.0.1", self.port), _handler(self))
+        self.port = self._http.server_address[1]
+        threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
+
+    def kill(self) -> None:
+        """Be gone, with all connections."""
+        self._http.shutdown()
+        self._http.server_close()
+        for one in list(self._open):
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue
+
+    close = kill
+
+    def paths(self, end: str) -> list[Any]:
+        """Bodies of requests to paths with that end."""
+        return [body for path, body in self.asked if path.split("?")[0].endswith(end)]
+
+    # Weights.
+
+    def load(self, name: str, folder: str) -> None:
+        agent = name.split("/")[1]
+        before = [one for known, one in self.adapters.items() if known.split("/")[1] == agent]
+        if self.sync_fault == "stale" and before:
+            self.adapters[name] = before[-1]
+        elif self.sync_fault == "base":
+            self.adapters[name] = self.base
+        else:
+            made = PeftModel.from_pretrained(copy.deepcopy(self.base), folder)
+            self.adapters[name] = made.merge_and_unload().eval()
+
+    def reload(self, folder: str) -> None:
+        made = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        if self.sync_fault == "tied":
+            # The packed output head stays as it was.
+            made.lm_head.weight = torch.nn.Parameter(self.base.lm_head.weight.detach().clone())
+        if self.sync_fault != "stale":
+            self.base = made
+
+    # Sampling.
+
+    @torch.no_grad()
+    def complete(
+        self, ids: list[int], limit: int, temperature: float, ends: list[int], seed: int, model: Any
+    ) -> tuple[list[int], list[float]]:
+        generator = torch.Generator().manual_seed(seed)
+        new, logprobs, past = [], [], None
+        read = torch.tensor([ids])
+        while len(new) < limit:
+            with self._torch:
+                out = model(input_ids=read, past_key_values=past, use_cache=True)
+            past = out.past_key_values
+            found = torch.log_softmax(out.logits[0, -1].float() / (temperature or 1.0), dim=-1)
+            if temperature:
+                token = int(torch.multinomial(found.exp(), 1, generator=generator))
+            else:
+                token = int(found.argmax())
+            new.append(token)
+            logprobs.append(float(found[token]))
+            read = torch.tensor([[token]])
+            if token in ends:
+                break
+        return new, logprobs
+
+    @torch.no_grad()
+    def score(self, ids: list[int], model: Any) -> list[float]:
+        with self._torch:
+            logits = model(input_ids=torch.tensor([ids])).logits[0, :-1].float()
+        found = torch.log_softmax(logits, dim=-1)
+        return found.gather(-1, torch.tensor(ids[1:])[:, None]).squeeze(-1).tolist()
+
+    def begin(self) -> str:
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+            return self.faults.popleft() if self.faults else ""
+
+    def end(self) -> None:
+        with self._lock:
+            self._now -= 1
+
+
+class Answer(Exception):
+    """An answer that is none of success."""
+
+    def __init__(self, status: int, body: Any) -> None:
+        super().__init__(status)
+        self.status, self.body = status, body
+
+
+def spoil(fault: str, prompt: list[int], ids: list[int], logprobs: list[float]) -> Any:
+    """A reply as a faulty server gives it: what it read, tokens and log-probabilities."""
+    if fault == "off by one":
+        ids = [one + 1 for one in ids]
+    if fault == "retokenised":
+        prompt = [*prompt[:2], 5, *prompt[2:]]
+    if fault == "short":
+        logprobs = logprobs[:-1]
+    if fault == "beyond":
+        ids, logprobs = [*ids, 7], [*logprobs, -1.0]
+    if fault == "nan":
+        logprobs = [float("nan"), *logprobs[1:]]
+    return prompt, ids, logprobs
+
+
+def _completion(server: FakeEngine, prompt: list[int], model: Any, **how: Any) -> Any:
+    """A completion, or what the next fault makes of it."""
+    fault = server.begin()
+    try:
+        if fault == "hangup":
+            raise ConnectionResetError
+        if fault.isdigit():
+            raise Answer(int(fault), {"error": "a fault"})
+        time.sleep(float(fault[5:]) if fault.startswith("slow ") else server.seconds)
+        ids, logprobs = server.complete(prompt, model=model, **how)
+        return spoil(fault, prompt, ids, logprobs)
+    finally:
+        server.end()
+
+
+def _v1_completions(server: FakeEngine, body: Any) -> Any:
+    if server.paused:
+        raise Answer(503, {"error": "paused"})
+    for name, plain in {"top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0}.items():
+        if body.get(name) != plain:
+            raise Answer(400, {"error": f"{name} would come from generation_config.json"})
+    name = body["model"]
+    model = server.base if name == str(server.folder) else server.adapters.get(name)
+    if model is None:
+        raise Answer(404, {"error": {"message": f"The model `{name}` does not exist."}})
+    prompt = body["prompt"]
+    if body.get("prompt_logprobs") is not None:
+        given = [
+            {str(t): {"logprob": lp}}
+            for t, lp in zip(prompt[1:], server.score(prompt, model), strict=True)
+        ]
+        return {"choices": [{"token_ids": [0], "prompt_logprobs": [None, *given]}]}
+    how = {"limit": body["max_tokens"], "temperature": body["temperature"], "seed": body["seed"]}
+    ends = body["stop_token_ids"]
+    read, ids, logprobs = _completion(server, prompt, model, ends=ends, **how)
+    found = {"token_logprobs": logprobs}
+    return {"choices": [{"prompt_token_ids": read, "token_ids": ids, "logprobs": found}]}
+
+
+def _generate(server: FakeEngine, body: Any) -> Any:
+    name, prompt, how = body.get("lora_path"), body["input_ids"], body["sampling_params"]
+    model = server.base if name is None else server.adapters.get(name)
+    if model is None:
+        raise Answer(400, {"error": {"message": f"{name} is not loaded"}})
+    if body.get("logprob_start_len") == 0:
+        scored = [None, *server.score(prompt, model)]
+        rows = [[lp, token, None] for lp, token in zip(scored, prompt, strict=True)]
+        return {"output_ids": [0], "meta_info": {"input_token_logprobs": rows}}
+    ends, limit = how["stop_token_ids"], how["max_new_tokens"]
+    read, ids, logprobs = _completion(
+        server, prompt, model, limit=limit, temperature=how["temperature"], ends=ends,
+        seed=how["sampling_seed"],
+    )  # fmt: skip
+    told = ids[:-1] if ids[-1] in ends else ids
+    rows = [[lp, token, None] for lp, token in zip(logprobs, ids, strict=True)]
+    meta = {"output_token_logprobs": rows, "weight_version": server.version}
+    return {"output_ids": told, "prompt_token_ids": read, "meta_info": meta}
+
+
+def _load(server: FakeEngine, body: Any) -> Any:
+    name, folder = body["lora_name"], body["lora_path"]
+    if not server.runtime_loras:
+        raise Answer(404, {"detail": "Not Found"})
+    half = server.sync_fault == "half" and server.adapters
+    if server.sync_fault == "refuse" or half:
+        raise Answer(500, {"error": {"message": "no room for the adapter"}})
+    if name in server.adapters:
+        raise Answer(400, {"error": {"message": f"{name} has already been loaded"}})
+    if len(server.adapters) >= server.max_loras:
+        raise Answer(500, {"error": {"message": "too many adapters"}})
+    with server._torch:
+        server.load(name, folder)
+    return {"success": True}
+
+
+def _unload(server: FakeEngine, body: Any) -> Any:
+    if server.adapters.pop(body["lora_name"], None) is None:
+        raise Answer(404, {"error": {"message": "not found"}})
+    return {"success": True}
+
+
+def _dev(act: Any) -> Any:
+    """An endpoint of vLLM's development mode."""
+
+    def answer(server: FakeEngine, body: Any) -> Any:
+        if not server.dev_mode:
+            raise Answer(404, {"detail": "Not Found"})
+        return act(server, body) or {"success": True}
+
+    return answer
+
+
+def _reload_vllm(server: FakeEngine, body: Any) -> None:
+    if not server.paused:
+        raise Answer(500, {"error": "requests are under way"})
+    server.reload(body["kwargs"]["weights_path"])
+
+
+def _reload_sglang(server: FakeEngine, body: Any) -> Any:
+    if server.sync_fault == "refuse":
+        return {"success": False, "message": "no such folder"}
+    server.reload(body["model_path"])
+    server.version = body["weight_version"]
+    return {"success": True}
+
+
+def _models(server: FakeEngine, _: Any) -> Any:
+    base = {"id": str(server.folder), "parent": None, "max_model_len": 1024}
+    return {"data": [base, *({"id": n, "parent": base["id"]} for n in server.adapters)]}
+
+
+def _server_info(server: FakeEngine, _: Any) -> Any:
+    """What both kinds say, side by side."""
+    mode = "processed_logprobs" if server.processed else "raw_logprobs"
+    lora = {"max_lora_rank": server.rank, "max_loras": server.max_loras} if server.rank else None
+    model = {"dtype": f"torch.{server.dtype}", "logprobs_mode": mode}
+    return {
+        "vllm_config": {"model_config": model, "lora_config": lora},
+        "served_model_name": str(server.folder),
+        "context_length": 1024,
+        "dtype": server.dtype,
+        "enable_lora": bool(server.rank),
+        "max_lora_rank": server.rank,
+        "max_loaded_loras": server.max_loras,
+        "weight_version": server.version,
+    }
+
+
+ROUTES: dict[str, Any] = {
+    "/health": lambda server, _: "",
+    "/v1/models": _models,
+    "/server_info": _dev(_server_info),
+    "/weight_info": _dev(lambda server, _: {"weight_version": server.version}),
+    "/v1/completions": _v1_completions,
+    "/generate": _generate,
+    "/v1/load_lora_adapter": _load,
+    "/load_lora_adapter": _load,
+    "/v1/unload_lora_adapter": _unload,
+    "/unload_lora_adapter": _unload,
+    "/pause": _dev(lambda server, _: setattr(server, "paused", True)),
+    "/resume": _dev(lambda server, _: setattr(server, "paused", False)),
+    "/collective_rpc": _dev(_reload_vllm),
+    "/reset_prefix_cache": _dev(lambda server, _: None),
+    "/update_weight_version": _dev(lambda s, body: setattr(s, "version", body["new_version"])),
+    "/update_weights_from_disk": _reload_sglang,
+}
+
+
+def _handler(server: FakeEngine) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            server._open.add(self.connection)
+
+        def finish(self) -> None:
+            server._open.discard(self.connection)
+            try:
+                super().finish()
+            except OSError:
+                return
+
+        def do_GET(self) -> None:
+            self._answer(None)
+
+        def do_POST(self) -> None:
+            read = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self._answer(json.loads(read) if read else None)
+
+        def _answer(self, body: Any) -> None:
+            path = self.path.split("?")[0]
+            server.asked.append((self.path, body))
+            try:
+                route = ROUTES.get(path)
+                if route is None:
+                    raise Answer(404, {"detail": "Not Found"})
+                self._send(200, route(server, body))
+            except Answer as answer:
+                self._send(answer.status, answer.body)
+            except (ConnectionResetError, BrokenPipeError):
+                self.close_connection = True
+
+        def _send(self, status: int, body: Any) -> None:
+            sent = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(sent)))
+            self.end_headers()
+            self.wfile.write(sent)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    return Handler
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("serve")
+    parser.add_argument("folder")
+    parser.add_argument("--port", type=int, required=True)
+    known, _ = parser.parse_known_args()
+    FakeEngine(known.folder, known.port)
+    threading.Event().wait()
