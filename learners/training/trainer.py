@@ -255,8 +255,12 @@ class Trainer:
 
     @property
     def _moves_on(self) -> bool:
-        """Whether an update measures a ratio to a policy other than the one it computes."""
-        return self.settings.minibatches > 1 and self.settings.objective.ratio != "none"
+        """Whether an update is told of a policy other than the one it computes.
+
+        Its own from before the first of several steps, or the one that an engine sampled with.
+        """
+        several = self.settings.minibatches > 1 and self.settings.objective.ratio != "none"
+        return several or self.policy.sampler is not None
 
     def _recomputed(self, sequences: Sequence[TokenSequence]) -> list[TokenSequence]:
         """The sequences; behaviour of those that teach anything is that of a training pass.

@@ -29,7 +29,7 @@ from openenv.core.env_server.types import Observation as Observed
 from pettingzoo import ParallelEnv
 
 from laconic import envs
-from laconic.envs.dialogue.environment import Infos, Observations
+from laconic.envs.dialogue.team import Infos, Observations
 from laconic.envs.wrappers.single_agent import SingleAgent
 from laconic.envs.wrappers.teammates import Teammate, silent
 

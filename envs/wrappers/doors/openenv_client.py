@@ -16,9 +16,9 @@ from gymnasium import spaces
 from openenv.core.generic_client import GenericEnvClient
 from pettingzoo import ParallelEnv
 
-from laconic.envs.dialogue.environment import Infos, Observation, Observations, StepResult
 from laconic.envs.dialogue.roster import check_actions
 from laconic.envs.dialogue.spaces import FreeText, observation_space
+from laconic.envs.dialogue.team import Infos, Observation, Observations, StepResult
 
 
 class RemoteTeam(ParallelEnv[str, Observation, str]):

@@ -31,10 +31,10 @@ from textarena.envs.registration import ENV_REGISTRY
 
 from laconic.envs.checks import choice, whole
 from laconic.envs.dialogue.budget import Budget, Ledger, Tokenize, cut, split_words, well_formed
-from laconic.envs.dialogue.environment import Infos, Observation, Observations, StepResult
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.dialogue.roster import check_actions
 from laconic.envs.dialogue.spaces import FreeText, observation_space
+from laconic.envs.dialogue.team import Infos, Observation, Observations, StepResult
 from laconic.envs.dialogue.transcript import Message, indented, show
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.wrappers.doors.generators import OwnGenerators
