@@ -13,7 +13,7 @@ round and to the episode (`envs.dialogue.budget.UNLIMITED` for no cap).
 Action: any string, `<think>...</think>` at its beginning a thought; lone surrogates are published
 as `?`.
 
-What the messages are about is a subclass's: `DialogueEnv` grades one answer, `WorldEnv` plays acts.
+What it is about is a subclass's: `DialogueEnv` grades one answer, `WorldEnv` plays acts.
 """
 
 from __future__ import annotations
@@ -45,18 +45,17 @@ StepResult = tuple[Observations, dict[str, float], dict[str, bool], dict[str, bo
 
 
 class TeamEnv(ParallelEnv[str, Observation, str], ABC):
-    """Rounds of simultaneous messages; see the module.
+    """Rounds of messages.
 
     Args:
         tasks: the tasks that episodes are drawn from.
         rules: who there is, how many rounds there are at the most, and the caps.
-        reward: the price of a token.
-        channel: how often messages are lost on the way (`envs.dialogue.channel`).
-        tokens_left: what an agent sees of the caps: `all`, or its `own` without those of the round
-            and the episode, which move when others speak, also for an agent that hears nobody.
-        instructions: the form of the first observation (`envs.dialogue.briefing.templates`).
-        tokenize: cuts text into tokens; a policy brings its own.
-        render_mode: None, `ansi` (`render` returns text) or `human` (each round is printed).
+        reward: this and the other settings are those of `DialogueEnv`.
+        channel: how often messages are lost on the way.
+        tokens_left: what an agent sees of the caps.
+        instructions: the form of the first observation.
+        tokenize: cuts text into tokens.
+        render_mode: how rounds are shown.
         slow: whether a step waits for others.
     """
 
@@ -156,6 +155,7 @@ class TeamEnv(ParallelEnv[str, Observation, str], ABC):
         self.ledger.start_round()
         self.round += 1
         self.agents = [] if over else self.agents
+        self._talking = frozenset() if over else self._speakers()
         # What comes when the episode is over is read by nobody who could use it.
         observations = self._observe(self._news(agents, outcome.score, over), read=not over)
         infos = {agent: self._info(agent, outcome.score) for agent in agents}
@@ -163,9 +163,9 @@ class TeamEnv(ParallelEnv[str, Observation, str], ABC):
             from laconic.envs.dialogue.console import print_round  # Rich takes a while to import.
 
             print_round(tuple(self._latest.values()), outcome.score)
-        terminated = dict.fromkeys(agents, outcome.terminated)
-        truncated = dict.fromkeys(agents, outcome.truncated)
-        return observations, outcome.rewards, terminated, truncated, infos
+        terminated, truncated = outcome.terminated, outcome.truncated
+        endings = dict.fromkeys(agents, terminated), dict.fromkeys(agents, truncated)
+        return observations, outcome.rewards, *endings, infos
 
     def render(self) -> str | None:
         """The transcript so far as text in mode `ansi`; in `human` it was printed already."""
@@ -183,6 +183,7 @@ class TeamEnv(ParallelEnv[str, Observation, str], ABC):
         self._latest: dict[str, Message] = {}
         self._account = Account(self.reward, self.possible_agents)
         self._begin(generator)
+        self._talking = self._speakers()
         self._transmission: Transmission | None = None
         if self.channel.lose or self.channel.probe:
             self._transmission = Transmission(self.channel, self.agents, self.rounds, generator)
@@ -199,9 +200,9 @@ class TeamEnv(ParallelEnv[str, Observation, str], ABC):
     def _resolve(self) -> Outcome:
         """What comes of the messages of a round."""
 
-    def _in_turn(self, agent: str) -> bool:
-        """Whether an agent may speak in this round."""
-        return self._roster.in_turn(agent, self.round)
+    def _speakers(self) -> frozenset[str]:
+        """Who may speak in this round."""
+        return self._roster.cycle[self.round % len(self._roster.cycle)]
 
     def _room(self, agent: str) -> tuple[int, int, int, int]:
         """What an agent sees of the caps: tokens of its next action, and what is left."""
@@ -242,8 +243,7 @@ class TeamEnv(ParallelEnv[str, Observation, str], ABC):
 
     def _left(self, agent: str, shared: bool = True) -> tuple[int, int, int, int]:
         left = self.ledger.left(agent, shared)
-        may_speak = bool(self.agents) and self._in_turn(agent)
-        return left if may_speak else (0, *left[1:])
+        return left if agent in self._talking else (0, *left[1:])
 
     def _news(self, agents: Sequence[str], score: Score | None, over: bool) -> dict[str, str]:
         """What each agent reads after a round, here those it hears; the score is of the work."""
@@ -255,15 +255,14 @@ class TeamEnv(ParallelEnv[str, Observation, str], ABC):
 
     def _charged(self) -> dict[str, float]:
         """Tokens of the round that each agent is charged for."""
-        weight = self.reward.thought_weight
-        free = self._free()
+        weight, free = self.reward.thought_weight, self._free()
         return {
             agent: max(0, message.tokens - free.get(agent, 0)) + weight * message.thought
             for agent, message in self._latest.items()
         }
 
     def _free(self) -> Mapping[str, int]:
-        """Tokens said in the round that are free of charge, of those who said some."""
+        """Tokens said in the round that are free of charge."""
         return {}
 
     def _observe(self, texts: Mapping[str, str], read: bool = True) -> Observations:

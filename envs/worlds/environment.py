@@ -119,8 +119,8 @@ class WorldEnv(TeamEnv):
         shown = {agent: ("", self.world.see(self._state, agent)) for agent in self.agents}
         return opened(shown, self._rules, self.world, self._templates)
 
-    def _in_turn(self, agent: str) -> bool:
-        return agent in self._turns.talking
+    def _speakers(self) -> frozenset[str]:
+        return self._turns.talking
 
     def _room(self, agent: str) -> tuple[int, int, int, int]:
         """The caps, the next message with room for an act where one is due."""

@@ -17,6 +17,7 @@ import numpy as np
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import choice, number, whole
+from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.reward import Reward, free_tokens
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.run_folder import RunFolder
@@ -251,7 +252,9 @@ def _counter(environment: ParallelEnv[str, Any, Any]) -> Callable[[str, str, str
 
     def count(task: str, agent: str, text: str, free: bool) -> int:
         tokens = len(tokenize(text))
-        if not (free and env.reward.exempt_answer and agent in env.answering):
+        # In a world there is no answer that could be free.
+        graded = isinstance(env, DialogueEnv) and agent in env.answering
+        if not (free and graded and env.reward.exempt_answer):
             return tokens
         return max(0, tokens - (free_tokens(env.benchmark, tasks[task], text, tokenize) or 0))
 

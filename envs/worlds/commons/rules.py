@@ -29,7 +29,7 @@ from laconic.envs.checks import choice, flag, whole
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.families.common.generation import Candidate, draw_different, span
 from laconic.envs.task import Score, Split, Task
-from laconic.envs.worlds.base import Manners, Script, Turns, World
+from laconic.envs.worlds.base import Manners, Script, Turns
 from laconic.envs.worlds.commons import scripts
 from laconic.envs.worlds.commons.facts import FACTS, of_stock
 from laconic.envs.worlds.commons.measures import SUSTAINED, scored
@@ -44,7 +44,8 @@ from laconic.envs.worlds.commons.stock import (
     littered,
     share,
 )
-from laconic.envs.worlds.commons.wordings import TALK, WORDINGS, Wording, report
+from laconic.envs.worlds.commons.worded import Act, Worded
+from laconic.envs.worlds.commons.wordings import WORDINGS, report
 
 UTTERANCES = 9
 """Messages of a month where one speaks at a time; the report is the first of ten."""
@@ -54,12 +55,9 @@ _MENU = (*range(21), 25, 30, 50, 100)
 """Harvests that an agent without a language can choose."""
 _PASS, _END = re.compile(r"> ?next (\w+)"), re.compile(r"> ?end")
 
-Act = int | str
-"""A harvest, or whom the word is passed on to (empty for nobody)."""
-
 
 @dataclass(frozen=True, slots=True)
-class Commons(World[State, Act]):
+class Commons(Worded):
     """A commons of some wording and rules of talk; see the module."""
 
     wording: Literal["fishery", "pasture", "pollution", "trash"] = "fishery"
@@ -95,47 +93,9 @@ class Commons(World[State, Act]):
         flag("env.newcomer", self.newcomer)
 
     @property
-    def words(self) -> Wording:
-        """How things are called."""
-        return WORDINGS[self.wording]
-
-    @property
-    def roles(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The one role there is."""
-        return (self.words.role,)
-
-    @property
-    def goal(self) -> str:  # type: ignore[override]
-        """What the team does here."""
-        kind = "none" if self.language == "none" else self.talk
-        return f"{self.words.story} There are {self.months} months. {TALK[kind]}"
-
-    @property
-    def duties(self) -> Mapping[str, str]:  # type: ignore[override]
-        """What the one role does."""
-        aim = "as little work as you can" if self.words.inverse else f"many {self.words.unit}"
-        return {self.words.role: f"You want {aim} over all months. {self.answer_form}"}
-
-    @property
-    def hints(self) -> Mapping[str, str]:  # type: ignore[override]
-        """The same for small models."""
-        return {
-            self.words.role: f"Each month say how many {self.words.unit} you {self.words.verb}, as"
-            f" in `> {self.words.verb} 7`. Too many and all is lost."
-        }
-
-    @property
-    def answer_form(self) -> str:  # type: ignore[override]
-        """How an act is stated."""
-        return (
-            f"When a month begins, your last line has to say how much, for example"
-            f" `> {self.words.verb} 7`."
-        )
-
-    @property
-    def counts(self) -> str:
-        """What counts, for the rules."""
-        return f"What counts for each is what it has after {self.months} months."
+    def way(self) -> str:
+        """How agents talk, `none` where they cannot."""
+        return "none" if self.language == "none" else self.talk
 
     @property
     def talks(self) -> int:
@@ -313,13 +273,11 @@ class Commons(World[State, Act]):
 
     def offered(self, state: State, agent: str) -> frozenset[str]:
         """Acts when a harvest is due, and proposals while there is talk."""
-        turns = self.turns(state)
-        harvests = state.talk is None and agent in turns.acting
-        marks = [">"] if harvests else []
-        phrases = self.phrases()
+        turns, phrases = self.turns(state), self.phrases()
         if agent in turns.talking:
             return frozenset(one for one in phrases if not one.startswith(">"))
-        return frozenset(one for one in phrases if marks and one.startswith(">"))
+        acts = (one for one in phrases if one.startswith(">"))
+        return frozenset(acts if agent in turns.acting else ())
 
     def longest_act(self) -> str:
         """A harvest of six digits, or whom the word is passed on to."""
