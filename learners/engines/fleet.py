@@ -89,10 +89,14 @@ class Fleet:
             elif version or not await self._speaks_so(server, version):
                 await self._reload(server, version)
             await self._prove(server, version, f"version {version} was loaded")
-            return [
-                (agent, place, prompt, await self._complete(server, agent, prompt, version))
-                for agent, prompt in self.expected.prompts(version).items()
-            ]
+            prompts = self.expected.prompts(version)
+            drawn = await asyncio.gather(
+                *(self._complete(server, agent, one, version) for agent, one in prompts.items())
+            )
+        return [
+            (agent, place, one, reply)
+            for (agent, one), reply in zip(prompts.items(), drawn, strict=True)
+        ]
 
     async def prove_all(self, what: str) -> None:
         """Have the version of the last sync proved on every server."""
