@@ -13,5 +13,22 @@ class ServerError(RuntimeError):
     """A model server gave no usable answer; what it gave to other requests is kept."""
 
 
+class Refused(ServerError):
+    """A server understood a request and would not answer it."""
+
+    def __init__(self, url: str, status: int, text: str) -> None:
+        """Keep the status, and what the server said of it."""
+        super().__init__(f"{url} answered {status}: {text[:400]}")
+        self.status, self.text = status, text
+
+
+class Lost(ServerError):
+    """A connection ended before the answer, or no answer came in time."""
+
+
+class UnknownAdapter(ServerError):
+    """A server does not have the adapter that was to speak; it may have been restarted."""
+
+
 class CheckpointError(OSError):
     """A checkpoint cannot be written or read; earlier ones are untouched."""

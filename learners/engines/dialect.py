@@ -114,10 +114,6 @@ class Raw:
     """Their log-probabilities."""
 
 
-class UnknownAdapter(ServerError):
-    """A server does not have the adapter that was to speak; it may have been restarted."""
-
-
 def check_reply(raw: Raw, prompt: Prompt, url: str) -> None:
     """Refuse a reply that cannot be one to the prompt.
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from laconic.learners.engines.base import Prompt, Sampled
-from laconic.learners.engines.dialect import Described, Dialect, UnknownAdapter, check_reply
+from laconic.learners.engines.dialect import Described, Dialect, check_reply
 from laconic.learners.engines.expected import Expected
-from laconic.learners.engines.http import Lost, Refused, Server
+from laconic.learners.engines.http import Server
 from laconic.learners.engines.versions import Versions
-from laconic.learners.errors import ServerError
+from laconic.learners.errors import Lost, Refused, ServerError, UnknownAdapter
 
 _LOOK = 0.1
 """Seconds between two looks at whether a server is up."""
@@ -89,10 +89,14 @@ class Fleet:
             elif version or not await self._speaks_so(server, version):
                 await self._reload(server, version)
             await self._prove(server, version, f"version {version} was loaded")
-            return [
-                (agent, place, prompt, await self._complete(server, agent, prompt, version))
-                for agent, prompt in self.expected.prompts(version).items()
-            ]
+            prompts = self.expected.prompts(version)
+            drawn = await asyncio.gather(
+                *(self._complete(server, agent, one, version) for agent, one in prompts.items())
+            )
+        return [
+            (agent, place, one, reply)
+            for (agent, one), reply in zip(prompts.items(), drawn, strict=True)
+        ]
 
     async def prove_all(self, what: str) -> None:
         """Have the version of the last sync proved on every server."""
@@ -138,10 +142,13 @@ class Fleet:
     async def _load_one(self, server: Server, name: str, place: str) -> None:
         try:
             await self.talk.load(server, name, place)
-        except (Refused, Lost):
+        except (Refused, Lost) as error:
             # Another process of the run may have been first, or the answer alone was lost.
             if name not in await self.talk.adapters(server):
-                raise
+                raise ServerError(
+                    f"an adapter could not be loaded from {place!r}, which the server has to see:"
+                    f" {error}. Nothing was trained on it; go on with the run when it can be"
+                ) from error
 
     async def _reload(self, server: Server, version: int) -> None:
         (agent,) = self.agents

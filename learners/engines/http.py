@@ -18,26 +18,13 @@ from typing import Any, TypeVar
 
 from laconic.envs.checks import number, whole
 from laconic.envs.errors import SettingError
-from laconic.learners.errors import ServerError
+from laconic.learners.errors import Lost, Refused
 
 T = TypeVar("T")
 
 _BUSY = frozenset({429, 502, 503, 504})
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 2.0
 """Seconds before a request is made again; the wait doubles up to the second."""
-
-
-class Refused(ServerError):
-    """A server understood a request and would not answer it."""
-
-    def __init__(self, url: str, status: int, text: str) -> None:
-        """Keep the status, and what the server said of it."""
-        super().__init__(f"{url} answered {status}: {text[:400]}")
-        self.status, self.text = status, text
-
-
-class Lost(ServerError):
-    """A connection ended before the answer, or no answer came in time."""
 
 
 @dataclass(frozen=True, slots=True)

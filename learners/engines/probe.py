@@ -40,8 +40,12 @@ _TEXT = (
 
 
 def text_of(policy: HFPolicy) -> tuple[int, ...]:
-    """The tokens that are scored: how a conversation of this policy begins."""
-    return policy.read(Request("probe", _TEXT))[:TOKENS]
+    """The tokens that are scored: how a conversation of this policy begins.
+
+    They fill no more than half of its positions, so that it can be gone on with.
+    """
+    most = TOKENS if policy.positions is None else min(TOKENS, policy.positions // 2)
+    return policy.read(Request("probe", _TEXT))[:most]
 
 
 @torch.no_grad()

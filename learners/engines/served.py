@@ -23,10 +23,10 @@ from laconic.learners.engines.dialect import Described, Dialect, Launch
 from laconic.learners.engines.expected import Expected
 from laconic.learners.engines.fit import check_fit, check_team, fingerprint, launch_for
 from laconic.learners.engines.fleet import Drawn, Fleet, wait_until_up
-from laconic.learners.engines.http import Counts, Loop, Lost, Patience, Server, require_httpx
+from laconic.learners.engines.http import Counts, Loop, Patience, Server, require_httpx
 from laconic.learners.engines.process import Process, free_port
 from laconic.learners.engines.versions import Versions
-from laconic.learners.errors import ServerError
+from laconic.learners.errors import Lost, ServerError
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy

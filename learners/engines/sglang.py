@@ -18,13 +18,12 @@ from laconic.learners.engines.dialect import (
     Dialect,
     Launch,
     Raw,
-    UnknownAdapter,
     ids_of,
     numbers_of,
 )
-from laconic.learners.engines.http import Refused, Server
+from laconic.learners.engines.http import Server
 from laconic.learners.engines.served import Served
-from laconic.learners.errors import ServerError
+from laconic.learners.errors import Refused, ServerError, UnknownAdapter
 
 _PLAIN = {
     "top_p": 1.0,

@@ -20,13 +20,12 @@ from laconic.learners.engines.dialect import (
     Dialect,
     Launch,
     Raw,
-    UnknownAdapter,
     ids_of,
     numbers_of,
 )
-from laconic.learners.engines.http import Refused, Server
+from laconic.learners.engines.http import Server
 from laconic.learners.engines.served import Served
-from laconic.learners.errors import ServerError
+from laconic.learners.errors import Refused, ServerError, UnknownAdapter
 
 ENVIRONMENT = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1", "VLLM_SERVER_DEV_MODE": "1"}
 _PLAIN = {

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 import torch
+from fake_engine import FakeEngine
 from places import ROOT
 from safetensors.torch import load_file
 from states import alike
@@ -262,3 +263,26 @@ def test_accelerate_launch_starts_two_where_its_own_settings_are_those_of_the_cl
     status = json.loads((folder / "status.json").read_text())
     assert (status["state"], status["processes"]) == ("finished", 2)
     assert [row["step"] for row in rows(folder / "metrics.jsonl")] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("sharing", "environment"), [("lora", {}), ("shared", {}), ("shared", FSDP)]
+)
+def test_two_processes_play_by_one_server_and_are_as_sure_of_its_weights_as_one(
+    sharing, environment, start, wanted, policy_folder, tmp_path, rows
+):
+    server, folder = FakeEngine(policy_folder), tmp_path / "run"
+    engine = ["engine=vllm", f"engine.url={server.url}", f"agent.sharing={sharing}"]
+    try:
+        finished(start(2, *wanted, *engine, folders=(folder,) * 2, environment=environment))
+    finally:
+        server.kill()
+    found = rows(folder / "metrics.jsonl")
+    assert [row["step"] for row in found] == [0, 1, 2]
+    assert all(row["engine/probe_distance"] < 1e-5 for row in found[1:])
+    taught = [row["learner/mismatch_max"] for row in found if "learner/mismatch_max" in row]
+    assert taught and max(taught) < 1e-4
+    # Every version was loaded once, by the main process.
+    loads = [one["lora_name"] for one in server.paths("load_lora_adapter")]
+    assert len(loads) == len(set(loads)) == (12 if sharing == "lora" else 0)
+    assert len(server.paths("/collective_rpc")) == (0 if sharing == "lora" else 2)

@@ -112,7 +112,7 @@ def test_every_yaml_is_on_a_page():
     shown = set(re.findall(r"<!-- settings: (\S+) -->", pages))
     named = {path.relative_to(CONF).with_suffix("").as_posix() for path in CONF.rglob("*.yaml")}
     elsewhere = ("entry/", "env/base/", "experiment/", "hydra/")
-    bare = {"logger/none", "learner/price/fixed"}
+    bare = {"logger/none", "learner/price/fixed", "engine/own"}
     bare |= {"learner/advantages/imitated", "learner/collect/own_best"}
     assert {one for one in named - shown if not one.startswith(elsewhere)} == bare
     assert shown <= named

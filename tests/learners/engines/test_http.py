@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.learners.engines.http import Counts, Loop, Patience, Refused, Server, require_httpx
+from laconic.learners.engines.http import Counts, Loop, Patience, Server, require_httpx
+from laconic.learners.errors import Refused
 
 
 def test_a_loop_gives_back_what_was_done_and_what_went_wrong():

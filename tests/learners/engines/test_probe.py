@@ -58,6 +58,12 @@ def test_the_tolerance_is_that_of_the_coarser_type(server, trainer, expected):
     assert probe.tolerance(server, trainer) == expected
 
 
+def test_the_text_leaves_room_to_go_on_with_it(make_policy):
+    policy = make_policy()
+    policy.positions = 20
+    assert len(probe.text_of(policy)) == 10
+
+
 def test_scores_are_those_of_a_forward_pass_at_a_temperature(make_policy):
     policy = make_policy()
     ids = probe.text_of(policy)

@@ -8,6 +8,7 @@ from engine_checks import mismatch, turns
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Request
+from laconic.learners.engines.served import Voice
 from laconic.learners.errors import CheckpointError, ServerError
 
 
@@ -107,6 +108,7 @@ def test_after_its_end_policies_sample_for_themselves_and_nothing_is_left(
     own = play_groups(policies)
     server = start_server(policies)
     engine = opened(policies, server)
+    assert policies["solver_0"].sampler == Voice(engine, "solver_0")
     assert policies["solver_0"].recompute_logprobs
     engine.sync()
     folder = engine._versions.folder
