@@ -61,15 +61,23 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def teach(model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast) -> None:
-    """Show the two replies until the model makes about as many of the one as of the other."""
-    texts = [
-        f"<|im_start|>assistant\n<tool_call>\n{REPLIES[0]}\n</tool_call><|im_end|>",
-        f"<|im_start|>assistant\n{REPLIES[1]}<|im_end|>",
+    """Show both replies to real prompts, until the model makes about as many of each."""
+    prompts = [
+        tokenizer.apply_chat_template(
+            [{"role": "user", "content": sit().reset(seed=seed)}],
+            tools=[sit().say],
+            add_generation_prompt=True,
+            tokenize=False,
+        )
+        for seed in range(3)
     ]
-    batch = tokenizer(texts, return_tensors="pt", padding=True)
+    replies = (f"<tool_call>\n{REPLIES[0]}\n</tool_call><|im_end|>", f"{REPLIES[1]}<|im_end|>")
+    batch = tokenizer([p + r for p in prompts for r in replies], return_tensors="pt", padding=True)
     labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+    for place, prompt in enumerate(p for p in prompts for _ in replies):
+        labels[place, : len(tokenizer(prompt)["input_ids"])] = -100
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    for _ in range(150):
+    for _ in range(80):
         loss = model(**batch, labels=labels).loss
         optimizer.zero_grad()
         loss.backward()
