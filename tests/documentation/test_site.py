@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from places import ROOT
 
 from laconic import envs
@@ -148,3 +149,18 @@ def test_a_setting_without_a_comment_is_explained_at_home_or_by_its_neighbours(
     assert found["group.there"] == "As at home."
     # What was said of neighbours is not said of another group.
     assert found["group.inner.c"] == "" == found["group.x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("`train.checkpoint_every`", "checkpoint_every"),
+        ("`eval/silence_rate`,", "silence_rate"),
+        ("env.reward.price=0.5", "price"),
+        ("laconic-train", "train"),
+    ],
+)
+def test_the_search_finds_parts_of_names(text, word):
+    plugins = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["plugins"]
+    separator = next(one["search"]["separator"] for one in plugins if "search" in one)
+    assert word in re.split(separator, text)

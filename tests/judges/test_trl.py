@@ -69,15 +69,15 @@ def teach(model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast) -> None:
             add_generation_prompt=True,
             tokenize=False,
         )
-        for seed in range(3)
+        for seed in range(2)
     ]
     replies = (f"<tool_call>\n{REPLIES[0]}\n</tool_call><|im_end|>", f"{REPLIES[1]}<|im_end|>")
     batch = tokenizer([p + r for p in prompts for r in replies], return_tensors="pt", padding=True)
     labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
     for place, prompt in enumerate(p for p in prompts for _ in replies):
         labels[place, : len(tokenizer(prompt)["input_ids"])] = -100
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    for _ in range(80):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+    for _ in range(40):
         loss = model(**batch, labels=labels).loss
         optimizer.zero_grad()
         loss.backward()
