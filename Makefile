@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges graders gpu measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,11 +27,11 @@ test: .venv/installed  ## run the default tests (about 6 minutes on two cores)
 	$(BIN)/python -m pytest -q -n 2
 
 test-slow: .venv/installed  ## run the slow tests as well
-	$(BIN)/python -m pytest -q -m "not gpu and not parity and not judge and not engine"
+	$(BIN)/python -m pytest -q -m "not gpu and not parity and not judge and not engine and not door"
 
 test-extras: .venv/installed  ## install the plugins for sweeps and the trackers, and run their tests
 	$(BIN)/python -m pip install --quiet --editable ".[sweeps,trackers]"
-	$(BIN)/python -m pytest -q -m "not gpu and not parity and not judge and not engine" \
+	$(BIN)/python -m pytest -q -m "not gpu and not parity and not judge and not engine and not door" \
 	  tests/behaviour/test_sweep_plugins.py tests/behaviour/test_tracker_libraries.py
 
 lint: .venv/installed  ## format check, lint, types
@@ -93,8 +93,8 @@ graders: .venv/installed  ## measure the graders on re-forms of real answers; wr
 gpu: .venv/installed  ## run the tests that need a GPU and measure on it; write docs/gpu.md
 	@$(BIN)/python tests/gpu/table.py docs/gpu.md
 
-CLIENTS := pettingzoo gymnasium torchrl benchmarl rllib tianshou agilerl sb3
-judges:  ## run our environments in eight outside clients; write docs/judges.md
+CLIENTS := pettingzoo gymnasium torchrl benchmarl rllib tianshou agilerl sb3 trl
+judges:  ## run our environments in nine outside clients; write docs/judges.md
 	rm -rf outputs/judges
 	for client in $(CLIENTS); do $(MAKE) --no-print-directory judge-$$client || true; done
 	for client in $(CLIENTS); do \
@@ -124,11 +124,29 @@ ENVS := gymnasium pettingzoo numpy math-verify rich chess markdown-it-py
   tqdm wandb
 .venv-judge-agilerl/installed: BARE := agilerl==2.58.0 agilerl-arena
 .venv-judge-sb3/installed: JUDGE := torch==2.13.0 supersuit==3.11.0 stable-baselines3==2.9.2
+.venv-judge-trl/installed: JUDGE := torch==2.13.0 trl==1.16.0
 .venv-judge-%/installed:
 	$(PYTHON) -m venv .venv-judge-$*
 	$(if $(findstring torch,$(JUDGE)),.venv-judge-$*/bin/python -m pip install --quiet $(subst <2.14,==2.13.0,$(TORCH)))
 	.venv-judge-$*/bin/python -m pip install --quiet pytest $(ENVS) $(JUDGE)
 	.venv-judge-$*/bin/python -m pip install --quiet --no-deps --editable . $(BARE)
+	@touch $@
+
+DOORS := openenv verifiers textarena
+doors: $(DOORS:%=door-%)  ## run the doors to programs of others against the real packages
+
+.PHONY: $(DOORS:%=door-%)
+$(DOORS:%=door-%): door-%: .venv-door-%/installed
+	OMP_NUM_THREADS=1 .venv-door-$*/bin/python -m pytest -q -m door tests/envs/wrappers/doors/test_$*.py
+
+.venv-door-openenv/installed: DOOR := openenv==0.10.0
+# Its agents are scripts that uv runs, with packages from the index that uv knows.
+.venv-door-verifiers/installed: DOOR := verifiers==0.4.0 uv
+.venv-door-textarena/installed: DOOR := textarena==0.7.4
+.venv-door-%/installed:
+	$(PYTHON) -m venv .venv-door-$*
+	.venv-door-$*/bin/python -m pip install --quiet pytest $(ENVS) $(DOOR)
+	.venv-door-$*/bin/python -m pip install --quiet --no-deps --editable .
 	@touch $@
 
 measure-speed: .venv/installed  ## measure the cost of the environment and of a training step
@@ -149,4 +167,4 @@ $(SMOLLM2)/config.json: | .venv/installed
 	rm -r models/fetched
 
 clean:  ## remove virtual environments and caches; runs stay
-	rm -rf .venv .venv-vllm .venv-trl .venv-verl .venv-comlrl .venv-judge-* .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf .venv .venv-vllm .venv-trl .venv-verl .venv-comlrl .venv-judge-* .venv-door-* .mypy_cache .pytest_cache .ruff_cache *.egg-info

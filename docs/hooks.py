@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,16 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 HIDDEN = ("_target_", "_partial_", "defaults", "hydra")
 """Keys that say what is made, not how."""
+HOMES = (
+    "learner/gspo",
+    "learner/advantages/group",
+    "learner/ippo",
+    "train",
+    "agent/hf",
+    "optimizer/adamw",
+    "env/gsm8k",
+)
+"""Yamls in which keys are at home that others set to something else."""
 Row = tuple[str, str, str]
 """Key, value and comment of a setting."""
 _OUTSIDE = re.compile(r"\[([^\]]+)\]\((?!docs/|#|\w+:)[^)]+\)")
@@ -37,7 +48,7 @@ def _fill(mark: re.Match[str]) -> str:
     if kind == "readme":
         return section((ROOT / "README.md").read_text("utf-8"), name)
     if kind == "settings":
-        rows = [(f"`{k}`", f"`{v}`" if v else "", text) for k, v, text in settings(name)]
+        rows = [(f"`{k}`", f"`{v}`" if v else "", text) for k, v, text in explained(name)]
         return table(("key", "value", "meaning"), rows)
     meanings = words(ROOT / name, variable)
     return table(("name", "meaning"), [(f"`{key}`", text) for key, text in meanings.items()])
@@ -66,6 +77,31 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     """A table in Markdown."""
     lines = [head, tuple("---" for _ in head), *rows]
     return "\n".join("| " + " | ".join(_escaped(cell) for cell in line) + " |" for line in lines)
+
+
+def explained(name: str) -> Iterator[Row]:
+    """`settings`, in which a key without a comment is explained as where it is at home.
+
+    That is the yaml of `HOMES` that comments on it; else the comment above its neighbours is about
+    it as well.
+    """
+    before = ("", "")
+    for key, value, comment in settings(name):
+        group = key.rpartition(".")[0]
+        if not comment:
+            comment = _at_home(ROOT).get(key) or (before[1] if before[0] in (group, key) else "")
+        before = (key if not value else group, comment)
+        yield key, value, comment
+
+
+@cache
+def _at_home(root: Path) -> dict[str, str]:
+    """Key -> its comment in the first of `HOMES` that has one."""
+    found: dict[str, str] = {}
+    for name in HOMES:
+        if (root / "conf" / f"{name}.yaml").exists():
+            found |= {key: text for key, _, text in settings(name) if text and key not in found}
+    return found
 
 
 def settings(name: str) -> Iterator[Row]:

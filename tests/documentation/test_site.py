@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 
 import pytest
+import yaml
 from places import ROOT
 
 from laconic import envs
@@ -116,3 +118,49 @@ def test_the_site_is_built_strictly(tmp_path):
     assert built.returncode == 0, built.stderr
     page = (tmp_path / "site" / "environments" / "gsm8k" / "index.html").read_text("utf-8")
     assert "env.generator.level" in page and "Arithmetic steps, 1 to 8" in page
+
+
+SHOWN = sorted(
+    {
+        name
+        for page in (ROOT / "docs").rglob("*.md")
+        for name in re.findall(r"^<!-- settings: (\S+)", page.read_text("utf-8"), re.M)
+    }
+)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_every_setting_that_a_page_shows_has_a_meaning(hooks, name):
+    assert [key for key, _, meaning in hooks.explained(name) if not meaning] == []
+
+
+def test_a_setting_without_a_comment_is_explained_at_home_or_by_its_neighbours(
+    hooks, monkeypatch, tmp_path
+):
+    (tmp_path / "conf" / "group").mkdir(parents=True)
+    home = "# @package group\n# Head.\na: 1\n# As at home.\nthere: 2\n"
+    (tmp_path / "conf" / "home.yaml").write_text(home)
+    text = "# Head.\nx: 1\n# Low and high.\nlow: 1\nhigh: 2\nthere: 3\ninner:\n  c: 3\n"
+    (tmp_path / "conf" / "group" / "one.yaml").write_text(text)
+    monkeypatch.setattr(hooks, "ROOT", tmp_path)
+    monkeypatch.setattr(hooks, "HOMES", ("home",))
+    found = {key: meaning for key, _, meaning in hooks.explained("group/one")}
+    assert found["group.low"] == found["group.high"] == "Low and high."
+    assert found["group.there"] == "As at home."
+    # What was said of neighbours is not said of another group.
+    assert found["group.inner.c"] == "" == found["group.x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("`train.checkpoint_every`", "checkpoint_every"),
+        ("`eval/silence_rate`,", "silence_rate"),
+        ("env.reward.price=0.5", "price"),
+        ("laconic-train", "train"),
+    ],
+)
+def test_the_search_finds_parts_of_names(text, word):
+    plugins = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["plugins"]
+    separator = next(one["search"]["separator"] for one in plugins if "search" in one)
+    assert word in re.split(separator, text)
