@@ -246,7 +246,7 @@ class TeamEnv(ParallelEnv[str, Observation, str], ABC):
         return left if agent in self._talking else (0, *left[1:])
 
     def _news(self, agents: Sequence[str], score: Score | None, over: bool) -> dict[str, str]:
-        """What each agent reads after a round, here those it hears; the score is of the work."""
+        """What each agent reads after a round: those it hears."""
         messages, hears = tuple(self._latest.values()), self._hears()
         if self._transmission is None:
             return {agent: heard(messages, hears[agent]) for agent in agents}

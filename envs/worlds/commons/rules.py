@@ -1,8 +1,7 @@
 """Commons: agents who live off one stock that grows back, and talk about it between the months.
 
 Source: GovSim (arXiv 2404.16698; giorgiopiatti/GovSim, MIT), the inverse of it from the
-reproduction pedrocurvo/GovSim. Reimplemented from the rules, and checked against 422 recorded
-months of the reproduction.
+reproduction pedrocurvo/GovSim. Made from the rules, checked against 422 recorded months of that.
 
 Rules. Five agents share a stock of 100 units. A month: all harvest at the same time, whole numbers
 from 0, by the act `> catch 10`. If they want more than there is, units are dealt one at a time to a
@@ -51,8 +50,7 @@ UTTERANCES = 9
 """Messages of a month where one speaks at a time; the report is the first of ten."""
 JOINS = 3
 """The month, from 0, in which a newcomer joins."""
-_MENU = (*range(21), 25, 30, 50, 100)
-"""Harvests that an agent without a language can choose."""
+_MENU = (*range(21), 25, 30, 50, 100)  # Harvests of agents without a language.
 _PASS, _END = re.compile(r"> ?next (\w+)"), re.compile(r"> ?end")
 
 
@@ -276,8 +274,8 @@ class Commons(Worded):
         turns, phrases = self.turns(state), self.phrases()
         if agent in turns.talking:
             return frozenset(one for one in phrases if not one.startswith(">"))
-        acts = (one for one in phrases if one.startswith(">"))
-        return frozenset(acts if agent in turns.acting else ())
+        acting = agent in turns.acting
+        return frozenset(one for one in phrases if acting and one.startswith(">"))
 
     def longest_act(self) -> str:
         """A harvest of six digits, or whom the word is passed on to."""
