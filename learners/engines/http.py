@@ -8,6 +8,7 @@ it had. Everything else that is no answer is `Refused` at once.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Coroutine
@@ -203,6 +204,8 @@ def require_httpx() -> Any:
             "engines that are servers are asked by the package httpx2: pip install"
             " 'laconic[engines]'"
         ) from error
+    # A line for every request would be thousands a step.
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
     return httpx2
 
 
