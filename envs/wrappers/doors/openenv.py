@@ -214,13 +214,14 @@ class Seat(_Served):
 
 def team_app(make: Make, sessions: int = _SESSIONS) -> FastAPI:
     """A server of teams by joint messages."""
-    return create_fastapi_app(
+    app: FastAPI = create_fastapi_app(
         lambda: Team(make()),
         TeamAction,
         TeamObservation,
         max_concurrent_envs=sessions,
         state_cls=TeamState,
     )
+    return app
 
 
 def seat_app(
@@ -228,13 +229,14 @@ def seat_app(
 ) -> FastAPI:
     """A server of the seat of one agent."""
     Seat(make(), agent, teammates).close()
-    return create_fastapi_app(
+    app: FastAPI = create_fastapi_app(
         lambda: Seat(make(), agent, teammates),
         SeatAction,
         SeatObservation,
         max_concurrent_envs=sessions,
         state_cls=TeamState,
     )
+    return app
 
 
 def plain(value: Any) -> Any:

@@ -30,7 +30,7 @@ def identifier(name: str) -> str:
 
 def parallel(name: str, max_cycles: int | None = None, **settings: Any) -> DialogueEnv:
     """An environment by the name and the settings of `envs.make`."""
-    rounds = {} if max_cycles is None else {"rounds": max_cycles}
+    rounds: dict[str, Any] = {} if max_cycles is None else {"rounds": max_cycles}
     return envs.make(name, **rounds, **settings)
 
 

@@ -208,7 +208,7 @@ class TextArena(ParallelEnv[str, Observation, str]):
 
     @property
     def _turn(self) -> str:
-        return self.possible_agents[self.game.state.current_player_id]
+        return self.possible_agents[int(self.game.state.current_player_id)]
 
     def _speak(self, agent: str, action: str) -> Message:
         """What is published of an action: one line, within the budget."""
@@ -275,10 +275,7 @@ def games() -> tuple[str, ...]:
 
 
 def _told(shown: str | Iterable[tuple[int, str, Any]], place: int) -> str:
-    """What a game shows a player as text; its own acts are left out, for it knows them.
-
-    Further lines of every message are indented, so that none can pose as another's.
-    """
+    """What a game shows a player as text, without its own acts; no line can pose as another's."""
     if isinstance(shown, str):
         return shown
     lines = []

@@ -135,7 +135,9 @@ def _speaker() -> vf.AgentConfig:
 def _seat(task: TeamTask, agent: str, silence: str) -> TeamTask:
     """The task as one agent is given it: without a prompt, for the environment opens."""
     word = f"To say nothing, reply with {silence} and nothing else."
-    return task.with_data(name=agent, prompt=None, system_prompt=task.data.system_prompt or word)
+    system = task.data.system_prompt or word
+    told: TeamTask = task.with_data(name=agent, prompt=None, system_prompt=system)
+    return told
 
 
 async def _play(
