@@ -221,7 +221,8 @@ class Served(Engine):
         """Start a server of our own; returns its address."""
         launch = replace(launch, port=free_port())
         words = [self.program, *self._talk.command(launch), *self.arguments]
-        given = {**self._talk.environment, **self.environment}
+        own = {name: str(value) for name, value in self.environment.items()}
+        given = {**self._talk.environment, **own}
         self._process = Process(words, given, place / "server.log")
         url = f"http://127.0.0.1:{launch.port}"
         server = Server(url, Patience(10.0, self.start_seconds), self._counts)

@@ -49,7 +49,7 @@ def test_each_agent_speaks_with_its_own_adapter_and_each_version_has_a_name_of_i
     asked = {body[field].split("/", 1)[1] for body in server.paths(path)[-len(said) :]}
     assert asked == {"solver_0/v00001", "helper_0/v00001"}
     assert {turn.version for turn in said} == {1}
-    loaded = [body["lora_name"].split("/", 1)[1] for body in server.paths("load_lora_adapter")]
+    loaded = [body["lora_name"].split("/", 1)[1] for body in server.paths("/load_lora_adapter")]
     assert len(set(loaded)) == 4
     # Nothing plays with the first version any more, so no server and no disk holds it.
     assert {name.split("/")[-1] for name in server.adapters} == {"v00001"}
