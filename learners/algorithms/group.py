@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import credit as credit_named
@@ -55,6 +55,7 @@ class PolicyLearner(Learner):
         collect: PlaysGroups = collect,
         warmup_updates: int = 0,
         decay_updates: int | None = None,
+        decay: Literal["linear", "cosine"] = "linear",
         minibatches: int = 4,
         max_grad_norm: float = 1.0,
         microbatch_tokens: int = 16384,
@@ -75,8 +76,9 @@ class PolicyLearner(Learner):
             objective: the loss.
             price: how the price of a token moves.
             collect: plays the groups. A counterfactual credit adds what measures it.
-            warmup_updates: this and the five below: see `UpdateSettings`.
+            warmup_updates: this and the six below: see `UpdateSettings`.
             decay_updates: updates after which the learning rate is 0; None and 0 keep it.
+            decay: the curve on which it falls.
             minibatches: optimiser steps per policy and update.
             max_grad_norm: gradients are scaled down to this norm.
             microbatch_tokens: max. tokens, padding included, of one forward pass.
@@ -105,6 +107,7 @@ class PolicyLearner(Learner):
             decay_updates,
             seed,
             Correction(correction, correction_low, correction_high),
+            decay,
         )
         self._trainers = trainers_of(policies, optimizer, self._settings, processes)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 from transformers import PreTrainedModel, get_scheduler
 
-from laconic.envs.checks import number, whole
+from laconic.envs.checks import choice, number, whole
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.load import share_frozen
@@ -56,12 +56,13 @@ class UpdateSettings:
     """The learning rate rises on a straight line over so many updates, in the first of which it is
     0."""
     decay_updates: int | None = None
-    """It then falls on a straight line and is 0 after so many updates in all; None and 0 keep
-    it."""
+    """It then falls and is 0 after so many updates in all; None and 0 keep it."""
     seed: int = 0
     """Of the order in which sequences enter the minibatches."""
     correction: Correction = Correction()
     """What is done about an engine that sampled with other log-probabilities."""
+    decay: Literal["linear", "cosine"] = "linear"
+    """On which curve it falls: a straight line, or half a cosine (arXiv 1608.03983)."""
 
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
@@ -70,16 +71,20 @@ class UpdateSettings:
         whole("learner.microbatch_tokens", self.microbatch_tokens, 1)
         whole("learner.warmup_updates", self.warmup_updates, 0)
         whole("learner.decay_updates", self.decay_updates, 0, optional=True)
+        choice("learner.decay", self.decay, ("linear", "cosine"))
         number("learner.max_grad_norm", self.max_grad_norm, above=0, finite=False)
 
     def schedule(self) -> Callable[[int], float]:
         """The factor of the learning rate after so many updates (`transformers.get_scheduler`)."""
         # Resuming needs the factor of any update, so the schedule steps no optimiser of ours.
         unused = torch.optim.SGD([torch.zeros(1)], lr=1.0)
-        name = "linear" if self.decay_updates else "constant_with_warmup"
-        made = get_scheduler(name, unused, self.warmup_updates, self.decay_updates or None)
-        factor: Callable[[int], float] = made.lr_lambdas[0]
-        return factor
+        last = self.decay_updates or None
+        name = self.decay if last else "constant_with_warmup"
+        factor: Callable[[int], float] = get_scheduler(
+            name, unused, self.warmup_updates, last
+        ).lr_lambdas[0]
+        # After its end a cosine would rise again.
+        return lambda updates: factor(min(updates, last) if last else updates)
 
     def split(self, sequences: Sequence[TokenSequence], updates: int) -> list[list[TokenSequence]]:
         """Minibatches of about equal size in an order drawn from the seed and the updates done.

@@ -50,6 +50,7 @@ def test_the_order_is_a_function_of_the_seed_and_the_update():
         {"minibatches": True},
         {"microbatch_tokens": 1.5},
         {"decay_updates": -1},
+        {"decay": "stairs"},
         {"warmup_updates": -1},
         {"warmup_updates": None},
         {"max_grad_norm": float("nan")},
@@ -88,11 +89,16 @@ def test_rows_of_steps_add_up_to_one():
         ({"warmup_updates": 2}, [0.0, 0.5, 1.0, 1.0, 1.0, 1.0]),
         # n / 1, then (5 - n) / 4.
         ({"warmup_updates": 1, "decay_updates": 5}, [0.0, 1.0, 0.75, 0.5, 0.25, 0.0]),
+        # (1 + cos(pi n / 4)) / 2, and nothing after the last.
+        (
+            {"decay_updates": 4, "decay": "cosine"},
+            [1.0, (2 + 2**0.5) / 4, 0.5, (2 - 2**0.5) / 4, 0.0, 0.0],
+        ),
     ],
 )
-def test_the_learning_rate_rises_and_falls_on_straight_lines(settings, factors):
+def test_the_learning_rate_rises_on_a_line_and_falls_on_a_curve(settings, factors):
     factor = UpdateSettings(**settings).schedule()
-    assert [factor(updates) for updates in range(6)] == factors
+    assert [factor(updates) for updates in range(6)] == pytest.approx(factors, abs=1e-12)
 
 
 # Log-probabilities computed again
