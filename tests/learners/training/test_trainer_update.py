@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from updates import SGD, played
 
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.training.objective import mean_over_steps
@@ -50,7 +50,6 @@ def test_the_order_is_a_function_of_the_seed_and_the_update():
         {"minibatches": True},
         {"microbatch_tokens": 1.5},
         {"decay_updates": -1},
-        {"decay": "stairs"},
         {"warmup_updates": -1},
         {"warmup_updates": None},
         {"max_grad_norm": float("nan")},
@@ -99,6 +98,11 @@ def test_rows_of_steps_add_up_to_one():
 def test_the_learning_rate_rises_on_a_line_and_falls_on_a_curve(settings, factors):
     factor = UpdateSettings(**settings).schedule()
     assert [factor(updates) for updates in range(6)] == pytest.approx(factors, abs=1e-12)
+
+
+def test_an_unknown_curve_is_refused():
+    with pytest.raises(UnknownNameError, match=r"learner\.decay"):
+        UpdateSettings(decay="stairs")
 
 
 # Log-probabilities computed again
