@@ -221,7 +221,8 @@ def _generate(server: FakeEngine, body: Any) -> Any:
         seed=how["sampling_seed"],
     )  # fmt: skip
     told = ids[:-1] if ids[-1] in ends else ids
-    rows = [[lp, token, None] for lp, token in zip(logprobs, ids, strict=True)]
+    scored = ids[len(ids) - len(logprobs) :]
+    rows = [[lp, token, None] for lp, token in zip(logprobs, scored, strict=True)]
     meta = {"output_token_logprobs": rows, "weight_version": server.version}
     return {"output_ids": told, "prompt_token_ids": read, "meta_info": meta}
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from laconic.experiments.running.run_state import CHANGED, SKIPPED, save_policies, watch
+from laconic.learners.prices.extinction import ExtinctionGuard
 from laconic.learners.prices.guard import CollapseGuard
 
 
 def run(**settings):
-    return SimpleNamespace(guard=CollapseGuard(window=1), step=3, warnings=[], **settings)
+    guards = {"guard": CollapseGuard(window=1), "extinction_guard": ExtinctionGuard(window=1)}
+    return SimpleNamespace(**guards, step=3, warnings=[], **settings)
 
 
 def test_silence_at_the_cost_of_accuracy_is_warned_of():
@@ -55,3 +57,9 @@ def test_a_first_update_that_most_weights_did_not_feel_is_warned_of():
     (warning,) = watch(run(), {CHANGED: 0.007})
     assert "changed 0.7%" in warning and "bfloat16_autocast" in warning
     assert watch(run(), {CHANGED: 0.5}) == [] and watch(run(), {}) == []
+
+
+def test_silence_that_has_died_out_is_warned_of():
+    row = {"train/accuracy": 0.9, "train/silent_if_uninformed": 0.0, "train/price": 0.5}
+    (words,) = watch(run(), row)
+    assert "silence extinction at step 3" in words

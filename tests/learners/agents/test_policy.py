@@ -101,8 +101,15 @@ def a_batch() -> Batch:
     ids = torch.arange(3, 23).reshape(2, 10)
     generated = torch.zeros(2, 10, dtype=torch.bool)
     generated[:, 4:] = True
-    given = torch.zeros(2, 10), torch.ones(2), torch.arange(2)
-    return Batch(ids, torch.ones_like(generated), generated, *given)
+    return Batch(
+        token_ids=ids,
+        attention_mask=torch.ones_like(generated),
+        generated_mask=generated,
+        behaviour_logprobs=torch.zeros(2, 10),
+        advantages=torch.ones(2),
+        rollout_logprobs=torch.zeros(2, 10),
+        hosts=torch.arange(2),
+    )
 
 
 def passes(model, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor], int]:
