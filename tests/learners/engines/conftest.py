@@ -24,7 +24,7 @@ IMPATIENT = {"patience_seconds": 5.0, "timeout_seconds": 5.0}
 """A server that does not come back is given up soon."""
 
 
-@pytest.fixture(params=["vllm", "sglang"])
+@pytest.fixture(params=["vllm", pytest.param("sglang", marks=pytest.mark.slow)])
 def kind(request: pytest.FixtureRequest) -> str:
     """What a server is spoken to as; ours answers to both."""
     return str(request.param)
