@@ -1,12 +1,11 @@
 """One set of weights that speaks: requests in, replies with their tokens and log-probabilities out.
 
-A model stays silent by beginning its reply with the silence word; that token is recorded and
-trained like any other. Which agents a policy speaks for is not its business.
+How its turns become tokens is a `Speaker`'s business; here its weights sample, by themselves or by
+way of an engine, and are saved and loaded. Which agents it speaks for is known elsewhere.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -21,19 +20,17 @@ from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerB
 
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.cache import Memory, calls, default_tokens
-from laconic.learners.agents.chat import Chat, first_text, said
 from laconic.learners.agents.generate import Sampled as Generated
 from laconic.learners.agents.generate import Sampling, generate, seeded
 from laconic.learners.agents.lora import Adapter
 from laconic.learners.agents.precision import FLOAT32, Precision
 from laconic.learners.agents.sampling import SamplingSettings
+from laconic.learners.agents.speaker import Speaker, past, positions_of
 from laconic.learners.checkpoint import apply_umask
 from laconic.learners.engines.base import Prompt, Sampled, Sampler
 
-log = logging.getLogger(__name__)
 
-
-class HFPolicy:
+class HFPolicy(Speaker):
     """One set of weights that speaks for one or more agents.
 
     The model stays in evaluation mode, in training too: with dropout no importance ratio would be
@@ -63,9 +60,8 @@ class HFPolicy:
                 unless the precision is exact.
             precision: how it is computed.
         """
+        super().__init__(model, tokenizer, speech)
         self.model = model.eval()
-        self.tokenizer = tokenizer
-        self.speech = speech
         self.precision = precision
         self._again = recompute_logprobs
         self.recompute_logprobs = not precision.exact if self._again is None else self._again
@@ -74,12 +70,6 @@ class HFPolicy:
         self.optimizer: Mapping[str, Any] = {}
         """Settings of this policy's optimiser that differ from those of the learner's."""
         self._adapter = adapter
-        self._chat = Chat(tokenizer, speech.template)
-        self._thoughts = self._chat.thoughts
-        self._end_ids = _end_ids(model, tokenizer, speech.silence, self._chat.end_id)
-        self.positions = _positions(model)
-        """Most tokens of a conversation; None for any number."""
-        self._warned = False
         self._memory: Memory | None = None
         self.generate_tokens = speech.generate_tokens or default_tokens(model)
         # A hub model may bring top-k, top-p or penalties; recorded log-probabilities know of none.
@@ -96,15 +86,15 @@ class HFPolicy:
         """
         news = [self.read(request) for request in requests]
         prompts = [
-            (*_past(request.history), *new) for request, new in zip(requests, news, strict=True)
+            (*past(request.history), *new) for request, new in zip(requests, news, strict=True)
         ]
-        limits = [self._limit(*one) for one in zip(requests, prompts, strict=True)]
+        limits = [self.limit(*one) for one in zip(requests, prompts, strict=True)]
         if self.sampler is not None:
             return self._sampled(self.sampler, requests, news, limits, seed, greedy)
         ends = [_ends(request.history) for request in requests]
         sampled = self._sample(prompts, limits, ends, seed, greedy)
         return [
-            self._reply(request, new, *one)
+            self.reply_with(request, new, *one)
             for one, request, new in zip(sampled, requests, news, strict=True)
         ]
 
@@ -121,14 +111,14 @@ class HFPolicy:
             version: of the weights that are to speak.
         """
         new = self.read(request)
-        limit = self._limit(request, (*_past(request.history), *new))
+        limit = self.limit(request, (*past(request.history), *new))
         if not limit:
-            return self._reply(request, new, (), ())
+            return self.reply_with(request, new, (), ())
         prompt = self._prompt(request, new, limit, seed, greedy)
         one = await self.sampler.sample_one(  # type: ignore[union-attr]
             replace(prompt, episode=episode, version=version)
         )
-        return replace(self._reply(request, new, one.ids, one.logprobs), version=one.version)
+        return replace(self.reply_with(request, new, one.ids, one.logprobs), version=one.version)
 
     def sample_with(self, sampler: Sampler | None, positions: int | None = None) -> None:
         """Have somebody else sample from now on; None: this policy itself.
@@ -141,7 +131,7 @@ class HFPolicy:
             positions: most tokens of a conversation there; None for any number.
         """
         self.sampler = sampler
-        own = [one for one in (_positions(self.model), positions) if one is not None]
+        own = [one for one in (positions_of(self.model), positions) if one is not None]
         self.positions = min(own, default=None)
         usual = sampler is not None or not self.precision.exact
         self.recompute_logprobs = usual if self._again is None else self._again
@@ -159,47 +149,6 @@ class HFPolicy:
             yield
         finally:
             self._memory = before
-
-    def read(self, request: Request) -> tuple[int, ...]:
-        """The tokens that this turn puts before the reply."""
-        if request.history:
-            return self._chat.go_on(request.text, request.history[-1].reply_ids)
-        speech = self.speech
-        general, own = first_text(
-            request.text, request.general, speech.silence, speech.explain_silence
-        )
-        return self._chat.open(own, general)
-
-    def write(self, message: str) -> tuple[int, ...]:
-        """The reply tokens in which this policy says a message, end token included."""
-        begun = self._chat.unthought
-        if message:
-            return (*begun, *self._chat.say(message), *self._end_ids[:1])
-        ids = (*begun, *self.tokenizer.encode(self.speech.silence, add_special_tokens=False))
-        return ids if ids[-1] in self._end_ids else (*ids, *self._end_ids[:1])
-
-    def message(self, reply_ids: Sequence[int]) -> str:
-        """What a reply says; empty for silence, and for one that does not end its thought."""
-        if self._thoughts:
-            _, reply_ids, _ = self._thoughts.parts(reply_ids)
-        text = str(self.tokenizer.decode(list(reply_ids), skip_special_tokens=True))
-        return said(text, self.speech.silence, self._stopped(reply_ids))
-
-    def quote(self, request: Request, message: str) -> Reply:
-        """The reply with which this policy would have said a message here, cut where it would be.
-
-        The message is as `message` gives it, empty for silence. The log-probabilities of its tokens
-        are not known and stand as 0.
-        """
-        new = self.read(request)
-        ids = self.write(message)[: self._limit(request, [*_past(request.history), *new])]
-        return self._reply(request, new, ids, (0.0,) * len(ids))
-
-    @property
-    def pad_id(self) -> int:
-        """The token that fills rows; attention never sees it."""
-        pad = self.tokenizer.pad_token_id
-        return int(pad if pad is not None else next(iter(self._end_ids), 0))
 
     @property
     def device(self) -> torch.device:
@@ -230,16 +179,6 @@ class HFPolicy:
     def rank(self) -> int:
         """Inner width of the adapter; 0 without one."""
         return 0 if self._adapter is None else self._adapter.rank
-
-    @property
-    def end_ids(self) -> tuple[int, ...]:
-        """Tokens that end a reply."""
-        return self._end_ids
-
-    def room(self, length: int) -> int:
-        """Tokens that a reply to a conversation of that length may have at most."""
-        most = self.speech.max_reply_tokens
-        return most if self.positions is None else max(0, min(most, self.positions - length))
 
     def bare(self) -> AbstractContextManager[None]:
         """Within it the model computes without its adapter."""
@@ -282,56 +221,6 @@ class HFPolicy:
         frozen = {name: one for name, one in target.state_dict().items() if name not in trained}
         target.load_state_dict({**frozen, **state})
 
-    def _reply(
-        self,
-        request: Request,
-        new: tuple[int, ...],
-        ids: tuple[int, ...],
-        logprobs: tuple[float, ...],
-    ) -> Reply:
-        if self._thoughts is None:
-            return Reply(self.message(ids), new, ids, logprobs, truncated=self._stopped(ids))
-        # Sampled was what both may have together.
-        most = self.speech.max_reply_tokens
-        if request.max_tokens is not None:
-            most = min(most, request.max_tokens + 1)
-        kept = self._thoughts.within(ids, self._thinking(request), most)
-        ids, logprobs = ids[:kept], logprobs[:kept]
-        thought, _, unended = self._thoughts.parts(ids)
-        text = str(self.tokenizer.decode(thought, skip_special_tokens=True))
-        stopped = unended or self._stopped(ids)
-        return Reply(self.message(ids), new, ids, logprobs, truncated=stopped, thought=text)
-
-    def _stopped(self, reply_ids: Sequence[int]) -> bool:
-        """Whether a reply was stopped by its limit."""
-        return bool(reply_ids) and reply_ids[-1] not in self._end_ids
-
-    def _thinking(self, request: Request) -> int:
-        """Tokens a thought may have, its markers aside."""
-        most, accepted = self.speech.thinking_tokens, request.max_thought_tokens
-        return most if accepted is None else min(most, accepted)
-
-    def _limit(self, request: Request, prompt: Sequence[int]) -> int:
-        """Tokens this reply may have: its thought, the message and the token that ends it."""
-        limit = self.speech.max_reply_tokens
-        if request.max_tokens is not None:
-            limit = min(limit, request.max_tokens + 1)
-        if self._thoughts and self._thoughts.offered:
-            limit += self._thinking(request) + self._thoughts.count
-        if self.positions is None:
-            return limit
-        room = max(0, self.positions - len(prompt))
-        if room == 0 and not self._warned:
-            self._warned = True
-            log.warning(
-                "the conversation of %s has %d tokens and fills the %s positions of its model; it"
-                " is silent from here on. Give shorter tasks, fewer rounds or smaller budgets",
-                request.agent,
-                len(prompt),
-                self.positions,
-            )
-        return min(limit, room)
-
     def _sampled(
         self,
         sampler: Sampler,
@@ -351,14 +240,14 @@ class HFPolicy:
         replies = []
         for row, (request, new) in enumerate(zip(requests, news, strict=True)):
             one = found.get(row, Sampled((), (), None))
-            reply = self._reply(request, new, one.ids, one.logprobs)
+            reply = self.reply_with(request, new, one.ids, one.logprobs)
             replies.append(replace(reply, version=one.version))
         return replies
 
     def _prompt(
         self, request: Request, new: tuple[int, ...], limit: int, seed: int, greedy: bool
     ) -> Prompt:
-        ids = (*_past(request.history), *new)
+        ids = (*past(request.history), *new)
         temperature = 0.0 if greedy else self.speech.temperature
         return Prompt(ids, limit, self._end_ids, temperature, seed)
 
@@ -395,36 +284,7 @@ class HFPolicy:
         return sampled
 
 
-def _past(history: Sequence[Reply]) -> list[int]:
-    return [token for reply in history for token in (*reply.prompt_ids, *reply.reply_ids)]
-
-
 def _ends(history: Sequence[Reply]) -> list[int]:
     """Lengths of a conversation up to each reply, but for its last token, the latest first."""
     ends = accumulate(len(reply.prompt_ids) + len(reply.reply_ids) for reply in history)
     return [end - 1 for end in ends][::-1]
-
-
-def _positions(model: PreTrainedModel) -> int | None:
-    """Tokens that a conversation may have; None where the architecture names no bound."""
-    found = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    return found if isinstance(found, int) and found > 0 else None
-
-
-def _end_ids(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    silence: str,
-    template_end: int | None,
-) -> tuple[int, ...]:
-    """The tokens that end a reply, that of the chat template first; none is fine, if wasteful.
-
-    A base model's own end token may differ from its template's. A silence word of one special token
-    ends a reply too.
-    """
-    configured = model.generation_config.eos_token_id if model.generation_config else None
-    ends = configured if isinstance(configured, list) else [configured]
-    found = dict.fromkeys([template_end, tokenizer.eos_token_id, *ends])
-    if silence in tokenizer.all_special_tokens:
-        found[tokenizer.convert_tokens_to_ids(silence)] = None
-    return tuple(int(token) for token in found if token is not None)

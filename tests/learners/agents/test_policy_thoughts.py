@@ -59,7 +59,7 @@ def thinker(make_policy, qwen_tokenizer):
 def reply(policy, text, request=ASKED):
     """The reply of these tokens, `|` ends it."""
     ids = policy.tokenizer.encode(text.replace("|", "<|im_end|>"), add_special_tokens=False)
-    return policy._reply(request, (), tuple(ids), (0.0,) * len(ids))
+    return policy.reply_with(request, (), tuple(ids), (0.0,) * len(ids))
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_thought_and_message_have_their_own_limits(thinker):
     assert reply(policy, "<think>QXZQ</think>7|", tight).truncated
     assert reply(policy, "<think>QXZ</think>HJKH|", tight).message == "HJK"
     # 9 and two markers, 6 and the end.
-    assert policy._limit(ASKED, ()) == 9 + 2 + 7 and policy._limit(tight, ()) == 3 + 2 + 3
-    assert thinker(OPENS)._limit(tight, ()) == 3 + 1 + 3
-    assert thinker(thinking=False)._limit(tight, ()) == 3
+    assert policy.limit(ASKED, ()) == 9 + 2 + 7 and policy.limit(tight, ()) == 3 + 2 + 3
+    assert thinker(OPENS).limit(tight, ()) == 3 + 1 + 3
+    assert thinker(thinking=False).limit(tight, ()) == 3
 
 
 def test_replies_keep_within_all_limits(thinker):

@@ -36,17 +36,6 @@ def test_the_limit_of_the_environment_truncates_as_well(policy):
         assert reply.truncated == (reply.reply_ids[-1] not in policy._end_ids)
 
 
-def test_a_reply_that_had_no_room_at_all_was_not_stopped(policy):
-    assert not policy._stopped(())
-
-
-def test_a_quoted_message_that_does_not_fit_is_truncated(policy):
-    said = policy.quote(LONG, "There are 3 birds in the tree")
-    assert len(said.reply_ids) == 6 and said.truncated
-    assert not policy.quote(LONG, "3").truncated
-    assert not policy.quote(LONG, "").truncated
-
-
 def test_turns_carry_the_mark_and_what_was_read(policy, make_env):
     env = make_env(team={"solver": 1, "helper": 1})
     [episode] = play([env], dict.fromkeys(env.possible_agents, policy), [Start(0, "fruit")], seed=0)
