@@ -8,6 +8,7 @@ Wrappers are put around an environment one by one; none of them changes what an 
 from laconic.envs.wrappers.discrete_messages import DiscreteMessages
 from laconic.envs.wrappers.full_transcript import FullTranscript
 from laconic.envs.wrappers.menu import Menu
+from laconic.envs.wrappers.mixture import Mixture
 from laconic.envs.wrappers.single_agent import SingleAgent
 from laconic.envs.wrappers.teammates import Oracle, silent
 from laconic.envs.wrappers.token_arrays import BYTES, Codec, TokenArrays
@@ -20,6 +21,7 @@ __all__ = [
     "DiscreteMessages",
     "FullTranscript",
     "Menu",
+    "Mixture",
     "Oracle",
     "SingleAgent",
     "TokenArrays",

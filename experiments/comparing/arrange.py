@@ -16,12 +16,17 @@ from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.roster import agent_names, role_of
-from laconic.envs.errors import SettingError
 from laconic.experiments.comparing.entries import Entry
-from laconic.experiments.comparing.shapes import SHAPES, TeamSettings, Unfit
+from laconic.experiments.comparing.shapes import (
+    BUDGET,
+    SHAPES,
+    TeamSettings,
+    Unfit,
+    changed,
+    said_in_all,
+    shared_out,
+)
 
-_MERGED = ("budget", "reward")
-"""Records within the environment's settings; all other settings are replaced as a whole."""
 _SCRIPTED = "laconic.learners.agents.scripted.ScriptedTeam"
 
 
@@ -40,7 +45,7 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
             f"only environments of envs.make can be rearranged; this is {cfg.env.get('_target_')}"
         )
     else:
-        settings = _changed(settings, entry.env)
+        settings = changed(settings, entry.env)
     agent = _agent(cfg, entry)
     if "members" in agent:
         agent = _with_members_of(agent, settings)
@@ -77,14 +82,9 @@ def budget_of(cfg: DictConfig) -> int | None:
     """The tokens that may be said in an episode, the same for all entries; None for no limit."""
     if not cfg.compare.equal or cfg.env.get("_target_") != "laconic.envs.make":
         return None
-    caps = cfg.env.get("budget") or {}
     if cfg.compare.budget is not None:
         return int(cfg.compare.budget)
-    if caps.get("episode") is not None:
-        return int(caps["episode"])
-    if caps.get("message") is not None:
-        return int(caps["message"]) * TeamSettings.of(_resolved(cfg.env)).turns
-    return None
+    return said_in_all(_resolved(cfg.env))
 
 
 def thoughts_of(cfg: DictConfig) -> int | None:
@@ -100,34 +100,16 @@ def _dialogue(cfg: DictConfig, entry: Entry, settings: dict[str, Any]) -> dict[s
     configured = TeamSettings.of(_resolved(cfg.env))
     if configured.joint and entry.votes is not None:
         raise Unfit("there is no vote over joint work (env.answer=joint)")
-    changed = _changed(settings, SHAPES[entry.shape](configured, entry.agents))
-    changed = _changed(changed, entry.env)
+    made = changed(settings, SHAPES[entry.shape](configured, entry.agents))
+    made = changed(made, entry.env)
     total = budget_of(cfg)
     if total is None:
-        return changed
+        return made
     caps: dict[str, Any] = {"episode": total}
     if entry.shape != "team":
-        turns = TeamSettings.of(changed).turns
-        if turns > total:
-            raise SettingError(
-                f"a budget of {total} tokens an episode leaves none for some of the {turns}"
-                f" messages of {entry.name!r}; raise compare.budget or env.budget.episode"
-            )
-        caps |= {"message": total // turns, "agent": None, "round": None}
-        if thoughts := thoughts_of(cfg):
-            caps |= {"thought": max(thoughts // turns, 1)}
-    changed = _changed(changed, {"budget": {"_target_": "laconic.envs.Budget", **caps}})
-    return _changed(changed, {"budget": entry.env.get("budget") or {}})
-
-
-def _changed(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with others in their place; of records, only the named fields."""
-    made = dict(settings)
-    for name, value in changes.items():
-        before = made.get(name)
-        both = isinstance(before, Mapping) and isinstance(value, Mapping)
-        made[name] = dict(before or {}) | dict(value) if both and name in _MERGED else value
-    return made
+        caps = shared_out(made, total, thoughts_of(cfg), entry.name)
+    made = changed(made, {"budget": {"_target_": BUDGET, **caps}})
+    return changed(made, {"budget": entry.env.get("budget") or {}})
 
 
 def _agent(cfg: DictConfig, entry: Entry) -> dict[str, Any]:

@@ -14,10 +14,14 @@ from typing import Any
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.roster import JOINT, MAJORITY, Roster
+from laconic.envs.errors import SettingError
 from laconic.experiments.comparing.alone import WRITER
 
 DEBATERS = 3
 """Agents of a debate that does not say how many, those of Du et al."""
+BUDGET = "laconic.envs.Budget"
+_MERGED = ("budget", "reward")
+"""Records within the environment's settings; all other settings are replaced as a whole."""
 
 
 class Unfit(ValueError):
@@ -182,3 +186,47 @@ SHAPES: dict[str, Callable[[TeamSettings, int | None], dict[str, Any]]] = {
     "hybrid": hybrid,
 }
 """From the environment as configured, and the number of agents asked for, to changed settings."""
+
+
+def said_in_all(env: Mapping[str, Any]) -> int | None:
+    """The tokens that all agents together may say in an episode; None for no limit."""
+    caps = env.get("budget") or {}
+    if caps.get("episode") is not None:
+        return int(caps["episode"])
+    if caps.get("message") is None:
+        return None
+    return int(caps["message"]) * TeamSettings.of(env).turns
+
+
+def shared_out(
+    env: Mapping[str, Any], total: int, thoughts: int | None, name: str
+) -> dict[str, Any]:
+    """Caps under which every message of an environment may have the same part of some tokens.
+
+    Args:
+        env: settings of the environment, in its shape.
+        total: tokens that may be said in an episode.
+        thoughts: tokens that may be thought in an episode; None for no cap.
+        name: of the shape or entry, for the message.
+
+    Raises:
+        SettingError: there are more messages than tokens.
+    """
+    turns = TeamSettings.of(env).turns
+    if turns > total:
+        raise SettingError(
+            f"a budget of {total} tokens an episode leaves none for some of the {turns}"
+            f" messages of {name!r}; raise compare.budget or env.budget.episode"
+        )
+    caps = {"episode": total, "message": total // turns, "agent": None, "round": None}
+    return caps | ({"thought": max(thoughts // turns, 1)} if thoughts else {})
+
+
+def changed(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with others in their place; of records, only the named fields."""
+    made = dict(settings)
+    for name, value in changes.items():
+        before = made.get(name)
+        both = isinstance(before, Mapping) and isinstance(value, Mapping)
+        made[name] = dict(before or {}) | dict(value) if both and name in _MERGED else value
+    return made

@@ -14,6 +14,7 @@ from laconic.experiments.running import setup
 from laconic.experiments.running.evaluation import evaluation_starts
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.run_state import TrainingRun
+from laconic.experiments.running.shapes import make_training
 from laconic.experiments.running.splits import leave_out_shared
 from laconic.experiments.running.sweep_result import names_of
 from laconic.learners.distributed.processes import ALONE, Processes
@@ -64,7 +65,7 @@ def prepare(
     """Build environments, policies and learner."""
     engine = setup.make_engine(cfg)
     tasks = -(-cfg.train.tasks_per_step // processes.count)
-    environments = setup.make_environments(cfg, tasks * cfg.train.group_size, "train", team)
+    environments = make_training(cfg, tasks * cfg.train.group_size, team)
     evaluation = setup.make_evaluation(cfg, "evaluation", team)
     told = leave_out_shared(environments, evaluation)
     # Drawn in vain, so that a source with too few tasks is refused before the first evaluation.
@@ -75,11 +76,11 @@ def prepare(
     members = learner.collector.members(cfg.train.group_size)
     if tasks * members > len(environments):
         more = tasks * members - len(environments)
-        environments += setup.make_environments(cfg, more, "train", team)
+        environments += make_training(cfg, more, team)
     if engine.max_staleness > 1:
         # Each play under way has environments of its own.
         more = (engine.max_staleness - 1) * len(environments)
-        environments += setup.make_environments(cfg, more, "train", team)
+        environments += make_training(cfg, more, team)
     setup.show_scripts(policies, evaluation[0])
     run = TrainingRun(
         cfg=cfg,

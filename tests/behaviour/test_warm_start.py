@@ -15,6 +15,7 @@ SMALL = [
     "train.checkpoint_every=2",
     "evaluation.tasks=6",
     "evaluation.batch=4",
+    "optimizer.lr=1e-2",
     "agent.shape.vocabulary=400",
     "agent.shape.hidden=16",
     "agent.shape.layers=1",
