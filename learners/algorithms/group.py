@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from statistics import fmean
 from typing import Any, Literal
 
 from laconic.envs.errors import SettingError
+from laconic.learners.advantages.balance import balanced
 from laconic.learners.advantages.credit import credit as credit_named
 from laconic.learners.advantages.group import Advantages, Estimator
 from laconic.learners.advantages.whitening import whitened
@@ -176,6 +178,7 @@ class GroupLearner(PolicyLearner):
         *,
         advantages: Estimator | None = None,
         whiten: bool = False,
+        balance_silence: bool = False,
         unit: Unit = "episode",
         sharing: str | None = None,
         **common: Any,
@@ -187,6 +190,8 @@ class GroupLearner(PolicyLearner):
             optimizer: see `PolicyLearner`.
             advantages: how sequences are compared.
             whiten: bring the advantages of an update to mean 0 and variance 1 over its tokens.
+            balance_silence: keep what tells against silence in an update from outweighing what
+                tells for it (`learners.advantages.balance`).
             unit: what a sequence covers, `episode` or `reply`.
             sharing: `separate` if the method is one of several agents with a policy each; other
                 values and None ask for nothing.
@@ -196,6 +201,7 @@ class GroupLearner(PolicyLearner):
         self._advantages = advantages or Advantages()
         check_unit(unit, self._advantages)
         self._whiten = whiten
+        self._balance_silence = balance_silence
         if sharing == "separate":
             _check_separate(policies, self._trainers)
 
@@ -215,14 +221,18 @@ class GroupLearner(PolicyLearner):
     def _learn(self, groups: Sequence[Group]) -> tuple[Steps, dict[str, float]]:
         steps: Steps = {}
         learned: list[TokenSequence] = []
+        factors: list[float] = []
         for trainer in self._trainers:
             sequences = [one for group in groups for one in self.sequences(group, trainer.agents)]
             learned += sequences
             given = whitened(sequences) if self._whiten else sequences
+            if self._balance_silence:
+                given, factor = balanced(given)
+                factors.append(factor)
             steps[trainer] = trainer.update(given, self._updates)
         returns, keys = [one.return_to_go for one in learned], [one.key for one in learned]
         self._advantages.observe(returns, keys)
-        return steps, {}
+        return steps, {"silence_balance": fmean(factors)} if factors else {}
 
     def _memory(self) -> Mapping[str, Resumable]:
         return {"advantages": self._advantages}

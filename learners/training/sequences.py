@@ -48,6 +48,8 @@ class TokenSequence:
     """Undiscounted sum of the credit of the rounds the sequence answers for, reward units."""
     tried: bool = False
     """Whether something in it was said on purpose and not by the policy (`Turn.tried`)."""
+    silent: bool = False
+    """Whether nothing was said in it."""
     advantage: float = 0.0
     """How much better the return is than that of the compared sequences."""
     rollout_logprobs: tuple[float, ...] | None = None
@@ -277,6 +279,7 @@ def episode_sequences(
                 behaviour_logprobs=logprobs,
                 return_to_go=float(sum(credits[agent][start:end])),
                 tried=any(turns[place].tried for place in spoken if first <= place <= last),
+                silent=not any(turns[place].message for place in spoken if first <= place <= last),
             )
 
 

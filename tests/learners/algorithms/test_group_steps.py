@@ -114,6 +114,32 @@ def test_repeated_updates_teach_the_policy_to_keep_silent(policy, tiny_tokenizer
     assert probability() > max(10 * before, 0.2)
 
 
+def test_silence_on_balance_is_made_rarer_only_by_what_is_said(make_policy):
+    """Of two members the silent one earned less, and nowhere did a silent one earn more."""
+
+    def fall(balance: bool) -> float:
+        policy = make_policy()
+        asked = Request("solver_0", "Hello")
+        quoted = [policy.quote(asked, message) for message in ("3", "")]
+        turns = [
+            Turn("solver_0", 0, one.message, one.prompt_ids, one.reply_ids, one.behaviour_logprobs)
+            for one in quoted
+        ]
+        said, kept = (
+            replace(turn, behaviour_logprobs=tuple(reply_logprobs(policy, turn).tolist()))
+            for turn in turns
+        )
+        pays = ((said, 1.0), (kept, 0.0))
+        members = tuple(Episode("t", (turn,), {"solver_0": (pay,)}) for turn, pay in pays)
+        trained = learner({"solver_0": policy}, UNIT_SGD, balance_silence=balance)
+        before = reply_logprobs(policy, kept).mean()
+        metrics = trained.update([Group("t", members)])
+        assert metrics.get("silence_balance") == (0.0 if balance else None)
+        return float(before - reply_logprobs(policy, kept).mean())
+
+    assert 0 < 2 * fall(True) < fall(False)
+
+
 @pytest.mark.parametrize("word", ["<silence>", "<end>"])
 def test_control_tokens_are_trained_like_any_other(policy, tiny_tokenizer, word):
     """Two replies that differ in nothing but their last token, which is a control token."""
