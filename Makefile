@@ -6,10 +6,10 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders gpu measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -89,6 +89,18 @@ engine-test: .venv/installed .venv-vllm/installed  ## run the tests of engines a
 LACONIC_DATA ?= ../shared/data
 graders: .venv/installed  ## measure the graders on re-forms of real answers; write docs/graders.md
 	$(BIN)/python tests/graders/table.py $(LACONIC_DATA) docs/graders.md
+
+# What docs/evidence.md reports of a pretrained model: hours on processor cores; each goes on where it was.
+EVIDENCE ?= outputs/evidence
+SEEDS ?= 0 1 2
+START := agent=smollm2 agent.instructions=brief threads=1 train.shapes=[team] train.tasks_per_step=8 train.group_size=2 \
+  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 evaluation.batch=64 resume=true
+evidence-gsm8k: .venv/installed smollm2  ## SmolLM2 learns to be laconic on generated gsm8k (docs/evidence.md)
+	$(BIN)/laconic warm-start env=gsm8k $(START) train.steps=160 evaluation.tasks=100 hydra.run.dir=$(EVIDENCE)/gsm8k/start
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train experiment=smollm2 env=gsm8k agent.model=$(EVIDENCE)/gsm8k/start/policy seed=$$seed \
+	    resume=true hydra.run.dir=$(EVIDENCE)/gsm8k/$$seed || exit 1; \
+	done
 
 gpu: .venv/installed  ## run the tests that need a GPU and measure on it; write docs/gpu.md
 	@$(BIN)/python tests/gpu/table.py docs/gpu.md
