@@ -93,6 +93,8 @@ class DialogueEnv(TeamEnv):
     ) -> None:
         """Check the settings and build the spaces."""
         self.benchmark = benchmark
+        self.graded = True
+        """Whether an episode ends with a score; who learns nothing from it may save the time."""
         rounds = whole("env.rounds", rounds, 1)
         team = {"solver": 1, "helper": 3} if team is None else team
         roster = Roster.of(team, topology, schedule, answer, rounds)
@@ -138,7 +140,7 @@ class DialogueEnv(TeamEnv):
         terminated = self._referee.is_over(self.round, said, score)
         truncated = self.ledger.spent and not terminated
         over = terminated or truncated
-        if over and score is None:
+        if over and score is None and self.graded:
             score = self._score()
         left = self.rounds - 1 - self.round if terminated else 0
         rewards = self._account.rewards(self._charged(), score, over=over, rounds_left=left)

@@ -88,6 +88,16 @@ class Mixture(ParallelEnv[str, Any, Any]):
             one.reward = reward  # type: ignore[attr-defined]
 
     @property
+    def graded(self) -> Any:
+        """Whether episodes end with a score."""
+        return self._first.graded
+
+    @graded.setter
+    def graded(self, graded: bool) -> None:
+        for one in self.parts.values():
+            one.graded = graded  # type: ignore[attr-defined]
+
+    @property
     def unwrapped(self) -> Any:
         """The environment that is played, without wrappers."""
         return self.played.unwrapped

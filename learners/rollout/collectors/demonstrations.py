@@ -54,7 +54,11 @@ class Demonstrator:
 
 @dataclass
 class Taught(Collector):
-    """Plays a scripted teacher."""
+    """Plays a scripted teacher.
+
+    Nothing is learned from how well it did, so where grading waits for other processes it is left
+    out.
+    """
 
     teacher: Teacher = field(default_factory=Teacher)
     """Who is imitated."""
@@ -71,6 +75,9 @@ class Taught(Collector):
     ) -> list[Group]:
         """Groups in which the teacher speaks for every agent that has weights."""
         environments, policies = players
+        for one in environments:
+            if (one.metadata or {}).get("slow_step") and hasattr(one, "graded"):
+                one.graded = False
         speaker = taught(self.teacher, environments[0])
         # One for each set of weights, so that a round is one call for each.
         made = {id(one): _speaking(speaker, one) for one in policies.values()}

@@ -115,6 +115,25 @@ def test_a_teacher_speaks_for_all_and_a_share_of_the_others_is_imitated(env, tea
         Taught(others=1.5)
 
 
+@pytest.mark.parametrize("slow", [True, False])
+def test_what_a_teacher_says_is_not_graded_where_that_waits_for_others(make_env, policy, slow):
+    env = make_env(information="split")
+    env.metadata = {**env.metadata, "slow_step": slow}
+    asked = []
+
+    class Watched(type(env.benchmark)):
+        def score(self, task, answers):
+            asked.append(task.key)
+            return super().score(task, answers)
+
+    env.benchmark = Watched()
+    policies = dict.fromkeys(env.possible_agents, policy)
+    (group,) = Taught(others=1.0)([env], policies, STARTS[:1], 2, seed=0)
+    assert bool(asked) != slow
+    assert {one.solved is None for one in group.episodes} == {slow}
+    assert all(any(turn.message for turn in one.turns) for one in group.episodes)
+
+
 def test_equal_calls_of_a_teacher_give_equal_groups(env, team):
     first, again, other = (Taught()([env], team, STARTS, 2, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
