@@ -28,7 +28,7 @@ from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import by_key, choice, task_of
-from laconic.envs.dialogue.briefing import Opening, Rules, templates
+from laconic.envs.dialogue.briefing import Briefing, Opening, Rules, templates
 from laconic.envs.dialogue.budget import Ledger, Tokenize, cut, well_formed
 from laconic.envs.dialogue.channel import Channel, Transmission
 from laconic.envs.dialogue.reward import Account, Outcome, Reward
@@ -36,7 +36,7 @@ from laconic.envs.dialogue.roster import check_actions
 from laconic.envs.dialogue.spaces import FreeText, observation_space
 from laconic.envs.dialogue.thoughts import BEGIN, split
 from laconic.envs.dialogue.transcript import Message, heard, show
-from laconic.envs.task import Score, Style, Task
+from laconic.envs.task import Explained, Score, Style, Task
 
 Observation = dict[str, Any]
 Observations = dict[str, Observation]
@@ -85,6 +85,7 @@ class TeamEnv(ParallelEnv[str, Observation, str], ABC):
         self.reward, self.channel = reward or Reward(), channel or Channel()
         self.instructions = instructions
         self._templates = templates(instructions)
+        self._told: Briefing | None = None
         self.render_mode = choice("env.render_mode", render_mode, (None, "ansi", "human"))
         self.tokenize = tokenize
         self._sees_all = choice("env.tokens_left", tokens_left, ("all", "own")) == "all"
@@ -195,6 +196,12 @@ class TeamEnv(ParallelEnv[str, Observation, str], ABC):
     @abstractmethod
     def _openings(self) -> Mapping[str, Opening]:
         """What each agent reads first."""
+
+    def _briefing(self, explained: Explained) -> Briefing:
+        """The first words, whose fixed parts are written anew only for another who explains."""
+        if self._told is None or self._told.explained is not explained:
+            self._told = Briefing(self._rules, explained, self._templates)
+        return self._told
 
     @abstractmethod
     def _resolve(self) -> Outcome:
