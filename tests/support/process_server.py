@@ -21,8 +21,18 @@ from typing import Any
 
 from hydra.utils import get_object
 
-for name in ("train", "evaluate", "report"):
-    importlib.import_module(f"laconic.experiments.{name}")
+PROGRAMS = ("train", "evaluate", "report")
+LAZY = (
+    "laconic.envs.benchmarks.gsm8k",
+    "laconic.learners.algorithms.group",
+    "peft",
+    "scipy.stats",
+    "transformers.generation.utils",
+    "transformers.models.llama.modeling_llama",
+)
+"""What programs import when they first need it, a second in each child."""
+for module in (*(f"laconic.experiments.{name}" for name in PROGRAMS), *LAZY):
+    importlib.import_module(module)
 
 
 def replace(name: str, make: Any) -> None:
