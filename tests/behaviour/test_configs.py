@@ -122,7 +122,7 @@ def covering() -> list[Any]:
 
 
 @pytest.fixture
-def composed():
+def composed(yaml_read_once):
     """Compose a program's configuration."""
 
     def call(program: str, *overrides: str) -> Any:

@@ -170,15 +170,23 @@ def test_the_report_is_one_file_that_refers_to_no_other(trained):
     assert not re.search(r"""(src|href)=["'](?!data:|#)""", page)
 
 
-def test_without_a_report_no_picture_is_drawn_and_a_resumed_run_may_ask_for_one(
-    run, small, tmp_path
-):
-    wanted = [*small, "train.steps=1", f"hydra.run.dir={tmp_path}/run"]
-    outcome = run("train", *wanted)
-    assert outcome.code == 0 and "report:" not in outcome.out
-    assert not list((tmp_path / "run").glob("report*"))
-    assert run("train", *wanted, "resume=true", "report=true").code == 0
-    assert (tmp_path / "run" / "report.html").is_file()
+@pytest.fixture(scope="module")
+def nagged(run, small, outside, tmp_path_factory):
+    """A run that was warned, without a report, and then resumed with one; folder and outcomes."""
+    folder = tmp_path_factory.mktemp("nagged") / "run"
+    wanted = [*small, "guard._target_=my_parts.Nag", f"hydra.run.dir={folder}"]
+    first = run("train", *wanted)
+    assert first.code == 0, first.err
+    drawn = list(folder.glob("report*"))
+    again = run("train", *wanted, "resume=true", "report=true")
+    assert again.code == 0, again.err
+    return folder, first, drawn
+
+
+def test_without_a_report_no_picture_is_drawn_and_a_resumed_run_may_ask_for_one(nagged):
+    folder, first, drawn = nagged
+    assert "report:" not in first.out and drawn == []
+    assert (folder / "report.html").is_file()
 
 
 def test_output_that_is_no_terminal_gets_plain_lines_and_nothing_on_the_error_stream(
@@ -241,13 +249,13 @@ def test_without_steps_there_is_one_evaluation_and_the_policy_as_it_was(
     assert all(torch.equal(before[name], weights[name]) for name in before)
 
 
-def test_a_rising_price_is_asked_in_training_and_evaluation_alike(processes, small, tmp_path, rows):
+def test_a_rising_price_is_asked_in_training_and_evaluation_alike(run, small, tmp_path, rows):
     price = [
         "learner.price._target_=laconic.learners.prices.schedule.Ramp",
         "+learner.price.steps=2",
     ]
     folder = tmp_path / "run"
-    assert processes.run("train", *small, *price, f"hydra.run.dir={folder}").code == 0
+    assert run("train", *small, *price, f"hydra.run.dir={folder}").code == 0
     # Steps count from 0 for the schedule: 0/2, 1/2 and then all of the price of 0.5.
     metrics = rows(folder / "metrics.jsonl")
     assert [row["train/price"] for row in metrics[1:]] == [0.0, 0.25, 0.5, 0.5]
@@ -258,14 +266,14 @@ def test_a_rising_price_is_asked_in_training_and_evaluation_alike(processes, sma
         assert row["eval/reward"] < row["eval/score"]
     # The same in a run that was resumed between, and in an evaluation of a checkpoint.
     again = [*small, *price, f"hydra.run.dir={tmp_path / 'again'}"]
-    assert processes.run("train", *again, "train.steps=2").code == 0
-    assert processes.run("train", *again, "resume=true").code == 0
+    assert run("train", *again, "train.steps=2").code == 0
+    assert run("train", *again, "resume=true").code == 0
     resumed = rows(tmp_path / "again" / "metrics.jsonl")
     assert [row.get("eval/reward") for row in resumed] == [
         row.get("eval/reward") for row in metrics
     ]
     for step in (2, 4):
-        played = processes.run(
+        played = run(
             "evaluate",
             "agent=hf",
             f"agent.model={folder}",
@@ -283,17 +291,17 @@ def test_a_rising_price_is_asked_in_training_and_evaluation_alike(processes, sma
 
 
 def test_agents_with_weights_of_their_own_are_saved_apart_and_found_again(
-    processes, small, tmp_path, rows
+    run, small, tmp_path, rows
 ):
     folder = tmp_path / "run"
     settings = [*small, "agent.sharing=separate", "train.steps=1"]
-    assert processes.run("train", *settings, f"hydra.run.dir={folder}").code == 0
+    assert run("train", *settings, f"hydra.run.dir={folder}").code == 0
     agents = ["helper_0", "helper_1", "helper_2", "solver_0"]
     left = sorted(path.name for path in (folder / "policy").iterdir() if path.is_dir())
     assert left == agents
     weights = {(folder / "policy" / agent / "model.safetensors").read_bytes() for agent in agents}
     assert len(weights) == 4
-    shown = processes.run(
+    shown = run(
         "evaluate",
         f"agent.model={folder / 'policy'}",
         "agent.sharing=separate",
@@ -311,15 +319,12 @@ def test_agents_with_weights_of_their_own_are_saved_apart_and_found_again(
     }
 
 
-def test_warnings_reach_the_status_the_report_and_the_screen(run, small, outside, tmp_path):
-    folder = tmp_path / "run"
-    nagged = ["guard._target_=my_parts.Nag", "report=true"]
-    outcome = run("train", *small, *nagged, f"hydra.run.dir={folder}")
-    assert outcome.code == 0, outcome.err
+def test_warnings_reach_the_status_the_report_and_the_screen(nagged):
+    folder, first, _ = nagged
     expected = ["warned at step 1", "warned at step 3"]
     assert json.loads((folder / "status.json").read_text())["warnings"] == expected
     page = (folder / "report.html").read_text()
-    assert all(warning in page and warning in outcome.out for warning in expected)
+    assert all(warning in page and warning in first.out for warning in expected)
 
 
 def test_an_environment_of_the_users_own_is_trained_on(run, small, outside, tmp_path, rows):
