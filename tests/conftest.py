@@ -23,6 +23,20 @@ from markdown_it import MarkdownIt
 pytest_plugins = ["runs"]
 """Programs that run, here or in processes of their own; see `tests/support/runs.py`."""
 
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Several workers begin with a half each, and the one that is done steals from the other's end.
+
+    So what neighbours share (a training, all verdicts on attacks) is made once, not on each worker.
+    """
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
 _NAMED = re.compile(r"`([\w./]+)`:")
 
 

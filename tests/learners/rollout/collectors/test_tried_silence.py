@@ -26,7 +26,8 @@ STARTS = [Start(0, "fruit"), Start(1, "birds")]
 def players(make_env, make_policy):
     """Who never keeps silent by itself: fresh weights would have to hit on the word."""
     environments = [make_env(information="split") for _ in range(8)]
-    return Players(environments, dict.fromkeys(environments[0].possible_agents, make_policy()))
+    policy = make_policy(max_reply_tokens=8)
+    return Players(environments, dict.fromkeys(environments[0].possible_agents, policy))
 
 
 def helpers(groups):
