@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import socket
@@ -22,6 +23,17 @@ from markdown_it import MarkdownIt
 
 pytest_plugins = ["runs"]
 """Programs that run, here or in processes of their own; see `tests/support/runs.py`."""
+
+
+def pytest_collection() -> None:
+    """Nothing that is imported goes away again, so nobody need look for garbage in it."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Nor need the tests' own garbage be looked for among libraries."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
