@@ -10,6 +10,7 @@ SIGKILL.
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import json
 import os
@@ -33,6 +34,8 @@ LAZY = (
 """What programs import when they first need it, a second in each child."""
 for module in (*(f"laconic.experiments.{name}" for name in PROGRAMS), *LAZY):
     importlib.import_module(module)
+# So children have no garbage to look for in what they share with this process.
+gc.freeze()
 
 
 def replace(name: str, make: Any) -> None:
