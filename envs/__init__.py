@@ -12,7 +12,7 @@ if __name__ == "envs":
     raise ImportError("this folder is imported as laconic.envs: write `from laconic import envs`")
 
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from inspect import signature
@@ -109,13 +109,7 @@ def make(
     whole("env.max_rounds", max_rounds, 1)
     choice("env.split", split, ("train", "evaluation"))
     kind = worlds.world(name) if name in worlds.names() else None
-    takes: list[Callable[..., Any]] = [make, WorldEnv, kind] if kind else [make, DialogueEnv]
-    known = {one for maker in takes for one in signature(maker).parameters}
-    check_names("setting of an environment", settings, known - {"settings", "benchmark", "world"})
-    for key, record in (("budget", Budget), ("reward", Reward), ("channel", Channel)):
-        if isinstance(settings.get(key), Mapping):
-            check_names(f"setting of env.{key}", settings[key], signature(record).parameters)
-            settings[key] = record(**settings[key])
+    settings = _checked(settings, [WorldEnv, kind] if kind else [DialogueEnv])
     made: TeamEnv
     count, drawn = tasks or _GENERATED_TASKS, _frozen(generator or {})
     if kind:
@@ -126,15 +120,25 @@ def make(
         made = WorldEnv(world, _generated(world, split, count, drawn), **settings)
     else:
         found = benchmark(name)
-        if holdout is not None and source != GENERATED:
-            chosen = held_out(_all_of(name, source), split, holdout, holdout_seed)[:tasks]
-        elif source == GENERATED:
+        if source == GENERATED:
             chosen = _generated(found, split, count, drawn)
         else:
-            chosen = _loaded(name, source, split, _stamp(source))[:tasks]
+            chosen = _read(name, source, split, holdout, holdout_seed)[:tasks]
         made = DialogueEnv(found, chosen, **settings)
     made.metadata = {**made.metadata, "max_rounds": max_rounds}
     return made
+
+
+def _checked(settings: Mapping[str, Any], makers: Sequence[Callable[..., Any]]) -> dict[str, Any]:
+    """The settings that these makers and `make` take, mappings of records as those records."""
+    known = {one for maker in (make, *makers) for one in signature(maker).parameters}
+    check_names("setting of an environment", settings, known - {"settings", "benchmark", "world"})
+    found = dict(settings)
+    for key, record in (("budget", Budget), ("reward", Reward), ("channel", Channel)):
+        if isinstance(settings.get(key), Mapping):
+            check_names(f"setting of env.{key}", settings[key], signature(record).parameters)
+            found[key] = record(**settings[key])
+    return found
 
 
 @lru_cache(maxsize=32)
@@ -144,6 +148,15 @@ def _generated(
     """Generated tasks, kept so that many copies of one environment cost one generation."""
     chosen = dict(settings)
     return played.generate(chosen.pop("seed", 0), count, split=split, **chosen)
+
+
+def _read(
+    name: str, source: str, split: Split, holdout: float | None, holdout_seed: int
+) -> tuple[Task, ...]:
+    """Tasks of a split of a source, its own or one that is drawn."""
+    if holdout is None:
+        return _loaded(name, source, split, _stamp(source))
+    return held_out(_all_of(name, source), split, holdout, holdout_seed)
 
 
 @lru_cache(maxsize=8)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from numbers import Integral, Real
 from typing import Any, TypeGuard
 
@@ -123,12 +124,12 @@ def task_of(
     Raises:
         UnknownNameError: there is no task of that key.
     """
-    keys = tuple(tasks)
-    drawn = keys[int(generator.integers(len(keys)))]
+    # Without a copy of all keys, of which there may be very many.
+    drawn = next(islice(tasks, int(generator.integers(len(tasks))), None))
     named = (options or {}).get("task")
     key = drawn if named is None else named
     if isinstance(key, Task):
         return key
     if key not in tasks:
-        raise UnknownNameError("task", key, keys)
+        raise UnknownNameError("task", key, tasks)
     return tasks[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import socket
@@ -22,6 +23,31 @@ from markdown_it import MarkdownIt
 
 pytest_plugins = ["runs"]
 """Programs that run, here or in processes of their own; see `tests/support/runs.py`."""
+
+
+def pytest_collection() -> None:
+    """Nothing that is imported goes away again, so nobody need look for garbage in it."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Nor need the tests' own garbage be looked for among libraries."""
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Several workers begin with a half each, and the one that is done steals from the other's end.
+
+    So what neighbours share (a training, all verdicts on attacks) is made once, not on each worker.
+    """
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
 
 _NAMED = re.compile(r"`([\w./]+)`:")
 
@@ -66,7 +92,8 @@ class FaultServer:
         """Most requests at a time."""
         self._now = 0
         self._lock = threading.Lock()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        handler = type("Handler", (_Handler,), {"asked": self})
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._http.daemon_threads = True
         threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -117,78 +144,79 @@ class FaultServer:
         }
 
 
-def _handler(server: FaultServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class _Handler(BaseHTTPRequestHandler):
+    """Does with each request what its fault says."""
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            fault = server.begin(body, headers)
-            try:
-                self._answer(fault, body)
-            except (BrokenPipeError, ConnectionResetError):
-                pass
-            finally:
-                server.end()
+    asked: FaultServer
+    """Whose requests these are."""
+    protocol_version = "HTTP/1.1"
 
-        def _answer(self, fault: str, body: dict[str, Any]) -> None:
-            kind, _, detail = fault.partition(" ")
-            if kind.isdigit():
-                headers = {"Retry-After": detail} if detail else {}
-                return self._send(int(kind), b'{"error": "a fault"}', headers)
-            if kind == "refuse":
-                return self._send(400, detail.encode())
-            if kind == "redirect":
-                return self._send(307, b"", {"Location": detail})
-            if kind == "drops":
-                return self._drop(float(detail))
-            if kind == "slow":
-                time.sleep(float(detail))
-            if kind == "hangup":
-                return self._reset()
-            time.sleep(server.seconds)
-            whole = json.dumps(server.change(server.completion(body))).encode()
-            if kind == "half":
-                self._head(200, len(whole))
-                self.wfile.write(whole[: len(whole) // 2])
-                self.wfile.flush()
-                return self._reset()
-            if kind == "send":
-                return self._send(200, detail.encode())
-            return self._send(200, whole)
-
-        def _drop(self, seconds: float) -> None:
-            """Send an answer letter by letter."""
-            whole = json.dumps(server.completion({"messages": []})).encode()
-            self._head(200, len(whole))
-            for letter in whole:
-                self.wfile.write(bytes([letter]))
-                self.wfile.flush()
-                time.sleep(seconds)
-
-        def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
-            self._head(status, len(body), headers)
-            self.wfile.write(body)
-
-        def _head(self, status: int, size: int, headers: dict[str, str] | None = None) -> None:
-            self.send_response(status)
-            for name, value in (headers or {}).items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(size))
-            self.end_headers()
-
-        def _reset(self) -> None:
-            """Drop the connection without a farewell."""
-            linger = struct.pack("ii", 1, 0)
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-            self.close_connection = True
-            self.connection.close()
-
-        def log_message(self, *_: Any) -> None:
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        fault = self.asked.begin(body, headers)
+        try:
+            self._answer(fault, body)
+        except (BrokenPipeError, ConnectionResetError):
             pass
+        finally:
+            self.asked.end()
 
-    return Handler
+    def _answer(self, fault: str, body: dict[str, Any]) -> None:
+        kind, _, detail = fault.partition(" ")
+        if kind.isdigit():
+            headers = {"Retry-After": detail} if detail else {}
+            return self._send(int(kind), b'{"error": "a fault"}', headers)
+        if kind == "refuse":
+            return self._send(400, detail.encode())
+        if kind == "redirect":
+            return self._send(307, b"", {"Location": detail})
+        if kind == "drops":
+            return self._drop(float(detail))
+        if kind == "slow":
+            time.sleep(float(detail))
+        if kind == "hangup":
+            return self._reset()
+        time.sleep(self.asked.seconds)
+        whole = json.dumps(self.asked.change(self.asked.completion(body))).encode()
+        if kind == "half":
+            self._head(200, len(whole))
+            self.wfile.write(whole[: len(whole) // 2])
+            self.wfile.flush()
+            return self._reset()
+        if kind == "send":
+            return self._send(200, detail.encode())
+        return self._send(200, whole)
+
+    def _drop(self, seconds: float) -> None:
+        """Send an answer letter by letter."""
+        whole = json.dumps(self.asked.completion({"messages": []})).encode()
+        self._head(200, len(whole))
+        for letter in whole:
+            self.wfile.write(bytes([letter]))
+            self.wfile.flush()
+            time.sleep(seconds)
+
+    def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+        self._head(status, len(body), headers)
+        self.wfile.write(body)
+
+    def _head(self, status: int, size: int, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(size))
+        self.end_headers()
+
+    def _reset(self) -> None:
+        """Drop the connection without a farewell."""
+        linger = struct.pack("ii", 1, 0)
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.close_connection = True
+        self.connection.close()
+
+    def log_message(self, *_: Any) -> None:
+        pass
 
 
 @pytest.fixture(scope="session")

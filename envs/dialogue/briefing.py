@@ -19,7 +19,7 @@ from laconic.envs.checks import check_names, choice
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.roster import Roster, role_of
 from laconic.envs.errors import SettingError
-from laconic.envs.task import Benchmark, Explained, Style, Task
+from laconic.envs.task import Explained, Style, Task
 
 _CAPPED = {
     "message": "a message",
@@ -135,58 +135,60 @@ def templates(instructions: Style | Mapping[str, str]) -> Templates:
     return Templates(instructions["general"], instructions["own"])
 
 
-def openings(
-    task: Task,
-    shares: Mapping[str, Sequence[int]],
-    rules: Rules,
-    benchmark: Benchmark,
-    form: Templates,
-) -> dict[str, Opening]:
-    """What each agent reads first of a task.
+def shown(
+    task: Task, shares: Mapping[str, Sequence[int]], separator: str
+) -> dict[str, tuple[str, str]]:
+    """What each agent knows of a task at first, and what it is asked.
 
     Args:
         task: the task of this episode.
         shares: indices of the statements that each agent may read.
-        rules: the dialogue's rules.
-        benchmark: explains goal and roles.
-        form: how it is said.
+        separator: stands between two statements.
     """
-    shown = {}
+    found = {}
     for agent, share in shares.items():
-        statements = benchmark.separator.join(task.statements[index] for index in share)
+        statements = separator.join(task.statements[index] for index in share)
         # Who may read everything reads it as the source has it.
         whole = task.whole if len(share) == len(task.statements) else ""
-        shown[agent] = ("" if whole else statements, whole or task.question)
-    return opened(shown, rules, benchmark, form)
-
-
-def opened(
-    shown: Mapping[str, tuple[str, str]], rules: Rules, explained: Explained, form: Templates
-) -> dict[str, Opening]:
-    """What each agent reads first, from what it knows and what it is asked.
-
-    Args:
-        shown: both of each agent.
-        rules: of the environment.
-        explained: explains goal and roles.
-        form: how it is said.
-    """
-    agents = rules.roster.agents
-    roles = tuple(dict.fromkeys(map(role_of, agents)))
-    goal, duty = _apart({role: explained.instructions(role, form.style) for role in roles})
-    said = duty.values() if len(roles) == 1 else (f"{role}: {duty[role]}" for role in roles)
-    words = {
-        "goal": goal,
-        "duties": "\n".join(said),
-        "team": ", ".join(agents),
-        "rules": _explain(rules),
-    }
-    general, found = _filled(form.general, words), {}
-    for agent, (known, question) in shown.items():
-        role = role_of(agent)
-        own = {"agent": agent, "role": role, "duty": duty[role], "known": known}
-        found[agent] = Opening(general, _filled(form.own, {**words, **own, "question": question}))
+        found[agent] = ("" if whole else statements, whole or task.question)
     return found
+
+
+class Briefing:
+    """Writes what the agents of one environment read first."""
+
+    def __init__(self, rules: Rules, explained: Explained, form: Templates) -> None:
+        """Put what is alike for all episodes into words, once.
+
+        Args:
+            rules: of the environment.
+            explained: explains goal and roles.
+            form: how it is said.
+        """
+        self.explained, agents = explained, rules.roster.agents
+        roles = tuple(dict.fromkeys(map(role_of, agents)))
+        goal, self._duty = _apart(
+            {role: explained.instructions(role, form.style) for role in roles}
+        )
+        duty = self._duty
+        said = duty.values() if len(roles) == 1 else (f"{role}: {duty[role]}" for role in roles)
+        self._words = {
+            "goal": goal,
+            "duties": "\n".join(said),
+            "team": ", ".join(agents),
+            "rules": _explain(rules),
+        }
+        self._general, self._own = _filled(form.general, self._words), form.own
+
+    def openings(self, shown: Mapping[str, tuple[str, str]]) -> dict[str, Opening]:
+        """What each agent reads first, from what it knows and what it is asked."""
+        found = {}
+        for agent, (known, question) in shown.items():
+            role = role_of(agent)
+            own = {"agent": agent, "role": role, "duty": self._duty[role], "known": known}
+            words = {**self._words, **own, "question": question}
+            found[agent] = Opening(self._general, _filled(self._own, words))
+        return found
 
 
 def _apart(told: Mapping[str, str]) -> tuple[str, dict[str, str]]:
@@ -210,7 +212,6 @@ def _filled(template: str, words: Mapping[str, str]) -> str:
     return "\n".join(filter(None, lines))
 
 
-@lru_cache(maxsize=32)
 def _explain(rules: Rules) -> str:
     graded = rules.counts or _explain_answer(rules.roster)
     cost = " Every token you say costs reward; silence is free." if rules.priced else ""

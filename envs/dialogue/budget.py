@@ -24,6 +24,9 @@ Tokenize = Callable[[str], Sequence[str]]
 _MAX_BYTES = 8
 # At most eight letters a token, so that a long unbroken word is not cheap; every character matches.
 _TOKEN = re.compile(r"\s?[^\W\d_]{1,8}|\s?\d{1,3}|\s?[^\w\s]|[\s\S]")
+# The same for ASCII, in two thirds of the time: sets of letters instead of classes of Unicode.
+_SPACE, _SIGN = r"[ \t-\r\x1c-\x1f]", r"[\x00-\x08\x0e-\x1b!-/:-@\[-^`{-\x7f]"
+_ASCII = re.compile(rf"{_SPACE}?[A-Za-z]{{1,8}}|{_SPACE}?(?:[0-9]{{1,3}}|{_SIGN})|[\x00-\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +123,9 @@ def split_words(text: str) -> list[str]:
     bytes of UTF-8, so that no script is cheaper than another; a number once for every three digits.
     One white space before a token belongs to it.
     """
-    tokens = _TOKEN.findall(text)
     if text.isascii():
-        return tokens
-    return [piece for token in tokens for piece in _short(token)]
+        return _ASCII.findall(text)
+    return [piece for token in _TOKEN.findall(text) for piece in _short(token)]
 
 
 def _short(token: str) -> list[str]:

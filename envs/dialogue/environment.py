@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from laconic.envs.checks import choice, number, whole
-from laconic.envs.dialogue.briefing import Opening, Rules, openings
+from laconic.envs.dialogue.briefing import Opening, Rules, shown
 from laconic.envs.dialogue.budget import Budget, Tokenize, split_words
 from laconic.envs.dialogue.channel import Channel
 from laconic.envs.dialogue.referee import Referee
@@ -129,7 +129,8 @@ class DialogueEnv(TeamEnv):
         )
 
     def _openings(self) -> Mapping[str, Opening]:
-        return openings(self.task, self.shares, self._rules, self.benchmark, self._templates)
+        told = shown(self.task, self.shares, self.benchmark.separator)
+        return self._briefing(self.benchmark).openings(told)
 
     def _note(self, agent: str, text: str) -> None:
         self._referee.note(agent, text)

@@ -1,4 +1,4 @@
-"""The spaces of a dialogue, and a text space that holds any string.
+"""The spaces of a dialogue, a text space that holds any string, and who has them.
 
 `gymnasium.spaces.Text` admits letters and digits unless it is given a charset, and refuses the
 empty string, which here means silence. A charset of all Unicode takes seconds to build and tens of
@@ -8,10 +8,12 @@ megabytes to pickle, so membership is relaxed instead and sampling keeps to prin
 from __future__ import annotations
 
 import string
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box, Dict, Text
+from gymnasium.spaces import Box, Dict, Space, Text
+from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.budget import UNLIMITED
 
@@ -43,3 +45,22 @@ def observation_space() -> Dict:
     """What an agent of a dialogue observes: `text` and `tokens_left`, int32 of shape (4,)."""
     left = Box(0, UNLIMITED, shape=(4,), dtype=np.int32)
     return Dict({"text": FreeText(), "tokens_left": left})
+
+
+class TextEnv(ParallelEnv[str, dict[str, Any], str]):
+    """An environment whose agents observe `text` and `tokens_left`, and say any string."""
+
+    def _take_seats(self, agents: Iterable[str]) -> None:
+        """Name the agents and build their spaces; nobody is there before a reset."""
+        self.possible_agents = list(agents)
+        self.agents: list[str] = []
+        self._spaces = {agent: observation_space() for agent in self.possible_agents}
+        self._actions = {agent: FreeText() for agent in self.possible_agents}
+
+    def observation_space(self, agent: str) -> Space[Any]:
+        """The observation space of an agent, the same object at every call."""
+        return self._spaces[agent]
+
+    def action_space(self, agent: str) -> Space[Any]:
+        """The action space of an agent, the same object at every call."""
+        return self._actions[agent]

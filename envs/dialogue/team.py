@@ -23,20 +23,18 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from gymnasium import spaces
 from gymnasium.utils import seeding
-from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import by_key, choice, task_of
-from laconic.envs.dialogue.briefing import Opening, Rules, templates
+from laconic.envs.dialogue.briefing import Briefing, Opening, Rules, templates
 from laconic.envs.dialogue.budget import Ledger, Tokenize, cut, well_formed
 from laconic.envs.dialogue.channel import Channel, Transmission
 from laconic.envs.dialogue.reward import Account, Outcome, Reward
 from laconic.envs.dialogue.roster import check_actions
-from laconic.envs.dialogue.spaces import FreeText, observation_space
+from laconic.envs.dialogue.spaces import TextEnv
 from laconic.envs.dialogue.thoughts import BEGIN, split
 from laconic.envs.dialogue.transcript import Message, heard, show
-from laconic.envs.task import Score, Style, Task
+from laconic.envs.task import Explained, Score, Style, Task
 
 Observation = dict[str, Any]
 Observations = dict[str, Observation]
@@ -44,7 +42,7 @@ Infos = dict[str, dict[str, Any]]
 StepResult = tuple[Observations, dict[str, float], dict[str, bool], dict[str, bool], Infos]
 
 
-class TeamEnv(ParallelEnv[str, Observation, str], ABC):
+class TeamEnv(TextEnv, ABC):
     """Rounds of messages.
 
     Args:
@@ -80,31 +78,21 @@ class TeamEnv(ParallelEnv[str, Observation, str], ABC):
         self.tasks = by_key(tasks)
         self.rounds, self.budget = rules.rounds, rules.budget
         self._rules, self._roster = rules, rules.roster
-        self.possible_agents = list(self._roster.agents)
+        self._take_seats(self._roster.agents)
         self.answering = self._roster.answering
         self.reward, self.channel = reward or Reward(), channel or Channel()
         self.instructions = instructions
         self._templates = templates(instructions)
+        self._told: Briefing | None = None
         self.render_mode = choice("env.render_mode", render_mode, (None, "ansi", "human"))
         self.tokenize = tokenize
         self._sees_all = choice("env.tokens_left", tokens_left, ("all", "own")) == "all"
-        self._spaces = {agent: observation_space() for agent in self.possible_agents}
-        self._actions = {agent: FreeText() for agent in self.possible_agents}
         # Rollouts step environments that wait for others (processes, experts) at the same time.
         self.metadata = {**self.metadata, "slow_step": slow}
         # And send thoughts along to environments that say how long they may be.
         self.metadata["thought_tokens"] = self.budget.longest_thought
         self._generator: np.random.Generator | None = None
-        self.agents: list[str] = []
         self.messages: list[Message] = []
-
-    def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """The observation space of an agent, the same object at every call."""
-        return self._spaces[agent]
-
-    def action_space(self, agent: str) -> spaces.Space[Any]:
-        """The action space of an agent, the same object at every call."""
-        return self._actions[agent]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -195,6 +183,12 @@ class TeamEnv(ParallelEnv[str, Observation, str], ABC):
     @abstractmethod
     def _openings(self) -> Mapping[str, Opening]:
         """What each agent reads first."""
+
+    def _briefing(self, explained: Explained) -> Briefing:
+        """The first words, whose fixed parts are written anew only for another who explains."""
+        if self._told is None or self._told.explained is not explained:
+            self._told = Briefing(self._rules, explained, self._templates)
+        return self._told
 
     @abstractmethod
     def _resolve(self) -> Outcome:

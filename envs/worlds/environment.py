@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from laconic.envs.checks import choice, whole
-from laconic.envs.dialogue.briefing import Opening, Rules, opened
+from laconic.envs.dialogue.briefing import Opening, Rules
 from laconic.envs.dialogue.budget import UNLIMITED, Budget, Tokenize, split_words
 from laconic.envs.dialogue.channel import Channel
 from laconic.envs.dialogue.reward import Outcome, Reward
@@ -117,7 +117,7 @@ class WorldEnv(TeamEnv):
 
     def _openings(self) -> Mapping[str, Opening]:
         shown = {agent: ("", self.world.see(self._state, agent)) for agent in self.agents}
-        return opened(shown, self._rules, self.world, self._templates)
+        return self._briefing(self.world).openings(shown)
 
     def _speakers(self) -> frozenset[str]:
         return self._turns.talking

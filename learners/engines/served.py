@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -37,7 +38,7 @@ _FAREWELL = 10.0
 
 
 @dataclass
-class Served(Engine):
+class Served(Engine, ABC):
     """An engine of servers, all of one kind."""
 
     url: str | Sequence[str] | None = "http://127.0.0.1:8000"
@@ -85,9 +86,9 @@ class Served(Engine):
         self._fleet: Fleet | None = None
         self._loop: Loop | None = None
 
+    @abstractmethod
     def _dialect(self) -> Dialect:
         """How these servers are spoken to."""
-        raise NotImplementedError
 
     def open(self, policies: Mapping[str, Any], folder: Path, processes: Processes = ALONE) -> None:
         """Find or start the servers, and refuse what they cannot do; see `Engine`."""

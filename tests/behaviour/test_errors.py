@@ -22,14 +22,16 @@ COMMAND_LINE = [
     (["evaluation.task=1"], ["unknown config key", "Did you mean 'evaluation.tasks'?"]),
 ]
 
+AGAIN = pytest.mark.slow
+"""Of what one check refuses: another wrong value of the same key, or another program."""
 COUNTS = [
     ("seed", "-1", "a whole number of at least 0; got -1"),
-    ("seed", "abc", "a whole number of at least 0; got 'abc'"),
+    pytest.param("seed", "abc", "a whole number of at least 0; got 'abc'", marks=AGAIN),
     ("threads", "0", "null or a whole number of at least 1; got 0"),
-    ("train.steps", "-1", "a whole number of at least 0; got -1"),
+    pytest.param("train.steps", "-1", "a whole number of at least 0; got -1", marks=AGAIN),
     ("train.steps", "many", "a whole number of at least 0; got 'many'"),
-    ("train.steps", "1.5", "a whole number of at least 0; got 1.5"),
-    ("train.steps", "null", "a whole number of at least 0; got None"),
+    pytest.param("train.steps", "1.5", "a whole number of at least 0; got 1.5", marks=AGAIN),
+    pytest.param("train.steps", "null", "a whole number of at least 0; got None", marks=AGAIN),
     ("train.tasks_per_step", "0", "a whole number of at least 1; got 0"),
     ("train.group_size", "two", "a whole number of at least 1; got 'two'"),
     ("train.group_size", "1", "at least 2, because an advantage compares episodes of one task"),
@@ -40,7 +42,7 @@ COUNTS = [
     ("evaluation.transcripts", "-1", "a whole number of at least 0; got -1"),
     ("env.tasks", "0", "null or a whole number of at least 1; got 0"),
     ("env.rounds", "0", "a whole number of at least 1; got 0"),
-    ("env.rounds", "two", "a whole number of at least 1; got 'two'"),
+    pytest.param("env.rounds", "two", "a whole number of at least 1; got 'two'", marks=AGAIN),
 ]
 
 VALUES = [
@@ -53,10 +55,10 @@ VALUES = [
     (["+env.generator.levels=1"], ["'levels'", "Did you mean 'level'?"]),
     (["+env.round=1"], ["'round'", "Did you mean 'rounds'?"]),
     (["env.budget.message=0"], ["budget.message", "at least 1; got 0"]),
-    (["env.budget.episode=0"], ["budget.episode", "at least 1; got 0"]),
-    (["env.budget.message=few"], ["budget.message", "got 'few'"]),
+    pytest.param(["env.budget.episode=0"], ["budget.episode", "at least 1; got 0"], marks=AGAIN),
+    pytest.param(["env.budget.message=few"], ["budget.message", "got 'few'"], marks=AGAIN),
     (["env.reward.price=-1"], ["reward.price", "at least 0; got -1"]),
-    (["env.reward.price=dear"], ["reward.price", "got 'dear'"]),
+    pytest.param(["env.reward.price=dear"], ["reward.price", "got 'dear'"], marks=AGAIN),
     (["env._target_=no_such.Env"], ["no_such", "config key 'env'"]),
     (["train.tasks_per_step=21"], ["train.tasks_per_step=21", "20 tasks", "raise env.tasks"]),
     (["agent=hf", "agent.model=???"], ["agent.model has no value; pass agent.model=<value>"]),
@@ -142,7 +144,7 @@ GOOD = json.dumps({"question": "Ann has 3 apples. How many?", "answer": "#### 3"
         (f'{GOOD}\n{{"question": "?", "answer": "1"}}\n', ["test.jsonl:2", "#### number"]),
     ],
 )
-@pytest.mark.parametrize("name", ["train", "evaluate"])
+@pytest.mark.parametrize("name", [pytest.param("train", marks=AGAIN), "evaluate"])
 def test_a_data_file_that_cannot_be_read_is_named_with_the_line(
     refused, tmp_path, name, text, words
 ):

@@ -35,14 +35,20 @@ def tasks(benchmark: Benchmark) -> tuple[Task, ...]:
     return benchmark.generate(0, 12)
 
 
-@pytest.fixture(params=["full", "split"])
-def make(request: pytest.FixtureRequest, benchmark: Benchmark) -> Any:
-    """Makes the environment with the settings of its yaml, in each information mode."""
+@pytest.fixture(scope="module")
+def settings(benchmark: Benchmark) -> Any:
+    """Those of its yaml."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("train", overrides=[f"env={benchmark.name}"])
-    settings = OmegaConf.to_container(cfg.env, resolve=True)
-    for node in (settings, settings["budget"], settings["reward"], settings["channel"]):
+    found = OmegaConf.to_container(cfg.env, resolve=True)
+    for node in (found, found["budget"], found["reward"], found["channel"]):
         node.pop("_target_")
+    return found
+
+
+@pytest.fixture(params=["full", "split"])
+def make(request: pytest.FixtureRequest, settings: Any) -> Any:
+    """Makes the environment with these settings, in each information mode."""
     own = {"information": request.param, "instructions": "full", "tasks": 12}
     return lambda **more: envs.make(**settings | own | more)
 

@@ -80,5 +80,17 @@ def test_every_render_mode_works(make, capsys):
     assert make().possible_agents[0] in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        # `test_every_benchmark.py` plays these by default, with the settings of their yaml.
+        pytest.param(case, marks=pytest.mark.slow)
+        if case[0] not in ("gsm8k", *envs.names("worlds"))
+        else case
+        for case in CASES
+    ],
+    ids="-".join,
+    indirect=True,
+)
 def test_our_own_contract_holds(make):
     check_env(make)

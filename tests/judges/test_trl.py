@@ -87,10 +87,8 @@ def teach(model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast) -> None:
         optimizer.step()
 
 
-@pytest.mark.filterwarnings("ignore:You are using 'environment_factory'")
-def test_grpo_trains_a_seat(tmp_path: Path, record: Any) -> None:
-    torch.manual_seed(0)
-    tokenizer = make_tokenizer()
+def make_model(tokenizer: PreTrainedTokenizerFast) -> Qwen3ForCausalLM:
+    """A small one of random weights."""
     config = Qwen3Config(
         vocab_size=len(tokenizer),
         hidden_size=64,
@@ -103,7 +101,14 @@ def test_grpo_trains_a_seat(tmp_path: Path, record: Any) -> None:
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )
-    model = Qwen3ForCausalLM(config)
+    return Qwen3ForCausalLM(config)
+
+
+@pytest.mark.filterwarnings("ignore:You are using 'environment_factory'")
+def test_grpo_trains_a_seat(tmp_path: Path, record: Any) -> None:
+    torch.manual_seed(0)
+    tokenizer = make_tokenizer()
+    model = make_model(tokenizer)
     teach(model, tokenizer)
     before = {name: one.detach().clone() for name, one in model.named_parameters()}
     said: list[str] = []

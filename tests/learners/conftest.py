@@ -235,7 +235,7 @@ def word_tokenizer() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_policy(
     make_model: Callable[..., PreTrainedModel], tiny_tokenizer: PreTrainedTokenizerFast
 ) -> Callable[..., HFPolicy]:

@@ -10,6 +10,7 @@ SIGKILL.
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import json
 import os
@@ -21,8 +22,20 @@ from typing import Any
 
 from hydra.utils import get_object
 
-for name in ("train", "evaluate", "report"):
-    importlib.import_module(f"laconic.experiments.{name}")
+PROGRAMS = ("train", "evaluate", "report")
+LAZY = (
+    "laconic.envs.benchmarks.gsm8k",
+    "laconic.learners.algorithms.group",
+    "peft",
+    "scipy.stats",
+    "transformers.generation.utils",
+    "transformers.models.llama.modeling_llama",
+)
+"""What programs import when they first need it, a second in each child."""
+for module in (*(f"laconic.experiments.{name}" for name in PROGRAMS), *LAZY):
+    importlib.import_module(module)
+# So children have no garbage to look for in what they share with this process.
+gc.freeze()
 
 
 def replace(name: str, make: Any) -> None:

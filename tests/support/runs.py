@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import json
 import os
@@ -39,6 +40,29 @@ def _short_errors() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("HYDRA_FULL_ERROR", raising=False)
         patch.delenv("LACONIC_TRACEBACK", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session")
+def yaml_read_once() -> Iterator[None]:
+    """Choices are composed hundreds of times here; parsing them anew each time is a third of it."""
+    # Imported here because environments are tested without them too.
+    import yaml
+    from omegaconf._utils import get_yaml_loader
+
+    load, own, parsed = yaml.load, get_yaml_loader().__name__, dict[str, Any]()
+
+    def read(stream: Any, Loader: Any) -> Any:
+        if Loader.__name__ != own or not hasattr(stream, "seek"):
+            return load(stream, Loader)
+        text = stream.read()
+        if text not in parsed:
+            stream.seek(0)
+            parsed[text] = load(stream, Loader)
+        return copy.deepcopy(parsed[text])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yaml, "load", read)
         yield
 
 
@@ -86,7 +110,7 @@ def small(policy_folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def run() -> Callable[..., Outcome]:
+def run(yaml_read_once: None) -> Callable[..., Outcome]:
     """Run `laconic.experiments.<name>` with some arguments in this process."""
 
     def call(name: str, *arguments: str) -> Outcome:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 
 import torch
 
-from laconic.learners.agents.base import Request
+from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.episode import Episode, Group, Turn
@@ -20,6 +20,18 @@ ADAMW = partial(torch.optim.AdamW, lr=1e-2, weight_decay=0.0)
 INF = float("inf")
 
 Speakers = dict[str, HFPolicy]
+_SAID: dict[Hashable, list[Reply]] = {}
+
+
+def replies(policy: HFPolicy, requests: Sequence[Request], seed: int) -> list[Reply]:
+    """What a policy samples; another of equal weights and settings is not asked again."""
+    state = policy.model.state_dict().values()
+    weights = tuple(hash(one.reshape(-1).view(torch.uint8).numpy().tobytes()) for one in state)
+    known = (policy.model.config.model_type, policy.model.dtype, repr(policy.speech))
+    key = (*known, weights, repr(requests), seed)
+    if key not in _SAID:
+        _SAID[key] = policy.reply(requests, seed=seed, greedy=False)
+    return _SAID[key]
 
 
 def episode(speakers: Speakers, pays: Sequence[float], seed: int, rounds: int = 2) -> Episode:
@@ -32,7 +44,7 @@ def episode(speakers: Speakers, pays: Sequence[float], seed: int, rounds: int = 
             history = tuple(histories[agent])
             request = Request(agent, text, history, (text,) * len(history))
             draw = seed * 100 + number * 10 + place
-            reply = policy.reply([request], seed=draw, greedy=False)[0]
+            (reply,) = replies(policy, [request], draw)
             histories[agent].append(reply)
             turns.append(
                 Turn(

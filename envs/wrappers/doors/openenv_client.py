@@ -12,16 +12,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 from openenv.core.generic_client import GenericEnvClient
-from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.roster import check_actions
-from laconic.envs.dialogue.spaces import FreeText, observation_space
-from laconic.envs.dialogue.team import Infos, Observation, Observations, StepResult
+from laconic.envs.dialogue.spaces import TextEnv
+from laconic.envs.dialogue.team import Infos, Observations, StepResult
 
 
-class RemoteTeam(ParallelEnv[str, Observation, str]):
+class RemoteTeam(TextEnv):
     """A team that a server of `team_app` plays, as an environment of ours."""
 
     def __init__(self, base_url: str, render_mode: str | None = None) -> None:
@@ -33,19 +31,8 @@ class RemoteTeam(ParallelEnv[str, Observation, str]):
         self._client = GenericEnvClient(base_url=base_url).sync()
         self._client.connect()
         state = self._client.state()
-        self.possible_agents = list(state["possible_agents"])
+        self._take_seats(state["possible_agents"])
         self.tasks = {key: key for key in state["tasks"]}
-        self.agents: list[str] = []
-        self._spaces = {agent: observation_space() for agent in self.possible_agents}
-        self._actions = {agent: FreeText() for agent in self.possible_agents}
-
-    def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """Texts and tokens left, the same object at every call."""
-        return self._spaces[agent]
-
-    def action_space(self, agent: str) -> spaces.Space[Any]:
-        """Any string, the same object at every call."""
-        return self._actions[agent]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None

@@ -24,17 +24,15 @@ from typing import Any, Literal
 
 import numpy as np
 import textarena
-from gymnasium import spaces
 from gymnasium.utils import seeding
-from pettingzoo import ParallelEnv
 from textarena.envs.registration import ENV_REGISTRY
 
 from laconic.envs.checks import choice, whole
 from laconic.envs.dialogue.budget import Budget, Ledger, Tokenize, cut, split_words, well_formed
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.dialogue.roster import check_actions
-from laconic.envs.dialogue.spaces import FreeText, observation_space
-from laconic.envs.dialogue.team import Infos, Observation, Observations, StepResult
+from laconic.envs.dialogue.spaces import TextEnv
+from laconic.envs.dialogue.team import Infos, Observations, StepResult
 from laconic.envs.dialogue.transcript import Message, indented, show
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.wrappers.doors.generators import OwnGenerators
@@ -44,7 +42,7 @@ _RAW = "-raw"
 """Games of this ending show what is new alone, as environments of ours do."""
 
 
-class TextArena(ParallelEnv[str, Observation, str]):
+class TextArena(TextEnv):
     """A game of TextArena.
 
     Args:
@@ -99,25 +97,14 @@ class TextArena(ParallelEnv[str, Observation, str]):
         odd = choice("env.split", split, ("train", "evaluation")) == "evaluation"
         count = whole("env.tasks", tasks, 1)
         self.tasks = {f"{split}/{number}": 2 * number + odd for number in range(count)}
-        self.possible_agents = [f"player_{number}" for number in range(players)]
-        self._spaces = {agent: observation_space() for agent in self.possible_agents}
-        self._actions = {agent: FreeText() for agent in self.possible_agents}
+        self._take_seats(f"player_{number}" for number in range(players))
         self._generator: np.random.Generator | None = None
         self._random = OwnGenerators()
         known = {name.removesuffix(_RAW): name for name in sorted(ENV_REGISTRY)}
         self._name = known[choice("env.game", game.removesuffix(_RAW), known)]
         self._settings = dict(settings or {})
         self._try(players)
-        self.agents: list[str] = []
         self.messages: list[Message] = []
-
-    def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """The observation space of a player, the same object at every call."""
-        return self._spaces[agent]
-
-    def action_space(self, agent: str) -> spaces.Space[Any]:
-        """The action space of a player, the same object at every call."""
-        return self._actions[agent]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from laconic import envs
-from laconic.envs.dialogue.briefing import FORMS, Rules, Templates, openings, templates
+from laconic.envs.dialogue.briefing import FORMS, Briefing, Rules, Templates, shown, templates
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.roster import Roster, role_of
 from laconic.envs.errors import SettingError, UnknownNameError
@@ -17,6 +17,11 @@ TEAM = {"solver": 1, "helper": 1}
 
 def roster(answer="solver"):
     return Roster.of(TEAM, "complete", "all", answer, 3)
+
+
+def openings(task, shares, rules, explained, form):
+    told = shown(task, shares, explained.separator)
+    return Briefing(rules, explained, form).openings(told)
 
 
 RULES = Rules(roster(), rounds=3, budget=Budget(), priced=False)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from laconic.envs.dialogue.budget import cut, split_words, well_formed
+from laconic.envs.dialogue.budget import _ASCII, _TOKEN, cut, split_words, well_formed
 
 
 def test_the_empty_text_has_no_tokens():
@@ -80,3 +80,14 @@ def test_a_tokenizer_that_never_fits_leaves_nothing():
 def test_lone_surrogates_become_question_marks_one_by_one():
     assert well_formed("a\ud83d\ude00b\udfff") == "a??b?"
     assert well_formed("\U0001f600 \u00e9") == "\U0001f600 \u00e9"
+
+
+def test_ascii_is_cut_as_any_other_text_is():
+    """The two expressions, one of them for ASCII alone, find the same tokens."""
+    generator = random.Random(0)
+    for _ in range(300):
+        text = "".join(chr(generator.randrange(128)) for _ in range(60))
+        assert _ASCII.findall(text) == _TOKEN.findall(text)
+    for sign in map(chr, range(128)):
+        around = f"a{sign}b {sign}{sign}1 "
+        assert _ASCII.findall(around) == _TOKEN.findall(around)

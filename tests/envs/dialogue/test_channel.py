@@ -59,7 +59,9 @@ def solved(codes: bool, **channel: Any) -> int:
     return sum(info["solved"] for info in outcomes(codes, **channel))
 
 
-@pytest.mark.parametrize("lose", [0.0, 0.1, 0.3, 0.5])
+@pytest.mark.parametrize(
+    "lose", [0.3, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.0, 0.1, 0.5))]
+)
 @pytest.mark.parametrize(
     ("codes", "mark", "falls"),
     # A lost colour is guessed among four; taken for red; or, marked, guessed among the other three.

@@ -54,8 +54,15 @@ def model(make_model) -> PreTrainedModel:
     return make_model(vocabulary=24)
 
 
-@pytest.mark.parametrize("greedy", [False, True])
-@pytest.mark.parametrize("temperature", [1.0, 0.6])
+@pytest.mark.parametrize(
+    ("temperature", "greedy"),
+    [
+        (0.6, False),
+        (1.0, True),
+        pytest.param(1.0, False, marks=pytest.mark.slow),
+        pytest.param(0.6, True, marks=pytest.mark.slow),
+    ],
+)
 def test_recorded_logprobs_are_those_of_a_full_forward_pass(
     make_model, architecture, temperature, greedy
 ):
@@ -192,7 +199,7 @@ def test_steps_that_generate_takes_back_leave_the_record_right(model, monkeypatc
     assert seeded(model, PROMPTS) == expected
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.6])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.6])
 def test_rows_that_go_on_after_others_have_left_are_recorded_right(
     make_model, architecture, temperature
 ):

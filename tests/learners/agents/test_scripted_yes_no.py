@@ -38,9 +38,17 @@ def scores(environment, script: str) -> list[float]:
     return [episode.score for episode in play([environment], policies, starts, seed=0)]
 
 
-@pytest.mark.parametrize("script", ["oracle", "verbose"])
-@pytest.mark.parametrize("information", ["split", "full"])
-@pytest.mark.parametrize("level", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("script", "information", "level"),
+    [
+        # Each pair of the three settings; the other half of the product is slow.
+        pytest.param(script, information, level, marks=() if fits else pytest.mark.slow)
+        for script, a in (("oracle", 0), ("verbose", 1))
+        for information, b in (("split", 0), ("full", 1))
+        for level in (1, 2, 3)
+        for fits in [(a + b + level) % 2 == 1]
+    ],
+)
 def test_a_team_that_says_what_matters_is_always_right(name, script, information, level) -> None:
     assert scores(make(name, level, information), script) == [1.0] * 60
 

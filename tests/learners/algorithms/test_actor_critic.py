@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
+from updates import Speakers, group_of
 
 from laconic.envs.errors import SettingError
 from laconic.learners import checkpoint
 from laconic.learners.advantages.credit import own, team
 from laconic.learners.advantages.group import Advantages
-from laconic.learners.agents.base import Reply, Request
+from laconic.learners.agents.base import Request
 from laconic.learners.agents.hf import HFPolicy, HFTeam, SamplingSettings
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.algorithms.actor_critic import PPO, ActorCriticLearner, trajectories_of
@@ -27,7 +28,6 @@ SGD = partial(torch.optim.SGD, lr=0.1)
 ADAMW = partial(torch.optim.AdamW, lr=1e-2, weight_decay=0.0)
 SEES = ("own", "team")
 MUTE = ScriptedPolicy(lambda task, request, generator: "", {})
-Speakers = dict[str, HFPolicy]
 
 
 def learner(policies, sees: str = "own", optimizer=SGD, **settings) -> ActorCriticLearner:
@@ -35,28 +35,6 @@ def learner(policies, sees: str = "own", optimizer=SGD, **settings) -> ActorCrit
     return ActorCriticLearner(
         policies, optimizer, **{"critic": critic, "minibatches": 1, **settings}
     )
-
-
-def episode(speakers: Speakers, pays: Sequence[float], seed: int) -> Episode:
-    """Everybody speaks in both rounds and is paid its number in the last one."""
-    turns: list[Turn] = []
-    histories: dict[str, tuple[Reply, ...]] = dict.fromkeys(speakers, ())
-    for number in range(2):
-        for place, (agent, policy) in enumerate(speakers.items()):
-            text = f"Hello {agent}, this is round {number}."
-            past = histories[agent]
-            request = Request(agent, text, past, (text,) * len(past))
-            draw = seed * 100 + number * 10 + place
-            reply = policy.reply([request], seed=draw, greedy=False)[0]
-            histories[agent] = (*past, reply)
-            said = (reply.prompt_ids, reply.reply_ids, reply.behaviour_logprobs)
-            turns.append(Turn(agent, number, reply.message, *said))
-    rewards = {agent: (0.0, pay) for agent, pay in zip(speakers, pays, strict=True)}
-    return Episode("t", tuple(turns), rewards)
-
-
-def group_of(speakers: Speakers, pays: Sequence[Sequence[float]]) -> Group:
-    return Group("t", tuple(episode(speakers, row, seed) for seed, row in enumerate(pays)))
 
 
 def weights(policy: HFPolicy) -> list[torch.Tensor]:

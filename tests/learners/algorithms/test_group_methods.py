@@ -13,6 +13,7 @@ import torch
 from hydra import compose, initialize_config_module
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
+from updates import replies
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Reply, Request
@@ -90,14 +91,14 @@ def group(policies: Policies, pays: list[float], silent: bool = False) -> Group:
                 Request(agent, text, past, (text,) * len(past))
                 for text, past in zip(texts, pasts, strict=True)
             ]
-            replies = policy.reply(requests, seed=10 * number + AGENTS.index(agent), greedy=False)
-            for index, reply in enumerate(replies):
+            said = replies(policy, requests, 10 * number + AGENTS.index(agent))
+            for index, reply in enumerate(said):
                 if silent:
                     ids = policy.write("")
                     reply = replace(reply, reply_ids=ids, behaviour_logprobs=(-3.0,) * len(ids))
                 histories[index][agent] = (*pasts[index], reply)
-                said = (reply.prompt_ids, reply.reply_ids, reply.behaviour_logprobs)
-                turns[index].append(Turn(agent, number, "" if silent else "said", *said))
+                ids = (reply.prompt_ids, reply.reply_ids, reply.behaviour_logprobs)
+                turns[index].append(Turn(agent, number, "" if silent else "said", *ids))
     episodes = (
         Episode("t", tuple(made), {agent: (0.0, pay) for agent in AGENTS})
         for made, pay in zip(turns, pays, strict=True)

@@ -14,8 +14,9 @@ import pytest
 import torch
 from hydra import compose, initialize_config_module
 from hydra.utils import instantiate
+from updates import replies
 
-from laconic.learners.agents.base import Reply, Request
+from laconic.learners.agents.base import Request
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.episode import Episode, Group, Turn
@@ -73,7 +74,7 @@ def episode(policies: dict[str, HFPolicy], task: str, pay: float, draw: int) -> 
     for number, agent in ((0, "helper_0"), (0, "solver_0"), (1, "helper_0")):
         text = f"Hello {agent}, {task}."
         request = Request(agent, text, pasts[agent], (text,) * len(pasts[agent]))
-        reply: Reply = policies[agent].reply([request], seed=draw + number, greedy=False)[0]
+        (reply,) = replies(policies[agent], [request], draw + number)
         pasts[agent] = (*pasts[agent], reply)
         said = (reply.prompt_ids, reply.reply_ids, reply.behaviour_logprobs)
         turns.append(Turn(agent, number, "said", *said))

@@ -146,7 +146,12 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-@pytest.mark.parametrize("levels", [tldr.LEVELS, arxiv.LEVELS], ids=["tldr", "arxiv"])
+@pytest.mark.parametrize(
+    "levels",
+    # The levels are graded by one code; they differ in their numbers.
+    [tldr.LEVELS, pytest.param(arxiv.LEVELS, marks=pytest.mark.slow)],
+    ids=["tldr", "arxiv"],
+)
 def test_odd_replies_get_a_score_in_no_time(levels: Levels, text: str) -> None:
     agents = [f"{role}_0" for role in levels.roles]
     started = time.process_time()

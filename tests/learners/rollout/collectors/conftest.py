@@ -86,7 +86,7 @@ class Relayers:
         return Reply(message, (5,) * self.tokens, ids, (-0.5,) * len(ids))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_writer(make_policy: Callable[..., HFPolicy]) -> Callable[..., HFPolicy]:
     """Makes policies that write plain characters only, so that another one can write the same.
 

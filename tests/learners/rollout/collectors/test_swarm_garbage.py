@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from laconic.envs.task import Score, Task
+from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.rollout.collectors import strange_files
 from laconic.learners.rollout.collectors.exchange import (
     DamagedError,
@@ -242,12 +243,18 @@ def bob(swarm, two_of_us) -> Callable[..., tuple[dict[str, float], list[Any], An
     return play
 
 
+@pytest.fixture(scope="module")
+def writer(make_writer) -> HFPolicy:
+    """A policy that nobody trains."""
+    return make_writer(max_reply_tokens=5)
+
+
 @pytest.fixture
-def two_of_us(make_env, make_writer) -> tuple[list[Any], dict[str, Any]]:
+def two_of_us(make_env, writer) -> tuple[list[Any], dict[str, Any]]:
     """Environments that have one task, and their policies."""
     team = {"solver": 1, "helper": 1}
     environments = [make_env(tasks=(FRUIT,), team=team, rounds=1) for _ in range(2)]
-    return environments, dict.fromkeys(AGENTS, make_writer(max_reply_tokens=5))
+    return environments, dict.fromkeys(AGENTS, writer)
 
 
 def spoil(path: Path, name: str) -> None:

@@ -17,8 +17,9 @@ from laconic.envs.families.mathematics.grading.pool import GraderError, GraderPo
 ENDLESS = ("x+1", "9^{9^{9^9}}")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pool() -> Iterator[GraderPool]:
+    """A pool that tests leave with a process or without; starting one takes a second."""
     made = GraderPool(processes=2, seconds=0.5)
     yield made
     made.close()
@@ -42,6 +43,7 @@ def gone(pid: int, seconds: float = 20.0) -> bool:
 
 
 def test_processes_are_started_on_need_and_kept(pool: GraderPool) -> None:
+    pool.close()
     assert pool.pids == ()
     assert pool.verdict(r"2\sqrt{3}", r"\sqrt{12}") == "yes"
     first = pool.pids
@@ -85,6 +87,7 @@ def test_many_threads_share_few_processes(pool: GraderPool) -> None:
         verdicts = list(threads.map(lambda pair: pool.verdict(*pair), asked))
     assert verdicts == ["no" if i % 2 else "yes" for i in range(60)]
     assert len(pool.pids) <= 2
+    pool.close()
 
 
 def test_processes_end_with_the_pool(pool: GraderPool) -> None:
