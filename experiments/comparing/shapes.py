@@ -85,6 +85,7 @@ def alone(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
         "topology": "none",
         "schedule": "all",
         "feedback": "none",
+        "agree_at": None,
     }
 
 
@@ -134,8 +135,8 @@ def independent(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
 
 
 def decentralized(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
-    """As a debate, over three rounds."""
-    return {**debate(setting, agents), "rounds": 3}
+    """As a debate, over three rounds, or until 70 % of the agents give one answer."""
+    return {**debate(setting, agents), "rounds": 3, "agree_at": 0.7}
 
 
 def centralized(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
@@ -150,6 +151,7 @@ def centralized(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
         "information": "full",
         "topology": "star",
         "schedule": [[hub], [worker]],
+        "agree_at": None,
     }
 
 
