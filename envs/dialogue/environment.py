@@ -7,7 +7,8 @@ Reward of an agent in a round: minus the price of the tokens charged; in the las
 task reward, or in every round that of the answers so far. Terminated: all agents of the answering
 role have committed to an answer (a majority and a joint work are graded at the end only), enough of
 those who answer agree, the last round is played, the score is as good as it has to be, or nobody
-spoke in a round after the first and somebody who answers has had a turn. Truncated: the episode budget is spent before that.
+spoke in a round after the first and somebody who answers has had a turn. Truncated: the episode
+budget is spent before that.
 
 Source: a reconstruction of the setting of Agent-GSPO (arXiv 2510.22477), of which only the abstract
 and the first paragraphs were read; the budgets follow arXiv 2511.13193.
@@ -126,6 +127,8 @@ class DialogueEnv(TeamEnv):
             )
         self._feedback = Feedback(benchmark, feedback, expert)
         self._conditions = dict(benchmark.conditions())
+        self.told: dict[str, str] = {}
+        """By agent: words that it alone reads before all else that is its own."""
 
     def _begin(self, generator: np.random.Generator) -> None:
         self._exempted: set[str] = set()
@@ -142,7 +145,10 @@ class DialogueEnv(TeamEnv):
         )
 
     def _openings(self) -> Mapping[str, Opening]:
-        return openings(self.task, self.shares, self._rules, self.benchmark, self._templates)
+        found = openings(self.task, self.shares, self._rules, self.benchmark, self._templates)
+        for agent, words in self.told.items():
+            found[agent] = replace(found[agent], own=f"{words}\n{found[agent].own}")
+        return found
 
     def _note(self, agent: str, text: str) -> None:
         self._referee.note(agent, text)

@@ -20,6 +20,12 @@ DEBATERS = 3
 """Agents of a debate that does not say how many, those of Du et al."""
 
 
+PASS, REVISE = "pass", "revise"
+"""Shapes of one of two passes, and of a second pass over a draft."""
+DRAFTER = "drafter"
+"""The role of one whose draft is revised."""
+
+
 class Unfit(ValueError):
     """A shape makes no sense for an environment; the message says why."""
 
@@ -86,6 +92,25 @@ def alone(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
         "schedule": "all",
         "feedback": "none",
         "agree_at": None,
+    }
+
+
+def one_pass(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
+    """One agent alone, with half of the budget: the other half is another pass's."""
+    if setting.joint:
+        raise Unfit("a draft is revised where one agent answers (env.answer=joint)")
+    return alone(setting, agents)
+
+
+def revise(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
+    """One agent reads the whole task and a draft, and answers; the draft is another entry's."""
+    role = next(iter(one_pass(setting, agents)["team"]))
+    return {
+        **alone(setting, agents),
+        "team": {role: 1, DRAFTER: 1},
+        "rounds": 2,
+        "topology": "star",
+        "schedule": [[DRAFTER], [role]],
     }
 
 
@@ -174,6 +199,8 @@ def hybrid(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
 SHAPES: dict[str, Callable[[TeamSettings, int | None], dict[str, Any]]] = {
     "team": team,
     "alone": alone,
+    PASS: one_pass,
+    REVISE: revise,
     "debate": debate,
     "discussion": discussion,
     "sequential": sequential,
@@ -184,3 +211,5 @@ SHAPES: dict[str, Callable[[TeamSettings, int | None], dict[str, Any]]] = {
     "hybrid": hybrid,
 }
 """From the environment as configured, and the number of agents asked for, to changed settings."""
+MESSAGES: Mapping[str, int] = {PASS: 2}
+"""Over how many messages a shape's budget is shared out, where these are not all its own."""
