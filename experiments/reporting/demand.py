@@ -15,7 +15,8 @@ from matplotlib.ticker import PercentFormatter
 from laconic.experiments.reporting import look
 from laconic.experiments.reporting.runs import read_interval
 from laconic.experiments.reporting.words import level
-from laconic.experiments.statistics.demand import GLOSSARY, Trained
+from laconic.experiments.statistics.demand import GLOSSARY
+from laconic.experiments.statistics.foreseen import Trained
 
 COLUMNS = ("figure", "first", "last")
 LABELS: Mapping[str, str] = {

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from laconic.experiments.statistics.demand import GLOSSARY, Message, curve, figures, trained
+from laconic.experiments.statistics.demand import GLOSSARY, Message, curve, figures
 
 
 def fact(episode: int, tokens: int, at: int, worth: float = 1.0, **more) -> Message:
@@ -84,14 +84,3 @@ def test_a_silent_team_has_a_demand_of_nothing():
         ("tokens", "bought", "bought_cut", "surplus"), 0.0
     )
     assert curve((), 3, (0.0, 1.0), 100.0).bought[0].mean == 0.0
-
-
-def test_runs_stand_beside_what_was_predicted_for_their_price():
-    told = {"tokens_said": 10.0, "accuracy": 1.0, "spoke_if_informed": 1.0}
-    silent = {"tokens_said": 0.0, "accuracy": 0.0, "spoke_if_informed": 0.0}
-    rows = [("b", "1", 6.0, silent), ("a", "0", 1.0, told)]
-    below, above = trained(TEAM, 2, 100.0, rows)
-    assert (below.run, below.bought, below.bought_cut) == ("a", 12.5, 12.0)
-    # Off by 2 of 10 tokens, the better of the two predictions.
-    assert below.near and below.below_choke and not below.collapsed
-    assert above.collapsed and not above.below_choke and not above.near
