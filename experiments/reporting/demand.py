@@ -33,6 +33,7 @@ LABELS: Mapping[str, str] = {
     "surplus": "surplus",
     "elasticity": "elasticity",
     "choke_price": "choke price",
+    "weakest_link": "weakest link stops paying",
 }
 """Words for people, in the order of `GLOSSARY`."""
 _SHARES = ("worthless_tokens", "needed_share", "spare_tokens", "pays")

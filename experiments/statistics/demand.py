@@ -45,6 +45,10 @@ GLOSSARY: Mapping[str, str] = {
         " four fifths to five quarters of the price."
     ),
     "choke_price": "Price at which the tokens bought of useful messages are halved.",
+    "weakest_link": (
+        "Price at which, in half of the episodes, a message that is worth something stops paying,"
+        " answers too."
+    ),
 }
 """Figures of a team's demand, and what each means; `bought` to `elasticity` at the price as set."""
 
@@ -162,6 +166,12 @@ def figures(
     if useful:
         once = choke(useful, np.ones((1, episodes)))[0] * normalizer
         found["choke_price"] = _interval(once, choke(useful, weights) * normalizer, len(useful))
+    links = _weakest(messages, episodes)
+    there = np.isfinite(links)
+    if there.any():
+        of_all = float(_middle(links[there], there[None, there].astype(np.float64))[0])
+        drawn = _middle(links[there], weights[:, there])
+        found["weakest_link"] = _interval(of_all * normalizer, drawn * normalizer, int(there.sum()))
     return found
 
 
@@ -223,10 +233,23 @@ def _elasticity(levels: Array) -> Array:
 
 def choke(messages: Sequence[Message], weights: Array) -> Array:
     """The rate (draws,) at which half the tokens of messages, as often as drawn, are bought."""
-    ordered = sorted(messages, key=lambda one: one.highest)
-    rates = np.array([one.highest for one in ordered])
-    tokens = weights[:, [one.episode for one in ordered]] * [one.tokens for one in ordered]
-    gone = np.cumsum(tokens, axis=1)
+    tokens = weights[:, [one.episode for one in messages]] * [one.tokens for one in messages]
+    return _middle(np.array([one.highest for one in messages]), tokens)
+
+
+def _weakest(messages: Sequence[Message], episodes: int) -> Array:
+    """The lowest rate (episodes,) at which a message worth something stops paying; inf for none."""
+    found = np.full(episodes, np.inf)
+    for one in messages:
+        if one.worth[-1] > _LEVEL:
+            found[one.episode] = min(found[one.episode], one.highest)
+    return found
+
+
+def _middle(values: Array, weights: Array) -> Array:
+    """The value (draws,) below and at which half of the weight (draws, values) lies."""
+    order = np.argsort(values)
+    gone = np.cumsum(weights[:, order], axis=1)
     total = gone[:, -1:]
-    found = rates[np.argmax(gone >= total / 2, axis=1)]
+    found = values[order][np.argmax(gone >= total / 2, axis=1)]
     return np.where(total[:, 0] > 0, found, np.nan)

@@ -65,6 +65,17 @@ def test_figures_of_two_episodes():
     # Half of the 25 useful tokens are gone once the message of 20 no longer pays.
     assert found["choke_price"] == 5.0
     assert found["elasticity"] == 0.0
+    # One fact stops paying at 20, the other at 5: in half of the episodes at 5.
+    assert found["weakest_link"] == 5.0
+
+
+def test_an_episode_breaks_where_the_first_message_it_needs_stops_paying():
+    answer = Message(0, None, (0.0,) * 25 + (1.0,), tuple(range(26)))
+    other = fact(2, 10, 1)
+    found = figures((fact(0, 5, 4), IDLE, answer, other), 3, 1.0, 100.0)["weakest_link"]
+    # Answers count (100 / 25), idle talk does not; the second episode has nothing to lose.
+    assert (found.mean, found.count) == (4.0, 2)
+    assert figures((IDLE,), 1, 1.0, 100.0).get("weakest_link") is None
 
 
 def test_elasticity_sees_demand_fall_between_four_fifths_and_five_quarters_of_the_price():
