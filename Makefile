@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k gpu measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-demand evidence-channel gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -104,6 +104,22 @@ evidence-gsm8k: .venv/installed smollm2  ## SmolLM2 learns to be laconic on gene
 
 gpu: .venv/installed  ## run the tests that need a GPU and measure on it; write docs/gpu.md
 	@$(BIN)/python tests/gpu/table.py docs/gpu.md
+
+# It goes on where it was stopped.
+CLAIM := outputs/claim
+evidence-demand: .venv/installed  ## put the claim of docs/demand.md to the test (25 trainings)
+	$(BIN)/laconic train -m experiment=demand seed=0,1,2,3,4 env.reward.price=0.5,1,2,3,4 \
+	  resume=true hydra.sweep.dir=$(CLAIM) 'hydra.sweep.subdir=$${hydra:job.override_dirname}'
+	$(BIN)/laconic demand threads=1 runs=$(CLAIM)
+
+# Trains numeric teams in the environments of two judges; a line of json for each.
+CHANNEL := outputs/channel.jsonl
+evidence-channel: .venv-judge-sb3/installed .venv-judge-benchmarl/installed  ## train over lossy channels and ask what silence said (18 trainings)
+	mkdir -p $(dir $(CHANNEL))
+	for seed in 3 4 5; do for over in "0.0 unmarked" "0.3 marked" "0.3 unmarked"; do \
+	  OMP_NUM_THREADS=1 .venv-judge-sb3/bin/python tests/judges/channel.py ppo $$over $$seed $(CHANNEL) || exit 1; \
+	  OMP_NUM_THREADS=1 .venv-judge-benchmarl/bin/python tests/judges/channel.py mappo $$over $$seed $(CHANNEL) || exit 1; \
+	done; done
 
 CLIENTS := pettingzoo gymnasium torchrl benchmarl rllib tianshou agilerl sb3 trl
 judges:  ## run our environments in nine outside clients; write docs/judges.md

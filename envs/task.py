@@ -6,6 +6,7 @@ an agent. It knows nothing of rounds, budgets or rewards.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -195,6 +196,14 @@ class Benchmark(Explained):
         answer may be of any length, they are no longer than `task.commitment`.
         """
         return self.committed(message) or ""
+
+    def null_draft(self, task: Task, draft: str) -> str:
+        """A draft of the form and length of another one that says nothing of the task.
+
+        By default its layout and the marks of answers and headings (`#`) stay, and all else is
+        crossed out. A benchmark whose form says more of the answer has its own.
+        """
+        return re.sub(r"[^\s#]", "x", draft)
 
     def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
         """What each agent is told of how its work was graded, level by level.

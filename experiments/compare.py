@@ -19,17 +19,18 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
+from laconic.envs.checks import choice
 from laconic.envs.dialogue.frontier import Frontier, floors
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.mistakes import describe
-from laconic.experiments.comparing import coordination, table
+from laconic.experiments.comparing import coordination, second_pass, table
 from laconic.experiments.comparing.arrange import arrange, budget_of, thoughts_of
 from laconic.experiments.comparing.entries import Entry, entries_of_runs, read_entries
 from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.playing import play_entry
 from laconic.experiments.comparing.rows import Row, read_row
-from laconic.experiments.comparing.shapes import Unfit
+from laconic.experiments.comparing.shapes import PASS, Unfit
 from laconic.experiments.evaluate import check_play
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.run_folder import RunFolder, write_atomically
@@ -93,6 +94,8 @@ def main(cfg: DictConfig) -> None:
     entries = read_entries(cfg)
     entries += entries_of_runs(cfg, {one.name for one in entries})
     check_reference(cfg, entries)
+    check_drafts(entries)
+    second_pass.check(cfg.compare.second_pass)
     builder = make_team(cfg)
     tasks = {} if cfg.evaluation.tasks is None else {"tasks": cfg.evaluation.tasks}
     environment = make_environments(cfg, 1, cfg.evaluation.split, builder, **tasks)[0]
@@ -138,10 +141,22 @@ def check_reference(cfg: DictConfig, entries: list[Entry]) -> None:
         )
 
 
+def check_drafts(entries: list[Entry]) -> None:
+    """Refuse a second pass without a first one.
+
+    Raises:
+        UnknownNameError: the drafts are of no entry of shape `pass`.
+    """
+    first = [one.name for one in entries if one.shape == PASS]
+    for one in entries:
+        if one.draft is not None:
+            choice(f"entry of shape {PASS} in entries.{one.name}.draft", one.draft, first)
+
+
 def play_all(comparison: Comparison) -> None:
-    """Play every entry, those that follow the reference last, and write the table after each."""
+    """Play every entry, those that follow another one last, and write the table after each."""
     with Interrupt() as interrupt:
-        for entry in sorted(comparison.entries, key=lambda one: one.matched):
+        for entry in sorted(comparison.entries, key=lambda one: (one.matched, bool(one.draft))):
             print(entry.name, flush=True)
             row = play_one(comparison, entry, interrupt)
             comparison.rows[entry.name] = row
@@ -211,6 +226,7 @@ def finish(comparison: Comparison) -> None:
         return
     names = [row.name for row in rows if row.state == "finished"]
     coordination.write(comparison.folder.path, names, comparison.cfg.compare.alone)
+    second_pass.write(comparison.folder.path, comparison.cfg.compare.second_pass)
     drawn = picture(comparison.title, rows, budget_of(comparison.cfg), comparison.floors)
     (comparison.folder.path / f"{drawn.name}.png").write_bytes(drawn.png)
     table.show(comparison.title, rows)

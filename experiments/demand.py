@@ -33,7 +33,7 @@ from laconic.experiments.running import setup
 from laconic.experiments.running.demand import Demand, measure, row, write
 from laconic.experiments.running.evaluation import evaluation_starts
 from laconic.experiments.running.run_folder import RunFolder
-from laconic.experiments.statistics.demand import Trained, trained
+from laconic.experiments.statistics.foreseen import Claim, Trained, trained
 from laconic.learners.metrics import prefixed
 
 
@@ -123,6 +123,7 @@ def show(found: Demand, compared: list[Trained]) -> None:
     if compared:
         heads = ("run", "price", "tokens said", "bought", "bought, cut", "within 25 %", "collapsed")
         console.print(text_table("trained runs", heads, pages.run_rows(compared), whole="others"))
+        console.print(str(Claim.of(compared)), highlight=False)
 
 
 if __name__ == "__main__":

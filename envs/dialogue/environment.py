@@ -5,9 +5,10 @@ those who answer commit to an answer, and what they said is graded.
 
 Reward of an agent in a round: minus the price of the tokens charged; in the last round also the
 task reward, or in every round that of the answers so far. Terminated: all agents of the answering
-role have committed to an answer (a majority and a joint work are graded at the end only), the last
-round is played, the score is as good as it has to be, or nobody spoke in a round after the first
-and somebody who answers has had a turn. Truncated: the episode budget is spent before that.
+role have committed to an answer (a majority and a joint work are graded at the end only), enough of
+those who answer agree, the last round is played, the score is as good as it has to be, or nobody
+spoke in a round after the first and somebody who answers has had a turn. Truncated: the episode
+budget is spent before that.
 
 Source: a reconstruction of the setting of Agent-GSPO (arXiv 2510.22477), of which only the abstract
 and the first paragraphs were read; the budgets follow arXiv 2511.13193.
@@ -32,6 +33,7 @@ from laconic.envs.dialogue.schedule import Schedule
 from laconic.envs.dialogue.team import TeamEnv
 from laconic.envs.dialogue.topology import Topology
 from laconic.envs.dialogue.transcript import Expert, Feedback, Mode
+from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score, Style, Task
 
 
@@ -52,6 +54,8 @@ class DialogueEnv(TeamEnv):
         feedback: what is said between rounds about the work so far (`envs.dialogue.transcript`).
         expert: who says it in mode `expert`.
         stop_at: a score from which on an episode ends; None for none.
+        agree_at: share of those who answer, above 0 and at most 1: an episode ends when so many
+            give the same answer; None for none.
         budget: caps on what may be said.
         reward: the price of a token.
         channel: how often messages are lost on the way (`envs.dialogue.channel`).
@@ -83,6 +87,7 @@ class DialogueEnv(TeamEnv):
         feedback: Mode = "none",
         expert: Expert | None = None,
         stop_at: float | None = None,
+        agree_at: float | None = None,
         budget: Budget | None = None,
         reward: Reward | None = None,
         channel: Channel | None = None,
@@ -116,13 +121,26 @@ class DialogueEnv(TeamEnv):
         self.information: Information = choice("env.information", information, ("full", "split"))
         choice("env.reward.multiply_by", self.reward.multiply_by, (None, *benchmark.measures))
         self.stop_at = number("env.stop_at", stop_at, optional=True)
+        self.agree_at = number("env.agree_at", agree_at, above=0, highest=1, optional=True)
+        if self.agree_at is not None and (self.joint or len(self.answering) < 2):
+            raise SettingError(
+                "env.agree_at needs several agents that answer one question (env.answer=majority);"
+                f" got env.answer={answer} with {len(self.answering)}"
+            )
         self._feedback = Feedback(benchmark, feedback, expert)
         self._conditions = dict(benchmark.conditions())
+        self.told: dict[str, str] = {}
+        """By agent: words that it alone reads before all else that is its own."""
 
     def _begin(self, generator: np.random.Generator) -> None:
         self._exempted: set[str] = set()
         self._referee = Referee(
-            self.benchmark, self.task, self._roster, rounds=self.rounds, stop_at=self.stop_at
+            self.benchmark,
+            self.task,
+            self._roster,
+            rounds=self.rounds,
+            stop_at=self.stop_at,
+            agree_at=self.agree_at,
         )
         self.shares: Shares = deal(
             self.task, self.information, self.possible_agents, self.holders, generator
@@ -130,7 +148,10 @@ class DialogueEnv(TeamEnv):
 
     def _openings(self) -> Mapping[str, Opening]:
         told = shown(self.task, self.shares, self.benchmark.separator)
-        return self._briefing(self.benchmark).openings(told)
+        found = dict(self._briefing(self.benchmark).openings(told))
+        for agent, words in self.told.items():
+            found[agent] = replace(found[agent], own=f"{words}\n{found[agent].own}")
+        return found
 
     def _note(self, agent: str, text: str) -> None:
         self._referee.note(agent, text)

@@ -1,6 +1,7 @@
 """Which of the answers are graded, what they are worth, and when a dialogue is over.
 
 A round after the first in which nobody speaks ends it, but not before somebody was asked to answer.
+So does a round after which enough of those who answer agree, where that is set.
 
 Graded is the last message of an agent that commits to an answer, or else the last one it spoke: a
 commitment is withdrawn by another one only, and a team whose episode ends early is not without an
@@ -9,6 +10,7 @@ answer for want of the right words.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from laconic.envs.dialogue.roster import Roster
@@ -26,6 +28,7 @@ class Referee:
         *,
         rounds: int,
         stop_at: float | None = None,
+        agree_at: float | None = None,
     ) -> None:
         """Nothing is said yet.
 
@@ -35,10 +38,12 @@ class Referee:
             roster: knows who answers.
             rounds: most rounds of the episode.
             stop_at: a score from which on the episode ends; None for none.
+            agree_at: share of those who answer, which ends it when it gives one answer; None
+                for none.
         """
         self._benchmark, self._task = benchmark, task
         self._roster = roster
-        self._rounds, self._stop_at = rounds, stop_at
+        self._rounds, self._stop_at, self._agree_at = rounds, stop_at, agree_at
         self._last_words: dict[str, str] = {}
         self._commitments: dict[str, str] = {}
 
@@ -78,7 +83,18 @@ class Referee:
         good = score is not None and self._stop_at is not None and score.value >= self._stop_at
         answered = self._roster.by_role and self.complete
         silent = round > 0 and not any(said.values()) and self._was_asked(round)
-        return answered or silent or good or round + 1 >= self._rounds
+        over = answered or silent or good or round + 1 >= self._rounds
+        return over or self._agreed()
+
+    def _agreed(self) -> bool:
+        """Whether enough of those who answer give the same answer, each graded by itself."""
+        if self._agree_at is None:
+            return False
+        said = self.graded.items()
+        found = [self._benchmark.score(self._task, {name: text}).answer for name, text in said]
+        votes = Counter(filter(None, found)).values()
+        # 0.7 of 10 agents are 7 of them, whatever floats make of it.
+        return max(votes, default=0) >= self._agree_at * len(self._roster.answering) - 1e-9
 
     def _was_asked(self, round: int) -> bool:
         """Whether anybody who answers has had a turn by the end of a round."""

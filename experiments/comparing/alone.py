@@ -14,17 +14,31 @@ from typing import Any
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.roster import agent_names, role_of
+from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score, Style, Task
 
 WRITER = "writer"
 """The role of one who writes everything."""
 
 
-def tell(environment: DialogueEnv, words: str) -> None:
-    """Let an environment tell every agent some words after its role.
+def tell(environment: DialogueEnv, words: str | Sequence[str]) -> None:
+    """Let an environment tell every agent some words after its role; or each agent its own.
 
     Policies that read the brief form were trained without any words, and are told none.
+
+    Raises:
+        SettingError: there are words for more agents or for fewer.
     """
+    if not isinstance(words, str):
+        agents = environment.possible_agents
+        if len(words) != len(agents):
+            raise SettingError(
+                f"`say` must be one text, or a list with one for each of {', '.join(agents)}; got"
+                f" {len(words)}"
+            )
+        if environment.instructions != "brief":
+            environment.told = dict(zip(agents, words, strict=True))
+        return
     benchmark = environment.benchmark
 
     def instructions(role: str, style: Style = "full") -> str:

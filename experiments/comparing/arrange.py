@@ -19,6 +19,7 @@ from laconic.envs.dialogue.roster import agent_names, role_of
 from laconic.experiments.comparing.entries import Entry
 from laconic.experiments.comparing.shapes import (
     BUDGET,
+    DRAFTER,
     SHAPES,
     TeamSettings,
     Unfit,
@@ -69,6 +70,9 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
                 "shape": entry.shape,
                 "say": entry.say,
                 "votes": entry.votes,
+                "draft": entry.draft,
+                "blank": entry.blank,
+                "embed": cfg.compare.embed,
                 "most_votes": cfg.compare.most_votes,
                 "reference": cfg.compare.reference if entry.matched else None,
                 "source": entry.source,
@@ -107,7 +111,7 @@ def _dialogue(cfg: DictConfig, entry: Entry, settings: dict[str, Any]) -> dict[s
         return made
     caps: dict[str, Any] = {"episode": total}
     if entry.shape != "team":
-        caps = shared_out(made, total, thoughts_of(cfg), entry.name)
+        caps = shared_out(made, total, thoughts_of(cfg), entry.shape, entry.name)
     made = changed(made, {"budget": {"_target_": BUDGET, **caps}})
     return changed(made, {"budget": entry.env.get("budget") or {}})
 
@@ -129,7 +133,10 @@ def _with_members_of(agent: dict[str, Any], env: Mapping[str, Any]) -> dict[str,
     agents = agent_names(env["team"]) if env.get("team") else []
     there = {*agents, *map(role_of, agents)}
     members = {name: one for name, one in found["members"].items() if name in there}
-    if not agents or len(members) == len(found["members"]):
+    if DRAFTER in there - members.keys():
+        # Its words come from another entry.
+        members |= {DRAFTER: {"_target_": _SCRIPTED, "script": "silent"}}
+    if not agents or members == found["members"]:
         return agent
     counted = found.get("counted_by")
     return {**found, "members": members, "counted_by": counted if counted in members else None}

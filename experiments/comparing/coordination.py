@@ -1,7 +1,7 @@
 """What the teams of a comparison cost and gain in coordination, beside one agent alone.
 
 Every entry leaves `coordination.json` in its folder; `coordination.csv` puts them beside the entry
-that stands for one agent alone (`compare.alone`).
+that stands for one agent alone (`compare.alone`), and `flow.csv` has every round's answers.
 """
 
 from __future__ import annotations
@@ -10,16 +10,22 @@ import csv
 import io
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.dialogue.budget import Tokenize
+from laconic.experiments.comparing.embedding import embedded
 from laconic.experiments.running.run_folder import write_atomically
 from laconic.experiments.statistics.coordination import (
     FLOWS,
+    Answers,
     answer_flow,
     channels,
     efficiency,
@@ -28,7 +34,7 @@ from laconic.experiments.statistics.coordination import (
     redundancy,
     vectors,
 )
-from laconic.learners.episode import Episode
+from laconic.learners.episode import Episode, Turn
 
 FILE = "coordination.json"
 HEADS = (
@@ -39,6 +45,8 @@ HEADS = (
     "efficiency",
     "redundancy",
     "channels",
+    "channels_right",
+    "channels_wrong",
     "broken",
     "fixed",
     "gain",
@@ -49,57 +57,101 @@ HEADS = (
 )
 """Columns of the table; density is messages a turn, silent turns among them. Flows are shares of
 the answers that an agent gave in two rounds in a row."""
+FLOW_HEADS = ("entry", "round", *FLOWS, *(f"{name}_conforming" for name in FLOWS))
+"""Columns of `flow.csv`: counts of answers in a round, from 1, by what the same agent's answer in
+the round before was, and how many of them conform."""
+Vectorize = Callable[[Sequence[str]], NDArray[np.float64]]
+"""From texts to vectors of length 1, (texts, width)."""
+
+
+def vectorizer(embed: str | None, tokenize: Tokenize) -> Vectorize:
+    """Texts as an embedding model has them; without its name, as counts of tokens."""
+    if embed is not None:
+        return partial(embedded, str(embed))
+    return lambda texts: vectors([tokenize(text) for text in texts])
 
 
 def measure(
-    episodes: Sequence[Episode],
-    tokenize: Callable[[str], Sequence[str]],
-    environment: object = None,
+    episodes: Sequence[Episode], vectorize: Vectorize, environment: object = None
 ) -> dict[str, Any]:
     """What an entry did, means over its episodes; redundancy and channels are of each round.
 
     The environment grades what each agent answered in between, where that is quick.
     """
-    alike, wide = [], []
-    for episode in episodes:
-        rounds: defaultdict[int, list[Sequence[str]]] = defaultdict(list)
-        for turn in episode.turns:
-            if turn.message:
-                rounds[turn.round].append(tokenize(turn.message))
-        for replies in rounds.values():
-            if len(replies) > 1:
-                found = vectors(replies)
-                alike.append(redundancy(found))
-                wide.append(channels(found))
+    graded = [_graded(one, environment) for one in episodes]
+    found = [vectorize(said) for one in episodes for said in _by_round(one.turns) if len(said) > 1]
     turns = [len(one.turns) for one in episodes]
     said = [sum(bool(turn.message) for turn in one.turns) for one in episodes]
     return {
         "turns": float(np.mean(turns)),
         "messages": float(np.mean(said)),
-        "redundancy": float(np.mean(alike)) if alike else None,
-        "channels": float(np.mean(wide)) if wide else None,
-        "flow": _flow(episodes, environment),
+        "redundancy": _mean(map(redundancy, found)),
+        "channels": _mean(map(channels, found)),
+        **{
+            f"channels_{name}": _mean(
+                channels(vectorize(said))
+                for one in graded
+                for said in _alike(one.values(), right)
+                if len(said) > 1
+            )
+            for name, right in (("right", True), ("wrong", False))
+        },
+        "flow": _flow(graded),
         "solved": {one.task: bool(one.solved) for one in episodes if one.solved is not None},
     }
 
 
-def _flow(episodes: Sequence[Episode], environment: object) -> dict[str, list[int]]:
-    """Counts of `answer_flow` over all episodes; none where one agent answers, or all one work."""
+Graded = Mapping[int, Mapping[str, tuple[Turn, str, bool]]]
+"""By round and agent: its turn, the answer it gave there, and whether that is right."""
+
+
+def _graded(episode: Episode, environment: object) -> Graded:
+    """What each agent answered; nothing where one agent answers, or all one work."""
     env = environment
     if not isinstance(env, DialogueEnv) or env.benchmark.slow or env.joint:
         return {}
     if len(env.answering) < 2:
         return {}
-    total = {name: [0, 0] for name in FLOWS}
-    for episode in episodes:
-        task = env.tasks[episode.task]
-        rounds: defaultdict[int, dict[str, tuple[str, bool]]] = defaultdict(dict)
-        for turn in episode.turns:
-            graded = env.benchmark.score(task, {turn.agent: turn.message})
-            if turn.agent in env.answering and graded.answer:
-                rounds[turn.round][turn.agent] = graded.answer, graded.solved
-        for name, counts in answer_flow([rounds[one] for one in sorted(rounds)]).items():
-            total[name] = [old + new for old, new in zip(total[name], counts, strict=True)]
+    task = env.tasks[episode.task]
+    rounds: defaultdict[int, dict[str, tuple[Turn, str, bool]]] = defaultdict(dict)
+    for turn in episode.turns:
+        if turn.agent in env.answering:
+            score = env.benchmark.score(task, {turn.agent: turn.message})
+            if score.answer:
+                rounds[turn.round][turn.agent] = turn, score.answer, score.solved
+    return rounds
+
+
+def _by_round(turns: Iterable[Turn]) -> list[list[str]]:
+    rounds: defaultdict[int, list[str]] = defaultdict(list)
+    for turn in turns:
+        if turn.message:
+            rounds[turn.round].append(turn.message)
+    return list(rounds.values())
+
+
+def _alike(rounds: Iterable[Mapping[str, tuple[Turn, str, bool]]], right: bool) -> list[list[str]]:
+    """The messages of each round whose answer is right, or those whose answer is wrong."""
+    return [[turn.message for turn, _, solved in one.values() if solved is right] for one in rounds]
+
+
+def _mean(found: Iterable[float]) -> float | None:
+    kept = list(found)
+    return float(np.mean(kept)) if kept else None
+
+
+def _flow(graded: Sequence[Graded]) -> dict[str, dict[str, list[int]]]:
+    """Counts of `answer_flow` over all episodes, by the round that is flowed to."""
+    total: dict[str, dict[str, list[int]]] = {}
+    for rounds in graded:
+        answers: list[tuple[int, Answers]] = [
+            (place, {agent: (text, right) for agent, (_, text, right) in rounds[place].items()})
+            for place in sorted(rounds)
+        ]
+        for (_, before), (place, after) in pairwise(answers):
+            into = total.setdefault(str(place), {name: [0, 0] for name in FLOWS})
+            for name, counts in answer_flow([before, after]).items():
+                into[name] = [old + new for old, new in zip(into[name], counts, strict=True)]
     return total
 
 
@@ -108,41 +160,55 @@ def save(folder: Path, measured: dict[str, Any]) -> None:
     write_atomically(folder / FILE, json.dumps(measured, indent=2) + "\n")
 
 
+def read(folder: Path) -> dict[str, Any] | None:
+    """What an entry did; None where it was not played."""
+    path = folder / FILE
+    if not path.is_file():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return found
+
+
 def write(folder: Path, names: Sequence[str], alone: str) -> None:
-    """Write `coordination.csv` of the entries that were played; nothing where `alone` was not."""
-    told = {one: folder / one / FILE for one in names}
-    found = {
-        one: json.loads(path.read_text("utf-8")) for one, path in told.items() if path.exists()
-    }
-    if alone not in found:
-        return
+    """Write the tables of the entries that were played; the first not where `alone` was not."""
+    told = {name: one for name in names if (one := read(folder / name)) is not None}
+    flows = [
+        (name, place, *(one["flow"][place][flow][i] for i in (0, 1) for flow in FLOWS))
+        for name, one in told.items()
+        for place in one["flow"]
+    ]
+    if flows:
+        _table(folder / "flow.csv", FLOW_HEADS, flows)
+    if alone in told:
+        lines = [_line(name, one, told[alone]) for name, one in told.items()]
+        _table(folder / "coordination.csv", HEADS, lines)
+
+
+def _table(path: Path, heads: Sequence[str], lines: Iterable[Sequence[Any]]) -> None:
     buffer = io.StringIO()
-    lines = csv.writer(buffer, lineterminator="\n")
-    lines.writerow(HEADS)
-    lines.writerows(_line(name, one, found[alone]) for name, one in found.items())
-    write_atomically(folder / "coordination.csv", buffer.getvalue())
+    csv.writer(buffer, lineterminator="\n").writerows([heads, *lines])
+    write_atomically(path, buffer.getvalue())
 
 
 def _line(name: str, one: dict[str, Any], alone: dict[str, Any]) -> list[Any]:
     turns, solved = one["turns"], one["solved"]
     success = float(np.mean([*solved.values()])) if solved else None
     broken, fixed, gain = paired(alone["solved"], solved)
-    flow = one["flow"]
-    steps = sum(count for count, _ in flow.values())
-    shares = [flow[name][0] / steps if steps else None for name in FLOWS]
+    flow = [one["flow"][place] for place in one["flow"]]
+    counts = {name: sum(step[name][0] for step in flow) for name in FLOWS}
+    steps, conforming = sum(counts.values()), sum(n for step in flow for _, n in step.values())
     return [
         name,
         turns,
         overhead(turns, alone["turns"]),
         one["messages"] / turns,
         efficiency(success, turns, alone["turns"]) if success is not None else None,
-        one["redundancy"],
-        one["channels"],
+        *(one[kind] for kind in ("redundancy", "channels", "channels_right", "channels_wrong")),
         broken,
         fixed,
         gain.mean,
         gain.low,
         gain.high,
-        *shares,
-        sum(conforming for _, conforming in flow.values()) / steps if steps else None,
+        *(counts[name] / steps if steps else None for name in FLOWS),
+        conforming / steps if steps else None,
     ]

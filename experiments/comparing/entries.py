@@ -8,16 +8,16 @@ and reward are the comparison's.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from laconic.envs.checks import check_names, choice, whole
+from laconic.envs.checks import check_names, choice, flag, whole
 from laconic.envs.errors import SettingError
-from laconic.experiments.comparing.shapes import SHAPES
+from laconic.experiments.comparing.shapes import REVISE, SHAPES
 from laconic.experiments.running.foreign import refuse_old_names
 from laconic.experiments.running.run_folder import flatten
 from laconic.experiments.running.trust import check_settings
@@ -45,11 +45,15 @@ class Entry:
     """How many agents debate or work. None: 3."""
     script: str | None = None
     """A script of `agent=scripted` that speaks instead of the comparison's agent; None for none."""
-    say: str = ""
-    """Words that every agent is told after its role."""
+    say: str | Sequence[str] = ""
+    """Words that every agent is told after its role; or a list with words for each agent alone."""
     votes: int | str | None = None
     """Samples that are put to a vote; `matched` takes as many as say what the reference says. None:
     no vote."""
+    draft: str | None = None
+    """The entry of shape `pass` whose answers are read as drafts in shape `revise`."""
+    blank: bool = False
+    """Whether these drafts are emptied of all content (`Benchmark.null_draft`)."""
     greedy: bool | None = None
     """Whether the likeliest reply is taken. None: as the evaluation is set."""
     env: Mapping[str, Any] = field(default_factory=dict)
@@ -80,8 +84,15 @@ class Entry:
             whole(f"{where}.votes, unless it is {MATCHED},", self.votes, 1, optional=True)
         if self.greedy not in (None, True, False):
             raise SettingError(f"{where}.greedy must be null, true or false; got {self.greedy!r}")
-        if not isinstance(self.say, str):
-            raise SettingError(f"{where}.say must be text; got {self.say!r}")
+        listed = not isinstance(self.say, str) and isinstance(self.say, Sequence)
+        if not all(isinstance(one, str) for one in (self.say if listed else [self.say])):
+            raise SettingError(f"{where}.say must be text, or a list of texts; got {self.say!r}")
+        flag(f"{where}.blank", self.blank)
+        if (self.shape == REVISE) != (self.draft is not None):
+            raise SettingError(
+                f"{where}.draft must name an entry in shape {REVISE}, and in no other;"
+                f" got shape={self.shape} draft={self.draft}"
+            )
         asked = [name for name in ASKED if name in self.env]
         if asked:
             raise SettingError(

@@ -11,12 +11,12 @@ from omegaconf import DictConfig
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError
-from laconic.experiments.comparing import coordination
+from laconic.experiments.comparing import coordination, drafts
 from laconic.experiments.comparing.alone import WRITER, let_write_all, tell
 from laconic.experiments.comparing.arrange import caps_of
 from laconic.experiments.comparing.entries import MATCHED, Entry
 from laconic.experiments.comparing.rows import Row, figures_of
-from laconic.experiments.comparing.shapes import Unfit
+from laconic.experiments.comparing.shapes import PASS, Unfit
 from laconic.experiments.comparing.vote import vote, votes_for
 from laconic.experiments.running.evaluation import evaluation_starts, record
 from laconic.experiments.running.interrupt import Interrupt
@@ -86,6 +86,10 @@ def play_entry(
             raise
         # A script that looks at tasks, and tasks that are not ours.
         raise Unfit(str(error)) from error
+    if entry.draft is not None:
+        found = drafts.read(folder.path.parent / entry.draft)
+        found = drafts.emptied(found, environments[0], counter) if entry.blank else found
+        policies = drafts.with_drafter(policies, found)
     starts = evaluation_starts(environments, cfg.evaluation.tasks)
     match = Match(cfg, entry, environments, policies, starts, interrupt)
     with playing_with(cfg, policies, folder.path):
@@ -93,7 +97,10 @@ def play_entry(
     notes += free_thoughts(environments[0], episodes)
     record(environments, episodes, folder, step=0, transcripts=cfg.evaluation.transcripts)
     folder.append_metrics({"step": 0, **{f"eval/{k}": v for k, v in summarise(episodes).items()}})
-    coordination.save(folder.path, coordination.measure(episodes, counter, environments[0]))
+    if entry.shape == PASS:
+        drafts.save(folder.path, episodes)
+    vectorize = coordination.vectorizer(cfg.entry.embed, counter)
+    coordination.save(folder.path, coordination.measure(episodes, vectorize, environments[0]))
     figures = figures_of(episodes, match.seconds)
     if entry.shape == "team":
         figures |= laconic_index(environments, starts, episodes)

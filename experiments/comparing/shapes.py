@@ -22,6 +22,10 @@ DEBATERS = 3
 BUDGET = "laconic.envs.Budget"
 _MERGED = ("budget", "reward")
 """Records within the environment's settings; all other settings are replaced as a whole."""
+PASS, REVISE = "pass", "revise"
+"""Shapes of one of two passes, and of a second pass over a draft."""
+DRAFTER = "drafter"
+"""The role of one whose draft is revised."""
 
 
 class Unfit(ValueError):
@@ -89,6 +93,26 @@ def alone(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
         "topology": "none",
         "schedule": "all",
         "feedback": "none",
+        "agree_at": None,
+    }
+
+
+def one_pass(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
+    """One agent alone, with half of the budget: the other half is another pass's."""
+    if setting.joint:
+        raise Unfit("a draft is revised where one agent answers (env.answer=joint)")
+    return alone(setting, agents)
+
+
+def revise(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
+    """One agent reads the whole task and a draft, and answers; the draft is another entry's."""
+    role = next(iter(one_pass(setting, agents)["team"]))
+    return {
+        **alone(setting, agents),
+        "team": {role: 1, DRAFTER: 1},
+        "rounds": 2,
+        "topology": "star",
+        "schedule": [[DRAFTER], [role]],
     }
 
 
@@ -138,8 +162,8 @@ def independent(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
 
 
 def decentralized(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
-    """As a debate, over three rounds."""
-    return {**debate(setting, agents), "rounds": 3}
+    """As a debate, over three rounds, or until 70 % of the agents give one answer."""
+    return {**debate(setting, agents), "rounds": 3, "agree_at": 0.7}
 
 
 def centralized(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
@@ -154,6 +178,7 @@ def centralized(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
         "information": "full",
         "topology": "star",
         "schedule": [[hub], [worker]],
+        "agree_at": None,
     }
 
 
@@ -176,6 +201,8 @@ def hybrid(setting: TeamSettings, agents: int | None) -> dict[str, Any]:
 SHAPES: dict[str, Callable[[TeamSettings, int | None], dict[str, Any]]] = {
     "team": team,
     "alone": alone,
+    PASS: one_pass,
+    REVISE: revise,
     "debate": debate,
     "discussion": discussion,
     "sequential": sequential,
@@ -186,6 +213,8 @@ SHAPES: dict[str, Callable[[TeamSettings, int | None], dict[str, Any]]] = {
     "hybrid": hybrid,
 }
 """From the environment as configured, and the number of agents asked for, to changed settings."""
+MESSAGES: Mapping[str, int] = {PASS: 2}
+"""Over how many messages a shape's budget is shared out, where these are not all its own."""
 
 
 def said_in_all(env: Mapping[str, Any]) -> int | None:
@@ -199,7 +228,7 @@ def said_in_all(env: Mapping[str, Any]) -> int | None:
 
 
 def shared_out(
-    env: Mapping[str, Any], total: int, thoughts: int | None, name: str
+    env: Mapping[str, Any], total: int, thoughts: int | None, shape: str, name: str
 ) -> dict[str, Any]:
     """Caps under which every message of an environment may have the same part of some tokens.
 
@@ -207,12 +236,13 @@ def shared_out(
         env: settings of the environment, in its shape.
         total: tokens that may be said in an episode.
         thoughts: tokens that may be thought in an episode; None for no cap.
-        name: of the shape or entry, for the message.
+        shape: its shape.
+        name: of the entry, or of the shape again; for the message.
 
     Raises:
         SettingError: there are more messages than tokens.
     """
-    turns = TeamSettings.of(env).turns
+    turns = MESSAGES.get(shape) or TeamSettings.of(env).turns
     if turns > total:
         raise SettingError(
             f"a budget of {total} tokens an episode leaves none for some of the {turns}"

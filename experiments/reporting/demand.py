@@ -15,7 +15,8 @@ from matplotlib.ticker import PercentFormatter
 from laconic.experiments.reporting import look
 from laconic.experiments.reporting.runs import read_interval
 from laconic.experiments.reporting.words import level
-from laconic.experiments.statistics.demand import GLOSSARY, Trained
+from laconic.experiments.statistics.demand import GLOSSARY
+from laconic.experiments.statistics.foreseen import Trained
 
 COLUMNS = ("figure", "first", "last")
 LABELS: Mapping[str, str] = {
@@ -32,6 +33,7 @@ LABELS: Mapping[str, str] = {
     "surplus": "surplus",
     "elasticity": "elasticity",
     "choke_price": "choke price",
+    "weakest_link": "weakest link stops paying",
 }
 """Words for people, in the order of `GLOSSARY`."""
 _SHARES = ("worthless_tokens", "needed_share", "spare_tokens", "pays")

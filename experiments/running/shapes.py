@@ -112,5 +112,5 @@ def in_shape(env: dict[str, Any], shape: str) -> dict[str, Any]:
         return made
     thought = (env.get("budget") or {}).get("thought")
     thoughts = thought and int(thought) * TeamSettings.of(env).turns
-    caps = shared_out(made, total, thoughts, shape)
+    caps = shared_out(made, total, thoughts, shape, shape)
     return changed(made, {"budget": {"_target_": BUDGET, **caps}})

@@ -45,6 +45,10 @@ GLOSSARY: Mapping[str, str] = {
         " four fifths to five quarters of the price."
     ),
     "choke_price": "Price at which the tokens bought of useful messages are halved.",
+    "weakest_link": (
+        "Price at which, in half of the episodes, a message that is worth something stops paying,"
+        " answers too."
+    ),
 }
 """Figures of a team's demand, and what each means; `bought` to `elasticity` at the price as set."""
 
@@ -160,8 +164,14 @@ def figures(
         )
     useful = [one for one in messages if one.useful and one.highest > 0]
     if useful:
-        once = _choke(useful, np.ones((1, episodes)))[0] * normalizer
-        found["choke_price"] = _interval(once, _choke(useful, weights) * normalizer, len(useful))
+        once = choke(useful, np.ones((1, episodes)))[0] * normalizer
+        found["choke_price"] = _interval(once, choke(useful, weights) * normalizer, len(useful))
+    links = _weakest(messages, episodes)
+    there = np.isfinite(links)
+    if there.any():
+        of_all = float(_middle(links[there], there[None, there].astype(np.float64))[0])
+        drawn = _middle(links[there], weights[:, there])
+        found["weakest_link"] = _interval(of_all * normalizer, drawn * normalizer, int(there.sum()))
     return found
 
 
@@ -221,67 +231,25 @@ def _elasticity(levels: Array) -> Array:
     return found
 
 
-def _choke(messages: Sequence[Message], weights: Array) -> Array:
+def choke(messages: Sequence[Message], weights: Array) -> Array:
     """The rate (draws,) at which half the tokens of messages, as often as drawn, are bought."""
-    ordered = sorted(messages, key=lambda one: one.highest)
-    rates = np.array([one.highest for one in ordered])
-    tokens = weights[:, [one.episode for one in ordered]] * [one.tokens for one in ordered]
-    gone = np.cumsum(tokens, axis=1)
-    total = gone[:, -1:]
-    found = rates[np.argmax(gone >= total / 2, axis=1)]
-    return np.where(total[:, 0] > 0, found, np.nan)
+    tokens = weights[:, [one.episode for one in messages]] * [one.tokens for one in messages]
+    return _middle(np.array([one.highest for one in messages]), tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """What a run came to under a price, beside what was predicted before it was trained."""
-
-    run: str
-    """Its folder."""
-    seed: str
-    """Its seed."""
-    price: float
-    """What `normalizer` tokens cost it."""
-    tokens_said: float
-    """Tokens an episode after training."""
-    accuracy: float
-    """Tasks solved after training; NaN where nobody tells."""
-    spoke_if_informed: float
-    """How often it spoke with something useful; NaN where nobody tells."""
-    bought: float
-    """Tokens predicted, messages whole or not at all."""
-    bought_cut: float
-    """Tokens predicted, messages cut where they pay best."""
-    collapsed: bool
-    """Whether it speaks in less than one in ten turns with something useful."""
-    below_choke: bool
-    """Whether its price is below the choke price."""
-    near: bool
-    """Whether the better of the two predictions is within 25 % of what it says."""
-
-
-_NEAR, _COLLAPSED = 0.25, 0.1
-
-
-def trained(
-    messages: Sequence[Message],
-    episodes: int,
-    normalizer: float,
-    runs: Sequence[tuple[str, str, float, Mapping[str, float]]],
-) -> list[Trained]:
-    """Trained runs (folder, seed, price, metrics after training) beside what the messages predict.
-
-    The price rises down the list.
-    """
-    useful = [one for one in messages if one.useful and one.highest > 0]
-    choke = float(_choke(useful, np.ones((1, episodes)))[0]) * normalizer if useful else np.nan
-    found = []
-    for run, seed, price, told in sorted(runs, key=lambda one: (one[2], one[1])):
-        rate, said = price / normalizer, told["tokens_said"]
-        bought = sum(one.tokens * one.bought(rate) for one in messages) / episodes
-        cut = sum(one.best_cut(rate) for one in messages) / episodes
-        spoke = told.get("spoke_if_informed", np.nan)
-        near = min(abs(said - bought), abs(said - cut)) <= _NEAR * said
-        at = run, seed, price, said, told.get("accuracy", np.nan), spoke, bought, cut
-        found.append(Trained(*at, bool(spoke < _COLLAPSED), bool(price < choke), bool(near)))
+def _weakest(messages: Sequence[Message], episodes: int) -> Array:
+    """The lowest rate (episodes,) at which a message worth something stops paying; inf for none."""
+    found = np.full(episodes, np.inf)
+    for one in messages:
+        if one.worth[-1] > _LEVEL:
+            found[one.episode] = min(found[one.episode], one.highest)
     return found
+
+
+def _middle(values: Array, weights: Array) -> Array:
+    """The value (draws,) below and at which half of the weight (draws, values) lies."""
+    order = np.argsort(values)
+    gone = np.cumsum(weights[:, order], axis=1)
+    total = gone[:, -1:]
+    found = values[order][np.argmax(gone >= total / 2, axis=1)]
+    return np.where(total[:, 0] > 0, found, np.nan)

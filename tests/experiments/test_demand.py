@@ -47,6 +47,7 @@ def test_runs_are_put_beside_what_was_predicted(run, trained, tmp_path):
         (line,) = csv.DictReader(file)
     assert (line["run"], line["price"], line["seed"]) == ("run", "0.5", "0")
     assert "trained runs" in outcome.out
+    assert "1 runs below the choke price" in outcome.out
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import json
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import fmean
@@ -147,19 +148,27 @@ TRAIN, HELD_OUT = 1000, 500
 
 @pytest.fixture(scope="session")
 def make_signal() -> Callable[..., DiscreteMessages]:
-    """Makes the numeric face of `signal` with a price: `make_signal(part="train", mask="info")`.
+    """Makes the numeric face of `signal` with a price: `make_signal(part="train", mask="info")`."""
+    return numeric_signal
+
+
+def numeric_signal(
+    split: str = "train", channel: Mapping[str, Any] | None = None, **settings: Any
+) -> DiscreteMessages:
+    """The numeric face of `signal` with a price, over a channel that may lose messages.
 
     Both parts have the menu and the words of the training tasks, so a policy can change over.
     """
+    count = TRAIN if split == "train" else HELD_OUT
+    env = envs.make("signal", split=split, tasks=count, reward=REWARD, channel=channel, **SIGNAL)
+    menu, words = _known()
+    return DiscreteMessages(env, menu=menu, words=words, **settings)
+
+
+@cache
+def _known() -> tuple[Menu, Any]:
     train = envs.make("signal", tasks=TRAIN, reward=REWARD, **SIGNAL)
-    menu, words = Menu.of(train), vocabulary(train.tasks.values())
-
-    def make(split: str = "train", **settings: Any) -> DiscreteMessages:
-        count = TRAIN if split == "train" else HELD_OUT
-        env = envs.make("signal", split=split, tasks=count, reward=REWARD, **SIGNAL)
-        return DiscreteMessages(env, menu=menu, words=words, **settings)
-
-    return make
+    return Menu.of(train), vocabulary(train.tasks.values())
 
 
 Act = Callable[[str, Any, Mapping[str, Any]], int]
@@ -174,37 +183,36 @@ def measure(make_signal: Callable[..., DiscreteMessages]) -> Callable[[Act], dic
     `spoke_informed` and `spoke_uninformed`, the shares of the turns of helpers with and without
     the statement that matters in which they spoke.
     """
+    return lambda act: measured(act, make_signal("evaluation"))
 
-    def play(act: Act) -> dict[str, float]:
-        env = make_signal("evaluation")
-        returns, solved, tokens = [], [], []
-        spoke: dict[int, list[bool]] = {0: [], 1: []}
-        for number in env.tasks:
-            observations, infos = env.reset(seed=number, options={"task": number})
-            total = 0.0
-            while env.agents:
-                actions = {
-                    agent: int(act(agent, observations[agent], infos[agent]))
-                    for agent in env.agents
-                }
-                for agent, action in actions.items():
-                    # A helper that may speak has more than silence on its menu.
-                    if agent.startswith("helper") and infos[agent]["action_mask"].sum() > 1:
-                        spoke[infos[agent]["informed"]].append(action != 0)
-                observations, rewards, _, _, infos = env.step(actions)
-                total += fmean(rewards.values())
-            returns.append(total)
-            solved.append(max(info["solved"] for info in infos.values()))
-            tokens.append(sum(info["tokens_said"] for info in infos.values()))
-        return {
-            "return": fmean(returns),
-            "solved": fmean(solved),
-            "tokens": fmean(tokens),
-            "spoke_informed": fmean(spoke[1]),
-            "spoke_uninformed": fmean(spoke[0]),
-        }
 
-    return play
+def measured(act: Act, env: DiscreteMessages) -> dict[str, float]:
+    """The means of `measure` over the tasks of an environment."""
+    returns, solved, tokens = [], [], []
+    spoke: dict[int, list[bool]] = {0: [], 1: []}
+    for number in env.tasks:
+        observations, infos = env.reset(seed=number, options={"task": number})
+        total = 0.0
+        while env.agents:
+            actions = {
+                agent: int(act(agent, observations[agent], infos[agent])) for agent in env.agents
+            }
+            for agent, action in actions.items():
+                # A helper that may speak has more than silence on its menu.
+                if agent.startswith("helper") and infos[agent]["action_mask"].sum() > 1:
+                    spoke[infos[agent]["informed"]].append(action != 0)
+            observations, rewards, _, _, infos = env.step(actions)
+            total += fmean(rewards.values())
+        returns.append(total)
+        solved.append(max(info["solved"] for info in infos.values()))
+        tokens.append(sum(info["tokens_said"] for info in infos.values()))
+    return {
+        "return": fmean(returns),
+        "solved": fmean(solved),
+        "tokens": fmean(tokens),
+        "spoke_informed": fmean(spoke[1]),
+        "spoke_uninformed": fmean(spoke[0]),
+    }
 
 
 @pytest.fixture
@@ -217,15 +225,15 @@ def random_act() -> Act:
 @pytest.fixture
 def benchmarl_settings(tmp_path: Path) -> Callable[..., Any]:
     """Makes BenchMARL's default settings, with nothing logged or evaluated and some changes."""
+    return lambda **changes: quiet_settings(tmp_path, **changes)
+
+
+def quiet_settings(folder: Path, **changes: Any) -> Any:
+    """BenchMARL's default settings with nothing logged or evaluated, and some changes."""
     from benchmarl.experiment import ExperimentConfig
 
-    def make(**changes: Any) -> Any:
-        settings = ExperimentConfig.get_from_yaml()
-        quiet = {"loggers": [], "create_json": False, "evaluation": False, "render": False}
-        for name, value in {**quiet, "max_n_frames": None, "save_folder": tmp_path}.items():
-            setattr(settings, name, value)
-        for name, value in changes.items():
-            setattr(settings, name, value)
-        return settings
-
-    return make
+    settings = ExperimentConfig.get_from_yaml()
+    quiet = {"loggers": [], "create_json": False, "evaluation": False, "render": False}
+    for name, value in {**quiet, "max_n_frames": None, "save_folder": folder, **changes}.items():
+        setattr(settings, name, value)
+    return settings

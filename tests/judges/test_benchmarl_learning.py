@@ -199,20 +199,19 @@ def policy_of(experiment: Any) -> Callable[[str, Any, Any], int]:
     return act
 
 
-def test_mappo_learns_to_tell_and_to_be_silent(
-    seed: int, make_signal: Any, measure: Any, random_act: Any, benchmarl_settings: Any, record: Any
-) -> None:
+def mappo(env: DiscreteMessages, seed: int, settings: Callable[..., Any]) -> Experiment:
+    """MAPPO that has not begun to learn `signal`; `settings` makes BenchMARL's."""
     algorithm = MappoConfig.get_from_yaml()
     network = MlpConfig.get_from_yaml()
     network.num_cells = [64, 64]
     # With 0.01 and a steeper price one team of three fell apart while the price rose.
     algorithm.entropy_coef, algorithm.lmbda = 0.03, 0.95
-    experiment = Experiment(
-        task=SideBySide("signal", {"env": make_signal()}),
+    return Experiment(
+        task=SideBySide("signal", {"env": env}),
         algorithm_config=algorithm,
         model_config=network,
         seed=seed,
-        config=benchmarl_settings(
+        config=settings(
             max_n_iters=ITERATIONS,
             gamma=1.0,
             lr=1e-3,
@@ -223,6 +222,12 @@ def test_mappo_learns_to_tell_and_to_be_silent(
         ),
         callbacks=[Ramp(*PRICE_RISES)],
     )
+
+
+def test_mappo_learns_to_tell_and_to_be_silent(
+    seed: int, make_signal: Any, measure: Any, random_act: Any, benchmarl_settings: Any, record: Any
+) -> None:
+    experiment = mappo(make_signal(), seed, benchmarl_settings)
     before, chance = measure(policy_of(experiment)), measure(random_act)
     experiment.run()
     after = measure(policy_of(experiment))

@@ -143,11 +143,9 @@ def passed(done: float, start: float, end: float) -> float:
     return min(1.0, max(0.0, (done - start) / (end - start)))
 
 
-def test_ppo_learns_whom_to_believe_and_when_to_be_silent(
-    seed: int, make_signal: Any, measure: Any, random_act: Any, record: Any
-) -> None:
+def learnt_by_ppo(env: Any, seed: int) -> Callable[[str, Any, Any], int]:
+    """PPO learns `signal`; what each agent does most likely."""
     torch.set_num_threads(1)
-    env = make_signal()
     model = PPO(
         "MlpPolicy",
         vectorized(env, COPIES, seed),
@@ -161,15 +159,22 @@ def test_ppo_learns_whom_to_believe_and_when_to_be_silent(
         seed=seed,
         device="cpu",
     )
-    start = time.process_time()
     model.learn(STEPS, callback=Schedule(env.reward))
-    seconds = time.process_time() - start
 
     def act(agent: str, observation: Any, info: Any) -> int:
         number, _ = model.predict(observation, deterministic=True)
         # What is off the menu is silence, and is counted as such.
         return int(number) if info["action_mask"][number] else 0
 
+    return act
+
+
+def test_ppo_learns_whom_to_believe_and_when_to_be_silent(
+    seed: int, make_signal: Any, measure: Any, random_act: Any, record: Any
+) -> None:
+    start = time.process_time()
+    act = learnt_by_ppo(make_signal(), seed)
+    seconds = time.process_time() - start
     random, learnt = measure(random_act), measure(act)
     record(
         face="DiscreteMessages signal",

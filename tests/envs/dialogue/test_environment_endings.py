@@ -6,7 +6,10 @@ answer, in two tokens; the task `fruit` has the answer 7.
 
 from __future__ import annotations
 
+import pytest
+
 from laconic.envs.dialogue.budget import Budget
+from laconic.envs.errors import SettingError
 
 AGENTS = ["solver_0", "helper_0", "helper_1"]
 
@@ -139,3 +142,25 @@ def test_after_the_end_and_before_a_reset_a_step_returns_nothing(start, make_env
 def test_after_the_end_nobody_may_say_anything(start):
     observations, *_ = _say(start(budget=Budget(message=3)), "#7")
     assert [seen["tokens_left"][0] for seen in observations.values()] == [0, 0, 0]
+
+
+def test_a_vote_is_over_when_enough_agree_and_earns_what_it_would_have_earned(start):
+    env = start(answer="majority", agree_at=0.6, rounds=4)
+    assert not any(_say(env, "#7", "#8", "")[2].values())
+    _, rewards, terminated, _, infos = _say(env, "", "#7", "")
+    assert all(terminated.values()) and infos["helper_0"]["solved"] is True
+    assert _values(rewards) == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"answer": "solver"}, r"needs several agents that answer one question"),
+        ({"answer": "joint"}, r"needs several agents that answer one question"),
+        ({"answer": "majority", "agree_at": 0}, r"env\.agree_at must be null or a finite number"),
+        ({"answer": "majority", "agree_at": 1.5}, r"at most 1; got 1\.5"),
+    ],
+)
+def test_a_share_that_nobody_could_reach_is_refused(start, settings, words):
+    with pytest.raises(SettingError, match=words):
+        start(**{"agree_at": 0.7, **settings})

@@ -14,9 +14,9 @@ QUIET = dict.fromkeys(SAID, "")
 
 @pytest.fixture
 def make(sums, tasks):
-    def make_referee(answer="solver", rounds=3, stop_at=None):
+    def make_referee(answer="solver", rounds=3, **ends):
         roster = Roster.of(TEAM, "complete", "all", answer, rounds)
-        return Referee(sums, tasks[0], roster, rounds=rounds, stop_at=stop_at)
+        return Referee(sums, tasks[0], roster, rounds=rounds, **ends)
 
     return make_referee
 
@@ -103,3 +103,18 @@ def test_it_is_over_when_the_score_is_good_enough(make):
         referee.note(agent, "#7")
     assert referee.is_over(0, SAID, referee.score())
     assert not make("joint").is_over(0, SAID, referee.score())
+
+
+def test_it_is_over_when_enough_of_those_who_answer_give_one_answer(make):
+    # Three vote; 70 % of them are all three, 60 % are two.
+    for share, over in ((0.7, [False, False, True]), (0.6, [False, True, True])):
+        referee = make("majority", agree_at=share)
+        found = []
+        for agent in SAID:
+            referee.note(agent, "#8")
+            found.append(referee.is_over(0, SAID, None))
+        assert found == over
+    referee = make("majority", agree_at=0.6)
+    for agent, text in zip(SAID, ("#7", "#8", "no idea"), strict=True):
+        referee.note(agent, text)
+    assert not referee.is_over(0, SAID, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic import envs
+from laconic.envs.errors import SettingError
 from laconic.experiments.comparing.alone import cut_parts, let_write_all, parts_of, tell
 
 TEAM = {"concise": 1, "detailed": 1}
@@ -73,3 +74,27 @@ def test_words_are_told_after_the_role_but_not_in_the_brief_form():
     before = brief.reset(seed=0)[0]["solver_0"]["text"]
     tell(brief, "Think first.")
     assert brief.reset(seed=0)[0]["solver_0"]["text"] == before
+
+
+def society(**settings):
+    return envs.make("gsm8k", tasks=2, team={"solver": 2}, answer="majority", **settings)
+
+
+def test_words_of_a_list_are_told_to_each_agent_alone():
+    plain, env = society(), society()
+    tell(env, ["You are easy-going.", "You are sure of yourself."])
+    found = {agent: one["text"] for agent, one in env.reset(seed=0)[0].items()}
+    assert "easy-going" in found["solver_0"] and "sure of" not in found["solver_0"]
+    before = plain.reset(seed=0)[0]["solver_0"]["text"]
+    assert found["solver_0"].replace("You are easy-going.\n", "") == before
+    # What all read alike stays the beginning of all prompts.
+    general = env.reset(seed=0)[1]["solver_0"]["general"]
+    assert all(text.startswith(general) for text in found.values()) and "easy" not in general
+
+
+def test_words_for_more_agents_than_there_are_and_for_policies_that_read_none():
+    with pytest.raises(SettingError, match="one for each of solver_0, solver_1; got 1"):
+        tell(society(), ["You are easy-going."])
+    brief = society(instructions="brief")
+    tell(brief, ["You are easy-going.", ""])
+    assert brief.told == {}

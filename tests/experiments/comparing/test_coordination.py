@@ -1,11 +1,19 @@
 from __future__ import annotations
 
 import csv
+import math
 
 import pytest
 
 from laconic import envs
-from laconic.experiments.comparing.coordination import HEADS, measure, save, write
+from laconic.experiments.comparing.coordination import (
+    FLOW_HEADS,
+    HEADS,
+    measure,
+    save,
+    vectorizer,
+    write,
+)
 from laconic.learners.episode import Episode, Turn
 
 
@@ -15,23 +23,24 @@ def episode(task: str, solved: bool, *messages: str) -> Episode:
     return Episode(task=task, turns=turns, rewards={}, solved=solved)
 
 
+WORDS = vectorizer(None, str.split)
 ALONE = [episode("one", True, "#### 1"), episode("two", False, "#### 3")]
 TEAM = [episode("one", True, "yes", "yes", ""), episode("two", True, "no", "so", "")]
 
 
 def test_an_entry_is_measured_by_its_turns_and_words():
-    found = measure(TEAM, str.split)
+    found = measure(TEAM, WORDS)
     assert (found["turns"], found["messages"]) == (3.0, 2.0)
     # One episode has two equal messages, the other two without a common word.
     assert (found["redundancy"], found["channels"]) == pytest.approx((0.5, 1.5))
     assert found["solved"] == {"one": True, "two": True}
-    assert measure(ALONE, str.split)["channels"] is None
+    assert measure(ALONE, WORDS)["channels"] is None
 
 
 def test_entries_stand_beside_one_agent_alone(tmp_path):
     for name, episodes in (("single", ALONE), ("team", TEAM)):
         (tmp_path / name).mkdir()
-        save(tmp_path / name, measure(episodes, str.split))
+        save(tmp_path / name, measure(episodes, WORDS))
     write(tmp_path, ["single", "team", "absent"], "single")
     with open(tmp_path / "coordination.csv", encoding="utf-8", newline="") as file:
         alone, team = csv.DictReader(file)
@@ -58,9 +67,39 @@ def test_what_agents_answer_in_between_is_graded():
         Turn("solver_0", 1, right),
         Turn("solver_1", 1, right),
     )
-    flow = measure([Episode(task=key, turns=turns, rewards={}, solved=True)], str.split, env)[
-        "flow"
-    ]
+    flow = measure([Episode(task=key, turns=turns, rewards={}, solved=True)], WORDS, env)["flow"]
     # The one stays with what it said, the other follows it.
-    assert flow == {"tt": [1, 0], "tf": [0, 0], "ft": [1, 1], "ff": [0, 0]}
-    assert measure(ALONE, str.split)["flow"] == {}
+    assert flow == {"1": {"tt": [1, 0], "tf": [0, 0], "ft": [1, 1], "ff": [0, 0]}}
+    assert measure(ALONE, WORDS)["flow"] == {}
+
+
+def test_right_and_wrong_answers_have_channels_of_their_own_and_flows_are_by_round(tmp_path):
+    env = envs.make("gsm8k", tasks=1, team={"solver": 4}, answer="majority", rounds=3)
+    (key, task), *_ = env.tasks.items()
+    right = f"#### {task.answer}"
+    said = (
+        (f"so {right}", f"so {right}", "one #### 99998", "two #### 99999"),
+        (f"so {right}", f"thus {right}", f"so {right}", ""),
+        (right, right, right, right),
+    )
+    turns = [Turn(f"solver_{i}", r, one) for r, row in enumerate(said) for i, one in enumerate(row)]
+    found = measure([Episode(key, tuple(turns), {}, solved=True)], WORDS, env)
+    # Rounds in turn: alike, one of three differs in one word of three, alike. The second one's Gram
+    # matrix has a cosine of 2/3 twice and of 1 once; its spectrum is 0 and these two.
+    a = [(3 + x) / 2 for x in (-math.sqrt(1 + 8 * 4 / 9), math.sqrt(1 + 8 * 4 / 9))]
+    entropy = -sum(x / 3 * math.log2(x / 3) for x in a)
+    assert found["channels_right"] == pytest.approx((1 + 2**entropy + 1) / 3)
+    # Two wrong ones share one word of three: spectrum (4/3, 2/3) of 2.
+    halves = (2 / 3, 1 / 3)
+    assert found["channels_wrong"] == pytest.approx(2 ** -sum(x * math.log2(x) for x in halves))
+    # Who is silent in a round flows neither in nor out.
+    assert found["flow"]["1"] == {"tt": [2, 2], "tf": [0, 0], "ft": [1, 1], "ff": [0, 0]}
+    assert found["flow"]["2"] == {"tt": [3, 3], "tf": [0, 0], "ft": [0, 0], "ff": [0, 0]}
+    (tmp_path / "debate").mkdir()
+    save(tmp_path / "debate", found)
+    write(tmp_path, ["debate"], "single")
+    with open(tmp_path / "flow.csv", encoding="utf-8", newline="") as file:
+        first, second = csv.DictReader(file)
+    assert tuple(first) == FLOW_HEADS
+    assert (first["round"], first["ft"], first["ft_conforming"]) == ("1", "1", "1")
+    assert (second["round"], second["tt"]) == ("2", "3")

@@ -33,6 +33,10 @@ def test_a_comparison_of_nothing_is_refused_but_runs_are_something():
         ({"votes": 0}, "votes, unless it is matched, must be null or a whole number of at least 1"),
         ({"greedy": "yes"}, "greedy must be null, true or false"),
         ({"say": 3}, "say must be text"),
+        ({"say": ["hm", 3]}, "or a list of texts"),
+        ({"shape": "revise"}, "draft must name an entry in shape revise"),
+        ({"draft": "first"}, "draft must name an entry in shape revise"),
+        ({"shape": "revise", "draft": "first", "blank": 1}, "blank must be true or false"),
         ({"env": {"tasks": 3}}, "cannot set 'tasks'"),
     ],
 )

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from laconic.experiments.reporting import demand
-from laconic.experiments.statistics.demand import GLOSSARY, Trained
+from laconic.experiments.statistics.demand import GLOSSARY
+from laconic.experiments.statistics.foreseen import Trained
 
 
 def estimate(mean: float, high: float | None = None) -> dict:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from laconic.experiments.statistics.demand import GLOSSARY, Message, curve, figures, trained
+from laconic.experiments.statistics.demand import GLOSSARY, Message, curve, figures
 
 
 def fact(episode: int, tokens: int, at: int, worth: float = 1.0, **more) -> Message:
@@ -65,6 +65,17 @@ def test_figures_of_two_episodes():
     # Half of the 25 useful tokens are gone once the message of 20 no longer pays.
     assert found["choke_price"] == 5.0
     assert found["elasticity"] == 0.0
+    # One fact stops paying at 20, the other at 5: in half of the episodes at 5.
+    assert found["weakest_link"] == 5.0
+
+
+def test_an_episode_breaks_where_the_first_message_it_needs_stops_paying():
+    answer = Message(0, None, (0.0,) * 25 + (1.0,), tuple(range(26)))
+    other = fact(2, 10, 1)
+    found = figures((fact(0, 5, 4), IDLE, answer, other), 3, 1.0, 100.0)["weakest_link"]
+    # Answers count (100 / 25), idle talk does not; the second episode has nothing to lose.
+    assert (found.mean, found.count) == (4.0, 2)
+    assert figures((IDLE,), 1, 1.0, 100.0).get("weakest_link") is None
 
 
 def test_elasticity_sees_demand_fall_between_four_fifths_and_five_quarters_of_the_price():
@@ -84,14 +95,3 @@ def test_a_silent_team_has_a_demand_of_nothing():
         ("tokens", "bought", "bought_cut", "surplus"), 0.0
     )
     assert curve((), 3, (0.0, 1.0), 100.0).bought[0].mean == 0.0
-
-
-def test_runs_stand_beside_what_was_predicted_for_their_price():
-    told = {"tokens_said": 10.0, "accuracy": 1.0, "spoke_if_informed": 1.0}
-    silent = {"tokens_said": 0.0, "accuracy": 0.0, "spoke_if_informed": 0.0}
-    rows = [("b", "1", 6.0, silent), ("a", "0", 1.0, told)]
-    below, above = trained(TEAM, 2, 100.0, rows)
-    assert (below.run, below.bought, below.bought_cut) == ("a", 12.5, 12.0)
-    # Off by 2 of 10 tokens, the better of the two predictions.
-    assert below.near and below.below_choke and not below.collapsed
-    assert above.collapsed and not above.below_choke and not above.near

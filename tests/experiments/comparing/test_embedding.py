@@ -1,0 +1,29 @@
+"""Texts as vectors of the shipped policy, in the place of an embedding model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.comparing.coordination import vectorizer
+from laconic.experiments.comparing.embedding import embedded
+from laconic.learners.agents.tiny import PATH
+
+
+def test_texts_are_vectors_of_length_one_and_equal_texts_are_equal():
+    texts = ["Ann has 3 pens.", "Ann has 3 pens.", "Ben eats 14 figs."]
+    found = embedded(str(PATH), texts)
+    assert np.linalg.norm(found, axis=1) == pytest.approx(1.0)
+    assert found[0] == pytest.approx(found[1])
+    assert found[0] @ found[2] < 0.999
+    assert vectorizer(str(PATH), str.split)(texts) == pytest.approx(found)
+
+
+def test_a_text_without_a_token_is_no_direction():
+    assert not embedded(str(PATH), [""]).any()
+
+
+def test_a_model_that_is_not_there_is_refused_by_name(tmp_path):
+    with pytest.raises(SettingError, match=r"compare\.embed must be a folder or a name"):
+        embedded(str(tmp_path / "none"), ["word"])

@@ -1,0 +1,50 @@
+"""Trained runs beside what was predicted for their price, and how much of the claim holds."""
+
+from __future__ import annotations
+
+from laconic.experiments.statistics.demand import Message
+from laconic.experiments.statistics.foreseen import Claim, trained
+
+
+def useful(episode: int, tokens: int, at: int) -> Message:
+    """A message of so many tokens, of which the one at a place (from 1) is worth 1."""
+    return Message(episode, True, (0.0,) * at + (1.0,) * (tokens + 1 - at), (*range(tokens + 1),))
+
+
+# Two episodes: the fact is the 4th of 5 tokens, and the last of 20. At a price of 100 / 20 = 5 for
+# 100 tokens the second message stops paying, and with it most of all tokens.
+TEAM = (useful(0, 5, 4), useful(1, 20, 20))
+
+
+def run(name, price, said, spoke=1.0):
+    told = {"tokens_said": said, "accuracy": spoke, "spoke_if_informed": spoke}
+    return name, name, price, told
+
+
+def test_runs_stand_beside_what_was_predicted_for_their_price():
+    below, above = trained(TEAM, 2, 100.0, [run("b", 6.0, 0.0, 0.0), run("a", 1.0, 9.0)])
+    assert (below.run, below.bought, below.bought_cut) == ("a", 12.5, 12.0)
+    # 25 % below the better of the two predictions, 12.
+    assert below.near and below.below_choke and not below.collapsed
+    assert above.collapsed and not above.below_choke and not above.near
+
+
+def test_near_is_a_share_of_what_was_predicted():
+    # 12 cut and 12.5 whole: from 9 to 15.625.
+    for said, near in ((8.9, False), (9.0, True), (15.6, True), (15.7, False)):
+        (found,) = trained(TEAM, 2, 100.0, [run("a", 1.0, said)])
+        assert found.near is near, said
+
+
+def test_the_claim_is_counted_by_its_two_halves():
+    rows = [
+        run("a", 1.0, 12.0),
+        run("b", 1.0, 5.0),
+        run("c", 4.9, 0.0, 0.0),
+        run("d", 5.1, 0.0, 0.05),
+        run("e", 9.0, 2.0, 0.5),
+    ]
+    found = Claim.of(trained(TEAM, 2, 100.0, rows))
+    assert found == Claim(below=3, near=1, collapsed=2, above=1)
+    assert str(found).startswith("1 of 3 runs below the choke price say what was predicted")
+    assert Claim.of([]) == Claim(0, 0, 0, 0)
