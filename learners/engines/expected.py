@@ -42,6 +42,7 @@ class Expected:
         self._team, self._tolerance = team, tolerance
         self.texts = {name: probe.text_of(policy) for name, policy in team.items()}
         self._wanted: dict[str, list[float]] = {}
+        self._good: dict[str, list[float]] = {}
         self._before: dict[str, list[float]] = {}
         self._bare: dict[tuple[int, ...], list[float]] = {}
         self._read: dict[str, probe.Reading] = {}
@@ -50,7 +51,7 @@ class Expected:
 
     def renew(self) -> None:
         """Read the texts with the present weights; all processes together, where sharded."""
-        self.furthest, self._before = 0.0, self._wanted
+        self.furthest, self._before = 0.0, self._good
         self._read = {name: probe.read(one, self.texts[name]) for name, one in self._team.items()}
         self._wanted = {name: one.scores for name, one in self._read.items()}
         for name, policy in self._team.items():
@@ -58,6 +59,10 @@ class Expected:
             if policy.adapted and self.texts[name] not in self._bare:
                 with policy.bare():
                     self._bare[self.texts[name]] = probe.scores(policy, self.texts[name])
+
+    def accept(self) -> None:
+        """Take note that the present weights speak: they are the version before of the next."""
+        self._good = self._wanted
 
     def prompts(self, version: int) -> dict[str, Prompt]:
         """What servers are to go on with, by policy."""

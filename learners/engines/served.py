@@ -141,6 +141,7 @@ class Served(Engine):
         spoken: list[Spoken] = processes.main(lambda: Loop.wait(loading[0]))
         wanted = fleet.expected.go_on(spoken)
         processes.main(partial(fleet.judge, version, spoken, wanted))
+        fleet.expected.accept()
         self._versions.good.append(version)
         self._synced = marks
         processes.main(lambda: self.run(fleet.forget(self._versions.forget(self._team))))
