@@ -44,6 +44,8 @@ class Fleet:
     """Whether the policies are adapters, or one whole model."""
     first: int = 0
     """The server that has the first episode."""
+    from_disk: bool = True
+    """Whether servers read a whole model from where it was written; else they are handed it."""
     alive: Callable[[], None] = lambda: None
     """Raises if a server cannot come back."""
 
@@ -88,7 +90,7 @@ class Fleet:
         async with server.quiet():
             if self.adapted:
                 await self._load(server, [(agent, version) for agent in self.agents])
-            elif version or not await self._speaks_so(server, version):
+            elif self.from_disk and (version or not await self._speaks_so(server, version)):
                 await self._reload(server, version)
             scores = await self._scores(server, version)
             prompts = self.expected.prompts(version)
@@ -176,6 +178,11 @@ class Fleet:
                 ) from error
 
     async def _reload(self, server: Server, version: int) -> None:
+        if not self.from_disk:
+            raise ServerError(
+                f"{server.url} does not speak with version {version}, and nothing of it is on disk"
+                " (engine.transfer=nccl); resume=true hands it over again"
+            )
         (agent,) = self.agents
         place, name = self.versions.place(agent, version), self.versions.name(agent, version)
         await self.talk.reload(server, str(place), name)

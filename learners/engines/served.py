@@ -130,8 +130,7 @@ class Served(Engine):
         if not processes.any(marks != self._synced):
             return
         began, version = time.perf_counter(), self._versions.take()
-        savers = [(name, self._saver(policy)) for name, policy in self._team.items()]
-        processes.main(partial(self._versions.write, version, savers))
+        self._hand_over(version)
         if not fleet.adapted:
             # A server may speak with a whole model already; that is looked at first.
             fleet.expected.renew()
@@ -212,6 +211,11 @@ class Served(Engine):
         if self._fleet is None:
             raise ServerError("the engine is closed; open it with the policies of a team first")
         return self._fleet
+
+    def _hand_over(self, version: int) -> None:
+        """Put a version where servers find it."""
+        savers = [(name, self._saver(policy)) for name, policy in self._team.items()]
+        self._processes.main(partial(self._versions.write, version, savers))
 
     def _saver(self, policy: HFPolicy) -> Any:
         """Writes the weights of a policy; of sharded ones no GPU ever holds more than its part."""
