@@ -46,6 +46,8 @@ class Expected:
         self._before: dict[str, list[float]] = {}
         self._bare: dict[tuple[int, ...], list[float]] = {}
         self._read: dict[str, probe.Reading] = {}
+        self.vocabulary = max(map(probe.vocabulary_of, team.values()), default=0)
+        """Tokens that the model knows."""
         self.furthest = 0.0
         """Largest distance since `renew`, nats a token."""
 

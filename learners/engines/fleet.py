@@ -154,7 +154,7 @@ class Fleet:
     async def _complete(self, server: Server, agent: str, prompt: Prompt, version: int) -> Sampled:
         base = self.described[self.servers.index(server)].model
         raw = await self.talk.complete(server, prompt, base, self._adapter(agent, version))
-        check_reply(raw, prompt, server.url)
+        check_reply(raw, prompt, server.url, self.expected.vocabulary)
         return Sampled(raw.ids, raw.logprobs, version)
 
     async def _load_missing(self, server: Server, versions: Sequence[int]) -> None:

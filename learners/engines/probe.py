@@ -51,6 +51,11 @@ def text_of(policy: HFPolicy) -> tuple[int, ...]:
     return policy.read(Request("probe", _TEXT))[:most]
 
 
+def vocabulary_of(policy: HFPolicy) -> int:
+    """Tokens that the model of a policy knows."""
+    return int(policy.model.config.get_text_config().vocab_size)
+
+
 @torch.no_grad()
 def scores(policy: HFPolicy, ids: Sequence[int], temperature: float = 1.0) -> list[float]:
     """What the trainer's model gives each token but the first, given those before it."""
