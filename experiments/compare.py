@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
@@ -31,7 +32,7 @@ from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.playing import play_entry
 from laconic.experiments.comparing.rows import Row, read_row
 from laconic.experiments.comparing.shapes import PASS, Unfit
-from laconic.experiments.evaluate import check_play
+from laconic.experiments.running.evaluation_checks import check_play
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.run_folder import RunFolder, write_atomically
 from laconic.experiments.running.setup import (
@@ -40,6 +41,9 @@ from laconic.experiments.running.setup import (
     set_up_process,
     tell_conditions,
 )
+from laconic.experiments.running.shares import kept_by_main
+from laconic.learners.distributed.launched import launched
+from laconic.learners.distributed.processes import ALONE, Processes
 
 
 @dataclass(slots=True)
@@ -58,6 +62,8 @@ class Comparison:
     """What is there already, by entry."""
     floors: Mapping[str, Frontier]
     """The fewest tokens with which the team as configured reaches an accuracy, by name."""
+    processes: Processes = ALONE
+    """Those that play together: each its share of every entry."""
 
     @property
     def ordered(self) -> list[Row]:
@@ -80,17 +86,24 @@ class Comparison:
         return f"{self.environment}: {episodes} episodes an entry, {said}, 95 % intervals"
 
 
-@program("compare")
+@program("compare", several=True)
 def main(cfg: DictConfig) -> None:
     """Compare as the configuration says."""
+    processes = launched()
     check(cfg)
     set_up_process(cfg.threads)
-    folder = RunFolder(HydraConfig.get().runtime.output_dir)
-    if (folder.path / f"{table.NAME}.json").exists() and not cfg.resume:
-        raise SettingError(
-            f"{str(folder.path)!r} holds another comparison; pass resume=true to go on with it, or"
-            " another folder with hydra.run.dir=<folder>"
-        )
+    with kept_by_main(HydraConfig.get().runtime.output_dir, processes) as folder:
+        compare(cfg, folder, processes)
+    processes.close()
+
+
+def compare(cfg: DictConfig, folder: RunFolder, processes: Processes) -> None:
+    """Play all entries and show them beside each other.
+
+    Raises:
+        SettingError: the folder holds another comparison, or entries failed.
+    """
+    processes.main(partial(refuse_used, cfg, folder))
     entries = read_entries(cfg)
     entries += entries_of_runs(cfg, {one.name for one in entries})
     check_reference(cfg, entries)
@@ -102,16 +115,26 @@ def main(cfg: DictConfig) -> None:
     tell_conditions(environment)
     write_atomically(folder.path / "config.yaml", OmegaConf.to_yaml(cfg))
     least = floors(environment, telegraphic=True)
-    comparison = Comparison(cfg, folder, entries, builder.tokenize, {}, least)
+    comparison = Comparison(cfg, folder, entries, builder.tokenize, {}, least, processes)
     try:
         play_all(comparison)
     finally:
-        finish(comparison)
+        if processes.is_main:
+            finish(comparison)
     failed = [row.name for row in comparison.ordered if row.state == "failed"]
     if failed:
         raise SettingError(
             f"{len(failed)} of {len(entries)} entries failed: {', '.join(failed)}; their reasons"
             " are below the table, and resume=true with hydra.run.dir plays them again"
+        )
+
+
+def refuse_used(cfg: DictConfig, folder: RunFolder) -> None:
+    """Stop before one comparison is mixed with another (`SettingError`)."""
+    if (folder.path / f"{table.NAME}.json").exists() and not cfg.resume:
+        raise SettingError(
+            f"{str(folder.path)!r} holds another comparison; pass resume=true to go on with it, or"
+            " another folder with hydra.run.dir=<folder>"
         )
 
 
@@ -167,10 +190,13 @@ def play_all(comparison: Comparison) -> None:
 
 def play_one(comparison: Comparison, entry: Entry, interrupt: Interrupt) -> Row:
     """The row of an entry, whatever becomes of it; only an interrupt goes through."""
+    processes = comparison.processes
+    # Where the main process fails at what it does for all, that is how the others hear of it.
+    failures = Exception if processes.is_main else (Exception, SystemExit)
     try:
         cfg = arrange(comparison.cfg, entry)
         folder = RunFolder(comparison.folder.path / entry.name)
-        if folder.start(cfg, comparison.cfg.resume) and (found := read_row(folder.path)):
+        if found := processes.main(partial(played, cfg, folder, comparison.cfg.resume)):
             return found
         folder.rewind(-1)
         folder.write_status("running", 0)
@@ -183,15 +209,21 @@ def play_one(comparison: Comparison, entry: Entry, interrupt: Interrupt) -> Row:
                 folder,
                 interrupt,
                 _reference(comparison, entry),
+                processes,
             )
         row.save(folder.path)
         folder.write_status("finished", 0)
     except Unfit as error:
         return Row(entry.name, "left out", (str(error),))
-    except Exception as error:
+    except failures as error:
         _write_down(comparison, entry, error)
         return Row(entry.name, "failed", (describe(error) or repr(error),))
     return row
+
+
+def played(cfg: DictConfig, folder: RunFolder, resume: bool) -> Row | None:
+    """Begin an entry; its row, where it was played already."""
+    return read_row(folder.path) if folder.start(cfg, resume) else None
 
 
 @contextmanager
@@ -242,7 +274,7 @@ def _reference(comparison: Comparison, entry: Entry) -> Row | None:
     return found
 
 
-def _write_down(comparison: Comparison, entry: Entry, error: Exception) -> None:
+def _write_down(comparison: Comparison, entry: Entry, error: BaseException) -> None:
     """Keep where an entry failed; the table has room for the reason only."""
     folder = comparison.folder.path / entry.name
     folder.mkdir(parents=True, exist_ok=True)

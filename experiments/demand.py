@@ -24,7 +24,6 @@ from rich.console import Console
 from laconic.envs.checks import choice
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import program
-from laconic.experiments.evaluate import SPLITS
 from laconic.experiments.reporting import demand as pages
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.sweep import find_runs, is_run
@@ -32,6 +31,7 @@ from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running import setup
 from laconic.experiments.running.demand import Demand, measure, row, write
 from laconic.experiments.running.evaluation import evaluation_starts
+from laconic.experiments.running.evaluation_checks import SPLITS
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.statistics.foreseen import Claim, Trained, trained
 from laconic.learners.metrics import prefixed

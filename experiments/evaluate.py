@@ -14,14 +14,15 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig
 from pettingzoo import ParallelEnv
 from rich.console import Console
 
-from laconic.envs.checks import choice, flag
 from laconic.envs.dialogue.transcript import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import program
@@ -29,6 +30,7 @@ from laconic.experiments.command_line.resuming import command
 from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running import setup
 from laconic.experiments.running.evaluation import evaluation_starts, record
+from laconic.experiments.running.evaluation_checks import check_play, check_samples
 from laconic.experiments.running.header import unseen
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.journal import Journal, Keeper
@@ -38,18 +40,19 @@ from laconic.experiments.running.played_run import take_run
 from laconic.experiments.running.probe import silence_reliance
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
+from laconic.experiments.running.shares import kept_by_main, share_seed
 from laconic.experiments.running.training_price import set_training_price
 from laconic.experiments.statistics.pass_at_k import over_tasks
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.policy import HFPolicy
+from laconic.learners.distributed.launched import launched
+from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.episode import Episode
 from laconic.learners.errors import ServerError
 from laconic.learners.metrics import Interval, intervals, prefixed, summarise
 from laconic.learners.rollout.play import Start, play
 from laconic.learners.rollout.runner import EpisodeRunner
 
-SPLITS = ("evaluation", "train")
-"""Parts of a task source."""
 MAY_DIFFER = (
     "resume",
     "threads",
@@ -64,18 +67,35 @@ MAY_DIFFER = (
 """Config keys, with all below them, that a resumed evaluation may change: no figure knows them."""
 
 
-@program("evaluate")
+@program("evaluate", several=True)
 def main(cfg: DictConfig) -> float:
     """Evaluate as the configuration says; returns the mean reward."""
+    processes = launched()
     check(cfg)
     setup.set_up_process(cfg.threads)
     take_run(cfg, HydraConfig.get().overrides.task)
-    folder = RunFolder(HydraConfig.get().runtime.output_dir)
+    with kept_by_main(HydraConfig.get().runtime.output_dir, processes) as folder:
+        processes.main(partial(begin, cfg, folder))
+        reward = play_all(cfg, folder, processes)
+    processes.close()
+    return reward
+
+
+def begin(cfg: DictConfig, folder: RunFolder) -> None:
+    """Take a run folder."""
     if not cfg.resume:
         refuse_used(folder)
     folder.start(cfg, cfg.resume, MAY_DIFFER)
     # Figures are written at the end, of all episodes; those of an earlier end make way.
     folder.rewind(-1)
+
+
+def play_all(cfg: DictConfig, folder: RunFolder, processes: Processes) -> float:
+    """Play what is missing, each process a share of it; returns the mean reward.
+
+    Raises:
+        KeyboardInterrupt: the user has asked to stop, and something is missing.
+    """
     team = setup.make_team(cfg)
     environments = setup.make_evaluation(cfg, cfg.evaluation.split, team)
     set_training_price(cfg, environments, HydraConfig.get().overrides.task)
@@ -88,12 +108,12 @@ def main(cfg: DictConfig) -> float:
     once = evaluation_starts(environments, cfg.evaluation.tasks)
     starts = [start for start in once for _ in range(cfg.evaluation.samples)]
     journal = Journal(folder, starts)
-    folder.write_status("running", 0)
+    folder.write_status("running", 0, processes=processes.count)
     try:
         policies = team.policies(environments[0])
         show_prompt(environments[0], policies, once[0])
-        with setup.playing_with(cfg, policies, folder.path):
-            play_missing(cfg, environments, policies, journal, len(starts))
+        with setup.playing_with(cfg, policies, folder.path, processes):
+            play_missing(cfg, environments, policies, journal, len(starts), processes)
     except BaseException as error:
         failed = isinstance(error, Exception)
         folder.write_status("failed" if failed else "interrupted", 0)
@@ -101,15 +121,22 @@ def main(cfg: DictConfig) -> float:
             raise ServerError(f"{error}\n{_left(journal, len(starts), folder)}") from error
         raise
     done = not journal.missing(0, len(starts))
-    more: dict[str, Interval] = {}
-    if cfg.evaluation.probe_silence and done:
-        how = {"seed": cfg.seed, "greedy": cfg.evaluation.greedy}
-        played = journal.played
-        more["silence_reliance"] = silence_reliance(environments, policies, starts, played, **how)
-    more |= laconic_index(environments, once, journal.played)
-    reward = write_figures(cfg, environments, journal, folder, more)
-    folder.write_status("finished" if done else "interrupted", 0)
-    print(f"written to {folder.path}")
+
+    def finish() -> float:
+        more: dict[str, Interval] = {}
+        if cfg.evaluation.probe_silence and done:
+            how = {"seed": cfg.seed, "greedy": cfg.evaluation.greedy}
+            played = journal.played
+            more["silence_reliance"] = silence_reliance(
+                environments, policies, starts, played, **how
+            )
+        more |= laconic_index(environments, once, journal.played)
+        reward = write_figures(cfg, environments, journal, folder, more)
+        folder.write_status("finished" if done else "interrupted", 0, processes=processes.count)
+        print(f"written to {folder.path}")
+        return reward
+
+    reward = processes.main(finish)
     if not done:
         print(_left(journal, len(starts), folder))
         raise KeyboardInterrupt
@@ -136,34 +163,38 @@ def play_missing(
     policies: Mapping[str, Policy],
     journal: Journal,
     total: int,
+    processes: Processes = ALONE,
 ) -> None:
     """Play what is not played yet, until the user asks to stop.
 
-    Batches are those of an evaluation that nothing disturbed, and so are their seeds.
+    Batches are those of an evaluation that nothing disturbed, and so are their seeds. Of each batch
+    every process plays its share, and then knows the episodes of all.
     """
+    journal.take_over(processes.first(journal.episodes))
     done = len(journal.episodes)
     with Interrupt() as interrupt, Progress(total, "evaluate", first_step=done) as progress:
 
         def tell() -> None:
             progress.update(len(journal.episodes), {})
 
-        for first in range(0, total, len(environments)):
-            places = journal.missing(first, len(environments))
-            if not places or interrupt.is_set():
-                continue
+        def play_share(first: int, places: Sequence[int]) -> list[tuple[int, Episode]]:
+            keeper = Keeper(journal, places, tell, interrupt.is_set)
+            starts = [journal.start(place) for place in places]
+            seed = share_seed(cfg.seed + first, processes.rank)
+            how = {"seed": seed, "greedy": cfg.evaluation.greedy}
             try:
-                with interrupt.cuttable():
-                    play(
-                        environments,
-                        policies,
-                        [journal.start(place) for place in places],
-                        seed=cfg.seed + first,
-                        greedy=cfg.evaluation.greedy,
-                        listener=Keeper(journal, places, tell, interrupt.is_set),
-                    )
+                with interrupt.cuttable() if processes.count == 1 else nullcontext():
+                    play(environments, policies, starts, listener=keeper, **how)
             except KeyboardInterrupt:
                 if not interrupt.is_set():
                     raise
+            return [(one, journal.episodes[one]) for one in places if one in journal.episodes]
+
+        for first in range(0, total, len(environments)):
+            places = journal.missing(first, len(environments))
+            if not places or processes.any(interrupt.is_set()):
+                continue
+            journal.take_over(dict(processes.map_sharded(places, partial(play_share, first))))
             progress.update(len(journal.episodes), summarise(journal.played))
 
 
@@ -213,40 +244,6 @@ def check(cfg: DictConfig) -> None:
     """Refuse settings that are out of range before anything is built."""
     check_play(cfg, {"evaluation.samples": 1}, ("resume", "evaluation.probe_silence"))
     check_samples(cfg.evaluation.samples, cfg.evaluation.pass_at, cfg.evaluation.greedy)
-
-
-def check_play(
-    cfg: DictConfig, least: Mapping[str, int], flags: Sequence[str], optional: Sequence[str] = ()
-) -> None:
-    """Refuse settings of a play of tasks that are out of range; more counts and flags of a program.
-
-    Raises:
-        SettingError: names the key and its value.
-        UnknownNameError: there is no such split.
-    """
-    setup.check_counts(cfg, {**setup.COUNTS, **least}, ("threads", "evaluation.tasks", *optional))
-    choice("evaluation.split", cfg.evaluation.split, SPLITS)
-    for name in ("evaluation.greedy", *flags):
-        flag(name, OmegaConf.select(cfg, name))
-
-
-def check_samples(samples: int, chosen: object, greedy: bool) -> None:
-    """Refuse samples that are all the same, and estimates from too few of them.
-
-    Raises:
-        SettingError: greedy play is to be repeated, or a k is not a number from 1 to `samples`.
-    """
-    if samples > 1 and greedy:
-        raise SettingError(
-            f"evaluation.samples={samples} plays every task so often, and greedy play is the same"
-            " every time; set evaluation.greedy=false"
-        )
-    numbers = list(chosen) if isinstance(chosen, (list, tuple, ListConfig)) else [None]
-    if any(type(k) is not int or not 1 <= k <= samples for k in numbers):
-        raise SettingError(
-            "evaluation.pass_at must be a list of whole numbers from 1 to evaluation.samples"
-            f" ({samples}); got {chosen!r}"
-        )
 
 
 def refuse_used(folder: RunFolder) -> None:

@@ -30,5 +30,9 @@ class UnknownAdapter(ServerError):
     """A server does not have the adapter that was to speak; it may have been restarted."""
 
 
+class ProcessError(RuntimeError):
+    """Another of the processes that work together failed at its share; it says why."""
+
+
 class CheckpointError(OSError):
     """A checkpoint cannot be written or read; earlier ones are untouched."""

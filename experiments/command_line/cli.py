@@ -91,8 +91,9 @@ def _run(
             f" --config_file {shlex.quote(str(LAUNCH / 'cpu.yaml'))} (docs/scaling.md)"
         )
     if launcher.rank() > 0:
-        # The main process leaves what Hydra writes into a run folder.
+        # The main process leaves what Hydra writes into a run folder, and it alone speaks.
         sys.argv += ["hydra.output_subdir=null", "hydra/job_logging=none"]
+        sys.stdout = open(os.devnull, "w")
     launch = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)
     try:
         sys.argv[1:] = spell_out(sys.argv[1:], config_name)

@@ -65,6 +65,7 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
             "seed": cfg.seed,
             "env": settings,
             "agent": agent,
+            "engine": _plain(cfg.engine),
             "evaluation": {**_plain(cfg.evaluation), "greedy": greedy},
             "entry": {
                 "shape": entry.shape,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from omegaconf import DictConfig
@@ -29,7 +31,9 @@ from laconic.experiments.running.setup import (
     make_team,
     playing_with,
 )
+from laconic.experiments.running.shares import share_seed
 from laconic.learners.agents.base import Policy
+from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import summarise
 from laconic.learners.rollout.play import Start, play
@@ -48,8 +52,13 @@ class Match:
     policies: Mapping[str, Policy]
     starts: Sequence[Start]
     interrupt: Interrupt
+    processes: Processes = ALONE
     seconds: list[float] = field(default_factory=list)
     """Time per episode of each batch, seconds; samples of a vote add to their batch."""
+
+    def cuttable(self) -> AbstractContextManager[None]:
+        """What is played in this context a signal may cut off, where there is but one process."""
+        return self.interrupt.cuttable() if self.processes.count == 1 else nullcontext()
 
 
 def play_entry(
@@ -60,6 +69,7 @@ def play_entry(
     folder: RunFolder,
     interrupt: Interrupt,
     reference: Row | None,
+    processes: Processes = ALONE,
 ) -> Row:
     """Play an entry and record it in its folder.
 
@@ -71,6 +81,7 @@ def play_entry(
         folder: of the entry.
         interrupt: asked between batches.
         reference: the row whose tokens a matched vote takes; None for other entries.
+        processes: each plays its share, and records all.
 
     Raises:
         KeyboardInterrupt: the user has asked to stop.
@@ -91,8 +102,8 @@ def play_entry(
         found = drafts.emptied(found, environments[0], counter) if entry.blank else found
         policies = drafts.with_drafter(policies, found)
     starts = evaluation_starts(environments, cfg.evaluation.tasks)
-    match = Match(cfg, entry, environments, policies, starts, interrupt)
-    with playing_with(cfg, policies, folder.path):
+    match = Match(cfg, entry, environments, policies, starts, interrupt, processes)
+    with playing_with(cfg, policies, folder.path, processes):
         episodes, votes = _episodes(match, reference, notes)
     notes += free_thoughts(environments[0], episodes)
     record(environments, episodes, folder, step=0, transcripts=cfg.evaluation.transcripts)
@@ -146,7 +157,7 @@ def _episodes(
 ) -> tuple[list[Episode], int | None]:
     """The episodes of a row, and how many samples are behind each."""
     # What is done once in a process, such as tuning a library, is no episode's time.
-    with match.interrupt.cuttable():
+    with match.cuttable():
         play(match.environments[:1], match.policies, match.starts[:1], seed=0, greedy=True)
     first = _sample(match, 0)
     environment = match.environments[0]
@@ -171,15 +182,12 @@ def _sample(match: Match, number: int) -> list[Episode]:
     words = f"{match.entry.name}, sample {number + 1}" if number else match.entry.name
     with Progress(len(match.starts), words) as progress:
         for place, batch in enumerate(batches):
-            if match.interrupt.is_set():
+            if match.processes.any(match.interrupt.is_set()):
                 raise KeyboardInterrupt
             began = time.perf_counter()
             seed = match.cfg.seed + len(episodes) + number * _APART
-            greedy = match.cfg.evaluation.greedy
-            with match.interrupt.cuttable():
-                episodes += play(
-                    match.environments, match.policies, batch, seed=seed, greedy=greedy
-                )
+            with match.cuttable():
+                episodes += match.processes.map_sharded(batch, partial(_play, match, seed))
             taken = (time.perf_counter() - began) / len(batch)
             if number:
                 match.seconds[place] += taken
@@ -187,6 +195,13 @@ def _sample(match: Match, number: int) -> list[Episode]:
                 match.seconds.append(taken)
             progress.update(len(episodes), summarise(episodes))
     return episodes
+
+
+def _play(match: Match, seed: int, starts: Sequence[Start]) -> list[Episode]:
+    """Play a process's share of a batch."""
+    own = share_seed(seed, match.processes.rank)
+    greedy = match.cfg.evaluation.greedy
+    return play(match.environments, match.policies, starts, seed=own, greedy=greedy)
 
 
 def _batches(starts: Sequence[Start], most: int) -> list[Sequence[Start]]:

@@ -84,6 +84,11 @@ class Journal:
         self._folder.append_episode({**_FORM, **row, "episode": as_plain(episode)})
         self.episodes[place] = episode
 
+    def take_over(self, episodes: Mapping[int, Episode]) -> None:
+        """Write down the episodes that other processes have finished, by their place."""
+        for place in sorted(episodes.keys() - self.episodes.keys()):
+            self.keep_episode(place, episodes[place])
+
     def _check(self, row: Mapping[str, Any]) -> None:
         place = row["place"]
         start = self._starts[place] if place < len(self._starts) else None

@@ -55,6 +55,17 @@ MAY_DIFFER = (
     *(f"engine.{name}_seconds" for name in ("timeout", "patience")),
 )
 """Config keys, with all below them, that a resumed run may change."""
+ADDED = {
+    "engine._target_": "laconic.learners.engines.base.Engine",
+    "learner.correction": "auto",
+    "learner.correction_low": None,
+    "learner.correction_high": None,
+    "learner.decay": "linear",
+    "extinction_guard._target_": "laconic.learners.prices.extinction.ExtinctionGuard",
+    "extinction_guard.silence": 0.01,
+    "extinction_guard.window": 5,
+}
+"""Config keys that runs of 0.2 began without, with what such a run did."""
 TEAM = "team.json"
 """In `policy/`: which folder there each agent speaks with."""
 
@@ -130,6 +141,7 @@ class RunFolder:
         old = flatten(OmegaConf.to_container(OmegaConf.load(self.path / "config.yaml")))
         refuse_old_names(self.path, old)
         new = flatten(OmegaConf.to_container(cfg, resolve=True))
+        old = {key: value for key, value in ADDED.items() if key in new} | old
         changed = {
             key: f"{key}: was {_shown(old, key)}, now {_shown(new, key)}"
             for key in sorted(old.keys() | new.keys())

@@ -30,6 +30,7 @@ from laconic.experiments.command_line.targets import (
     named_parameters,
     names_taken,
 )
+from laconic.experiments.running.shares import share_seed
 from laconic.experiments.running.splits import of_source, own_source, tasks_of
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.agents.scripted import ScriptedPolicy, ScriptedTeam
@@ -101,7 +102,9 @@ def make_engine(cfg: DictConfig) -> Engine:
 
 
 @contextmanager
-def playing_with(cfg: DictConfig, policies: Mapping[str, Any], folder: Path) -> Iterator[Engine]:
+def playing_with(
+    cfg: DictConfig, policies: Mapping[str, Any], folder: Path, processes: Processes = ALONE
+) -> Iterator[Engine]:
     """While it lasts the engine of a configuration samples for some policies as they are now.
 
     A team without weights of ours plays by itself.
@@ -109,7 +112,7 @@ def playing_with(cfg: DictConfig, policies: Mapping[str, Any], folder: Path) -> 
     engine = make_engine(cfg)
     with engine:
         if any(isinstance(one, HFPolicy) for one in policies.values()):
-            engine.open(policies, folder)
+            engine.open(policies, folder, processes)
             engine.sync()
         yield engine
 
@@ -265,8 +268,7 @@ def draw_starts(keys: tuple[str, ...], count: int, seed: int, step: int) -> list
 
 def sampling_seed(seed: int, step: int, rank: int = 0) -> int:
     """The seed of all that one process samples in one step."""
-    drawn = seed * 1_000_003 + step
-    return int(np.random.default_rng((drawn, rank)).integers(2**62)) if rank else drawn
+    return share_seed(seed * 1_000_003 + step, rank)
 
 
 def show_scripts(policies: Mapping[str, Any], environment: ParallelEnv[str, Any, Any]) -> None:

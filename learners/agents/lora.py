@@ -67,6 +67,8 @@ class Adapter:
         """
         self._base = base
         self._wrapped = wrapped
+        # Filling it in takes longer than writing the weights, and it says nothing of them.
+        wrapped.create_or_update_model_card = _no_card
 
     @property
     def model(self) -> PreTrainedModel:
@@ -204,6 +206,10 @@ def _recorded_base(folder: str) -> str | None:
     except (OSError, ValueError, AttributeError) as error:
         raise SettingError(f"{folder!r} holds no readable {CONFIG}: {error}") from error
     return found if isinstance(found, str) else None
+
+
+def _no_card(folder: str) -> None:
+    """In the place of what writes `peft`'s own card beside an adapter."""
 
 
 @contextmanager

@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from laconic.learners.errors import ProcessError
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -146,10 +148,26 @@ class Processes:
         The items are the same on all processes; the function is given a list, which may be empty.
         Without `unshard` it must pass nothing through a model. Returns the results of all
         processes, in the order of items.
+
+        Raises:
+            ProcessError: the function failed on another process; on that one its own error.
         """
+        made: list[R] = []
+        failed: Exception | None = None
         with self.unshard() if unshard else nullcontext():
-            made = list(function(self.local_shard(items)))
-        return self.gather(made)
+            try:
+                made = list(function(self.local_shard(items)))
+            except Exception as error:
+                if self.count == 1:
+                    raise
+                failed = error
+        parts = self.gather([(made, "" if failed is None else f"{failed}")])
+        if failed is not None:
+            raise failed
+        if wrong := {rank: why for rank, (_, why) in enumerate(parts) if why}:
+            rank, why = next(iter(wrong.items()))
+            raise ProcessError(f"process {rank} of {self.count} failed: {why}")
+        return [one for part, _ in parts for one in part]
 
     def clip(self, parameters: Sequence[Tensor], max_norm: float) -> float:
         """Sum the gradients over the processes, then scale them down to a norm of all together.

@@ -21,6 +21,7 @@ from laconic.envs.errors import SettingError
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.engines.base import Engine, Prompt, Sampled, speaking
 from laconic.learners.engines.dialect import Raw, check_reply
+from laconic.learners.engines.probe import vocabulary_of
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
@@ -109,7 +110,8 @@ class Pages:
             raise SettingError(
                 f"engine=batched cannot sample with this model: {why}; take engine=own"
             )
-        return [_sampled(one, prompt) for one, prompt in zip(outputs, prompts, strict=True)]
+        size = vocabulary_of(self.policy)
+        return [_sampled(one, prompt, size) for one, prompt in zip(outputs, prompts, strict=True)]
 
     def _calls(self, prompts: Sequence[Prompt]) -> Iterator[list[int]]:
         rows: list[int] = []
@@ -125,13 +127,13 @@ class Pages:
             yield rows
 
 
-def _sampled(output: Any, prompt: Prompt) -> Sampled:
+def _sampled(output: Any, prompt: Prompt, vocabulary: int) -> Sampled:
     """A reply without what follows its end token, or its limit."""
     ids = tuple(map(int, output.generated_tokens))
     ends = [place for place, token in enumerate(ids) if token in prompt.end_ids]
     length = min(ends[0] + 1 if ends else len(ids), prompt.limit)
     raw = Raw(tuple(output.prompt_ids), ids[:length], tuple(map(float, output.logprobs[:length])))
-    check_reply(raw, prompt, "engine=batched")
+    check_reply(raw, prompt, "engine=batched", vocabulary)
     return Sampled(raw.ids, raw.logprobs)
 
 

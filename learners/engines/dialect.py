@@ -114,13 +114,15 @@ class Raw:
     """Their log-probabilities."""
 
 
-def check_reply(raw: Raw, prompt: Prompt, url: str) -> None:
-    """Refuse a reply that cannot be one to the prompt.
+def check_reply(raw: Raw, prompt: Prompt, url: str, vocabulary: int) -> None:
+    """Refuse a reply that cannot be one to the prompt by a model with so many tokens.
 
     Raises:
         ServerError: says what is wrong with it; none of it may be trained on.
     """
-    if wrong := _wrong(raw, prompt):
+    strange = [one for one in raw.ids if not 0 <= one < vocabulary]
+    wrong = f"{strange[0]} is none of the {vocabulary} tokens of the model" if strange else ""
+    if wrong := wrong or _wrong(raw, prompt):
         raise ServerError(
             f"{url} gave a reply that cannot be trained on: {wrong}. Nothing of it was kept; ask a"
             " server that takes and gives token ids as they are (docs/engines.md)"

@@ -84,6 +84,8 @@ def check_fit(found: Described, need: Launch, url: str, advice: str) -> None:
 @torch.no_grad()
 def fingerprint(policy: HFPolicy) -> tuple[float, ...]:
     """Numbers that change whenever a trained weight does; of sharded ones, this process's part."""
+    # A pass leaves the outer parts of a sharded model together, where they have another sum.
+    getattr(policy.model, "reshard", lambda: None)()
     sums = []
     for one in policy.model.parameters():
         if one.requires_grad:

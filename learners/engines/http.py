@@ -60,12 +60,16 @@ class Loop:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something and wait for it; an interrupt of the waiting ends it."""
-        future = self.submit(work)
+        """Do something and wait for it."""
+        return self.wait(self.submit(work))
+
+    @staticmethod
+    def wait(begun: Future[T]) -> T:
+        """What was begun here gives; an interrupt of the waiting ends it."""
         try:
-            return future.result()
+            return begun.result()
         except BaseException:
-            future.cancel()
+            begun.cancel()
             raise
 
     def close(self) -> None:
@@ -136,8 +140,8 @@ class Server:
     async def quiet(self) -> AsyncIterator[None]:
         """Within it no reply is under way: weights are loaded and proved then.
 
-        Servers are known to fail where a text is scored while others are gone on with (vLLM 0.32
-        with adapters on a CPU ends).
+        Servers are known to fail where a text is scored while anything else is under way (vLLM 0.32
+        with adapters on a CPU ends), another text too.
         """
         async with self._lock:
             self._free.clear()

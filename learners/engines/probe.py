@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from laconic.learners.agents.base import Request
 from laconic.learners.errors import ServerError
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
 TOKENS = 96
 """Most tokens of the text that is scored."""
-SAMPLED = 16
+SAMPLED = 8
 """Most tokens with which it is gone on with."""
 TOLERANCES = {"float32": 1e-4}
 """Mean distance (nats a token) that is taken for rounding, by type; other types are coarser."""
@@ -48,14 +51,58 @@ def text_of(policy: HFPolicy) -> tuple[int, ...]:
     return policy.read(Request("probe", _TEXT))[:most]
 
 
+def vocabulary_of(policy: HFPolicy) -> int:
+    """Tokens that the model of a policy knows."""
+    return int(policy.model.config.get_text_config().vocab_size)
+
+
 @torch.no_grad()
 def scores(policy: HFPolicy, ids: Sequence[int], temperature: float = 1.0) -> list[float]:
     """What the trainer's model gives each token but the first, given those before it."""
     tokens = torch.tensor([list(ids)], device=policy.device)
     with policy.computing():
         logits = policy.model(input_ids=tokens, use_cache=False).logits[0, :-1]
+    return _taken(logits, tokens[0, 1:], temperature)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text as the trainer's model has read it, from where it can be gone on with."""
+
+    scores: list[float]
+    """As of `scores` at temperature 1."""
+    last: Tensor
+    """Logits behind its last token, (1, vocabulary)."""
+    past: Any
+    """Its keys and values."""
+
+
+@torch.no_grad()
+def read(policy: HFPolicy, ids: Sequence[int]) -> Reading:
+    """Have the trainer's model read a text once."""
+    tokens = torch.tensor([list(ids)], device=policy.device)
+    with policy.computing():
+        out = policy.model(input_ids=tokens, use_cache=True)
+    logits = out.logits[0]
+    return Reading(_taken(logits[:-1], tokens[0, 1:], 1.0), logits[-1:], out.past_key_values)
+
+
+@torch.no_grad()
+def go_on(
+    policy: HFPolicy, reading: Reading, ids: Sequence[int], temperature: float
+) -> list[float]:
+    """What the trainer's model gives each token of a continuation; the reading stays as it is."""
+    tokens = torch.tensor([list(ids)], device=policy.device)
+    with policy.computing():
+        past = deepcopy(reading.past)
+        logits = policy.model(input_ids=tokens, past_key_values=past, use_cache=True).logits[0]
+    return _taken(torch.cat([reading.last, logits[:-1]]), tokens[0], temperature)
+
+
+def _taken(logits: Tensor, ids: Tensor, temperature: float) -> list[float]:
+    """The log-probability of each token, in the row that stands before it."""
     logprobs = torch.log_softmax(logits.float() / temperature, dim=-1)
-    found: list[float] = logprobs.gather(-1, tokens[0, 1:, None]).squeeze(-1).tolist()
+    found: list[float] = logprobs.gather(-1, ids[:, None]).squeeze(-1).tolist()
     return found
 
 

@@ -21,9 +21,9 @@ from laconic.envs.errors import SettingError
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.engines.base import Engine, Prompt, Sampled, speaking
 from laconic.learners.engines.dialect import Described, Dialect, Launch
-from laconic.learners.engines.expected import Expected
+from laconic.learners.engines.expected import Expected, Spoken
 from laconic.learners.engines.fit import check_fit, check_team, fingerprint, launch_for
-from laconic.learners.engines.fleet import Drawn, Fleet, wait_until_up
+from laconic.learners.engines.fleet import Fleet, wait_until_up
 from laconic.learners.engines.http import Counts, Loop, Patience, Server, require_httpx
 from laconic.learners.engines.process import Process, free_port
 from laconic.learners.engines.versions import Versions
@@ -131,14 +131,17 @@ class Served(Engine, ABC):
         if not processes.any(marks != self._synced):
             return
         began, version = time.perf_counter(), self._versions.take()
-        fleet.expected.renew()
-        savers = [(name, self._saver(policy)) for name, policy in self._team.items()]
-        processes.main(partial(self._versions.write, version, savers))
-        drawn: Drawn = processes.main(lambda: self.run(fleet.take_up(version)))
-        for agent, place, prompt, one in drawn:
-            server = fleet.servers[place]
-            what = f"version {version} of {agent} sampled at {server.url}"
-            fleet.expected.judge_drawn(agent, prompt, one, fleet.dtype_of(server), what)
+        self._hand_over(version)
+        if not fleet.adapted:
+            # A server may speak with a whole model already; that is looked at first.
+            fleet.expected.renew()
+        loading = [self.submit(fleet.take_up(version))] if processes.is_main else []
+        if fleet.adapted:
+            fleet.expected.renew()
+        spoken: list[Spoken] = processes.main(lambda: Loop.wait(loading[0]))
+        wanted = fleet.expected.go_on(spoken)
+        processes.main(partial(fleet.judge, version, spoken, wanted))
+        fleet.expected.accept()
         self._versions.good.append(version)
         self._synced = marks
         processes.main(lambda: self.run(fleet.forget(self._versions.forget(self._team))))
@@ -183,8 +186,7 @@ class Served(Engine, ABC):
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Do something there and wait for it."""
-        assert self._loop is not None
-        return self._loop.run(work)
+        return Loop.wait(self.submit(work))
 
     @property
     def version(self) -> int:  # type: ignore[override]
@@ -210,6 +212,11 @@ class Served(Engine, ABC):
         if self._fleet is None:
             raise ServerError("the engine is closed; open it with the policies of a team first")
         return self._fleet
+
+    def _hand_over(self, version: int) -> None:
+        """Put a version where servers find it."""
+        savers = [(name, self._saver(policy)) for name, policy in self._team.items()]
+        self._processes.main(partial(self._versions.write, version, savers))
 
     def _saver(self, policy: HFPolicy) -> Any:
         """Writes the weights of a policy; of sharded ones no GPU ever holds more than its part."""

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
 
+from safetensors import SafetensorError
+
 from laconic.learners.errors import CheckpointError
 
 
@@ -66,7 +68,7 @@ class Versions:
                 beside.mkdir(parents=True)
                 save(beside)
                 beside.rename(place)
-            except OSError as error:
+            except (OSError, SafetensorError) as error:
                 shutil.rmtree(beside, ignore_errors=True)
                 raise CheckpointError(
                     f"the weights that play could not be written to {str(place)!r}: {error}. Make"

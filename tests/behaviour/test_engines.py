@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine
+from omegaconf import OmegaConf
 from states import alike
 
 from laconic.learners import checkpoint
@@ -40,6 +45,14 @@ def served(run, arguments, tmp_path_factory):
 
 def last(folder):
     return checkpoint.load(checkpoint.latest(folder / "checkpoints"))
+
+
+def entries_of(folder):
+    """Rows of a comparison without their seconds."""
+    entries = json.loads((folder / "comparison.json").read_text())["entries"]
+    for one in entries:
+        one["figures"].pop("seconds", None)
+    return {one["name"]: one for one in entries}
 
 
 def figures(rows):
@@ -77,31 +90,88 @@ def test_a_run_that_is_killed_goes_on_bit_for_bit(served, arguments, processes, 
     assert alike(last(folder), last(served))
 
 
+@pytest.mark.parametrize(
+    ("most", "lags"),
+    [
+        pytest.param(1, [0.0, 1.0, 1.0, 1.0], marks=pytest.mark.slow),
+        # Two steps are under way at a time, each in environments of its own.
+        (2, [0.0, 1.0, 2.0, 2.0]),
+    ],
+)
 def test_playing_ahead_trains_on_weights_that_lag_by_no_more_than_was_allowed(
-    run, arguments, rows, tmp_path
+    most, lags, run, arguments, rows, tmp_path
 ):
     folder = tmp_path / "run"
-    outcome = run("train", *arguments, "engine.max_staleness=1", f"hydra.run.dir={folder}")
+    outcome = run("train", *arguments, f"engine.max_staleness={most}", f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
     found = rows(folder / "metrics.jsonl")[1:]
-    assert [row["engine/staleness"] for row in found] == [0.0, 1.0, 1.0, 1.0]
+    assert [row["engine/staleness"] for row in found] == lags
     assert all(row["engine/dropped_groups"] == 0 for row in found)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["refuse", "half", "stale", "base"])
 def test_a_sync_that_fails_ends_the_run_with_the_reason_and_what_was_trained_is_kept(
-    run, arguments, server, served, timeless, tmp_path
+    fault, run, arguments, server, served, tmp_path
 ):
     folder = tmp_path / "run"
     place = f"hydra.run.dir={folder}"
-    assert run("train", *arguments, "train.steps=2", place).code == 0
-    server.sync_fault = "refuse"
+    shutil.copytree(served, folder)
+    shutil.rmtree(folder / "checkpoints" / "step_00000004")
+    server.sync_fault = fault
     try:
         failed = run("train", *arguments, place, "resume=true")
     finally:
         server.sync_fault = ""
-    assert failed.code == 1 and "no room for the adapter" in failed.message
+    assert failed.code == 1
+    words = {"stale": "speaks with the version before", "base": "speaks with the base"}
+    assert words.get(fault, "no room for the adapter") in failed.message
     assert run("train", *arguments, place, "resume=true").code == 0
     assert alike(last(folder), last(served))
+
+
+@pytest.mark.slow
+def test_a_server_that_is_killed_and_started_again_in_mid_training_changes_nothing(
+    run, arguments, server, served, timeless, tmp_path, rows
+):
+    folder, begun = tmp_path / "run", len(server.asked)
+
+    def disturb():
+        for count in (60, 150):
+            while len(server.asked) < begun + count:
+                time.sleep(0.005)
+            server.kill()
+            time.sleep(0.2)
+            server.start()
+
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    outcome = run("train", *arguments, f"hydra.run.dir={folder}")
+    thread.join()
+    assert outcome.code == 0, outcome.err
+    assert figures(timeless(folder / "metrics.jsonl")) == figures(
+        timeless(served / "metrics.jsonl")
+    )
+    assert alike(last(folder), last(served))
+
+
+@pytest.mark.slow
+def test_a_run_from_before_there_were_engines_is_gone_on_with_bit_for_bit(
+    run, small, trained, timeless, tmp_path
+):
+    folder = tmp_path / "run"
+    shutil.copytree(trained[0], folder)
+    shutil.rmtree(folder / "checkpoints" / "step_00000004")
+    saved = OmegaConf.load(folder / "config.yaml")
+    del saved["engine"], saved["extinction_guard"]
+    for name in ("correction", "correction_low", "correction_high", "decay"):
+        del saved["learner"][name]
+    OmegaConf.save(saved, folder / "config.yaml")
+    outcome = run("train", *small, "resume=true", f"hydra.run.dir={folder}", "report=true")
+    assert outcome.code == 0, outcome.err
+    assert "goes on with other settings" not in outcome.out
+    assert timeless(folder / "metrics.jsonl") == timeless(trained[0] / "metrics.jsonl")
+    assert alike(last(folder), last(trained[0]))
 
 
 def test_an_evaluation_of_a_run_is_played_by_an_engine(run, served, server, rows, tmp_path):
@@ -117,6 +187,28 @@ def test_an_evaluation_of_a_run_is_played_by_an_engine(run, served, server, rows
     assert rows(folder / "metrics.jsonl") == rows(own / "metrics.jsonl")
 
 
+def test_a_comparison_is_played_by_an_engine_and_its_rows_are_the_same(
+    run, server, policy_folder, tmp_path
+):
+    given = [f"agent.model={policy_folder}", "entry=[team,single,silent]", "evaluation.tasks=3"]
+    given += ["agent.speech.max_reply_tokens=8", "threads=1"]
+    found, before = {}, len(server.paths("/v1/completions"))
+    for name, engine in {"own": [], "vllm": [f"engine.url={server.url}"]}.items():
+        folder = tmp_path / name
+        outcome = run("compare", *given, f"engine={name}", *engine, f"hydra.run.dir={folder}")
+        assert outcome.code == 0, outcome.err
+        found[name] = entries_of(folder)
+    asked = len(server.paths("/v1/completions"))
+    assert asked > before
+    assert found["vllm"] == found["own"] and set(found["own"]) == {"team", "single", "silent"}
+    # The scripted entry asks nobody.
+    outcome = run(
+        "compare", *given, "entry=[silent]", "engine=vllm", f"hydra.run.dir={tmp_path / 'silent'}"
+    )
+    assert outcome.code == 0 and len(server.paths("/v1/completions")) == asked
+
+
+@pytest.mark.slow
 def test_a_run_starts_a_server_of_its_own_and_takes_it_along(run, small, tmp_path, rows):
     folder = tmp_path / "run"
     script = Path(__file__).parents[1] / "support" / "fake_engine.py"

@@ -38,6 +38,8 @@ class FakeEngine:
         """What goes wrong with every load: stale, base, tied, refuse, half (from the second on)."""
         self.rank, self.max_loras, self.dtype = 64, 64, "float32"
         self.runtime_loras = self.dev_mode = self.processed = True
+        self.without: set[str] = set()
+        """Paths that it does not have."""
         self.seconds = 0.0
         """How long a completion takes at least."""
         self.asked: list[tuple[str, Any]] = []
@@ -266,6 +268,13 @@ def _reload_vllm(server: FakeEngine, body: Any) -> None:
     server.reload(body["kwargs"]["weights_path"])
 
 
+def _received(server: FakeEngine, body: Any) -> None:
+    """Where GPUs would pass each other tensors, a folder is passed (`fake_transfer`)."""
+    if not server.paused:
+        raise Answer(500, {"error": "requests are under way"})
+    server.reload(body["update_info"]["folder"])
+
+
 def _reload_sglang(server: FakeEngine, body: Any) -> Any:
     if server.sync_fault == "refuse":
         return {"success": False, "message": "no such folder"}
@@ -313,6 +322,11 @@ ROUTES: dict[str, Any] = {
     "/reset_prefix_cache": _dev(lambda server, _: None),
     "/update_weight_version": _dev(lambda s, body: setattr(s, "version", body["new_version"])),
     "/update_weights_from_disk": _reload_sglang,
+    "/get_world_size": _dev(lambda server, _: {"world_size": 1}),
+    "/init_weight_transfer_engine": _dev(lambda server, _: None),
+    "/start_weight_update": _dev(lambda server, _: None),
+    "/update_weights": _dev(_received),
+    "/finish_weight_update": _dev(lambda server, _: None),
 }
 
 
@@ -343,7 +357,7 @@ def _handler(server: FakeEngine) -> type[BaseHTTPRequestHandler]:
             server.asked.append((self.path, body))
             try:
                 route = ROUTES.get(path)
-                if route is None:
+                if route is None or path in server.without:
                     raise Answer(404, {"detail": "Not Found"})
                 self._send(200, route(server, body))
             except Answer as answer:

@@ -7,9 +7,10 @@ import copy
 import io
 import json
 import os
+import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -242,6 +243,37 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
     found = Processes(tmp_path_factory.mktemp("processes"))
     yield found
     found.close()
+
+
+@pytest.fixture
+def together(processes: Processes) -> Callable[..., list[Process]]:
+    """Starts the processes of one program, the second with wishes; gives them by rank."""
+
+    def call(
+        name: str,
+        count: int,
+        *arguments: str,
+        folders: Sequence[Path],
+        second: Mapping[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> list[Process]:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        common = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        common |= environment or {}
+        return [
+            processes.start(
+                name,
+                *arguments,
+                f"hydra.run.dir={folders[rank]}",
+                environment={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                **(second or {} if rank == 1 else {}),
+            )
+            for rank in range(count)
+        ]
+
+    return call
 
 
 def read(path: Path) -> list[dict[str, Any]]:

@@ -223,3 +223,15 @@ def test_every_process_that_goes_on_with_a_run_leaves_its_entry(folder, cfg):
     first, second = provenance.read(folder.path)
     assert first["seconds"] < 60 <= second["seconds"]
     assert first["version"] == second["version"] == provenance.package_version()
+
+
+def test_a_run_from_before_there_were_engines_goes_on_with_its_own(folder, cfg):
+    later = {"engine": {"_target_": "laconic.learners.engines.base.Engine"}}
+    later |= {"learner": {"correction": "auto", "correction_low": None}}
+    folder.start(cfg, resume=False)
+    assert folder.start(OmegaConf.merge(cfg, later), resume=True)
+    other = {"engine": {"_target_": "laconic.learners.engines.vllm.VLLM"}}
+    folder = RunFolder(folder.path.with_name("other"))
+    folder.start(cfg, resume=False)
+    with pytest.raises(SettingError, match=r"engine._target_: was '.*Engine', now '.*VLLM'"):
+        folder.check_config(OmegaConf.merge(cfg, later, other))

@@ -20,6 +20,7 @@ from laconic.learners.agents.base import Request
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.errors import ProcessError
 from laconic.learners.training.sequences import TokenSequence
 from laconic.learners.training.trainer import dealt
 
@@ -237,3 +238,18 @@ def test_counts_are_summed_and_a_flag_of_one_is_known_to_all():
     assert totals == [{"replays": 5.0, "other": 1.0}] * 2
     assert together([partial(one.any, one.rank == 1) for one in every]) == [True, True]
     assert ALONE.total({"replays": 2.0}) == {"replays": 2.0} and not ALONE.any(False)
+
+
+def test_all_hear_of_what_fails_in_the_share_of_one():
+    def work(share):
+        return [10 // one for one in share]
+
+    def call(processes):
+        with pytest.raises((ZeroDivisionError, ProcessError)) as caught:
+            processes.map_sharded([5, 0, 2], work)
+        return caught.value
+
+    # The second has 0 and 2.
+    first, second = together([partial(call, one) for one in threads(2)])
+    assert isinstance(second, ZeroDivisionError)
+    assert str(first) == f"process 1 of 2 failed: {second}"

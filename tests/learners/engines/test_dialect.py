@@ -15,7 +15,7 @@ ASKED = Prompt(ids=(3, 4, 5), limit=4, end_ids=(1, 2), temperature=1.0, seed=0)
 
 @pytest.mark.parametrize("ids", [(7, 8, 9, 6), (7, 1), (2,), (7, 8, 9, 1)])
 def test_a_reply_ends_with_an_end_token_or_at_its_limit(ids):
-    check_reply(Raw((3, 4, 5), ids, (-1.0,) * len(ids)), ASKED, "http://here")
+    check_reply(Raw((3, 4, 5), ids, (-1.0,) * len(ids)), ASKED, "http://here", 10)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,8 @@ def test_a_reply_ends_with_an_end_token_or_at_its_limit(ids):
         (Raw((3, 4, 5), (), ()), "it has 0 tokens, and 1 to 4"),
         (Raw((3, 4, 5), (7,) * 5, (-1.0,) * 5), "it has 5 tokens"),
         (Raw((3, 4, 5), (7, 1), (-1.0,)), "2 tokens and 1 log-prob"),
+        (Raw((3, 4, 5), (10, 1), (-1.0,) * 2), "10 is none of the 10 tokens of the model"),
+        (Raw((3, 4, 5), (-1, 1), (-1.0,) * 2), "-1 is none of the 10"),
         (Raw((3, 4, 5), (1,), (0.5,)), "0.5 is no log"),
         (Raw((3, 4, 5), (1,), (-math.inf,)), "-inf is no log"),
         (Raw((3, 4, 5), (1, 7), (-1.0, -1.0)), "goes on after the end token 1"),
@@ -35,7 +37,7 @@ def test_a_reply_ends_with_an_end_token_or_at_its_limit(ids):
 )
 def test_anything_else_is_refused_with_what_is_wrong(raw, word):
     with pytest.raises(ServerError, match=f"http://here.*{word}"):
-        check_reply(raw, ASKED, "http://here")
+        check_reply(raw, ASKED, "http://here", 10)
 
 
 def test_what_is_no_list_of_ids_or_numbers_gives_none():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+from contextlib import contextmanager
+
 import pytest
 import torch
 from engine_checks import mismatch, turns
@@ -125,21 +128,27 @@ def test_nothing_plays_before_a_sync(make_team, start_server, opened, play_group
         play_groups(policies)
 
 
+@contextmanager
+def full_disk():
+    """Within it no file grows beyond a few bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("sharing", ["lora", "shared"])
 def test_a_full_disk_stops_the_sync_with_its_place_and_leaves_what_was_there(
-    make_team, start_server, opened, play_groups, nudge, monkeypatch
+    sharing, make_team, start_server, opened, play_groups, nudge
 ):
-    policies = make_team()
+    policies = make_team(sharing)
     engine = opened(policies, start_server(policies))
     engine.sync()
     nudge(policies)
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(policies["solver_0"]), "hand_on", full)
-        with pytest.raises(CheckpointError, match=r"v00001.*No space left.*engine\.folder"):
-            engine.sync()
+    with full_disk(), pytest.raises(CheckpointError, match=r"v00001.*large.*engine\.folder"):
+        engine.sync()
     assert [one.name for one in engine._versions.folder.glob("*/solver_0/*")] == ["v00000"]
     engine.sync()
     assert mismatch(play_groups(policies), policies) < 1e-5

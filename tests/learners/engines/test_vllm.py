@@ -87,6 +87,7 @@ def test_what_is_expected_of_an_adapter_is_told_from_the_base_once_it_was_traine
     fresh = expected._wanted["solver_0"]
     # A new adapter is the base.
     expected.judge("solver_0", fresh, "float32", "it was loaded")
+    expected.accept()
     nudge(policies)
     expected.renew()
     with pytest.raises(ServerError, match="speaks with the (version before|base)"):
