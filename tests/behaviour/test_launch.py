@@ -67,7 +67,7 @@ def test_a_learner_made_for_one_process_is_refused(outside):
         make_learner(cfg, {}, Two())
 
 
-@pytest.mark.parametrize("wanted", (["evaluate"], ["train", "-m", "seed=1,2"]))
+@pytest.mark.parametrize("wanted", (["demand"], ["train", "-m", "seed=1,2"]))
 def test_what_runs_in_one_process_says_so(run, monkeypatch, tmp_path, wanted):
     for name, value in (("WORLD_SIZE", "2"), ("RANK", "0"), ("LOCAL_RANK", "0")):
         monkeypatch.setenv(name, value)
