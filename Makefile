@@ -98,7 +98,7 @@ START := agent=smollm2 agent.instructions=brief threads=1 train.shapes=[team] tr
 evidence-gsm8k: .venv/installed smollm2  ## SmolLM2 learns to be laconic on generated gsm8k (docs/evidence.md)
 	$(BIN)/laconic warm-start env=gsm8k $(START) train.steps=160 evaluation.tasks=100 hydra.run.dir=$(EVIDENCE)/gsm8k/start
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=smollm2 env=gsm8k agent.model=$(EVIDENCE)/gsm8k/start/policy seed=$$seed \
+	  $(BIN)/laconic train experiment=pretrained env=gsm8k agent.model=$(EVIDENCE)/gsm8k/start/policy seed=$$seed \
 	    resume=true hydra.run.dir=$(EVIDENCE)/gsm8k/$$seed || exit 1; \
 	done
 

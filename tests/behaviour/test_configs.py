@@ -45,7 +45,7 @@ TRACKERS = ("logger/wandb", "logger/mlflow", "logger/trackio")
 NEEDS = {
     "agent/api": ["agent.model=a-model"],
     "agent/hf": ["agent.model=a-model"],
-    "experiment/smollm2": ["agent.model=a-model"],
+    "experiment/pretrained": ["agent.model=a-model"],
     "learner/sapo": ["learner.collect.folder=a-folder"],
     "learner/collect/own_best": ["learner=imitation"],
     "learner/collect/recorded": ["learner=imitation", "learner.collect.folder=a-folder"],
