@@ -145,7 +145,7 @@ def check(cfg: DictConfig) -> None:
 
 
 def check_reference(cfg: DictConfig, entries: list[Entry]) -> None:
-    """Refuse a matched vote without anything to match.
+    """Refuse a matched vote or cap without anything to match.
 
     Raises:
         UnknownNameError: the reference is no entry.

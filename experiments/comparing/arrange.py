@@ -72,6 +72,7 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
                 "say": entry.say,
                 "votes": entry.votes,
                 "draft": entry.draft,
+                "silenced": list(entry.silenced),
                 "blank": entry.blank,
                 "embed": cfg.compare.embed,
                 "most_votes": cfg.compare.most_votes,

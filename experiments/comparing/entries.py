@@ -54,10 +54,13 @@ class Entry:
     """The entry of shape `pass` whose answers are read as drafts in shape `revise`."""
     blank: bool = False
     """Whether these drafts are emptied of all content (`Benchmark.null_draft`)."""
+    silenced: Sequence[str] = ()
+    """Agents that say nothing, whatever their policies would."""
     greedy: bool | None = None
     """Whether the likeliest reply is taken. None: as the evaluation is set."""
     env: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the environment, after the shape's."""
+    """Settings of the environment, after the shape's; a `budget.episode` of `matched` is as many
+    tokens as the reference says."""
     agent: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the agent; with a `_target_` they replace the comparison's agent altogether."""
     source: str = ""
@@ -87,6 +90,8 @@ class Entry:
         listed = not isinstance(self.say, str) and isinstance(self.say, Sequence)
         if not all(isinstance(one, str) for one in (self.say if listed else [self.say])):
             raise SettingError(f"{where}.say must be text, or a list of texts; got {self.say!r}")
+        if isinstance(self.silenced, str) or not all(isinstance(one, str) for one in self.silenced):
+            raise SettingError(f"{where}.silenced must be a list of agents; got {self.silenced!r}")
         flag(f"{where}.blank", self.blank)
         if (self.shape == REVISE) != (self.draft is not None):
             raise SettingError(
@@ -102,8 +107,13 @@ class Entry:
 
     @property
     def matched(self) -> bool:
-        """Whether its number of samples follows the reference."""
-        return self.votes == MATCHED
+        """Whether its number of samples, or its cap, follows the reference."""
+        return MATCHED in (self.votes, self.cap)
+
+    @property
+    def cap(self) -> Any:
+        """Most tokens its agents may say in an episode, where it says so itself."""
+        return (self.env.get("budget") or {}).get("episode")
 
 
 def read_entries(cfg: DictConfig) -> list[Entry]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError
@@ -33,6 +34,7 @@ from laconic.experiments.running.setup import (
 )
 from laconic.experiments.running.shares import share_seed
 from laconic.learners.agents.base import Policy
+from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import summarise
@@ -85,8 +87,9 @@ def play_entry(
 
     Raises:
         KeyboardInterrupt: the user has asked to stop.
-        Unfit: its script cannot play this environment.
+        Unfit: its script cannot play this environment, or has none of the agents that it silences.
     """
+    cfg = _capped(cfg, entry, reference)
     builder = make_team(cfg)
     environments = make_evaluation(cfg, cfg.evaluation.split, builder, tokenize=counter)
     notes = _adapt(environments, entry, team)
@@ -101,6 +104,7 @@ def play_entry(
         found = drafts.read(folder.path.parent / entry.draft)
         found = drafts.emptied(found, environments[0], counter) if entry.blank else found
         policies = drafts.with_drafter(policies, found)
+    policies = _silenced(policies, entry)
     starts = evaluation_starts(environments, cfg.evaluation.tasks)
     match = Match(cfg, entry, environments, policies, starts, interrupt, processes)
     with playing_with(cfg, policies, folder.path, processes):
@@ -125,6 +129,23 @@ def play_entry(
         entry.script is not None,
         figures,
     )
+
+
+def _capped(cfg: DictConfig, entry: Entry, reference: Row | None) -> DictConfig:
+    """Settings with the cap of a matched entry: the mean tokens its reference says, rounded up."""
+    if entry.cap != MATCHED or reference is None:
+        return cfg
+    cap = {"budget": {"episode": math.ceil(reference.figures["tokens_said"].mean)}}
+    return cast(DictConfig, OmegaConf.merge(cfg, {"env": cap}))
+
+
+def _silenced(policies: Mapping[str, Policy], entry: Entry) -> dict[str, Policy]:
+    """Policies with silence in the place of those whom the entry switches off."""
+    absent = [agent for agent in entry.silenced if agent not in policies]
+    if absent:
+        raise Unfit(f"there is no {absent[0]} to silence, but {', '.join(policies)}")
+    mute = ScriptedPolicy(lambda *_: "", {})
+    return {**policies, **dict.fromkeys(entry.silenced, mute)}
 
 
 def free_thoughts(environment: Any, episodes: Sequence[Episode]) -> list[str]:

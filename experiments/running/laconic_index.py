@@ -28,10 +28,12 @@ def laconic_index(
 ) -> dict[str, Interval]:
     """The index of a team over some episodes with its 95 % bootstrap interval, by its name.
 
-    Empty where there is no frontier (`envs.dialogue.frontier.floors`), or nothing was solved.
+    Empty where there is no frontier (`envs.dialogue.frontier.floors`), or nothing was played or
+    solved.
     """
     floor = floors(environments[0]).get("coded")
-    if floor is None or any(one.solved is None or not one.tokens_said for one in episodes):
+    counted = all(one.solved is not None and one.tokens_said for one in episodes)
+    if floor is None or not episodes or not counted:
         return {}
     try:
         policies = ScriptedTeam("verbose").policies(environments[0])

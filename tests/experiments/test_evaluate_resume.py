@@ -148,6 +148,16 @@ def test_an_interrupt_stops_at_the_next_reply_and_keeps_it(
     assert 32 <= fault_server.calls <= 33
 
 
+def test_an_interrupt_before_the_first_episode_ends_is_one_as_well(processes, api, tmp_path):
+    folder = tmp_path / "cut"
+    die = ("laconic.experiments.running.run_folder._append", 2, "after")
+    ended = processes.run(
+        "evaluate", *api, f"hydra.run.dir={folder}", die=die, number=signal.SIGINT
+    )
+    assert ended.code == 130 and ended.err.endswith("interrupted\n")
+    assert state(folder) == "interrupted" and "0 of 4 episodes are done" in ended.out
+
+
 def test_faults_that_pass_change_no_figure_but_that_of_calls(
     run, api, fault_server, rows, whole, tmp_path
 ):

@@ -37,6 +37,7 @@ def test_a_comparison_of_nothing_is_refused_but_runs_are_something():
         ({"shape": "revise"}, "draft must name an entry in shape revise"),
         ({"draft": "first"}, "draft must name an entry in shape revise"),
         ({"shape": "revise", "draft": "first", "blank": 1}, "blank must be true or false"),
+        ({"silenced": "helper_0"}, "silenced must be a list of agents; got 'helper_0'"),
         ({"env": {"tasks": 3}}, "cannot set 'tasks'"),
     ],
 )

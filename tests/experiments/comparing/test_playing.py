@@ -85,3 +85,32 @@ def test_an_interrupt_ends_it_between_batches(played):
 
     with pytest.raises(KeyboardInterrupt):
         played(Entry("oracle", script="oracle"), interrupt=Now())
+
+
+def test_who_is_silenced_says_nothing_and_the_others_speak_on(played, rows):
+    every = ["evaluation.tasks=20", "evaluation.transcripts=20"]
+    row, folder = played(Entry("pruned", script="oracle", silenced=["helper_2"]), *every)
+    speakers = {
+        turn["agent"]
+        for one in rows(folder.transcripts)
+        for turn in one["messages"]
+        if turn["text"]
+    }
+    assert speakers == {"helper_0", "helper_1", "solver_0"}
+    # Two of three helpers hold what matters: without one of them about a third is solved.
+    assert 0.0 < row.figures["accuracy"].mean < 0.7
+
+
+def test_nobody_is_silenced_who_is_not_there(played):
+    with pytest.raises(Unfit, match="no helper_9 to silence, but solver_0, helper_0"):
+        played(Entry("pruned", script="oracle", silenced=["helper_9"]))
+
+
+def test_a_matched_cap_is_what_its_reference_says_rounded_up(played):
+    entry = Entry("capped", script="verbose", env={"budget": {"episode": "matched"}})
+    assert entry.matched
+    goal = Interval(29.2, 0, 0, 5)
+    row, _ = played(entry, reference=Row("short", "finished", figures={"tokens_said": goal}))
+    assert "30 per episode" in row.caps
+    assert row.figures["tokens_said"].mean <= 30
+    assert row.figures["cut_rate"].mean > 0

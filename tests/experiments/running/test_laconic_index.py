@@ -47,3 +47,8 @@ def test_without_a_frontier_there_is_no_index(settings):
 
 def test_a_team_that_solves_nothing_has_none():
     assert index_of("silent") == {}
+
+
+def test_where_nothing_was_played_there_is_none():
+    made = envs.make("signal", **SPLIT, split="evaluation", tasks=2)
+    assert laconic_index([made], [Start(0, next(iter(made.tasks)))], []) == {}
