@@ -32,6 +32,7 @@ from laconic.experiments.statistics.coordination import (
     overhead,
     paired,
     redundancy,
+    spent_ratio,
     vectors,
 )
 from laconic.learners.episode import Episode, Turn
@@ -52,6 +53,9 @@ HEADS = (
     "gain",
     "gain_low",
     "gain_high",
+    "tokens_ratio",
+    "tokens_ratio_low",
+    "tokens_ratio_high",
     *FLOWS,
     "conformity",
 )
@@ -98,6 +102,10 @@ def measure(
         },
         "flow": _flow(graded),
         "solved": {one.task: bool(one.solved) for one in episodes if one.solved is not None},
+        "spent": {
+            one.task: sum(one.tokens_said.values()) + sum(one.tokens_thought.values())
+            for one in episodes
+        },
     }
 
 
@@ -194,6 +202,8 @@ def _line(name: str, one: dict[str, Any], alone: dict[str, Any]) -> list[Any]:
     turns, solved = one["turns"], one["solved"]
     success = float(np.mean([*solved.values()])) if solved else None
     broken, fixed, gain = paired(alone["solved"], solved)
+    # Tables of before 0.2 have no tokens.
+    ratio = spent_ratio(alone.get("spent", {}), one.get("spent", {}))
     flow = [one["flow"][place] for place in one["flow"]]
     counts = {name: sum(step[name][0] for step in flow) for name in FLOWS}
     steps, conforming = sum(counts.values()), sum(n for step in flow for _, n in step.values())
@@ -209,6 +219,7 @@ def _line(name: str, one: dict[str, Any], alone: dict[str, Any]) -> list[Any]:
         gain.mean,
         gain.low,
         gain.high,
+        *((ratio.mean, ratio.low, ratio.high) if ratio else (None, None, None)),
         *(counts[name] / steps if steps else None for name in FLOWS),
         conforming / steps if steps else None,
     ]

@@ -17,7 +17,7 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from laconic.learners.metrics import Interval
+from laconic.learners.metrics import RESAMPLES, Interval, resample
 
 
 def overhead(turns: float, alone: float) -> float:
@@ -72,6 +72,24 @@ def paired(alone: Mapping[str, bool], team: Mapping[str, bool]) -> tuple[int, in
     ends = binomtest(fixed, apart).proportion_ci(0.95, method="exact")
     low, high = ((2 * end - 1) * apart / len(tasks) for end in (ends.low, ends.high))
     return broken, fixed, Interval((fixed - broken) / len(tasks), low, high, len(tasks))
+
+
+def spent_ratio(alone: Mapping[str, int], team: Mapping[str, int]) -> Interval | None:
+    """Tokens that the team spends for each that the one does, with a paired bootstrap interval.
+
+    Takes tokens by task, and looks at the tasks of both. None where there are none, or the one
+    spends nothing.
+    """
+    tasks = sorted(alone.keys() & team.keys())
+    spent = np.array([(team[one], alone[one]) for one in tasks], dtype=np.float64).reshape(-1, 2)
+    if not spent[:, 1].any():
+        return None
+    drawn = resample(RESAMPLES, len(tasks), np.random.default_rng(0)) @ spent
+    # A draw in which the one says nothing has no ratio.
+    drawn = drawn[drawn[:, 1] > 0]
+    low, high = np.percentile(drawn[:, 0] / drawn[:, 1], (2.5, 97.5))
+    mean = spent[:, 0].sum() / spent[:, 1].sum()
+    return Interval(float(mean), float(low), float(high), len(tasks))
 
 
 FLOWS = ("tt", "tf", "ft", "ff")

@@ -20,7 +20,8 @@ from laconic.learners.episode import Episode, Turn
 def episode(task: str, solved: bool, *messages: str) -> Episode:
     """One round in which somebody says each of these."""
     turns = tuple(Turn(f"a_{n}", 0, text) for n, text in enumerate(messages))
-    return Episode(task=task, turns=turns, rewards={}, solved=solved)
+    said = {turn.agent: len(turn.message.split()) for turn in turns}
+    return Episode(task=task, turns=turns, rewards={}, solved=solved, tokens_said=said)
 
 
 WORDS = vectorizer(None, str.split)
@@ -50,6 +51,8 @@ def test_entries_stand_beside_one_agent_alone(tmp_path):
     assert (float(team["overhead"]), float(team["density"])) == pytest.approx((2.0, 2 / 3))
     assert float(team["efficiency"]) == pytest.approx(1 / 3)
     assert (team["broken"], team["fixed"], float(team["gain"])) == ("0", "1", 0.5)
+    # Two words for the two of "#### 1", in both tasks.
+    assert (float(alone["tokens_ratio"]), float(team["tokens_ratio_high"])) == (1.0, 1.0)
 
 
 def test_without_an_agent_alone_there_is_no_table(tmp_path):

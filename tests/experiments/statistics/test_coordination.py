@@ -14,8 +14,10 @@ from laconic.experiments.statistics.coordination import (
     overhead,
     paired,
     redundancy,
+    spent_ratio,
     vectors,
 )
+from laconic.learners.metrics import Interval
 
 # Success and turns of arXiv 2512.08296: alone, independent, decentralized, centralized, hybrid.
 PUBLISHED = [(0.466, 7.2), (0.370, 11.4), (0.477, 26.1), (0.463, 27.7), (0.452, 44.3)]
@@ -63,6 +65,16 @@ def test_broken_and_fixed_tasks_are_those_that_one_of_two_solves():
         ((2 * 0.0943 - 1) * 3 / 4, (2 * 0.9916 - 1) * 3 / 4), abs=1e-3
     )
     assert paired(alone, alone)[2].low == paired({}, team)[2].mean == 0.0
+
+
+def test_tokens_are_compared_task_by_task():
+    one = {"a": 10, "b": 20, "c": 70, "only": 5}
+    half = spent_ratio(one, {name: tokens // 2 for name, tokens in one.items() if name != "only"})
+    # Each task costs half as much, so every draw of tasks does.
+    assert half == Interval(0.5, 0.5, 0.5, 3)
+    other = spent_ratio(one, {"a": 20, "b": 20, "c": 10})
+    assert other.mean == 0.5 and 1 / 7 <= other.low < 0.5 < other.high <= 2
+    assert spent_ratio({"a": 0}, {"a": 3}) is None and spent_ratio(one, {"d": 3}) is None
 
 
 def test_answers_flow_from_round_to_round_and_conform_to_the_commonest_of_the_others():
