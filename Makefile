@@ -92,14 +92,21 @@ graders: .venv/installed  ## measure the graders on re-forms of real answers; wr
 
 # What docs/evidence.md reports of a pretrained model: hours on processor cores; each goes on where it was.
 EVIDENCE ?= outputs/evidence
-SEEDS ?= 0 1 2
-START := agent=smollm2 agent.instructions=brief threads=1 train.shapes=[team] train.tasks_per_step=8 train.group_size=2 \
-  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 evaluation.batch=64 resume=true
+SEEDS ?= 1 2 3
+GSM8K := $(EVIDENCE)/gsm8k
+# The start is taught in parts: by a wordy teacher that is hardly ever silent, then by one that is silent more often
+# where it has nothing useful, and less often where it has.
+START := $(BIN)/laconic warm-start env=gsm8k agent=smollm2 agent.instructions=brief threads=1 train.tasks_per_step=8 \
+  train.group_size=2 evaluation.tasks=64 evaluation.batch=64 resume=true
 evidence-gsm8k: .venv/installed smollm2  ## SmolLM2 learns to be laconic on generated gsm8k (docs/evidence.md)
-	$(BIN)/laconic warm-start env=gsm8k $(START) train.steps=160 evaluation.tasks=100 hydra.run.dir=$(EVIDENCE)/gsm8k/start
+	$(START) train.steps=60 seed=0 hydra.run.dir=$(GSM8K)/first
+	$(START) train.steps=60 seed=1 hydra.run.dir=$(GSM8K)/second agent.model=$(GSM8K)/first/policy \
+	  learner.collect.teacher.silent_uninformed=0.5 learner.collect.teacher.silent_informed=0.02
+	$(START) train.steps=40 seed=2 hydra.run.dir=$(GSM8K)/start agent.model=$(GSM8K)/second/policy \
+	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained env=gsm8k agent.model=$(EVIDENCE)/gsm8k/start/policy seed=$$seed \
-	    resume=true hydra.run.dir=$(EVIDENCE)/gsm8k/$$seed || exit 1; \
+	  $(BIN)/laconic train experiment=pretrained env=gsm8k agent.model=$(GSM8K)/start/policy seed=$$seed \
+	    resume=true hydra.run.dir=$(GSM8K)/$$seed || exit 1; \
 	done
 
 gpu: .venv/installed  ## run the tests that need a GPU and measure on it; write docs/gpu.md
