@@ -31,7 +31,9 @@ def server(policy_folder):
 
 @pytest.fixture(scope="module")
 def arguments(small, server):
-    return [*small, *LORA, f"engine.url={server.url}"]
+    # Our server samples one token of one reply at a time.
+    short = "agent.speech.max_reply_tokens=6"
+    return [*small, *LORA, short, f"engine.url={server.url}"]
 
 
 @pytest.fixture(scope="module")

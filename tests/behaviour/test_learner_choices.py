@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-METHODS = (
-    "agent_gspo",
-    "dr_grpo",
-    "dr_mas",
-    "grpo",
-    "gspo_token",
-    "magrpo",
-    "mc_grpo",
-    "rae",
-    "reinforce",
-    "reinforce_plus_plus",
-    "rloo",
-)
-"""Those made of the shared parts; `gspo` is what all other tests run."""
+METHODS = ("magrpo", "mc_grpo", "rae", "reinforce_plus_plus")
+"""Those that share a group, weights or a baseline in a way of their own."""
+LIKE_OTHERS = ("agent_gspo", "dr_grpo", "dr_mas", "grpo", "gspo_token", "reinforce", "rloo")
+"""Those made of parts that others run: `gspo` is what all other tests run."""
 ALONE = ["~env.team.helper", "env.information=full", "env.topology=none", "env.schedule=all"]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method", [*METHODS, *(pytest.param(one, marks=pytest.mark.slow) for one in LIKE_OTHERS)]
+)
 def test_a_method_is_one_choice(run, small, tmp_path, rows, method):
     folder = tmp_path / "run"
     wanted = [*small, f"learner={method}", "train.steps=1", "train.evaluate_every=null"]
