@@ -17,11 +17,13 @@ def remembering() -> Callable[..., Any]:
     load, own, known = yaml.load, get_yaml_loader().__name__, dict[str, Any]()
 
     def read(stream: Any, Loader: Any) -> Any:
-        if Loader.__name__ != own or not hasattr(stream, "seek"):
+        if Loader.__name__ != own:
             return load(stream, Loader)
-        text = stream.read()
+        text = stream if isinstance(stream, str) else stream.read()
         if text not in known:
-            stream.seek(0)
+            if stream is not text:
+                # An error names the file.
+                stream.seek(0)
             known[text] = load(stream, Loader)
         return copy.deepcopy(known[text])
 
