@@ -31,9 +31,7 @@ def server(policy_folder):
 
 @pytest.fixture(scope="module")
 def arguments(small, server):
-    # Our server samples one token of one reply at a time.
-    short = "agent.speech.max_reply_tokens=6"
-    return [*small, *LORA, short, f"engine.url={server.url}"]
+    return [*small, *LORA, f"engine.url={server.url}"]
 
 
 @pytest.fixture(scope="module")
