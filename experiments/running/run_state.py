@@ -202,11 +202,12 @@ def finish(run: TrainingRun) -> None:
 
     def write() -> None:
         write_status(run, "finished" if done else "interrupted")
-        print_run(read_run(run.folder.path), Console())
+        read = read_run(run.folder.path)
+        print_run(read, Console())
         if run.cfg.report:
             print(f"report: {write_report(run.folder.path)}")
         try:
-            write_card(run.folder.path, run.policies)
+            write_card(read, run.policies)
         except Exception as error:  # Settings are a user's own; the run is done, its weights saved.
             print(f"there is no model card: {type(error).__name__}: {error}")
         if not done:

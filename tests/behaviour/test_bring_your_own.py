@@ -121,7 +121,7 @@ def test_an_environment_of_other_people_trains_with_agents_of_any_name_that_leav
     sizes = [one for one in small if not one.startswith("env.")]
     target = f"+env._target_={__name__}.Guests"
     folder = f"hydra.run.dir={tmp_path}/run"
-    outcome = run("train", "~env", target, *sizes, "report=true", folder)
+    outcome = run("train", "~env", target, *sizes, "train.steps=2", "report=true", folder)
     assert outcome.code == 0, outcome.err
     metrics = rows(tmp_path / "run" / "metrics.jsonl")
     # Alice speaks once and Bob three times in each episode: rounds, and two sequences an episode.

@@ -29,7 +29,7 @@ def episodes(env, script: str):
     return play([env], policies, [Start(n, key) for n, key in enumerate(env.tasks)], seed=0)
 
 
-@pytest.mark.parametrize("script", ["oracle", "verbose"])
+@pytest.mark.parametrize("script", ["oracle", pytest.param("verbose", marks=pytest.mark.slow)])
 def test_a_team_that_passes_on_what_matters_solves_every_task(env, script):
     assert all(episode.solved for episode in episodes(env, script))
 

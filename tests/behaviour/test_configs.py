@@ -123,7 +123,7 @@ def covering() -> list[Any]:
 
 
 @pytest.fixture
-def composed(yaml_read_once):
+def composed(composed_once):
     """Compose a program's configuration."""
 
     def call(program: str, *overrides: str) -> Any:

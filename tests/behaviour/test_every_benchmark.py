@@ -46,6 +46,12 @@ def settings(benchmark: Benchmark) -> Any:
     return found
 
 
+MODES = [pytest.param("full", marks=pytest.mark.slow), "split"]
+"""What takes seconds is tried where statements are dealt out, which full information is a case of.
+
+PettingZoo's tests play every benchmark with full information by default."""
+
+
 @pytest.fixture(params=["full", "split"])
 def make(request: pytest.FixtureRequest, settings: Any) -> Any:
     """Makes the environment with these settings, in each information mode."""
@@ -53,6 +59,7 @@ def make(request: pytest.FixtureRequest, settings: Any) -> Any:
     return lambda **more: envs.make(**settings | own | more)
 
 
+@pytest.mark.parametrize("make", MODES, indirect=True)
 def test_its_settings_keep_the_contract_in_both_information_modes(make: Any) -> None:
     check_env(make, episodes=2)
 
@@ -82,6 +89,7 @@ def test_every_task_is_solved_by_what_its_source_answers_and_by_nothing_less(
         assert benchmark.committed("") is benchmark.committed("#### ?") is None
 
 
+@pytest.mark.parametrize("make", MODES, indirect=True)
 def test_a_team_that_says_what_matters_solves_the_task(make: Any) -> None:
     env = make()
     for key, task in list(env.tasks.items())[:3]:

@@ -51,8 +51,10 @@ BEFORE_THE_FIRST_CHECKPOINT = (
 WHILE_THE_POLICY_IS_SAVED = ("laconic.learners.agents.hf.HFPolicy.save", 1, "before")
 BEFORE_THE_REPORT = ("laconic.experiments.running.run_state.write_report", 1, "before")
 
-QUICK = [DURING_THE_ROLLOUT, BEFORE_ITS_MANIFEST, BETWEEN_EVALUATION_AND_TRANSCRIPTS]
+# In the second, rows of two steps are there that no checkpoint has.
+QUICK = [DURING_THE_ROLLOUT, BEFORE_ITS_MANIFEST]
 SLOW = [
+    BETWEEN_EVALUATION_AND_TRANSCRIPTS,
     IN_A_ROW,
     BETWEEN_MINIBATCHES,
     IN_THE_FIRST_EVALUATION,

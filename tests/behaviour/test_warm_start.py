@@ -54,14 +54,18 @@ def test_it_learns_and_is_evaluated_before_and_after(made, rows):
     assert [row["step"] for row in rows(made / "evaluations.jsonl")] == [0, 4]
 
 
-def test_it_is_made_longer_as_any_training_and_ends_bit_for_bit_alike(run, made, tmp_path):
+def test_it_is_made_longer_as_any_training_and_ends_bit_for_bit_alike(processes, made, tmp_path):
+    # In processes of their own, whose hashes of texts are others.
     for steps in (2, 4):
         # The learning rate falls over the steps of the whole run.
         settings = [*SMALL, f"train.steps={steps}", "learner.decay_updates=4", "resume=true"]
-        outcome = run("train", "experiment=warm_start", *settings, f"hydra.run.dir={tmp_path}/run")
+        command = ["experiment=warm_start", *settings, f"hydra.run.dir={tmp_path}/run"]
+        outcome = processes.run("train", *command)
         assert outcome.code == 0, outcome.err
     first, again = weights(made), weights(tmp_path / "run")
     assert all(torch.equal(first[name], again[name]) for name in first)
+    tokenizers = [(one / "policy/tokenizer.json").read_bytes() for one in (made, tmp_path / "run")]
+    assert tokenizers[0] == tokenizers[1]
 
 
 def test_what_it_makes_can_be_trained_at_once(run, made, small, tmp_path):
@@ -76,6 +80,7 @@ def test_what_it_makes_can_be_trained_at_once(run, made, small, tmp_path):
     assert outcome.code == 0, outcome.err
 
 
+@pytest.mark.slow
 def test_equal_seeds_make_equal_weights(processes, made, tmp_path):
     outcome = processes.run(
         "train", "experiment=warm_start", *SMALL, f"hydra.run.dir={tmp_path}/run"

@@ -58,16 +58,19 @@ def test_equal_seeds_give_equal_runs_and_another_seed_another_one(
 ):
     again, other = tmp_path / "again", tmp_path / "other"
     assert processes.run("train", *small, f"hydra.run.dir={again}").code == 0
-    assert processes.run("train", *small, "seed=1", f"hydra.run.dir={other}").code == 0
+    one = [*small, "seed=1", "train.steps=1"]
+    assert processes.run("train", *one, f"hydra.run.dir={other}").code == 0
     for name in ("metrics.jsonl", "evaluations.jsonl", "transcripts.jsonl"):
         assert timeless(again / name) == timeless(trained[0] / name)
     assert (again / "policy" / "model.safetensors").read_bytes() == (
         trained[0] / "policy" / "model.safetensors"
     ).read_bytes()
-    differing = timeless(other / "metrics.jsonl")
+    before, last = timeless(other / "metrics.jsonl")
     # The evaluation before training plays the same tasks greedily with the same weights.
-    assert differing[0] == timeless(trained[0] / "metrics.jsonl")[0]
-    assert differing[1] != timeless(trained[0] / "metrics.jsonl")[1]
+    assert before == timeless(trained[0] / "metrics.jsonl")[0]
+    first = timeless(trained[0] / "metrics.jsonl")[1]
+    # The shorter run is evaluated after it.
+    assert {name: last[name] for name in first} != first
 
 
 def test_the_program_returns_the_reward_of_the_last_evaluation(small, tmp_path, rows):
@@ -95,13 +98,19 @@ def test_without_steps_there_is_one_evaluation_and_the_policy_as_it_was(
     assert all(torch.equal(before[name], weights[name]) for name in before)
 
 
-def test_a_rising_price_is_asked_in_training_and_evaluation_alike(run, small, tmp_path, rows):
-    price = [
-        "learner.price._target_=laconic.learners.prices.schedule.Ramp",
-        "+learner.price.steps=2",
-    ]
-    folder = tmp_path / "run"
-    assert run("train", *small, *price, f"hydra.run.dir={folder}").code == 0
+RAMP = ["learner.price._target_=laconic.learners.prices.schedule.Ramp", "+learner.price.steps=2"]
+
+
+@pytest.fixture(scope="module")
+def dearer(run, small, tmp_path_factory):
+    """A training in which the price rises over two steps."""
+    folder = tmp_path_factory.mktemp("dearer") / "run"
+    assert run("train", *small, *RAMP, f"hydra.run.dir={folder}").code == 0
+    return folder
+
+
+def test_a_rising_price_is_asked_in_training_and_evaluation_alike(dearer, rows):
+    folder = dearer
     # Steps count from 0 for the schedule: 0/2, 1/2 and then all of the price of 0.5.
     metrics = rows(folder / "metrics.jsonl")
     assert [row["train/price"] for row in metrics[1:]] == [0.0, 0.25, 0.5, 0.5]
@@ -110,30 +119,40 @@ def test_a_rising_price_is_asked_in_training_and_evaluation_alike(run, small, tm
     assert metrics[0]["eval/reward"] == metrics[0]["eval/score"]
     for row in metrics[2::2]:
         assert row["eval/reward"] < row["eval/score"]
-    # The same in a run that was resumed between, and in an evaluation of a checkpoint.
-    again = [*small, *price, f"hydra.run.dir={tmp_path / 'again'}"]
+
+
+@pytest.mark.slow
+def test_a_rising_price_goes_on_in_a_run_that_is_resumed(run, small, dearer, tmp_path, rows):
+    metrics = rows(dearer / "metrics.jsonl")
+    again = [*small, *RAMP, f"hydra.run.dir={tmp_path / 'again'}"]
     assert run("train", *again, "train.steps=2").code == 0
     assert run("train", *again, "resume=true").code == 0
     resumed = rows(tmp_path / "again" / "metrics.jsonl")
     assert [row.get("eval/reward") for row in resumed] == [
         row.get("eval/reward") for row in metrics
     ]
-    for step in (2, 4):
-        played = run(
-            "evaluate",
-            "agent=hf",
-            f"agent.model={folder}",
-            f"agent.step={step}",
-            *[one for one in small if one.startswith(("agent.speech", "env.", "evaluation."))],
-            "env.instructions=brief",
-            "agent.speech.explain_silence=false",
-            "env.budget.message=48",
-            "env.budget.episode=192",
-            f"hydra.run.dir={tmp_path / str(step)}",
-        )
-        assert played.code == 0, played.err
-        [row] = rows(tmp_path / str(step) / "metrics.jsonl")
-        assert row["eval/reward"] == pytest.approx(metrics[step]["eval/reward"], abs=1e-9)
+
+
+@pytest.mark.parametrize("step", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_a_rising_price_is_asked_in_an_evaluation_of_a_checkpoint(
+    run, small, dearer, tmp_path, rows, step
+):
+    played = run(
+        "evaluate",
+        "agent=hf",
+        f"agent.model={dearer}",
+        f"agent.step={step}",
+        *[one for one in small if one.startswith(("agent.speech", "env.", "evaluation."))],
+        "env.instructions=brief",
+        "agent.speech.explain_silence=false",
+        "env.budget.message=48",
+        "env.budget.episode=192",
+        f"hydra.run.dir={tmp_path}/evaluation",
+    )
+    assert played.code == 0, played.err
+    [row] = rows(tmp_path / "evaluation" / "metrics.jsonl")
+    wanted = rows(dearer / "metrics.jsonl")[step]["eval/reward"]
+    assert row["eval/reward"] == pytest.approx(wanted, abs=1e-9)
 
 
 def test_agents_with_weights_of_their_own_are_saved_apart_and_found_again(
@@ -175,13 +194,13 @@ def test_warnings_reach_the_status_the_report_and_the_screen(nagged):
 
 def test_an_environment_of_the_users_own_is_trained_on(run, small, outside, tmp_path, rows):
     folder = tmp_path / "run"
-    wanted = [one for one in small if not one.startswith("env.")]
+    wanted = [one for one in small if not one.startswith("env.")] + ["train.steps=2"]
     outcome = run(
         "train", "--config-dir", f"{outside}/conf", "env=echo", *wanted, f"hydra.run.dir={folder}"
     )
     assert outcome.code == 0, outcome.err
     metrics = rows(folder / "metrics.jsonl")
-    assert [row["step"] for row in metrics] == [0, 1, 2, 3, 4]
+    assert [row["step"] for row in metrics] == [0, 1, 2]
     # It has no price, says nothing of what is solved, and counts no tokens.
     told = {name.partition("/")[2] for row in metrics for name in row}
     assert told.isdisjoint({"price", "accuracy", "tokens_said", "tokens_read"})

@@ -70,6 +70,8 @@ _CONFIGS: Mapping[str, Callable[[int], PreTrainedConfig]] = {
     "granite": lambda size: GraniteConfig(vocab_size=size, logits_scaling=4.0, **_ROTARY),
 }
 ARCHITECTURES = tuple(_CONFIGS)
+LIKE_OTHERS = ("qwen2", "granite")
+"""Those with nothing that qwen3 or cohere (a scale of its logits) has not; tried in slow tests."""
 
 # Turns as Qwen3 has them: an empty thought opens a reply when thinking is off, and what was thought
 # before earlier replies is not shown again.
@@ -158,7 +160,10 @@ def one_thread() -> Iterator[None]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test that asks for `architecture` runs once for each."""
     if "architecture" in metafunc.fixturenames:
-        metafunc.parametrize("architecture", ARCHITECTURES)
+        slow = [pytest.param(one, marks=pytest.mark.slow) for one in LIKE_OTHERS]
+        metafunc.parametrize(
+            "architecture", [one for one in ARCHITECTURES if one not in LIKE_OTHERS] + slow
+        )
 
 
 @pytest.fixture(scope="session")

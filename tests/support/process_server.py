@@ -21,6 +21,8 @@ import time
 from typing import Any
 
 from hydra.utils import get_object
+from parsed import remember
+from places import CONF
 
 PROGRAMS = ("train", "evaluate", "report")
 LAZY = (
@@ -34,6 +36,7 @@ LAZY = (
 """What programs import when they first need it, a second in each child."""
 for module in (*(f"laconic.experiments.{name}" for name in PROGRAMS), *LAZY):
     importlib.import_module(module)
+remember(CONF)
 # So children have no garbage to look for in what they share with this process.
 gc.freeze()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import io
 import json
 import os
@@ -45,25 +44,26 @@ def _short_errors() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def yaml_read_once() -> Iterator[None]:
-    """Choices are composed hundreds of times here; parsing them anew each time is a third of it."""
+def composed_once() -> Iterator[None]:
+    """Choices are composed hundreds of times here: parse a yaml once, compose a command once.
+
+    Before a run Hydra composes everything to see whether `hydra.mode` is set, and then again.
+    Nothing but a command line sets it here. Programs in processes of their own do as Hydra does.
+    """
     # Imported here because environments are tested without them too.
     import yaml
-    from omegaconf._utils import get_yaml_loader
+    from hydra._internal.hydra import Hydra
+    from parsed import remembering
 
-    load, own, parsed = yaml.load, get_yaml_loader().__name__, dict[str, Any]()
+    ask = Hydra.get_mode
 
-    def read(stream: Any, Loader: Any) -> Any:
-        if Loader.__name__ != own or not hasattr(stream, "seek"):
-            return load(stream, Loader)
-        text = stream.read()
-        if text not in parsed:
-            stream.seek(0)
-            parsed[text] = load(stream, Loader)
-        return copy.deepcopy(parsed[text])
+    def get_mode(self: Any, config_name: str | None, overrides: list[str]) -> Any:
+        named = any("hydra.mode" in one for one in overrides)
+        return ask(self, config_name, overrides) if named else None
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(yaml, "load", read)
+        patch.setattr(yaml, "load", remembering())
+        patch.setattr(Hydra, "get_mode", get_mode)
         yield
 
 
@@ -111,7 +111,7 @@ def small(policy_folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def run(yaml_read_once: None) -> Callable[..., Outcome]:
+def run(composed_once: None) -> Callable[..., Outcome]:
     """Run `laconic.experiments.<name>` with some arguments in this process."""
 
     def call(name: str, *arguments: str) -> Outcome:

@@ -19,7 +19,6 @@ from omegaconf import OmegaConf
 
 from laconic.experiments.reporting.page import TEMPLATES
 from laconic.experiments.reporting.records import Run
-from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.sharing.command import evaluation, public
 from laconic.experiments.reporting.single import COLUMNS, rows
 from laconic.experiments.reporting.words import label
@@ -48,13 +47,13 @@ _TEMPLATE = Environment(
 ).get_template("card.md")
 
 
-def write_card(folder: Path, policies: Mapping[str, Policy]) -> None:
+def write_card(run: Run, policies: Mapping[str, Policy]) -> None:
     """Write `README.md` and `team.json` beside the policies, if any, that a training has left."""
-    policy = folder / "policy"
+    policy = run.folder / "policy"
     team = speakers(policies, policy)
     if any(team.values()):
         write_atomically(policy / TEAM, json.dumps(team, indent=2) + "\n")
-        write_atomically(policy / "README.md", f"{model_card(read_run(folder), policy)}\n")
+        write_atomically(policy / "README.md", f"{model_card(run, policy)}\n")
 
 
 def places(policies: Mapping[str, Policy]) -> dict[str, str]:

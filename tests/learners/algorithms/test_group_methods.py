@@ -37,6 +37,14 @@ METHODS = (
 )
 UNCENTRED = ("rae", "reinforce")
 """Methods that learn from equal rewards too."""
+KINDS = ("grpo", "gspo", "magrpo", "mc_grpo", "rae")
+"""One for each unit, sharing, kept state and kind of ratio; where a case is not a method's own, the
+others are slow."""
+of_each_kind = pytest.mark.parametrize(
+    "method",
+    [*KINDS, *(pytest.param(one, marks=pytest.mark.slow) for one in METHODS if one not in KINDS)],
+    indirect=True,
+)
 AGENTS = ("helper_0", "solver_0")
 Policies = dict[str, HFPolicy]
 Make = Callable[..., GroupLearner]
@@ -166,6 +174,7 @@ def test_where_everybody_is_silent_the_silence_word_is_trained(method, learner, 
     assert finite(metrics, policies) and not equal(before, weights(policies))
 
 
+@of_each_kind
 def test_without_any_token_no_step_is_taken(method, learner, policies):
     nothing = changed(group(policies, [1.0, 0.0, 0.25]), reply_ids=(), behaviour_logprobs=())
     assert learner().update([nothing]) == {"steps": 0.0, "skipped_steps": 0.0}
@@ -184,6 +193,7 @@ def test_ratios_of_a_million_and_a_millionth_leave_everything_finite(
     assert metrics["ratio_max"] == pytest.approx(ratio, rel=1e-3)
 
 
+@of_each_kind
 def test_weights_in_bfloat16_are_trained(method, learner, policies):
     for one in policies.values():
         one.model.to(torch.bfloat16)
@@ -193,6 +203,7 @@ def test_weights_in_bfloat16_are_trained(method, learner, policies):
     assert not equal(before, weights(policies))
 
 
+@of_each_kind
 def test_weights_that_are_not_finite_are_never_stepped_on(method, learner, policies):
     played = group(policies, [1.0, 0.0, 0.25])
     for one in policies.values():
@@ -201,12 +212,14 @@ def test_weights_that_are_not_finite_are_never_stepped_on(method, learner, polic
     assert metrics["steps"] == 0.0 and metrics["skipped_steps"] >= 1.0
 
 
+@of_each_kind
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_a_reward_that_is_not_finite_names_the_agent_and_the_task(learner, policies, bad):
+def test_a_reward_that_is_not_finite_names_the_agent_and_the_task(method, learner, policies, bad):
     with pytest.raises(SettingError, match="return of agent '.*_0'.* in task 't'.*finite"):
         learner().update([group(policies, [1.0, bad])])
 
 
+@of_each_kind
 def test_a_loaded_state_goes_on_bit_for_bit(method, learner, policies):
     played = group(policies, [1.0, 0.0, 0.25])
     trained, again = learner(), learner()

@@ -99,7 +99,9 @@ def test_processes_end_with_the_pool(pool: GraderPool) -> None:
     assert pool.verdict("x+1", "1+x") == "yes"
 
 
-@pytest.mark.parametrize("ending", ["pass", "import os; os._exit(0)"])
+@pytest.mark.parametrize(
+    "ending", [pytest.param("pass", marks=pytest.mark.slow), "import os; os._exit(0)"]
+)
 def test_processes_end_with_the_program_however_it_ends(ending: str) -> None:
     program = (
         "from laconic.envs.families.mathematics.grading.pool import POOL\n"

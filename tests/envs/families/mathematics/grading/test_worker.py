@@ -16,20 +16,24 @@ from laconic.envs.families.mathematics.grading import worker
 PROGRAM = Path(worker.__file__)
 
 
-@pytest.fixture
-def process():
-    started = subprocess.Popen(
+def started():
+    """A grader process that is ready, which takes a second of processor time."""
+    process = subprocess.Popen(
         [sys.executable, "-P", str(PROGRAM), str(PROGRAM.parents[5])],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert started.stdout is not None
-    assert started.stdout.readline() == "ready\n"
-    yield started
-    started.kill()
-    started.communicate()
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+process = pytest.fixture(started)
+asked = pytest.fixture(started, scope="module")
 
 
 def ask(process: subprocess.Popen[str], *request: object) -> str:
@@ -51,15 +55,16 @@ def test_it_answers_until_its_input_ends_and_keeps_libraries_silent(process) -> 
     assert rest == ("", "") and process.returncode == 0
 
 
-def test_processor_time_is_limited_by_the_system(process) -> None:
-    assert ask(process, "x+1", "9^{9^{9^9}}", 0.3) == ""
-    process.wait(20)
-    assert process.returncode == -signal.SIGPROF
-
-
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of others are Linux's")
-def test_memory_is_limited_and_torch_is_not_imported(process) -> None:
-    assert ask(process, "x+1", "1+x", 20) == "yes\n"
-    assert resource.prlimit(process.pid, resource.RLIMIT_AS) == (worker.MAX_BYTES,) * 2
-    mapped = Path(f"/proc/{process.pid}/maps").read_text()
+def test_memory_is_limited_and_torch_is_not_imported(asked) -> None:
+    assert ask(asked, "x+1", "1+x", 20) == "yes\n"
+    assert resource.prlimit(asked.pid, resource.RLIMIT_AS) == (worker.MAX_BYTES,) * 2
+    mapped = Path(f"/proc/{asked.pid}/maps").read_text()
     assert "torch" not in mapped
+
+
+def test_processor_time_is_limited_by_the_system(asked) -> None:
+    # The last to ask it.
+    assert ask(asked, "x+1", "9^{9^{9^9}}", 0.3) == ""
+    asked.wait(20)
+    assert asked.returncode == -signal.SIGPROF
