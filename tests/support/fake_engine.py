@@ -108,9 +108,10 @@ class FakeEngine:
     @torch.no_grad()
     def complete(
         self, ids: list[int], limit: int, temperature: float, ends: list[int], seed: int, model: Any
-    ) -> tuple[list[int], list[float]]:
+    ) -> tuple[list[int], list[float], list[dict[int, float]]]:
+        """Tokens, their log-probabilities, and in each place those of the 20 likeliest."""
         generator = torch.Generator().manual_seed(seed)
-        new, logprobs, past = [], [], None
+        new, logprobs, tops, past = [], [], [], None
         read = torch.tensor([ids])
         while len(new) < limit:
             with self._torch:
@@ -123,17 +124,12 @@ class FakeEngine:
                 token = int(found.argmax())
             new.append(token)
             logprobs.append(float(found[token]))
+            top = found.topk(min(20, len(found)))
+            tops.append(dict(zip(top.indices.tolist(), top.values.tolist(), strict=True)))
             read = torch.tensor([[token]])
             if token in ends:
                 break
-        return new, logprobs
-
-    @torch.no_grad()
-    def score(self, ids: list[int], model: Any) -> list[float]:
-        with self._torch:
-            logits = model(input_ids=torch.tensor([ids])).logits[0, :-1].float()
-        found = torch.log_softmax(logits, dim=-1)
-        return found.gather(-1, torch.tensor(ids[1:])[:, None]).squeeze(-1).tolist()
+        return new, logprobs, tops
 
     def begin(self) -> str:
         with self._lock:
@@ -178,8 +174,8 @@ def _completion(server: FakeEngine, prompt: list[int], model: Any, **how: Any) -
         if fault.isdigit():
             raise Answer(int(fault), {"error": "a fault"})
         time.sleep(float(fault[5:]) if fault.startswith("slow ") else server.seconds)
-        ids, logprobs = server.complete(prompt, model=model, **how)
-        return spoil(fault, prompt, ids, logprobs)
+        ids, logprobs, tops = server.complete(prompt, model=model, **how)
+        return *spoil(fault, prompt, ids, logprobs), tops
     finally:
         server.end()
 
@@ -195,16 +191,13 @@ def _v1_completions(server: FakeEngine, body: Any) -> Any:
     if model is None:
         raise Answer(404, {"error": {"message": f"The model `{name}` does not exist."}})
     prompt = body["prompt"]
-    if body.get("prompt_logprobs") is not None:
-        given = [
-            {str(t): {"logprob": lp}}
-            for t, lp in zip(prompt[1:], server.score(prompt, model), strict=True)
-        ]
-        return {"choices": [{"token_ids": [0], "prompt_logprobs": [None, *given]}]}
     how = {"limit": body["max_tokens"], "temperature": body["temperature"], "seed": body["seed"]}
     ends = body["stop_token_ids"]
-    read, ids, logprobs = _completion(server, prompt, model, ends=ends, **how)
-    found = {"token_logprobs": logprobs}
+    read, ids, logprobs, tops = _completion(server, prompt, model, ends=ends, **how)
+    found: dict[str, Any] = {"token_logprobs": logprobs}
+    if body["logprobs"] and body["return_tokens_as_token_ids"]:
+        named = [list(one.items())[: body["logprobs"]] for one in tops]
+        found["top_logprobs"] = [{f"token_id:{t}": lp for t, lp in one} for one in named]
     return {"choices": [{"prompt_token_ids": read, "token_ids": ids, "logprobs": found}]}
 
 
@@ -213,12 +206,8 @@ def _generate(server: FakeEngine, body: Any) -> Any:
     model = server.base if name is None else server.adapters.get(name)
     if model is None:
         raise Answer(400, {"error": {"message": f"{name} is not loaded"}})
-    if body.get("logprob_start_len") == 0:
-        scored = [None, *server.score(prompt, model)]
-        rows = [[lp, token, None] for lp, token in zip(scored, prompt, strict=True)]
-        return {"output_ids": [0], "meta_info": {"input_token_logprobs": rows}}
     ends, limit = how["stop_token_ids"], how["max_new_tokens"]
-    read, ids, logprobs = _completion(
+    read, ids, logprobs, tops = _completion(
         server, prompt, model, limit=limit, temperature=how["temperature"], ends=ends,
         seed=how["sampling_seed"],
     )  # fmt: skip
@@ -226,6 +215,9 @@ def _generate(server: FakeEngine, body: Any) -> Any:
     scored = ids[len(ids) - len(logprobs) :]
     rows = [[lp, token, None] for lp, token in zip(logprobs, scored, strict=True)]
     meta = {"output_token_logprobs": rows, "weight_version": server.version}
+    if count := body["top_logprobs_num"]:
+        kept = [list(one.items())[:count] for one in tops]
+        meta["output_top_logprobs"] = [[[lp, token, None] for token, lp in one] for one in kept]
     return {"output_ids": told, "prompt_token_ids": read, "meta_info": meta}
 
 
