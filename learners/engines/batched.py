@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformers import ContinuousBatchingConfig, GenerationConfig
-from transformers.utils import is_flash_attn_2_available, is_flash_attn_3_available
+from transformers.utils.import_utils import (
+    is_flash_attn_2_available,
+    is_flash_attn_3_available,
+)
 
 from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError

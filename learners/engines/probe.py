@@ -16,6 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from inspect import signature
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -79,10 +80,14 @@ class Reading:
 def read(policy: HFPolicy, text: Sequence[int]) -> Reading:
     """Have the trainer's model read a text once, at the policy's temperature."""
     tokens = torch.tensor([list(text)], device=policy.device)
+    places = torch.tensor([length - 1 for length in beginnings(text)], device=policy.device)
+    # The output head is the widest layer, and most models can be told where it is needed.
+    told = "logits_to_keep" in signature(policy.model.forward).parameters
+    where = {"logits_to_keep": places} if told else {}
     with policy.computing():
-        out = policy.model(input_ids=tokens, use_cache=True)
-    places = [length - 1 for length in beginnings(text)]
-    return Reading(_logprobs(out.logits[0, places], policy), out.past_key_values)
+        out = policy.model(input_ids=tokens, use_cache=True, **where)
+    logits = out.logits[0] if told else out.logits[0, places]
+    return Reading(_logprobs(logits, policy), out.past_key_values)
 
 
 @torch.no_grad()
