@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import random
 import socket
 import threading
 import time
@@ -42,6 +43,9 @@ class FakeEngine:
         """Paths that it does not have."""
         self.seconds = 0.0
         """How long a completion takes at least."""
+        self.ragged = 0.0
+        """Above 0, completions of more than the probe's tokens are waited for and made up instead
+        of being computed: so many seconds on average, four times that at most, by their seed."""
         self.asked: list[tuple[str, Any]] = []
         """Path and body of every request."""
         self.most = 0
@@ -110,6 +114,8 @@ class FakeEngine:
         self, ids: list[int], limit: int, temperature: float, ends: list[int], seed: int, model: Any
     ) -> tuple[list[int], list[float], list[dict[int, float]]]:
         """Tokens, their log-probabilities, and in each place those of the 20 likeliest."""
+        if self.ragged and limit > 4:
+            return self.make_up(limit, ends, seed)
         generator = torch.Generator().manual_seed(seed)
         new, logprobs, tops, past = [], [], [], None
         read = torch.tensor([ids])
@@ -130,6 +136,15 @@ class FakeEngine:
             if token in ends:
                 break
         return new, logprobs, tops
+
+    def make_up(self, limit: int, ends: list[int], seed: int) -> tuple[list[int], Any, Any]:
+        """A reply that costs its time and no work; the longer it takes, the longer it is."""
+        drawn = random.Random(seed)
+        share = min(1.0, drawn.expovariate(4.0))
+        time.sleep(4 * self.ragged * share)
+        new = [drawn.randrange(20, 200) for _ in range(round(share * min(limit, 24)) - 1)]
+        new = [*(one for one in new if one not in ends), ends[0]]
+        return new, [-1.0] * len(new), [{}] * len(new)
 
     def begin(self) -> str:
         with self._lock:
@@ -377,6 +392,7 @@ if __name__ == "__main__":
     parser.add_argument("serve")
     parser.add_argument("folder")
     parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--ragged", type=float, default=0.0)
     known, _ = parser.parse_known_args()
-    FakeEngine(known.folder, known.port)
+    FakeEngine(known.folder, known.port, ragged=known.ragged)
     threading.Event().wait()

@@ -71,6 +71,7 @@ def test_a_reading_is_that_of_forward_passes_at_the_policys_temperature(make_pol
     half, whole = probe.beginnings(text)
     reading = probe.read(policy, text)
 
+    @torch.no_grad()
     def by_hand(ids):
         logits = policy.model(input_ids=torch.tensor([list(ids)])).logits[0, -1].float() / 0.7
         return torch.log_softmax(logits, -1)
