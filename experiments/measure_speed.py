@@ -2,6 +2,7 @@
 
     laconic measure-speed
     laconic measure-speed -m agent=smollm2 env.rounds=2,8 measure.repetitions=3
+    laconic measure-speed -m engine=own,batched agent=smollm2 measure.conversations=64
 
 Environment steps per second with scripted agents, on one core. Answers graded per second, which
 does not depend on the environment chosen. The environment's own cost: the share of a training step
@@ -9,6 +10,7 @@ that is spent neither in a policy nor in the learner. And the whole step (rollou
 multiple of its bare calls (`experiments.running.bare_calls`): the two take turns in one process
 from the same weights, and ratios are taken pair by pair, because machines are noisy. Beside them
 tokens sampled and trained per second, and the memory of a step beyond the model's own.
+With `measure.conversations` an engine is timed instead (`experiments.running.engine_speed`).
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 from hydra.core.hydra_config import HydraConfig
@@ -33,10 +36,12 @@ from laconic import envs
 from laconic.envs.task import Task
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.reporting.words import text_table
+from laconic.experiments.running import engine_speed
 from laconic.experiments.running.bare_calls import Sample, StepTimer
 from laconic.experiments.running.costs import peak_gigabytes
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.setup import (
+    check_counts,
     draw_starts,
     make_environments,
     make_team,
@@ -81,9 +86,12 @@ GRADINGS = {
 
 @program("measure_speed")
 def main(cfg: DictConfig) -> float:
-    """Measure and print; returns the step as a multiple of its bare calls."""
+    """Measure and print; returns the step as a multiple of its bare calls, or tokens by second."""
     set_up_process(cfg.threads)
+    check_counts(cfg, {"measure.conversations": 1}, optional=("measure.conversations",))
     team, before = make_team(cfg), peak_gigabytes()
+    if cfg.measure.conversations is not None:
+        return measure_engine(cfg, team)
     count = cfg.train.tasks_per_step * cfg.train.group_size
     timer = StepTimer(cfg, team, make_environments(cfg, count, "train", team))
     samples = []
@@ -101,10 +109,24 @@ def main(cfg: DictConfig) -> float:
         "gigabytes_beyond_model": max(0.0, timer.peak - timer.own - before),
         **{name: graded_per_second(one, cfg.measure.answers) for name, one in GRADINGS.items()},
     }
-    folder = Path(HydraConfig.get().runtime.output_dir)
-    (folder / "speed.json").write_text(json.dumps(figures, indent=2) + "\n")
+    write(figures, Path(HydraConfig.get().runtime.output_dir))
     show(figures)
     return figures["step_over_bare"]
+
+
+def measure_engine(cfg: DictConfig, team: Any) -> float:
+    """Time the engine of the configuration; returns the tokens that it samples a second."""
+    folder = Path(HydraConfig.get().runtime.output_dir)
+    figures = engine_speed.measure(cfg, team, folder)
+    write(figures, folder)
+    rows = [(name.replace("_", " "), f"{value:,.2f}") for name, value in figures.items()]
+    Console().print(text_table("engine", ("figure", "measured"), rows, whole="others"))
+    return figures["sampled_tokens_per_second"]
+
+
+def write(figures: Mapping[str, float], folder: Path) -> None:
+    """Keep the figures in the run folder."""
+    (folder / "speed.json").write_text(json.dumps(figures, indent=2) + "\n")
 
 
 def scripted_steps_per_second(cfg: DictConfig) -> float:

@@ -200,8 +200,8 @@ def collect(run: run_state.TrainingRun, step: int) -> tuple[float | None, list[G
         with run.cuttable():
             if run.ahead is None:
                 return play_own(run, step)
-            price, own = run.ahead.take(step)
             run.ahead.begin(step)
+            price, own = run.ahead.take(step)
         return price, run.processes.gather(own)
     except KeyboardInterrupt:
         # Several processes could only save together, and the others may be anywhere.
@@ -222,8 +222,9 @@ def play_own(run: run_state.TrainingRun, step: int) -> tuple[float | None, list[
     """Play the groups of a step; those of all processes, unless they are played ahead."""
     train, seed, environments = run.cfg.train, run.cfg.seed, run.environments
     if run.ahead is not None:
-        size = len(environments) // run.engine.max_staleness
-        environments = environments[size * (step % run.engine.max_staleness) :][:size]
+        plays = run.engine.max_staleness + 1
+        size = len(environments) // plays
+        environments = environments[size * (step % plays) :][:size]
     price = None if run.price is None else run.learner.price.at(step - 1, run.price)
     if price is not None:
         setup.set_price(environments, price)

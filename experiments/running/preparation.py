@@ -77,9 +77,9 @@ def prepare(
     if tasks * members > len(environments):
         more = tasks * members - len(environments)
         environments += make_training(cfg, more, team)
-    if engine.max_staleness > 1:
+    if engine.max_staleness:
         # Each play under way has environments of its own.
-        more = (engine.max_staleness - 1) * len(environments)
+        more = engine.max_staleness * len(environments)
         environments += make_training(cfg, more, team)
     setup.show_scripts(policies, evaluation[0])
     run = TrainingRun(

@@ -1,8 +1,9 @@
 """Plays the groups of coming steps while an update runs, with weights that lag behind a little.
 
-The group of a step is begun as soon as the groups of an earlier step are at hand, with the weights
-of that moment; so the weights that played lag behind those that learn by so many updates as plays
-are under way, and never by more than `engine.max_staleness`.
+With the weights of k updates the groups of the steps up to k + 1 + `engine.max_staleness` may be
+played, because step s learns from what lags by s - 1 - k updates. They are all begun as soon as
+these weights speak, so a slow episode of one step holds up none of the next. Each episode is played
+with the newest weights of the moment in which it begins, from its first turn to its last.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class Ahead(Generic[T]):
 
         Args:
             play: plays what a step needs; called from threads.
-            most: plays under way at a time.
+            most: updates by which weights that play may lag behind; so many plays beside that of
+                the present step are under way at a time.
             last: step after which there is nothing to play.
         """
         self._play, self._most, self._last = play, most, last
@@ -38,8 +40,8 @@ class Ahead(Generic[T]):
         return self._play(step) if found is None else found.result()
 
     def begin(self, step: int) -> None:
-        """Begin what is missing of the steps after this one."""
-        for coming in range(step + 1, min(step + self._most, self._last) + 1):
+        """Begin what is missing of this step and of those that may lag behind."""
+        for coming in range(step, min(step + self._most, self._last) + 1):
             if coming not in self._under_way:
                 self._under_way[coming] = _in_thread(self._play, coming)
 

@@ -15,6 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformers import ContinuousBatchingConfig, GenerationConfig
+from transformers.utils.import_utils import (
+    is_flash_attn_2_available,
+    is_flash_attn_3_available,
+)
 
 from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError
@@ -25,6 +29,11 @@ from laconic.learners.engines.probe import vocabulary_of
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
+
+_DENSE = 4096
+"""Tokens, replies among them, of the conversations that are sampled together where FlashAttention
+is missing. `transformers` then has each token attend to the keys of all of them, and masks those of
+others: beyond this a small model spends more on that than on its layers."""
 
 
 @dataclass
@@ -67,7 +76,7 @@ class Pages:
     """See `Batched`."""
 
     def sample(self, prompts: Sequence[Prompt]) -> list[Sampled]:
-        """In as many calls as the policy's bound on held tokens asks for; each is longest first."""
+        """In as many calls as the bound on tokens held together asks for; each is longest first."""
         found: dict[int, Sampled] = {}
         for rows in self._calls(prompts):
             part = [prompts[row] for row in rows]
@@ -115,16 +124,30 @@ class Pages:
 
     def _calls(self, prompts: Sequence[Prompt]) -> Iterator[list[int]]:
         rows: list[int] = []
-        held = 0
-        for row in sorted(range(len(prompts)), key=lambda row: -len(prompts[row].ids)):
+        held, most = 0, self.policy.generate_tokens
+        if not _has_flash(self.policy.model):
+            most = min(most, _DENSE)
+        # Equal prompts stand together, and are read once.
+        for row in sorted(range(len(prompts)), key=lambda row: _order(prompts[row])):
             size = len(prompts[row].ids) + prompts[row].limit
-            if rows and held + size > self.policy.generate_tokens:
+            if rows and held + size > most:
                 yield rows
                 rows, held = [], 0
             rows.append(row)
             held += size
         if rows:
             yield rows
+
+
+def _order(prompt: Prompt) -> tuple[int, tuple[int, ...]]:
+    return -len(prompt.ids), prompt.ids
+
+
+def _has_flash(model: Any) -> bool:
+    """Whether the batching computes attention within each conversation alone."""
+    available = (is_flash_attn_2_available, is_flash_attn_3_available)
+    taken = model._supports_flash_attn and any(one(kernels_fallback_ok=True) for one in available)
+    return bool(taken) or "flash" in model.config._attn_implementation
 
 
 def _sampled(output: Any, prompt: Prompt, vocabulary: int) -> Sampled:

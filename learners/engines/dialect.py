@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -66,15 +66,9 @@ class Dialect(Protocol):
         ...
 
     async def complete(
-        self, server: Server, prompt: Prompt, model: str, adapter: str | None
+        self, server: Server, prompt: Prompt, model: str, adapter: str | None, likeliest: int = 0
     ) -> Raw:
-        """Sample one reply."""
-        ...
-
-    async def score(
-        self, server: Server, ids: Sequence[int], model: str, adapter: str | None
-    ) -> list[float]:
-        """Log-probability at temperature 1 of each token but the first, given those before it."""
+        """Sample one reply, and say of so many of the likeliest tokens how likely they were."""
         ...
 
     async def adapters(self, server: Server) -> set[str]:
@@ -112,6 +106,9 @@ class Raw:
     """The tokens that it says it sampled."""
     logprobs: tuple[float, ...]
     """Their log-probabilities."""
+    likeliest: tuple[Mapping[int, float], ...] = ()
+    """For each of them the log-probabilities of the tokens that were likeliest in its place; empty
+    where none were asked for."""
 
 
 def check_reply(raw: Raw, prompt: Prompt, url: str, vocabulary: int) -> None:
@@ -126,6 +123,21 @@ def check_reply(raw: Raw, prompt: Prompt, url: str, vocabulary: int) -> None:
         raise ServerError(
             f"{url} gave a reply that cannot be trained on: {wrong}. Nothing of it was kept; ask a"
             " server that takes and gives token ids as they are (docs/engines.md)"
+        )
+
+
+def check_likeliest(raw: Raw, count: int, url: str, vocabulary: int) -> None:
+    """Refuse a reply whose first token does not come with those that were likeliest.
+
+    Raises:
+        ServerError: there are fewer than were asked for, or some that the model does not have.
+    """
+    given = raw.likeliest[0] if raw.likeliest else {}
+    if len(given) < min(count, vocabulary) or not all(0 <= one < vocabulary for one in given):
+        raise ServerError(
+            f"{url} gave the log-probabilities of {len(given)} tokens where those of the {count}"
+            f" likeliest of {vocabulary} were asked for, so its weights cannot be proved; start it"
+            f" so that it gives {count} (vLLM: --max-logprobs {count})"
         )
 
 

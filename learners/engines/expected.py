@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torch import Tensor
+
 from laconic.learners.engines import probe
-from laconic.learners.engines.base import Prompt, Sampled
+from laconic.learners.engines.base import Prompt
+from laconic.learners.engines.dialect import Raw
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
@@ -21,12 +24,8 @@ class Spoken:
     """The policy's name."""
     server: int
     """Index of the server."""
-    scores: list[float]
-    """The log-probability of each token but the first."""
-    prompt: Prompt
-    """What it was to go on with."""
-    drawn: Sampled
-    """How it went on."""
+    answers: tuple[Raw, ...]
+    """How it went on with each beginning, the whole text last."""
 
 
 class Expected:
@@ -41,76 +40,91 @@ class Expected:
         """
         self._team, self._tolerance = team, tolerance
         self.texts = {name: probe.text_of(policy) for name, policy in team.items()}
-        self._wanted: dict[str, list[float]] = {}
-        self._good: dict[str, list[float]] = {}
-        self._before: dict[str, list[float]] = {}
-        self._bare: dict[tuple[int, ...], list[float]] = {}
+        self._rows: dict[int, dict[str, Tensor]] = {}
+        """By version and policy, see `probe.Reading`."""
+        self._bare: dict[tuple[int, ...], Tensor] = {}
+        """Those of the base, by text."""
         self._read: dict[str, probe.Reading] = {}
         self.vocabulary = max(map(probe.vocabulary_of, team.values()), default=0)
         """Tokens that the model knows."""
         self.furthest = 0.0
         """Largest distance since `renew`, nats a token."""
 
-    def renew(self) -> None:
-        """Read the texts with the present weights; all processes together, where sharded."""
-        self.furthest, self._before = 0.0, self._good
+    def renew(self, version: int) -> None:
+        """Read the texts with the weights of a version; all processes together, where sharded."""
+        self.furthest = 0.0
         self._read = {name: probe.read(one, self.texts[name]) for name, one in self._team.items()}
-        self._wanted = {name: one.scores for name, one in self._read.items()}
+        rows = {name: one.rows for name, one in self._read.items()}
+        # A server that comes back may be judged meanwhile, by what was there before.
+        self._rows = {**self._rows, version: rows}
         for name, policy in self._team.items():
-            # Adapters of one team are on one base.
+            # Adapters of one team are on one base, and that stays as it is.
             if policy.adapted and self.texts[name] not in self._bare:
                 with policy.bare():
-                    self._bare[self.texts[name]] = probe.scores(policy, self.texts[name])
+                    self._bare[self.texts[name]] = probe.read(policy, self.texts[name]).rows
 
-    def accept(self) -> None:
-        """Take note that the present weights speak: they are the version before of the next."""
-        self._good = self._wanted
+    def keep(self, versions: Collection[int]) -> None:
+        """Forget what was read with the weights of other versions."""
+        self._rows = {number: rows for number, rows in self._rows.items() if number in versions}
 
-    def prompts(self, version: int) -> dict[str, Prompt]:
-        """What servers are to go on with, by policy."""
+    def prompts(self, version: int, most: int = probe.SAMPLED) -> dict[str, list[Prompt]]:
+        """What servers are to go on with, by policy: the text as the last, for so many tokens."""
         found = {}
         for name, policy in self._team.items():
-            ids = self.texts[name]
-            count = min(probe.SAMPLED, policy.room(len(ids)))
-            temperature = policy.speech.temperature
-            found[name] = Prompt(ids, count, policy.end_ids, temperature, seed=version)
+            text, temperature = self.texts[name], policy.speech.temperature
+            *parts, whole = probe.beginnings(text)
+            limits = {**dict.fromkeys(parts, 1), whole: min(most, policy.room(whole))}
+            found[name] = [
+                Prompt(text[:length], limit, policy.end_ids, temperature, seed=version)
+                for length, limit in limits.items()
+            ]
         return found
 
     def go_on(self, spoken: Sequence[Spoken]) -> list[list[float]]:
         """What the trainer gives the tokens that servers went on with; all processes together."""
         found = []
         for one in spoken:
-            reading, policy = self._read[one.agent], self._team[one.agent]
-            ids, temperature = one.drawn.ids, one.prompt.temperature
-            found.append(probe.go_on(policy, reading, ids, temperature))
+            drawn = [answer.ids for answer in one.answers]
+            found.append(probe.go_on(self._team[one.agent], self._read[one.agent], drawn))
         self._read = {}
         return found
 
-    def judge(self, name: str, given: Sequence[float], dtype: str | None, what: str) -> None:
-        """Stop where a server of that type gives the text other scores; see `probe.judge`."""
-        found = probe.judge(
-            given, self._wanted[name], self._others(name), self._limit(name, dtype), what
-        )
-        self.furthest = max(self.furthest, found)
+    def judge(
+        self, name: str, version: int, answers: Sequence[Raw], dtype: str | None, what: str
+    ) -> None:
+        """Stop where a server of that type speaks with other weights; see `probe.judge`."""
+        likeliest = [one.likeliest[0] for one in answers]
+        given = [value for one in likeliest for value in one.values()]
+        tokens = [list(one) for one in likeliest]
+        wanted = probe.at(self._rows[version][name], tokens)
+        others = {
+            called: probe.at(rows, tokens) for called, rows in self._others(name, version).items()
+        }
+        self._found(probe.judge(given, wanted, others, self._limit(name, dtype), what))
 
     def judge_drawn(
         self, spoken: Spoken, wanted: Sequence[float], dtype: str | None, what: str
     ) -> None:
         """Stop where a server gave its tokens other log-probabilities than the trainer does."""
-        limit = self._limit(spoken.agent, dtype)
-        found = probe.judge(spoken.drawn.logprobs, wanted, {}, limit, what)
-        self.furthest = max(self.furthest, found)
+        given = [value for one in spoken.answers for value in one.logprobs]
+        self._found(probe.judge(given, wanted, {}, self._limit(spoken.agent, dtype), what))
 
-    def _others(self, name: str) -> dict[str, list[float]]:
+    def _found(self, distance: float) -> None:
+        self.furthest = max(self.furthest, distance)
+
+    def _others(self, name: str, version: int) -> dict[str, Tensor]:
         others = {}
-        if name in self._before:
-            others["the version before"] = self._before[name]
+        before = max((one for one in self._rows if one < version), default=None)
+        for number, rows in self._rows.items():
+            if number != version:
+                called = "the version before" if number == before else f"version {number}"
+                others[called] = rows[name]
         if self.texts[name] in self._bare:
             others["the base"] = self._bare[self.texts[name]]
-        for mate, scores in self._wanted.items():
+        for mate, row in self._rows[version].items():
             # At first adapters are alike: then nothing tells them apart, and nothing has to.
             if mate != name and self.texts[mate] == self.texts[name]:
-                others[f"the weights of {mate}"] = scores
+                others[f"the weights of {mate}"] = row
         return others
 
     def _limit(self, name: str, dtype: str | None) -> float:

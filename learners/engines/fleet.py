@@ -8,19 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import TypeVar, cast
 
+from laconic.learners.engines import probe
 from laconic.learners.engines.base import Prompt, Sampled
-from laconic.learners.engines.dialect import Described, Dialect, check_reply
+from laconic.learners.engines.dialect import (
+    Described,
+    Dialect,
+    Raw,
+    check_likeliest,
+    check_reply,
+)
 from laconic.learners.engines.expected import Expected, Spoken
 from laconic.learners.engines.http import Server
 from laconic.learners.engines.versions import Versions
 from laconic.learners.errors import Lost, Refused, ServerError, UnknownAdapter
 
 T = TypeVar("T")
+Prompts = Mapping[str, Sequence[Prompt]]
+"""What is to be gone on with, by policy."""
 
 _LOOK = 0.1
 """Seconds between two looks at whether a server is up."""
@@ -54,6 +65,12 @@ class Fleet:
         """Names of the policies."""
         return list(self.expected.texts)
 
+    @property
+    def speaking(self) -> list[int]:
+        """The versions that servers have: adapters of several, or one whole model."""
+        window = self.versions.window()
+        return window if self.adapted else window[-1:]
+
     async def ask(self, agent: str, prompt: Prompt) -> Sampled:
         """One reply, by the weights of a version, whatever becomes of the server meanwhile.
 
@@ -64,14 +81,29 @@ class Fleet:
         if version < 0:
             raise ServerError("no weights were handed to the engine; call its sync first")
         server = self.servers[(prompt.episode + self.first) % len(self.servers)]
+
+        async def reply() -> Sampled:
+            # Nobody is asked for what was unloaded, or for a whole model that gave way to another.
+            if version not in self.speaking:
+                raise ServerError(
+                    f"version {version} of the weights speaks no more ({self.versions.newest} does)"
+                    " and an episode that was begun with it goes on; nothing of it is trained on"
+                )
+            async with server.turn():
+                raw = await self._complete(server, agent, prompt, version)
+            return Sampled(raw.ids, raw.logprobs, version)
+
+        return await self._again(server, reply)
+
+    async def _again(self, server: Server, ask: Callable[[], Awaitable[T]]) -> T:
+        """What a server gives, asked again when it was lost and is back."""
         patience = server.patience.patience_seconds
         until = time.monotonic() + patience
         while True:
             if server.doubted:
                 await self._restore(server)
             try:
-                async with server.turn():
-                    return await self._complete(server, agent, prompt, version)
+                return await ask()
             except (Lost, UnknownAdapter) as error:
                 if time.monotonic() > until:
                     raise ServerError(
@@ -81,25 +113,39 @@ class Fleet:
                 server.counts.retries += 1
 
     async def take_up(self, version: int) -> list[Spoken]:
-        """Load a version everywhere, and hear what every server makes of the texts."""
-        heard = await asyncio.gather(*(self._take_up(server, version) for server in self.servers))
+        """Load a version everywhere, and hear what every server makes of the texts.
+
+        Adapters are loaded beside those that speak, and replies under way go on. A whole model
+        takes the place of the one before, which nobody speaks with meanwhile.
+        """
+        heard = await _each(self._take_up(server, version) for server in self.servers)
         return [one for each in heard for one in each]
 
     async def _take_up(self, server: Server, version: int) -> list[Spoken]:
-        place = self.servers.index(server)
+        prompts = self.expected.prompts(version)
+        if self.adapted:
+            return await self._again(server, partial(self._load_and_hear, server, version, prompts))
         async with server.quiet():
-            if self.adapted:
-                await self._load(server, [(agent, version) for agent in self.agents])
-            elif self.from_disk and (version or not await self._speaks_so(server, version)):
+            if self.from_disk and (version or not await self._speaks_so(server, version)):
                 await self._reload(server, version)
-            scores = await self._scores(server, version)
-            prompts = self.expected.prompts(version)
-            drawn = await _each(
-                self._complete(server, agent, one, version) for agent, one in prompts.items()
-            )
+            return await self._hear(server, version, prompts)
+
+    async def _load_and_hear(self, server: Server, version: int, prompts: Prompts) -> list[Spoken]:
+        await self._load(server, [(agent, version) for agent in self.agents])
+        try:
+            return await self._hear(server, version, prompts)
+        except UnknownAdapter as error:
+            raise ServerError(f"{error}, although it was told to load it") from error
+
+    async def _hear(self, server: Server, version: int, prompts: Prompts) -> list[Spoken]:
+        """How a server goes on with the texts of all policies, asked all at once."""
+        place = self.servers.index(server)
+        likeliest = partial(self._complete, server, version=version, likeliest=probe.LIKELIEST)
+        asked = [(agent, one) for agent, each in prompts.items() for one in each]
+        answers = iter(await _each(likeliest(agent, one) for agent, one in asked))
         return [
-            Spoken(agent, place, scores[agent], prompts[agent], one)
-            for agent, one in zip(prompts, drawn, strict=True)
+            Spoken(agent, place, tuple(islice(answers, len(each))))
+            for agent, each in prompts.items()
         ]
 
     def judge(self, version: int, spoken: Sequence[Spoken], wanted: Sequence[list[float]]) -> None:
@@ -117,7 +163,7 @@ class Fleet:
         for one in spoken:
             server = self.servers[one.server]
             said = f"{loaded} for {one.agent} at {server.url}"
-            self.expected.judge(one.agent, one.scores, self._dtype_of(server), said)
+            self.expected.judge(one.agent, version, one.answers, self._dtype_of(server), said)
         for one, scores in zip(spoken, wanted, strict=True):
             server = self.servers[one.server]
             said = f"{sampled} {one.agent} sampled at {server.url}"
@@ -125,9 +171,8 @@ class Fleet:
 
     async def prove_all(self, what: str) -> None:
         """Have the version of the last sync proved on every server."""
-        for server in self.servers:
-            async with server.quiet():
-                await self._prove(server, self.versions.newest, what)
+        newest = self.versions.newest
+        await _each(self._prove(server, newest, what) for server in self.servers)
 
     async def forget(self, names: Sequence[str]) -> None:
         """Let every server unload some adapters."""
@@ -139,11 +184,10 @@ class Fleet:
         with suppress(Refused, Lost):
             await self.talk.unload(server, name)
 
-    async def leave(self) -> None:
-        """Unload what this engine has loaded, and let go of all connections."""
-        if self.adapted:
-            window = self.versions.window()
-            await self.forget([self.versions.name(a, v) for v in window for a in self.agents])
+    async def leave(self, unload: bool) -> None:
+        """Let go of all connections, and have what this engine has loaded unloaded if need be."""
+        if unload:
+            await self.forget(self.versions.written(self.agents))
         for server in self.servers:
             await server.close()
 
@@ -151,11 +195,16 @@ class Fleet:
         """What a server says it computes in."""
         return self.described[self.servers.index(server)].dtype
 
-    async def _complete(self, server: Server, agent: str, prompt: Prompt, version: int) -> Sampled:
+    async def _complete(
+        self, server: Server, agent: str, prompt: Prompt, version: int, likeliest: int = 0
+    ) -> Raw:
         base = self.described[self.servers.index(server)].model
-        raw = await self.talk.complete(server, prompt, base, self._adapter(agent, version))
-        check_reply(raw, prompt, server.url, self.expected.vocabulary)
-        return Sampled(raw.ids, raw.logprobs, version)
+        adapter, vocabulary = self._adapter(agent, version), self.expected.vocabulary
+        raw = await self.talk.complete(server, prompt, base, adapter, likeliest)
+        check_reply(raw, prompt, server.url, vocabulary)
+        if likeliest:
+            check_likeliest(raw, likeliest, server.url, vocabulary)
+        return raw
 
     async def _load_missing(self, server: Server, versions: Sequence[int]) -> None:
         there = await self.talk.adapters(server)
@@ -169,7 +218,7 @@ class Fleet:
     async def _load_one(self, server: Server, name: str, place: str) -> None:
         try:
             await self.talk.load(server, name, place)
-        except (Refused, Lost) as error:
+        except Refused as error:
             # Another process of the run may have been first, or the answer alone was lost.
             if name not in await self.talk.adapters(server):
                 raise ServerError(
@@ -194,19 +243,12 @@ class Fleet:
             return False
         return True
 
-    async def _scores(self, server: Server, version: int) -> dict[str, list[float]]:
-        """What a server gives the text of every policy; one after another, see `Server.quiet`."""
-        base = self.described[self.servers.index(server)].model
-        return {
-            agent: await self.talk.score(server, ids, base, self._adapter(agent, version))
-            for agent, ids in self.expected.texts.items()
-        }
-
     async def _prove(self, server: Server, version: int, what: str) -> None:
-        """Have a server score the text of every policy; raises where it is not as expected."""
-        for agent, given in (await self._scores(server, version)).items():
-            named = f"{what} for {agent} at {server.url}"
-            self.expected.judge(agent, given, self._dtype_of(server), named)
+        """Have a server go on with the text of every policy; raises where it is not as expected."""
+        prompts = self.expected.prompts(version, 1)
+        for one in await self._hear(server, version, prompts):
+            named, dtype = f"{what} for {one.agent} at {server.url}", self._dtype_of(server)
+            self.expected.judge(one.agent, version, one.answers, dtype, named)
 
     async def _restore(self, server: Server) -> None:
         """Wait for a server, give it what it has to have, and have it proved."""
@@ -214,12 +256,13 @@ class Fleet:
             if not server.doubted:
                 return
             await wait_until_up(server, self.talk.health, self.alive)
-            newest = self.versions.newest
+            speaking = self.speaking
             if self.adapted:
-                await self._load_missing(server, self.versions.window())
-            elif not await self._speaks_so(server, newest):
-                await self._reload(server, newest)
-            await self._prove(server, newest, f"version {newest} was loaded again")
+                await self._load_missing(server, speaking)
+            elif speaking and not await self._speaks_so(server, *speaking):
+                await self._reload(server, *speaking)
+            for version in speaking:
+                await self._prove(server, version, f"version {version} was loaded again")
             server.doubted = False
             server.counts.restores += 1
 

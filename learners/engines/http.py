@@ -138,11 +138,7 @@ class Server:
 
     @asynccontextmanager
     async def quiet(self) -> AsyncIterator[None]:
-        """Within it no reply is under way: weights are loaded and proved then.
-
-        Servers are known to fail where a text is scored while anything else is under way (vLLM 0.32
-        with adapters on a CPU ends), another text too.
-        """
+        """Within it no reply is under way: a whole model is exchanged, or a server restored."""
         async with self._lock:
             self._free.clear()
             while self._under_way:

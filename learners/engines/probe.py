@@ -1,11 +1,13 @@
 """Whether a server speaks with the weights it was given: asked after every sync.
 
 That a server answered 200 proves nothing: a tied output head may have stayed as it was, an
-adapter's name may stand for the base, or for weights of yesterday. So it scores a fixed text, and
-what it gives is compared with what the trainer's own models give: with the weights it should have,
-and with those it could have instead (the version before, the base, another agent's). Then it goes
-on with the text for some tokens, which the trainer scores too: that is the way of training, with
-the temperature and the caches of a rollout.
+adapter's name may stand for the base, or for weights of yesterday. So it is asked to go on with the
+beginnings of a fixed text, in the way of a rollout, with its temperature and its caches, and for
+the log-probabilities of the likeliest tokens there. These are compared with what the trainer's own
+models give: with the weights it should have, and with those it could have instead (the version
+before, the base, another agent's). The tokens drawn behind the whole text the trainer scores too.
+
+Such requests are those of a rollout, so they may be made while replies are under way.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from inspect import signature
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +29,12 @@ from laconic.learners.errors import ServerError
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
 
-TOKENS = 96
-"""Most tokens of the text that is scored."""
-SAMPLED = 8
+TOKENS = 32
+"""Most tokens of the text."""
+SAMPLED = 4
 """Most tokens with which it is gone on with."""
+LIKELIEST = 20
+"""Tokens whose log-probabilities are compared behind each beginning; servers give no more."""
 TOLERANCES = {"float32": 1e-4}
 """Mean distance (nats a token) that is taken for rounding, by type; other types are coarser."""
 COARSE = 0.05
@@ -43,12 +48,17 @@ _TEXT = (
 
 
 def text_of(policy: HFPolicy) -> tuple[int, ...]:
-    """The tokens that are scored: how a conversation of this policy begins.
+    """How a conversation of this policy begins.
 
-    They fill no more than half of its positions, so that it can be gone on with.
+    It fills no more than half of its positions, so that it can be gone on with.
     """
     most = TOKENS if policy.positions is None else min(TOKENS, policy.positions // 2)
     return policy.read(Request("probe", _TEXT))[:most]
+
+
+def beginnings(text: Sequence[int]) -> list[int]:
+    """Lengths of the beginnings of a text that a server goes on with: half of it, and all."""
+    return sorted({max(1, len(text) // 2), len(text)})
 
 
 def vocabulary_of(policy: HFPolicy) -> int:
@@ -56,59 +66,64 @@ def vocabulary_of(policy: HFPolicy) -> int:
     return int(policy.model.config.get_text_config().vocab_size)
 
 
-@torch.no_grad()
-def scores(policy: HFPolicy, ids: Sequence[int], temperature: float = 1.0) -> list[float]:
-    """What the trainer's model gives each token but the first, given those before it."""
-    tokens = torch.tensor([list(ids)], device=policy.device)
-    with policy.computing():
-        logits = policy.model(input_ids=tokens, use_cache=False).logits[0, :-1]
-    return _taken(logits, tokens[0, 1:], temperature)
-
-
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A text as the trainer's model has read it, from where it can be gone on with."""
 
-    scores: list[float]
-    """As of `scores` at temperature 1."""
-    last: Tensor
-    """Logits behind its last token, (1, vocabulary)."""
+    rows: Tensor
+    """Log-probabilities of every next token, (beginnings, vocabulary)."""
     past: Any
-    """Its keys and values."""
+    """Its keys and values; None where it is not gone on with."""
 
 
 @torch.no_grad()
-def read(policy: HFPolicy, ids: Sequence[int]) -> Reading:
-    """Have the trainer's model read a text once."""
-    tokens = torch.tensor([list(ids)], device=policy.device)
+def read(policy: HFPolicy, text: Sequence[int]) -> Reading:
+    """Have the trainer's model read a text once, at the policy's temperature."""
+    tokens = torch.tensor([list(text)], device=policy.device)
+    places = torch.tensor([length - 1 for length in beginnings(text)], device=policy.device)
+    # The output head is the widest layer, and most models can be told where it is needed.
+    told = "logits_to_keep" in signature(policy.model.forward).parameters
+    where = {"logits_to_keep": places} if told else {}
     with policy.computing():
-        out = policy.model(input_ids=tokens, use_cache=True)
-    logits = out.logits[0]
-    return Reading(_taken(logits[:-1], tokens[0, 1:], 1.0), logits[-1:], out.past_key_values)
+        out = policy.model(input_ids=tokens, use_cache=True, **where)
+    logits = out.logits[0] if told else out.logits[0, places]
+    return Reading(_logprobs(logits, policy), out.past_key_values)
 
 
 @torch.no_grad()
-def go_on(
-    policy: HFPolicy, reading: Reading, ids: Sequence[int], temperature: float
-) -> list[float]:
-    """What the trainer's model gives each token of a continuation; the reading stays as it is."""
-    tokens = torch.tensor([list(ids)], device=policy.device)
+def go_on(policy: HFPolicy, reading: Reading, drawn: Sequence[Sequence[int]]) -> list[float]:
+    """What the trainer's model gives each token that was drawn; the reading stays as it is.
+
+    Args:
+        policy: whose model it is.
+        reading: of its text.
+        drawn: tokens behind each beginning, of which those behind the whole text may be several.
+    """
+    firsts = at(reading.rows, [ids[:1] for ids in drawn])
+    if len(drawn[-1]) == 1:
+        return firsts
+    tokens = torch.tensor([list(drawn[-1])], device=policy.device)
     with policy.computing():
         past = deepcopy(reading.past)
-        logits = policy.model(input_ids=tokens, past_key_values=past, use_cache=True).logits[0]
-    return _taken(torch.cat([reading.last, logits[:-1]]), tokens[0], temperature)
+        out = policy.model(input_ids=tokens[:, :-1], past_key_values=past, use_cache=True)
+    rows = _logprobs(out.logits[0], policy)
+    return [*firsts, *at(rows, [[one] for one in drawn[-1][1:]])]
 
 
-def _taken(logits: Tensor, ids: Tensor, temperature: float) -> list[float]:
-    """The log-probability of each token, in the row that stands before it."""
-    logprobs = torch.log_softmax(logits.float() / temperature, dim=-1)
-    found: list[float] = logprobs.gather(-1, ids[:, None]).squeeze(-1).tolist()
-    return found
+def _logprobs(logits: Tensor, policy: HFPolicy) -> Tensor:
+    return torch.log_softmax(logits.float() / policy.speech.temperature, dim=-1).cpu()
 
 
 def tolerance(dtype: str | None, trainer: str) -> float:
     """What is taken for rounding between a server's type and the trainer's."""
     return max(TOLERANCES.get(dtype or trainer, COARSE), TOLERANCES.get(trainer, COARSE))
+
+
+def at(rows: Tensor, tokens: Sequence[Sequence[int]]) -> list[float]:
+    """The log-probabilities of some next tokens behind each beginning, one after another."""
+    return [
+        one for row, wanted in zip(rows, tokens, strict=True) for one in row[list(wanted)].tolist()
+    ]
 
 
 def distance(first: Sequence[float], second: Sequence[float]) -> float:

@@ -58,7 +58,7 @@ class Served(Engine, ABC):
     the run folder."""
     max_staleness: int = 0
     """Learner updates by which the weights that play may lag behind those that learn. Above 0 the
-    next groups are played while an update runs."""
+    next groups are played while an update runs and while weights are handed on."""
     tolerance: float | None = None
     """Mean distance of log-probabilities, nats a token, above which the probe stops the run. None:
     1e-4 where all is computed in float32, else 0.05."""
@@ -131,17 +131,19 @@ class Served(Engine, ABC):
         if not processes.any(marks != self._synced):
             return
         began, version = time.perf_counter(), self._versions.take()
+        # What was read for a sync that failed is nothing that a server could have been given.
+        fleet.expected.keep(self._versions.good)
         self._hand_over(version)
         if not fleet.adapted:
             # A server may speak with a whole model already; that is looked at first.
-            fleet.expected.renew()
+            fleet.expected.renew(version)
         loading = [self.submit(fleet.take_up(version))] if processes.is_main else []
         if fleet.adapted:
-            fleet.expected.renew()
+            fleet.expected.renew(version)
         spoken: list[Spoken] = processes.main(lambda: Loop.wait(loading[0]))
         wanted = fleet.expected.go_on(spoken)
         processes.main(partial(fleet.judge, version, spoken, wanted))
-        fleet.expected.accept()
+        # From here on episodes begin with it; those under way go on with theirs.
         self._versions.good.append(version)
         self._synced = marks
         processes.main(lambda: self.run(fleet.forget(self._versions.forget(self._team))))
@@ -165,10 +167,9 @@ class Served(Engine, ABC):
         for policy in self._team.values():
             policy.sample_with(None)
         if self._fleet is not None and self._loop is not None:
-            if not self._processes.is_main:
-                self._versions.good.clear()
+            leaving = self._fleet.leave(unload=self._processes.is_main)
             try:
-                self._loop.submit(self._fleet.leave()).result(timeout=_FAREWELL)
+                self._loop.submit(leaving).result(timeout=_FAREWELL)
             except Exception:  # Servers that are gone take no leave, and must not hide why.
                 pass
         if self._process is not None:

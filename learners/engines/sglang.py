@@ -60,27 +60,26 @@ class Talk:
         )
 
     async def complete(
-        self, server: Server, prompt: Prompt, model: str, adapter: str | None
+        self, server: Server, prompt: Prompt, model: str, adapter: str | None, likeliest: int = 0
     ) -> Raw:
         """By `/generate`; ids are taken from where their log-probabilities stand."""
-        answer = await self._asked(
-            server,
-            {
-                "input_ids": list(prompt.ids),
-                "sampling_params": {
-                    **_PLAIN,
-                    "max_new_tokens": prompt.limit,
-                    "temperature": prompt.temperature,
-                    # Its `ignore_eos` would have it pass over our end tokens too.
-                    "stop_token_ids": list(prompt.end_ids),
-                    "sampling_seed": prompt.seed,
-                },
-                "return_logprob": True,
-                "return_prompt_token_ids": True,
+        body = {
+            "input_ids": list(prompt.ids),
+            "sampling_params": {
+                **_PLAIN,
+                "max_new_tokens": prompt.limit,
+                "temperature": prompt.temperature,
+                # Its `ignore_eos` would have it pass over our end tokens too.
+                "stop_token_ids": list(prompt.end_ids),
+                "sampling_seed": prompt.seed,
             },
-            adapter,
-        )
-        found = answer["meta_info"].get("output_token_logprobs") or []
+            "return_logprob": True,
+            "top_logprobs_num": likeliest,
+            "return_prompt_token_ids": True,
+        }
+        answer = await self._asked(server, body, adapter)
+        meta = answer["meta_info"]
+        found = meta.get("output_token_logprobs") or []
         ids, told = ids_of([one[1] for one in found]), ids_of(answer.get("output_ids"))
         # The token that ended a reply may be left out of `output_ids`.
         if told not in (ids, ids[:-1]):
@@ -88,27 +87,14 @@ class Talk:
                 f"{server.url} gave {len(told)} tokens and the log-probabilities of {len(ids)}"
                 " others; nothing of the reply was kept"
             )
-        read = answer.get("prompt_token_ids", answer["meta_info"].get("prompt_token_ids"))
-        return Raw(ids_of(read), ids, numbers_of([one[0] for one in found]))
-
-    async def score(
-        self, server: Server, ids: Sequence[int], model: str, adapter: str | None
-    ) -> list[float]:
-        """By the log-probabilities of an input."""
-        answer = await self._asked(
-            server,
-            {
-                "input_ids": list(ids),
-                "sampling_params": {**_PLAIN, "max_new_tokens": 1, "temperature": 1.0},
-                "return_logprob": True,
-                "logprob_start_len": 0,
-            },
-            adapter,
+        read = answer.get("prompt_token_ids", meta.get("prompt_token_ids"))
+        tops = (meta.get("output_top_logprobs") or []) if likeliest else []
+        return Raw(
+            ids_of(read),
+            ids,
+            numbers_of([one[0] for one in found]),
+            tuple({int(one[1]): float(one[0]) for one in top or ()} for top in tops),
         )
-        found = answer["meta_info"].get("input_token_logprobs") or []
-        if [one[1] for one in found] != list(ids):
-            raise ServerError(f"{server.url} gave no log-probabilities of an input")
-        return [float(one[0]) for one in found[1:]]
 
     async def adapters(self, server: Server) -> set[str]:
         """Those in the list of models that have a parent."""

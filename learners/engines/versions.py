@@ -79,6 +79,14 @@ class Versions:
         """The versions that may still speak."""
         return self.good[-self.kept :]
 
+    def written(self, agents: Iterable[str]) -> list[str]:
+        """The names of all versions that lie here, those whose sync failed among them."""
+        return [
+            f"{self.life}/{agent}/{place.name}"
+            for agent in agents
+            for place in sorted((self.folder / self.life / agent).glob("v*"))
+        ]
+
     def forget(self, agents: Iterable[str]) -> list[str]:
         """Remove what is older than the window; returns the names that servers may forget."""
         gone, self.good = [], self.window()

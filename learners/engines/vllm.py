@@ -10,7 +10,7 @@ private address. Every field of sampling is sent, because a server otherwise tak
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -73,9 +73,9 @@ class Talk:
         )
 
     async def complete(
-        self, server: Server, prompt: Prompt, model: str, adapter: str | None
+        self, server: Server, prompt: Prompt, model: str, adapter: str | None, likeliest: int = 0
     ) -> Raw:
-        """By `/v1/completions`."""
+        """By `/v1/completions`; tokens are named by their ids, because words may be alike."""
         body = {
             **_PLAIN,
             "model": adapter or model,
@@ -86,38 +86,18 @@ class Talk:
             # Our end tokens, and none that the server knows of.
             "ignore_eos": True,
             "stop_token_ids": list(prompt.end_ids),
-            "logprobs": 0,
+            "logprobs": likeliest,
             "return_token_ids": True,
+            "return_tokens_as_token_ids": bool(likeliest),
         }
-        answer = await self._asked(server, body)
-        choice = _choice(answer, server)
+        choice = _choice(await self._asked(server, body), server)
         found = choice.get("logprobs") or {}
         return Raw(
             ids_of(choice.get("prompt_token_ids")),
             ids_of(choice.get("token_ids")),
             numbers_of(found.get("token_logprobs")),
+            tuple(map(_likeliest, found.get("top_logprobs") or ())) if likeliest else (),
         )
-
-    async def score(
-        self, server: Server, ids: Sequence[int], model: str, adapter: str | None
-    ) -> list[float]:
-        """By the log-probabilities of a prompt."""
-        body = {
-            **_PLAIN,
-            "model": adapter or model,
-            "prompt": list(ids),
-            "max_tokens": 1,
-            "temperature": 1.0,
-            "prompt_logprobs": 0,
-        }
-        found = _choice(await self._asked(server, body), server).get("prompt_logprobs") or []
-        try:
-            return [
-                float(one[str(token)]["logprob"])
-                for one, token in zip(found[1:], ids[1:], strict=True)
-            ]
-        except (KeyError, TypeError, ValueError) as error:
-            raise ServerError(f"{server.url} gave no log-probabilities of a prompt") from error
 
     async def adapters(self, server: Server) -> set[str]:
         """Those in the list of models that have a parent."""
@@ -204,6 +184,14 @@ def _choice(answer: Any, server: Server) -> dict[str, Any]:
     except (KeyError, TypeError, ValueError) as error:
         raise ServerError(f"{server.url} gave no completion: {str(answer)[:200]}") from error
     return dict(choice)
+
+
+def _likeliest(given: Any) -> dict[int, float]:
+    """Log-probabilities by token, of an answer that names them `token_id:<number>`."""
+    named = given.items() if isinstance(given, dict) else ()
+    split = [(str(name).partition(":"), value) for name, value in named]
+    found = {int(number): value for (_, _, number), value in split if number.isdecimal()}
+    return dict(zip(found, numbers_of(list(found.values())), strict=True))
 
 
 _TALK = Talk()

@@ -64,12 +64,14 @@ class Tasks:
     _over: Event = field(default_factory=Event)
 
     def play(self, sampler: AsyncSampler) -> list[Episode]:
-        """Play all of them with the weights of the sampler's last sync; returns them in order.
+        """Play all of them; returns them in order.
+
+        Each is played with the weights of the sampler's last sync before it began.
 
         Raises:
             ServerError: a server failed for good, or its weights changed on the way.
         """
-        future = sampler.submit(self._all(sampler.version))
+        future = sampler.submit(self._all(sampler))
         future.add_done_callback(lambda _: self._news.put(None))
         try:
             while (tell := self._news.get()) is not None:
@@ -83,12 +85,12 @@ class Tasks:
         sampler.verify()
         return [self._played[place] for place in range(len(self.starts))]
 
-    async def _all(self, version: int) -> None:
+    async def _all(self, sampler: AsyncSampler) -> None:
         waiting, slow = iter(range(len(self.starts))), asyncio.Semaphore(_THREADS)
         try:
             async with asyncio.TaskGroup() as group:
                 for environment in self.environments[: len(self.starts)]:
-                    group.create_task(self._one_by_one(environment, waiting, version, slow))
+                    group.create_task(self._one_by_one(environment, waiting, sampler, slow))
         finally:
             self._over.set()
 
@@ -96,11 +98,13 @@ class Tasks:
         self,
         environment: ParallelEnv[str, Any, Any],
         waiting: Iterator[int],
-        version: int,
+        sampler: AsyncSampler,
         slow: asyncio.Semaphore,
     ) -> None:
         """Play in one environment for as long as there are episodes."""
         for place in waiting:
+            # One version an episode: a ratio covers all turns of an agent, and caches stay right.
+            version = sampler.version
             runner = EpisodeRunner(environment, self.starts[place])
             while runner.running:
                 asked = [

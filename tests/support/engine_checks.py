@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from laconic.learners.engines.probe import scores
+import torch
+
+
+@torch.no_grad()
+def scores(policy, ids):
+    """What a policy's model gives each token but the first, given those before it."""
+    tokens = torch.tensor([list(ids)], device=policy.device)
+    with policy.computing():
+        logits = policy.model(input_ids=tokens, use_cache=False).logits[0, :-1]
+    found = torch.log_softmax(logits.float() / policy.speech.temperature, dim=-1)
+    return found.gather(-1, tokens[0, 1:, None]).squeeze(-1).tolist()
 
 
 def turns(groups):
@@ -26,7 +36,7 @@ def mismatch(groups, policies):
             for turn in episode.turns:
                 before = conversation(turn, episode.turns)
                 policy = policies[turn.agent]
-                own = scores(policy, [*before, *turn.reply_ids], policy.speech.temperature)
+                own = scores(policy, [*before, *turn.reply_ids])
                 own = own[len(before) - 1 :]
                 pairs = zip(own, turn.behaviour_logprobs, strict=True)
                 worst = max(worst, *(abs(a - b) for a, b in pairs))

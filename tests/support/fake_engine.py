@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import random
 import socket
 import threading
 import time
@@ -42,6 +43,9 @@ class FakeEngine:
         """Paths that it does not have."""
         self.seconds = 0.0
         """How long a completion takes at least."""
+        self.ragged = 0.0
+        """Above 0, completions of more than the probe's tokens are waited for and made up instead
+        of being computed: so many seconds on average, four times that at most, by their seed."""
         self.asked: list[tuple[str, Any]] = []
         """Path and body of every request."""
         self.most = 0
@@ -108,9 +112,12 @@ class FakeEngine:
     @torch.no_grad()
     def complete(
         self, ids: list[int], limit: int, temperature: float, ends: list[int], seed: int, model: Any
-    ) -> tuple[list[int], list[float]]:
+    ) -> tuple[list[int], list[float], list[dict[int, float]]]:
+        """Tokens, their log-probabilities, and in each place those of the 20 likeliest."""
+        if self.ragged and limit > 4:
+            return self.make_up(limit, ends, seed)
         generator = torch.Generator().manual_seed(seed)
-        new, logprobs, past = [], [], None
+        new, logprobs, tops, past = [], [], [], None
         read = torch.tensor([ids])
         while len(new) < limit:
             with self._torch:
@@ -123,17 +130,21 @@ class FakeEngine:
                 token = int(found.argmax())
             new.append(token)
             logprobs.append(float(found[token]))
+            top = found.topk(min(20, len(found)))
+            tops.append(dict(zip(top.indices.tolist(), top.values.tolist(), strict=True)))
             read = torch.tensor([[token]])
             if token in ends:
                 break
-        return new, logprobs
+        return new, logprobs, tops
 
-    @torch.no_grad()
-    def score(self, ids: list[int], model: Any) -> list[float]:
-        with self._torch:
-            logits = model(input_ids=torch.tensor([ids])).logits[0, :-1].float()
-        found = torch.log_softmax(logits, dim=-1)
-        return found.gather(-1, torch.tensor(ids[1:])[:, None]).squeeze(-1).tolist()
+    def make_up(self, limit: int, ends: list[int], seed: int) -> tuple[list[int], Any, Any]:
+        """A reply that costs its time and no work; the longer it takes, the longer it is."""
+        drawn = random.Random(seed)
+        share = min(1.0, drawn.expovariate(4.0))
+        time.sleep(4 * self.ragged * share)
+        new = [drawn.randrange(20, 200) for _ in range(round(share * min(limit, 24)) - 1)]
+        new = [*(one for one in new if one not in ends), ends[0]]
+        return new, [-1.0] * len(new), [{}] * len(new)
 
     def begin(self) -> str:
         with self._lock:
@@ -178,8 +189,8 @@ def _completion(server: FakeEngine, prompt: list[int], model: Any, **how: Any) -
         if fault.isdigit():
             raise Answer(int(fault), {"error": "a fault"})
         time.sleep(float(fault[5:]) if fault.startswith("slow ") else server.seconds)
-        ids, logprobs = server.complete(prompt, model=model, **how)
-        return spoil(fault, prompt, ids, logprobs)
+        ids, logprobs, tops = server.complete(prompt, model=model, **how)
+        return *spoil(fault, prompt, ids, logprobs), tops
     finally:
         server.end()
 
@@ -195,16 +206,13 @@ def _v1_completions(server: FakeEngine, body: Any) -> Any:
     if model is None:
         raise Answer(404, {"error": {"message": f"The model `{name}` does not exist."}})
     prompt = body["prompt"]
-    if body.get("prompt_logprobs") is not None:
-        given = [
-            {str(t): {"logprob": lp}}
-            for t, lp in zip(prompt[1:], server.score(prompt, model), strict=True)
-        ]
-        return {"choices": [{"token_ids": [0], "prompt_logprobs": [None, *given]}]}
     how = {"limit": body["max_tokens"], "temperature": body["temperature"], "seed": body["seed"]}
     ends = body["stop_token_ids"]
-    read, ids, logprobs = _completion(server, prompt, model, ends=ends, **how)
-    found = {"token_logprobs": logprobs}
+    read, ids, logprobs, tops = _completion(server, prompt, model, ends=ends, **how)
+    found: dict[str, Any] = {"token_logprobs": logprobs}
+    if body["logprobs"] and body["return_tokens_as_token_ids"]:
+        named = [list(one.items())[: body["logprobs"]] for one in tops]
+        found["top_logprobs"] = [{f"token_id:{t}": lp for t, lp in one} for one in named]
     return {"choices": [{"prompt_token_ids": read, "token_ids": ids, "logprobs": found}]}
 
 
@@ -213,12 +221,8 @@ def _generate(server: FakeEngine, body: Any) -> Any:
     model = server.base if name is None else server.adapters.get(name)
     if model is None:
         raise Answer(400, {"error": {"message": f"{name} is not loaded"}})
-    if body.get("logprob_start_len") == 0:
-        scored = [None, *server.score(prompt, model)]
-        rows = [[lp, token, None] for lp, token in zip(scored, prompt, strict=True)]
-        return {"output_ids": [0], "meta_info": {"input_token_logprobs": rows}}
     ends, limit = how["stop_token_ids"], how["max_new_tokens"]
-    read, ids, logprobs = _completion(
+    read, ids, logprobs, tops = _completion(
         server, prompt, model, limit=limit, temperature=how["temperature"], ends=ends,
         seed=how["sampling_seed"],
     )  # fmt: skip
@@ -226,6 +230,9 @@ def _generate(server: FakeEngine, body: Any) -> Any:
     scored = ids[len(ids) - len(logprobs) :]
     rows = [[lp, token, None] for lp, token in zip(logprobs, scored, strict=True)]
     meta = {"output_token_logprobs": rows, "weight_version": server.version}
+    if count := body["top_logprobs_num"]:
+        kept = [list(one.items())[:count] for one in tops]
+        meta["output_top_logprobs"] = [[[lp, token, None] for token, lp in one] for one in kept]
     return {"output_ids": told, "prompt_token_ids": read, "meta_info": meta}
 
 
@@ -385,6 +392,7 @@ if __name__ == "__main__":
     parser.add_argument("serve")
     parser.add_argument("folder")
     parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--ragged", type=float, default=0.0)
     known, _ = parser.parse_known_args()
-    FakeEngine(known.folder, known.port)
+    FakeEngine(known.folder, known.port, ragged=known.ragged)
     threading.Event().wait()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from engine_checks import scores
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.scripted import ScriptedTeam
-from laconic.learners.engines.base import AsyncSampler, Engine, Sampler, speaking
-from laconic.learners.engines.batched import Batched
-from laconic.learners.engines.probe import scores
+from laconic.learners.engines import batched
+from laconic.learners.engines.base import AsyncSampler, Engine, Prompt, Sampler, speaking
+from laconic.learners.engines.batched import Batched, Pages
 
 
 def test_the_own_engine_leaves_policies_and_groups_as_they_are(make_team, play_groups, tmp_path):
@@ -51,7 +52,7 @@ def test_batched_replies_have_the_models_log_probabilities_and_follow_from_the_s
     worst = 0.0
     for turn in (one for each in groups for episode in each.episodes for one in episode.turns):
         if turn.round == 0:
-            own = scores(policy, [*turn.prompt_ids, *turn.reply_ids], policy.speech.temperature)
+            own = scores(policy, [*turn.prompt_ids, *turn.reply_ids])
             own = own[len(turn.prompt_ids) - 1 :]
             pairs = zip(own, turn.behaviour_logprobs, strict=True)
             worst = max(worst, *(abs(a - b) for a, b in pairs))
@@ -63,3 +64,18 @@ def test_settings_of_the_batching_are_checked():
     for name in ("page_tokens", "batch_tokens"):
         with pytest.raises(SettingError, match=f"engine.{name}"):
             Batched(**{name: 0})
+
+
+def test_conversations_that_would_attend_to_each_other_are_sampled_few_at_a_time(
+    make_policy, monkeypatch
+):
+    policy = make_policy()
+    pages = Pages(policy, 16, 2048)
+    prompts = [Prompt((3, row % 2, *range(98)), 28, policy.end_ids, 1.0, row) for row in range(66)]
+    # 128 tokens each with its reply, and 4,096 together: 32 at a time.
+    calls = list(pages._calls(prompts))
+    assert [len(one) for one in calls] == [32, 32, 2]
+    # Equal prompts stand together.
+    assert [row % 2 for call in calls for row in call] == [0] * 33 + [1] * 33
+    monkeypatch.setattr(batched, "is_flash_attn_2_available", lambda **_: True)
+    assert [len(one) for one in pages._calls(prompts)] == [66]

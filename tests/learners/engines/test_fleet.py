@@ -124,7 +124,7 @@ def test_ids_that_are_off_by_one_are_found_by_the_probe(make_team, start_server,
     policies = make_team()
     server = start_server(policies)
     engine = opened(policies, server)
-    server.faults.extend(["off by one"] * 2)
+    server.faults.extend(["off by one"] * 4)
     with pytest.raises(ServerError, match="version 0 of solver_0 sampled at"):
         engine.sync()
 

@@ -64,11 +64,24 @@ def test_the_text_leaves_room_to_go_on_with_it(make_policy):
     assert len(probe.text_of(policy)) == 10
 
 
-def test_scores_are_those_of_a_forward_pass_at_a_temperature(make_policy):
-    policy = make_policy()
-    ids = probe.text_of(policy)
-    assert 10 < len(ids) <= probe.TOKENS
-    logits = policy.model(input_ids=torch.tensor([ids])).logits[0].float() / 0.7
-    expected = torch.log_softmax(logits, -1)
-    by_hand = [float(expected[at, ids[at + 1]]) for at in range(len(ids) - 1)]
-    assert probe.scores(policy, ids, 0.7) == pytest.approx(by_hand, abs=1e-5)
+def test_a_reading_is_that_of_forward_passes_at_the_policys_temperature(make_policy):
+    policy = make_policy(temperature=0.7)
+    text = probe.text_of(policy)
+    assert 10 < len(text) <= probe.TOKENS
+    half, whole = probe.beginnings(text)
+    reading = probe.read(policy, text)
+
+    @torch.no_grad()
+    def by_hand(ids):
+        logits = policy.model(input_ids=torch.tensor([list(ids)])).logits[0, -1].float() / 0.7
+        return torch.log_softmax(logits, -1)
+
+    for row, length in zip(reading.rows, (half, whole), strict=True):
+        assert torch.allclose(row, by_hand(text[:length]), atol=1e-5)
+    # One token behind half of the text, three behind all of it.
+    expected = [by_hand(text[:half])[5], by_hand(text)[7], by_hand((*text, 7))[8]]
+    expected.append(by_hand((*text, 7, 8))[9])
+    for _ in range(2):
+        found = probe.go_on(policy, reading, [(5,), (7, 8, 9)])
+        assert found == pytest.approx([float(one) for one in expected], abs=1e-5)
+    assert probe.go_on(policy, reading, [(5,), (7,)]) == found[:2]

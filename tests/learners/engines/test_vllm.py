@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from laconic.learners.engines.dialect import Launch
+from laconic.learners.engines.dialect import Launch, Raw, check_likeliest
 from laconic.learners.engines.expected import Expected
 from laconic.learners.engines.sglang import Talk as SGLangTalk
 from laconic.learners.engines.vllm import VLLM, Talk
@@ -83,12 +85,33 @@ def test_a_server_that_is_not_there_is_refused_with_its_command(make_team, tmp_p
 def test_what_is_expected_of_an_adapter_is_told_from_the_base_once_it_was_trained(make_team, nudge):
     policies = make_team()
     expected = Expected({"solver_0": policies["solver_0"]}, None)
-    expected.renew()
-    fresh = expected._wanted["solver_0"]
+
+    def answers(version):
+        rows = expected._rows[version]["solver_0"]
+        tops = [dict(enumerate(row.tolist()[:20])) for row in rows]
+        return [Raw((), (0,), (row[0],), (row,)) for row in tops]
+
+    expected.renew(0)
+    fresh = answers(0)
     # A new adapter is the base.
-    expected.judge("solver_0", fresh, "float32", "it was loaded")
-    expected.accept()
+    expected.judge("solver_0", 0, fresh, "float32", "it was loaded")
     nudge(policies)
-    expected.renew()
+    expected.renew(1)
     with pytest.raises(ServerError, match="speaks with the (version before|base)"):
-        expected.judge("solver_0", fresh, "float32", "it was loaded")
+        expected.judge("solver_0", 1, fresh, "float32", "it was loaded")
+    nudge(policies, seed=1)
+    expected.renew(2)
+    # Of a server that came back every version that still speaks is judged, by its own scores.
+    expected.judge("solver_0", 1, answers(1), "float32", "it was loaded again")
+    with pytest.raises(ServerError, match="speaks with version 2"):
+        expected.judge("solver_0", 1, answers(2), "float32", "it was loaded again")
+    expected.keep([2])
+    assert list(expected._rows) == [2]
+
+
+@pytest.mark.parametrize("tops", [{}, {1: -1.0}, {99: -1.0} | {at: -9.0 for at in range(1, 20)}])
+def test_a_server_that_hides_what_is_likeliest_is_refused_with_its_flag(tops):
+    raw = Raw((3,), (1,), (-1.0,), (tops,))
+    with pytest.raises(ServerError, match="cannot be proved.*--max-logprobs 20"):
+        check_likeliest(raw, 20, "http://here", 50)
+    check_likeliest(replace(raw, likeliest=({at: -1.0 for at in range(20)},)), 20, "", 50)

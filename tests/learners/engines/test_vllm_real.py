@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,33 @@ def test_adapters_speak_as_the_trainer_does_before_and_after_updates(
         assert {turn.version for turn in turns(groups)} == {step}
         assert play_groups(policies) == groups
         nudge(policies, seed=step)
+
+
+def test_adapters_are_loaded_and_proved_while_replies_are_under_way(
+    make_team, real, play_groups, nudge
+):
+    policies = make_team()
+    engine = real(policies, max_staleness=1)
+    engine.sync()
+    versions: set[int | None] = set()
+    over = threading.Event()
+
+    def play_on():
+        seed = 0
+        while not over.is_set():
+            versions.update(turn.version for turn in turns(play_groups(policies, seed=seed)))
+            seed += 1
+
+    with ThreadPoolExecutor(1) as pool:
+        playing = pool.submit(play_on)
+        for step in range(3):
+            nudge(policies, seed=step)
+            engine.sync()
+        over.set()
+        # vLLM on a processor ends where a prompt is scored beside replies; the probe does not.
+        playing.result()
+    assert 0 in versions and engine.metrics()["restores"] == 0
+    assert mismatch(play_groups(policies), policies) < 1e-4
 
 
 def test_a_whole_untied_model_is_reloaded_and_speaks_as_the_trainer_does(
