@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
 from omegaconf import DictConfig
 
+from laconic.envs.errors import SettingError
 from laconic.experiments.running.costs import now
 from laconic.experiments.running.setup import (
     draw_starts,
@@ -36,6 +36,7 @@ class Watch:
 
     def __init__(self, engine: Engine) -> None:
         """Begin now."""
+        self._psutil = require_psutil()
         # A server that was there before belongs to somebody else.
         self._counts = not engine.apart or getattr(engine, "start", False)
         self._last = self._read()
@@ -48,16 +49,30 @@ class Watch:
         return found | ({f"{name}_cpu_seconds": processor} if self._counts else {})
 
     def _read(self) -> tuple[float, float]:
-        started = psutil.Process().children(recursive=True) if self._counts else []
-        return now(), time.process_time() + sum(map(_processor_seconds, started))
+        started = self._psutil.Process().children(recursive=True) if self._counts else []
+        return now(), time.process_time() + sum(map(self._processor_seconds, started))
+
+    def _processor_seconds(self, process: Any) -> float:
+        try:
+            taken = process.cpu_times()
+        except self._psutil.Error:
+            return 0.0
+        return float(taken.user + taken.system)
 
 
-def _processor_seconds(process: psutil.Process) -> float:
+def require_psutil() -> Any:
+    """The package that knows the processes of a machine, if it is installed.
+
+    Raises:
+        SettingError: it is not.
+    """
     try:
-        taken = process.cpu_times()
-    except psutil.Error:
-        return 0.0
-    return float(taken.user + taken.system)
+        import psutil
+    except ImportError as error:
+        raise SettingError(
+            "measure.conversations needs the package psutil: pip install 'laconic[engines]'"
+        ) from error
+    return psutil
 
 
 def measure(cfg: DictConfig, team: Any, folder: Path) -> dict[str, float]:
