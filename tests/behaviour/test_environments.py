@@ -18,6 +18,17 @@ def name(request):
     return request.param
 
 
+OF_A_KIND = ("gsm8k", "coop_humaneval", "tldr", "signal", "commons")
+"""One environment of each kind of work, which the default tests train in."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in OF_A_KIND else pytest.mark.slow)
+        for name in envs.names()
+    ],
+)
 def test_it_is_trained_for_a_few_steps(run, small, rows, tmp_path, name):
     outcome = run(
         "train",

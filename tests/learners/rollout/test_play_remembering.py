@@ -49,7 +49,7 @@ def assert_read_once(policy: HFPolicy, environments, tasks: int, group: int) -> 
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
-@pytest.mark.parametrize("kind", ["llama", "qwen3"])
+@pytest.mark.parametrize("kind", ["llama", pytest.param("qwen3", marks=pytest.mark.slow)])
 def test_a_model_reads_each_token_of_a_conversation_once(make_env, make_policy, kind, rounds):
     """Random weights, which end a reply in one of many, so that rows go on to different lengths."""
     policy = make_policy(kind, model={"max_position_embeddings": 8192}, max_reply_tokens=8)

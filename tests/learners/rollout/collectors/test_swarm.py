@@ -50,7 +50,10 @@ def files(node):
     return sorted(path.name for path in (node._exchange.folder / node.name).glob("*"))
 
 
-@pytest.mark.parametrize("shares", [(8, 0), (4, 4)], ids=["alone", "in an empty folder"])
+@pytest.mark.parametrize(
+    "shares",
+    [pytest.param((8, 0), id="alone", marks=pytest.mark.slow), pytest.param((4, 4), id="empty")],
+)
 def test_without_others_it_is_plain_collection_bit_for_bit(node, environments, make_team, shares):
     one = node(own=shares[0], foreign=shares[1])
     if not shares[1]:

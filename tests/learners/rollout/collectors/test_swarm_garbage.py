@@ -282,7 +282,13 @@ def looked_at(metrics: dict[str, float]) -> float:
     )
 
 
-@pytest.mark.parametrize("name", [*CHANGES, *FILES])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if place % 6 == 0 else pytest.mark.slow)
+        for place, name in enumerate([*CHANGES, *FILES])
+    ],
+)
 def test_garbage_costs_its_own_file_and_no_run(bob, swarm, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     spoil(swarm / "ann" / "1.json", name)

@@ -73,7 +73,9 @@ def test_a_sync_neither_waits_for_replies_under_way_nor_holds_others_back(
     assert mismatch(newest, policies) < 1e-5
 
 
-@pytest.mark.parametrize("fault", ["stale", "base", "half"])
+@pytest.mark.parametrize(
+    "fault", ["stale", *(pytest.param(one, marks=pytest.mark.slow) for one in ("base", "half"))]
+)
 def test_weights_that_are_not_proved_never_speak_and_replies_under_way_are_those_of_before(
     fault, slow_play, play_groups, nudge
 ):
