@@ -202,8 +202,7 @@ def _line(name: str, one: dict[str, Any], alone: dict[str, Any]) -> list[Any]:
     turns, solved = one["turns"], one["solved"]
     success = float(np.mean([*solved.values()])) if solved else None
     broken, fixed, gain = paired(alone["solved"], solved)
-    # Tables of before 0.2 have no tokens.
-    ratio = spent_ratio(alone.get("spent", {}), one.get("spent", {}))
+    ratio = spent_ratio(alone["spent"], one["spent"])
     flow = [one["flow"][place] for place in one["flow"]]
     counts = {name: sum(step[name][0] for step in flow) for name in FLOWS}
     steps, conforming = sum(counts.values()), sum(n for step in flow for _, n in step.values())

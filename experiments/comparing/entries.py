@@ -113,7 +113,8 @@ class Entry:
     @property
     def cap(self) -> Any:
         """Most tokens its agents may say in an episode, where it says so itself."""
-        return (self.env.get("budget") or {}).get("episode")
+        budget = self.env.get("budget")
+        return budget.get("episode") if isinstance(budget, Mapping) else None
 
 
 def read_entries(cfg: DictConfig) -> list[Entry]:

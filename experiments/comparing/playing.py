@@ -93,18 +93,7 @@ def play_entry(
     builder = make_team(cfg)
     environments = make_evaluation(cfg, cfg.evaluation.split, builder, tokenize=counter)
     notes = _adapt(environments, entry, team)
-    try:
-        policies = builder.policies(environments[0])
-    except SettingError as error:
-        if entry.script is None:
-            raise
-        # A script that looks at tasks, and tasks that are not ours.
-        raise Unfit(str(error)) from error
-    if entry.draft is not None:
-        found = drafts.read(folder.path.parent / entry.draft)
-        found = drafts.emptied(found, environments[0], counter) if entry.blank else found
-        policies = drafts.with_drafter(policies, found)
-    policies = _silenced(policies, entry)
+    policies = _speakers(entry, builder, environments[0], folder, counter)
     starts = evaluation_starts(environments, cfg.evaluation.tasks)
     match = Match(cfg, entry, environments, policies, starts, interrupt, processes)
     with playing_with(cfg, policies, folder.path, processes):
@@ -139,8 +128,21 @@ def _capped(cfg: DictConfig, entry: Entry, reference: Row | None) -> DictConfig:
     return cast(DictConfig, OmegaConf.merge(cfg, {"env": cap}))
 
 
-def _silenced(policies: Mapping[str, Policy], entry: Entry) -> dict[str, Policy]:
-    """Policies with silence in the place of those whom the entry switches off."""
+def _speakers(
+    entry: Entry, builder: Any, environment: Any, folder: RunFolder, counter: Any
+) -> Mapping[str, Policy]:
+    """Who speaks in an entry: its policies, whose drafts another one wrote, and who is silent."""
+    try:
+        policies: Mapping[str, Policy] = builder.policies(environment)
+    except SettingError as error:
+        if entry.script is None:
+            raise
+        # A script that looks at tasks, and tasks that are not ours.
+        raise Unfit(str(error)) from error
+    if entry.draft is not None:
+        found = drafts.read(folder.path.parent / entry.draft)
+        found = drafts.emptied(found, environment, counter) if entry.blank else found
+        policies = drafts.with_drafter(policies, found)
     absent = [agent for agent in entry.silenced if agent not in policies]
     if absent:
         raise Unfit(f"there is no {absent[0]} to silence, but {', '.join(policies)}")

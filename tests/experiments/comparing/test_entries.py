@@ -63,6 +63,11 @@ def test_only_a_matched_vote_is_matched():
     assert not Entry("a", votes=3).matched and not Entry("a").matched
 
 
+def test_an_entry_with_a_matched_cap_is_matched_and_other_budgets_are_none():
+    assert Entry("a", env={"budget": {"episode": "matched"}}).matched
+    assert not any(Entry("a", env={"budget": one}).matched for one in (None, 5, {"episode": 42}))
+
+
 @pytest.fixture
 def run_folder(tmp_path):
     def call(name):
