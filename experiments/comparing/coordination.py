@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Tokenize
+from laconic.envs.dialogue.transcript import Message, heard
 from laconic.experiments.comparing.embedding import embedded
 from laconic.experiments.running.run_folder import write_atomically
 from laconic.experiments.statistics.coordination import (
@@ -43,6 +44,7 @@ HEADS = (
     "turns",
     "overhead",
     "density",
+    "heard",
     "efficiency",
     "redundancy",
     "channels",
@@ -59,8 +61,9 @@ HEADS = (
     *FLOWS,
     "conformity",
 )
-"""Columns of the table; density is messages a turn, silent turns among them. Flows are shares of
-the answers that an agent gave in two rounds in a row."""
+"""Columns of the table; density is messages a turn, silent turns among them, and heard the share of
+messages that another agent read. Flows are shares of the answers that an agent gave in two rounds
+in a row."""
 FLOW_HEADS = ("entry", "round", *FLOWS, *(f"{name}_conforming" for name in FLOWS))
 """Columns of `flow.csv`: counts of answers in a round, from 1, by what the same agent's answer in
 the round before was, and how many of them conform."""
@@ -89,6 +92,7 @@ def measure(
     return {
         "turns": float(np.mean(turns)),
         "messages": float(np.mean(said)),
+        "heard": float(np.mean([_heard(one.turns) for one in episodes])),
         "redundancy": _mean(map(redundancy, found)),
         "channels": _mean(map(channels, found)),
         **{
@@ -128,6 +132,21 @@ def _graded(episode: Episode, environment: object) -> Graded:
             if score.answer:
                 rounds[turn.round][turn.agent] = turn, score.answer, score.solved
     return rounds
+
+
+def _heard(turns: Sequence[Turn]) -> int:
+    """Messages that another agent read: not those of the last round, nor lost ones.
+
+    What was read tells it, and not the topology, because a channel may lose messages.
+    """
+    return sum(_reached(turn, turns) for turn in turns if turn.message)
+
+
+def _reached(said: Turn, turns: Sequence[Turn]) -> bool:
+    """Whether some other agent's next turn begins with what was said."""
+    next_turns = {one.agent: one for one in reversed(turns) if one.round > said.round}
+    line = heard((Message(said.agent, said.round, said.message, said.tokens_said),), (said.agent,))
+    return any(line in one.read for agent, one in next_turns.items() if agent != said.agent)
 
 
 def _by_round(turns: Iterable[Turn]) -> list[list[str]]:
@@ -211,6 +230,7 @@ def _line(name: str, one: dict[str, Any], alone: dict[str, Any]) -> list[Any]:
         turns,
         overhead(turns, alone["turns"]),
         one["messages"] / turns,
+        one["heard"] / one["messages"] if one["messages"] else None,
         efficiency(success, turns, alone["turns"]) if success is not None else None,
         *(one[kind] for kind in ("redundancy", "channels", "channels_right", "channels_wrong")),
         broken,

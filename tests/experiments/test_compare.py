@@ -233,7 +233,7 @@ def test_an_interrupted_comparison_keeps_the_finished_entries(run, tmp_path, mon
 
 def test_a_second_pass_is_cut_into_its_parts_and_a_society_plays(run, tmp_path):
     folder = tmp_path / "run"
-    names = "revise,scaffold,draft,resolve,society_mixed"
+    names = "revise,scaffold,draft,resolve,society_mixed,personas"
     outcome = compare(run, folder, *SCRIPTS, f"entry=[{names}]")
     rows = rows_of(folder)
     assert {row["state"] for row in rows.values()} == {"finished"}

@@ -14,7 +14,9 @@ from laconic.experiments.comparing.coordination import (
     vectorizer,
     write,
 )
+from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.episode import Episode, Turn
+from laconic.learners.rollout.play import Start, play
 
 
 def episode(task: str, solved: bool, *messages: str) -> Episode:
@@ -53,6 +55,23 @@ def test_entries_stand_beside_one_agent_alone(tmp_path):
     assert (team["broken"], team["fixed"], float(team["gain"])) == ("0", "1", 0.5)
     # Two words for the two of "#### 1", in both tasks.
     assert (float(alone["tokens_ratio"]), float(team["tokens_ratio_high"])) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "heard"),
+    [
+        # Three say a word in each of two rounds; what is said in the second, nobody reads.
+        ({"topology": "complete"}, 3),
+        ({"topology": "none"}, 0),
+        ({"topology": "complete", "channel": {"lose": 1.0}}, 0),
+        ({"topology": "complete", "channel": {"lose": 1.0, "mark": True}}, 0),
+    ],
+)
+def test_messages_are_heard_where_another_agent_reads_them(settings, heard):
+    env = envs.make("gsm8k", tasks=1, team={"solver": 3}, answer="majority", rounds=2, **settings)
+    policies = dict.fromkeys(env.possible_agents, ScriptedPolicy(lambda *_: "so\nthere", {}))
+    found = measure(play([env], policies, [Start(0)], seed=0), WORDS)
+    assert (found["messages"], found["heard"]) == (6.0, heard)
 
 
 def test_without_an_agent_alone_there_is_no_table(tmp_path):
