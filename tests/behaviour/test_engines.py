@@ -75,6 +75,7 @@ def test_a_training_says_how_far_the_engine_was_and_leaves_nothing_on_it(served,
     assert len(list((served / "policy").iterdir())) > 1
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_goes_on_bit_for_bit(served, arguments, processes, timeless, tmp_path):
     folder = tmp_path / "run"
     place = f"hydra.run.dir={folder}"
@@ -187,6 +188,7 @@ def test_an_evaluation_of_a_run_is_played_by_an_engine(run, served, server, rows
     assert rows(folder / "metrics.jsonl") == rows(own / "metrics.jsonl")
 
 
+@pytest.mark.slow
 def test_a_comparison_is_played_by_an_engine_and_its_rows_are_the_same(
     run, server, policy_folder, tmp_path
 ):

@@ -22,7 +22,7 @@ def contents(folder):
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-@pytest.mark.parametrize("sweep", [False, True])
+@pytest.mark.parametrize("sweep", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_second_program_in_the_folder_is_refused_and_leaves_it_alone(
     processes, small, tmp_path, sweep
 ):

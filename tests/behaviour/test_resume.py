@@ -125,6 +125,7 @@ def test_a_damaged_checkpoint_is_passed_over(processes, trained, small, tmp_path
     assert_equal(tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_warnings_before_a_kill_are_kept_and_not_given_twice(processes, small, outside, tmp_path):
     command = ["train", *small, "guard._target_=my_parts.Nag", f"hydra.run.dir={tmp_path}/run"]
     path = [str(outside)]
@@ -206,6 +207,7 @@ def test_a_finished_run_can_be_made_longer(processes, trained, small, tmp_path, 
     assert OmegaConf.load(short / "config.yaml").train.steps == 6
 
 
+@pytest.mark.slow
 def test_the_folder_alone_is_enough_to_go_on_with_a_run(processes, trained, tmp_path, timeless):
     folder = tmp_path / "run"
     shutil.copytree(trained[0], folder)

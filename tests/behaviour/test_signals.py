@@ -120,6 +120,7 @@ def test_an_evaluation_by_itself_keeps_what_was_played(
     assert len(rows(folder / "episodes.jsonl")) == 6
 
 
+@pytest.mark.slow
 def test_a_sweep_ends_with_the_job_that_was_interrupted(
     interrupted, processes, outside, stuck, tmp_path
 ):

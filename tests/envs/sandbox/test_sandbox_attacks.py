@@ -126,6 +126,7 @@ def test_no_attack_passes_a_single_test(level: str, name: str) -> None:
     assert seconds < LIMITS.seconds + 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ATTACKS if name.split(":")[0] in FORM_MATTERS])
 def test_no_attack_passes_a_single_test_in_the_shared_form(name: str) -> None:
     verdict, _ = _verdicts(sandbox.level(), "shared")[name]
