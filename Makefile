@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-demand evidence-channel gpu measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -127,6 +127,16 @@ evidence-channel: .venv-judge-sb3/installed .venv-judge-benchmarl/installed  ## 
 	  OMP_NUM_THREADS=1 .venv-judge-sb3/bin/python tests/judges/channel.py ppo $$over $$seed $(CHANNEL) || exit 1; \
 	  OMP_NUM_THREADS=1 .venv-judge-benchmarl/bin/python tests/judges/channel.py mappo $$over $$seed $(CHANNEL) || exit 1; \
 	done; done
+
+# A small team is taught to talk about a commons, then trained at three prices of talk.
+COMMONS := outputs/commons
+evidence-commons: .venv/installed  ## teach a team to share a commons by talk, and put a price on it (15 trainings)
+	$(BIN)/laconic warm-start env=commons env.talk_rounds=1 env.budget.message=16 env.tasks=2000 agent.shape.positions=2048 \
+	  agent.shape.hidden=64 agent.shape.layers=2 agent.shape.heads=2 agent.shape.intermediate=128 train.tasks_per_step=6 \
+	  train.steps=300 learner.collect.teacher.best=0.05 learner.collect.teacher.frames=1 learner.decay=cosine \
+	  evaluation.tasks=8 threads=1 resume=true hydra.run.dir=$(COMMONS)/start
+	$(BIN)/laconic train -m experiment=commons agent.model=$(COMMONS)/start/policy seed=0,1,2,3,4 env.reward.price=0,0.5,2 \
+	  resume=true hydra.sweep.dir=$(COMMONS)/trained 'hydra.sweep.subdir=price-$${env.reward.price}-seed-$${seed}'
 
 CLIENTS := pettingzoo gymnasium torchrl benchmarl rllib tianshou agilerl sb3 trl
 judges:  ## run our environments in nine outside clients; write docs/judges.md

@@ -60,7 +60,9 @@ def release(folder: str | Path | None = None) -> None:
     for path in list(_held) if folder is None else [Path(folder).resolve()]:
         file = _held.pop(path, None)
         if file is not None:
-            (path / NAME).unlink(missing_ok=True)
+            # The folder may have been removed, and made again by another process.
+            if _is_in_place(file, path / NAME):
+                (path / NAME).unlink(missing_ok=True)
             os.close(file)
 
 

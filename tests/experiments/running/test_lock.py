@@ -96,3 +96,14 @@ def test_without_locks_of_the_system_a_living_process_counts(tmp_path, monkeypat
 def test_a_file_that_says_nothing_keeps_nobody_out(tmp_path, text):
     (tmp_path / lock.NAME).write_text(text)
     assert lock.hold(tmp_path)
+
+
+def test_the_lock_of_a_folder_that_was_removed_and_made_again_is_left_to_its_new_holder(tmp_path):
+    folder = tmp_path / "run"
+    assert lock.hold(folder)
+    (folder / lock.NAME).unlink()
+    # As another process would make it.
+    (folder / lock.NAME).write_text('{"pid": 1}\n')
+    lock.release(folder)
+    assert (folder / lock.NAME).read_text() == '{"pid": 1}\n'
+    assert lock.hold(folder)
