@@ -119,14 +119,23 @@ evidence-demand: .venv/installed  ## put the claim of docs/demand.md to the test
 	  resume=true hydra.sweep.dir=$(CLAIM) 'hydra.sweep.subdir=$${hydra:job.override_dirname}'
 	$(BIN)/laconic demand threads=1 runs=$(CLAIM)
 
-# Trains numeric teams in the environments of two judges; a line of json for each.
-CHANNEL := outputs/channel.jsonl
-evidence-channel: .venv-judge-sb3/installed .venv-judge-benchmarl/installed  ## train over lossy channels and ask what silence said (18 trainings)
-	mkdir -p $(dir $(CHANNEL))
+# Trains the quickstart's team and numeric ones, in the environments of two judges, and probes what silence said.
+CHANNEL := outputs/channel
+evidence-channel: .venv/installed .venv-judge-sb3/installed .venv-judge-benchmarl/installed  ## train over lossy channels and ask what silence said (30 trainings)
+	mkdir -p $(CHANNEL)
 	for seed in 3 4 5; do for over in "0.0 unmarked" "0.3 marked" "0.3 unmarked"; do \
-	  OMP_NUM_THREADS=1 .venv-judge-sb3/bin/python tests/judges/channel.py ppo $$over $$seed $(CHANNEL) || exit 1; \
-	  OMP_NUM_THREADS=1 .venv-judge-benchmarl/bin/python tests/judges/channel.py mappo $$over $$seed $(CHANNEL) || exit 1; \
+	  OMP_NUM_THREADS=1 .venv-judge-sb3/bin/python tests/judges/channel.py ppo $$over $$seed $(CHANNEL)/numeric.jsonl || exit 1; \
+	  OMP_NUM_THREADS=1 .venv-judge-benchmarl/bin/python tests/judges/channel.py mappo $$over $$seed $(CHANNEL)/numeric.jsonl || exit 1; \
 	done; done
+	for price in 0.5 0.2; do for mark in true false; do for seed in 0 1 2; do \
+	  run=$(CHANNEL)/price-$$price-mark-$$mark-seed-$$seed; \
+	  $(BIN)/laconic train experiment=demand env.reward.price=$$price env.channel.lose=0.3 env.channel.mark=$$mark seed=$$seed \
+	    resume=true hydra.run.dir=$$run || exit 1; \
+	  for lose in 0 0.3; do \
+	    $(BIN)/laconic evaluate agent.model=$$run env.channel.lose=$$lose env.channel.mark=$$mark evaluation.probe_silence=true \
+	      evaluation.tasks=500 threads=1 resume=true hydra.run.dir=$$run-played-at-$$lose || exit 1; \
+	  done; \
+	done; done; done
 
 # A small team is taught to talk about a commons, then trained at three prices of talk.
 COMMONS := outputs/commons
