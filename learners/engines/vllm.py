@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from laconic.envs.checks import choice
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.processes import ALONE, Processes
@@ -159,6 +161,11 @@ class Talk:
         words += ["--dtype", launch.dtype, "--logprobs-mode", "processed_logprobs"]
         if launch.positions:
             words += ["--max-model-len", str(launch.positions)]
+        if launch.positions and not torch.cuda.is_available():
+            # vLLM 0.32 rewinds the generator of a seeded prompt that it reads in pieces, which that
+            # of a processor cannot ("CPU Generator does not use offset"): the server ends.
+            whole = ["--no-enable-chunked-prefill", "--max-num-batched-tokens"]
+            words += [*whole, str(launch.positions)]
         if launch.rank:
             rank = next((one for one in _RANKS if one >= launch.rank), launch.rank)
             words += ["--enable-lora", "--max-lora-rank", str(rank)]

@@ -25,6 +25,16 @@ def test_a_server_is_started_with_all_that_training_needs():
     assert "--model-path base" in words and "--enable-lora --max-lora-rank 20" in words
 
 
+@pytest.mark.parametrize("gpu", [False, True])
+def test_on_a_processor_prompts_are_read_whole(gpu, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: gpu)
+    words = " ".join(Talk().command(LAUNCH))
+    whole = "--no-enable-chunked-prefill --max-num-batched-tokens 1024" in words
+    assert whole is not gpu and ("chunked" in words) is not gpu
+    # The model's own length is not known here, and a lower bound would be refused.
+    assert "chunked" not in " ".join(Talk().command(replace(LAUNCH, positions=None)))
+
+
 def test_every_field_of_sampling_is_sent(make_team, start_server, tmp_path, play_groups):
     policies = make_team()
     server = start_server(policies)
