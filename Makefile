@@ -121,21 +121,23 @@ evidence-demand: .venv/installed  ## put the claim of docs/demand.md to the test
 
 # Trains the quickstart's team and numeric ones, in the environments of two judges, and probes what silence said.
 CHANNEL := outputs/channel
-evidence-channel: .venv/installed .venv-judge-sb3/installed .venv-judge-benchmarl/installed  ## train over lossy channels and ask what silence said (30 trainings)
+evidence-channel: .venv/installed .venv-judge-sb3/installed .venv-judge-benchmarl/installed  ## train over lossy channels and ask what silence said (33 trainings)
 	mkdir -p $(CHANNEL)
 	for seed in 3 4 5; do for over in "0.0 unmarked" "0.3 marked" "0.3 unmarked"; do \
 	  OMP_NUM_THREADS=1 .venv-judge-sb3/bin/python tests/judges/channel.py ppo $$over $$seed $(CHANNEL)/numeric.jsonl || exit 1; \
 	  OMP_NUM_THREADS=1 .venv-judge-benchmarl/bin/python tests/judges/channel.py mappo $$over $$seed $(CHANNEL)/numeric.jsonl || exit 1; \
 	done; done
-	for price in 0.5 0.2; do for mark in true false; do for seed in 0 1 2; do \
-	  run=$(CHANNEL)/price-$$price-mark-$$mark-seed-$$seed; \
-	  $(BIN)/laconic train experiment=demand env.reward.price=$$price env.channel.lose=0.3 env.channel.mark=$$mark seed=$$seed \
+	for trained in "0 false 0.5" "0.3 true 0.5" "0.3 false 0.5" "0.3 true 0.2" "0.3 false 0.2"; do set -- $$trained; \
+	for seed in 0 1 2; do \
+	  run=$(CHANNEL)/lose-$$1-mark-$$2-price-$$3-seed-$$seed; \
+	  $(BIN)/laconic train experiment=demand env.channel.lose=$$1 env.channel.mark=$$2 env.reward.price=$$3 seed=$$seed \
 	    resume=true hydra.run.dir=$$run || exit 1; \
-	  for lose in 0 0.3; do \
-	    $(BIN)/laconic evaluate agent.model=$$run env.channel.lose=$$lose env.channel.mark=$$mark evaluation.probe_silence=true \
-	      evaluation.tasks=500 threads=1 resume=true hydra.run.dir=$$run-played-at-$$lose || exit 1; \
+	  for over in "0 $$2" "0.3 true" "0.3 false"; do \
+	    $(BIN)/laconic evaluate agent.model=$$run env.channel.lose=$${over% *} env.channel.mark=$${over#* } \
+	      evaluation.probe_silence=true evaluation.tasks=500 threads=1 resume=true \
+	      hydra.run.dir=$$run-over-$${over% *}-$${over#* } || exit 1; \
 	  done; \
-	done; done; done
+	done; done
 
 # A small team is taught to talk about a commons, then trained at three prices of talk.
 COMMONS := outputs/commons

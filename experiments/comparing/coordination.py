@@ -143,10 +143,14 @@ def _heard(turns: Sequence[Turn]) -> int:
 
 
 def _reached(said: Turn, turns: Sequence[Turn]) -> bool:
-    """Whether some other agent's next turn begins with what was said."""
+    """Whether some other agent read this before its next turn, in lines of its own and unchanged.
+
+    What somebody quotes stands within another line, and does not count.
+    """
     next_turns = {one.agent: one for one in reversed(turns) if one.round > said.round}
     line = heard((Message(said.agent, said.round, said.message, said.tokens_said),), (said.agent,))
-    return any(line in one.read for agent, one in next_turns.items() if agent != said.agent)
+    read = [one.read for agent, one in next_turns.items() if agent != said.agent]
+    return any(f"\n{line}\n" in f"\n{text}\n" for text in read)
 
 
 def _by_round(turns: Iterable[Turn]) -> list[list[str]]:

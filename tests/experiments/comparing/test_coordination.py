@@ -74,6 +74,14 @@ def test_messages_are_heard_where_another_agent_reads_them(settings, heard):
     assert (found["messages"], found["heard"]) == (6.0, heard)
 
 
+def test_what_another_agent_quotes_was_not_heard():
+    lost, quote = Turn("a", 0, "red"), Turn("b", 0, "a: red")
+    listener = Turn("c", 1, "", read="b: a: red\nb: redder")
+    (found,) = [Episode("one", (lost, quote, listener), {}, solved=True)]
+    # Only what b said arrived.
+    assert measure([found], WORDS)["heard"] == 1.0
+
+
 def test_without_an_agent_alone_there_is_no_table(tmp_path):
     write(tmp_path, ["team"], "single")
     assert list(tmp_path.iterdir()) == []
