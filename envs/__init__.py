@@ -47,6 +47,7 @@ __all__ = [
 
 GENERATED = "generated"
 _GENERATED_TASKS = 4096
+Frozen = tuple[tuple[str, Any], ...]
 
 
 def names(of: Literal["all", "benchmarks", "worlds"] = "all") -> tuple[str, ...]:
@@ -76,6 +77,7 @@ def make(
     tasks: int | None = None,
     holdout: float | None = None,
     holdout_seed: int = 0,
+    reader: Mapping[str, Any] | None = None,
     generator: Mapping[str, Any] | None = None,
     max_rounds: int = 1000,
     **settings: Any,
@@ -91,6 +93,7 @@ def make(
         holdout: share of a source that is drawn for `evaluation`, the rest being `train`; the
             source is then read whole, or what it has of the two splits. None: its own splits.
         holdout_seed: what the share is drawn by.
+        reader: settings of `load`, of how the rows of a source are read.
         generator: settings of `generate`, `seed` among them (default 0).
         max_rounds: rounds after which whoever plays an episode that does not end may take that for
             an error; it becomes `metadata["max_rounds"]`. Dialogues end after `rounds`.
@@ -123,7 +126,8 @@ def make(
         if source == GENERATED:
             chosen = _generated(found, split, count, drawn)
         else:
-            chosen = _read(name, source, split, holdout, holdout_seed)[:tasks]
+            how = _frozen(reader or {})
+            chosen = _read(name, source, split, holdout, holdout_seed, how)[:tasks]
         made = DialogueEnv(found, chosen, **settings)
     made.metadata = {**made.metadata, "max_rounds": max_rounds}
     return made
@@ -142,35 +146,33 @@ def _checked(settings: Mapping[str, Any], makers: Sequence[Callable[..., Any]]) 
 
 
 @lru_cache(maxsize=32)
-def _generated(
-    played: Explained, split: Split, count: int, settings: tuple[tuple[str, Any], ...]
-) -> tuple[Task, ...]:
+def _generated(played: Explained, split: Split, count: int, settings: Frozen) -> tuple[Task, ...]:
     """Generated tasks, kept so that many copies of one environment cost one generation."""
     chosen = dict(settings)
     return played.generate(chosen.pop("seed", 0), count, split=split, **chosen)
 
 
 def _read(
-    name: str, source: str, split: Split, holdout: float | None, holdout_seed: int
+    name: str, source: str, split: Split, holdout: float | None, holdout_seed: int, how: Frozen
 ) -> tuple[Task, ...]:
     """Tasks of a split of a source, its own or one that is drawn."""
     if holdout is None:
-        return _loaded(name, source, split, _stamp(source))
-    return held_out(_all_of(name, source), split, holdout, holdout_seed)
+        return _loaded(name, source, split, how, _stamp(source))
+    return held_out(_all_of(name, source, how), split, holdout, holdout_seed)
 
 
 @lru_cache(maxsize=8)
-def _loaded(name: str, source: str, split: Split, stamp: object) -> tuple[Task, ...]:
+def _loaded(name: str, source: str, split: Split, how: Frozen, stamp: object) -> tuple[Task, ...]:
     """Tasks of a file, kept until the file changes."""
-    return benchmark(name).load(source, split)
+    return benchmark(name).load(source, split, **dict(how))
 
 
-def _all_of(name: str, source: str) -> tuple[Task, ...]:
+def _all_of(name: str, source: str, how: Frozen) -> tuple[Task, ...]:
     """Tasks of a file, or of the split that a folder or a hub data set has."""
     try:
-        return _loaded(name, source, "evaluation", _stamp(source))
+        return _loaded(name, source, "evaluation", how, _stamp(source))
     except SplitError:
-        return _loaded(name, source, "train", _stamp(source))
+        return _loaded(name, source, "train", how, _stamp(source))
 
 
 def _stamp(source: str) -> object:
@@ -179,7 +181,7 @@ def _stamp(source: str) -> object:
     return tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
 
 
-def _frozen(settings: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def _frozen(settings: Mapping[str, Any]) -> Frozen:
     return tuple(
         (key, tuple(value) if isinstance(value, list) else value)
         for key, value in sorted(settings.items())

@@ -155,16 +155,21 @@ class Benchmark(Explained):
         return {}
 
     @abstractmethod
-    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
+    def load(
+        self, path: str | Path, split: Split = "evaluation", **settings: Any
+    ) -> tuple[Task, ...]:
         """Read real data in its original format; a task's key is `<file or split>/<row>`, from 1.
 
         Args:
             path: a file (`.jsonl` or `.jsonl.gz`, unless a benchmark reads others too), a folder
                 that holds the original files, or `hub:<id>` or `hub:<id>#<configuration>`.
             split: which file of a folder (or split of a hub data set) to read.
+            **settings: of the benchmark, how rows are read; most have none.
 
         Raises:
             SourceError: the source is missing, empty, or has a row that cannot be read.
+            SettingError: a setting is out of its range.
+            UnknownNameError: there is no such setting.
         """
 
     @abstractmethod

@@ -2,10 +2,10 @@
 
 Read are the rows of BIG-bench (`input`, `target_scores`, `target`) and those of the original
 release (`question`, `answer`, `facts`, `decomposition`). The facts of the original are what `split`
-deals among the helpers. BIG-bench has none that one may read: everybody has the question and
-nothing else in both information modes, and what its explanation says is only the task's solution.
-Generated questions have facts. A critic makes sense under full information, with a schedule such
-as `[solver, critic, solver]`.
+deals among the helpers. BIG-bench has them as the explanation of the answer, which nobody reads by
+default: everybody has the question and nothing else, as one is examined without a book. The setting
+`facts` of the reader deals them. Generated questions have facts. A critic makes sense under full
+information, with a schedule such as `[solver, critic, solver]`.
 
 Sources: Geva et al., "Did Aristotle Use a Laptop? A Question Answering Benchmark with Implicit
 Reasoning Strategies" (arXiv:2101.02235); BIG-bench (arXiv:2206.04615).
@@ -13,6 +13,9 @@ Reasoning Strategies" (arXiv:2101.02235); BIG-bench (arXiv:2206.04615).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from laconic.envs.checks import flag
 from laconic.envs.errors import SourceError
 from laconic.envs.families.common.benchmark import ShortAnswers
 from laconic.envs.families.common.sentences import split_sentences
@@ -26,6 +29,8 @@ class StrategyQA(ShortAnswers):
     """Questions that take several facts and are answered with yes or no.
 
     Sources are JSON Lines or documents of BIG-bench or the original release, or `hub:<id>`.
+    Setting of `load`: `facts`, whether tasks have facts; None leaves it to the row's form, True
+    takes the sentences of a BIG-bench explanation, False is an examination without a book.
     Settings of `generate`: `level`, joins of two facts, 1 to 5; `distractors`, statements that do
     not matter (`envs.families.yes_no.knowledge.generate`).
     """
@@ -60,23 +65,27 @@ class StrategyQA(ShortAnswers):
     answer_in = staticmethod(answer_in)
     commitment = staticmethod(commitment)
 
-    def read(self, row: Row, where: str, key: str) -> Task:
+    def read(self, row: Row, where: str, key: str, facts: bool | None = None) -> Task:
         """A question of BIG-bench in `input`, or one of the original release in `question`."""
-        return (_big_bench if "input" in row else _original)(row, where, key)
+        if facts is not None:
+            flag("reader.facts", facts)
+        if "input" in row:
+            task = _big_bench(row, where, key)
+            return _told(task, split_sentences(task.solution)) if facts else task
+        task = _original(row, where, key)
+        return _told(task, ()) if facts is False else task
+
+
+def _told(task: Task, facts: tuple[str, ...]) -> Task:
+    """The task with these facts, on all of which the answer rests by its author's word."""
+    return replace(task, statements=facts, relevant=(True,) * len(facts))
 
 
 def _original(row: Row, where: str, key: str) -> Task:
     question, facts = _question(row, "question", where), _texts(row, "facts", where)
     steps = _texts(row, "decomposition", where) if "decomposition" in row else ()
-    return Task(
-        key,
-        question,
-        facts,
-        "yes" if field(row, "answer", where, bool) else "no",
-        # Written down by the question's author as what the answer rests on.
-        relevant=(True,) * len(facts),
-        solution=" ".join(steps),
-    )
+    answer = "yes" if field(row, "answer", where, bool) else "no"
+    return _told(Task(key, question, (), answer, solution=" ".join(steps)), facts)
 
 
 def _big_bench(row: Row, where: str, key: str) -> Task:

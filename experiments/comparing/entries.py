@@ -24,7 +24,10 @@ from laconic.experiments.running.trust import check_settings
 from laconic.learners.agents.scripted import NAMES
 
 MATCHED = "matched"
-ASKED = ("_target_", "name", "source", "split", "holdout", "holdout_seed", "tasks", "generator")
+ASKED = (
+    *("_target_", "name", "source", "split", "holdout", "holdout_seed", "tasks"),
+    *("reader", "generator"),
+)
 """Settings of the environment that are the same for all entries."""
 TAKEN = ("team", "rounds", "information", "topology", "schedule", "answer", "instructions")
 """Settings of the environment that a run brings along."""

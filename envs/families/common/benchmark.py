@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from inspect import signature
 from itertools import starmap
 from pathlib import Path
@@ -26,9 +27,14 @@ class FamilyBenchmark(Benchmark):
     generator: ClassVar[Callable[..., tuple[Task, ...]]]
     """Makes tasks of a seed, a count, a split and the settings that are its other parameters."""
 
-    def load(self, path: str | Path, split: Split = "evaluation") -> tuple[Task, ...]:
+    def load(
+        self, path: str | Path, split: Split = "evaluation", **settings: Any
+    ) -> tuple[Task, ...]:
         """Read the rows of a source; the benchmark's docstring says in which form they are."""
-        tasks = tuple(filter(None, starmap(self.read, self.rows(path, split))))
+        own = {*signature(self.read).parameters} - {"row", "where", "key"}
+        check_names("setting of reader", settings, own)
+        read = partial(self.read, **settings)
+        tasks = tuple(filter(None, starmap(read, self.rows(path, split))))
         if not tasks:
             raise SourceError(f"{path}: expected at least one problem with an answer; found none")
         return tasks

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from written import check_refused, scored, write
 
 from laconic import envs
 from laconic.envs.benchmarks.strategyqa import BENCHMARK, StrategyQA
+from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.families.common.sources import rows
 from laconic.envs.task import Task
 
@@ -69,6 +71,38 @@ def test_a_row_of_the_original_has_its_facts_as_statements(tmp_path: Path) -> No
         relevant=(True, True),
         solution="Do stones sink? Can what #1 swim?",
     )
+
+
+def test_the_explanation_of_big_bench_can_be_dealt_as_facts(tmp_path: Path) -> None:
+    place = write(tmp_path / "own.jsonl", BIG_BENCH)
+    (plain,), (task,) = BENCHMARK.load(place), BENCHMARK.load(place, facts=True)
+    facts = ("Stones sink.", "What sinks cannot swim.")
+    assert task == replace(plain, statements=facts, relevant=(True, True))
+    assert BENCHMARK.load(place, facts=False) == (plain,)
+    env = envs.make("strategyqa", source=str(place), information="split", reader={"facts": True})
+    env.reset(seed=0)
+    assert env.task.statements == facts
+    assert envs.make("strategyqa", source=str(place)).tasks["own/1"] == plain
+
+
+def test_an_examination_without_a_book_leaves_the_facts_of_the_original_out(tmp_path: Path) -> None:
+    place = write(tmp_path / "own.jsonl", ORIGINAL)
+    (told,), (task,) = BENCHMARK.load(place, facts=True), BENCHMARK.load(place, facts=False)
+    assert (told,) == BENCHMARK.load(place)
+    assert task == replace(told, statements=(), relevant=())
+    # What is no fact does not become one.
+    without = write(tmp_path / "without.jsonl", {**ORIGINAL, "facts": []})
+    assert BENCHMARK.load(without, facts=True)[0].statements == ()
+
+
+def test_settings_of_reading_are_checked(tmp_path: Path) -> None:
+    place = str(write(tmp_path / "own.jsonl", BIG_BENCH))
+    with pytest.raises(SettingError, match=r"reader\.facts must be true or false; got 3"):
+        envs.make("strategyqa", source=place, reader={"facts": 3})
+    with pytest.raises(UnknownNameError, match="'fact'. Did you mean 'facts'"):
+        envs.make("strategyqa", source=place, reader={"fact": True})
+    with pytest.raises(UnknownNameError, match="setting of reader"):
+        envs.benchmark("gsm8k").load(place, facts=True)
 
 
 def test_facts_that_a_copy_joined_are_cut_again(tmp_path: Path) -> None:
