@@ -77,7 +77,7 @@ def test_the_explanation_of_big_bench_can_be_dealt_as_facts(tmp_path: Path) -> N
     place = write(tmp_path / "own.jsonl", BIG_BENCH)
     (plain,), (task,) = BENCHMARK.load(place), BENCHMARK.load(place, facts=True)
     facts = ("Stones sink.", "What sinks cannot swim.")
-    assert task == replace(plain, statements=facts, relevant=(True, True))
+    assert task == replace(plain, statements=facts, relevant=(True, True), solution="")
     assert BENCHMARK.load(place, facts=False) == (plain,)
     env = envs.make("strategyqa", source=str(place), information="split", reader={"facts": True})
     env.reset(seed=0)
