@@ -141,13 +141,16 @@ evidence-channel: .venv/installed .venv-judge-sb3/installed .venv-judge-benchmar
 
 # A small team is taught to talk about a commons, then trained at three prices of talk.
 COMMONS := outputs/commons
-evidence-commons: .venv/installed  ## teach a team to share a commons by talk, and put a price on it (15 trainings)
+evidence-commons: .venv/installed .venv-judge-benchmarl/installed  ## teach teams to share a commons, and put a price on their talk (21 trainings)
 	$(BIN)/laconic warm-start env=commons env.talk_rounds=1 env.budget.message=16 env.tasks=2000 agent.shape.positions=2048 \
 	  agent.shape.hidden=64 agent.shape.layers=2 agent.shape.heads=2 agent.shape.intermediate=128 train.tasks_per_step=6 \
 	  train.steps=300 learner.collect.teacher.best=0.05 learner.collect.teacher.frames=1 learner.decay=cosine \
 	  evaluation.tasks=8 threads=1 resume=true hydra.run.dir=$(COMMONS)/start
 	$(BIN)/laconic train -m experiment=commons agent.model=$(COMMONS)/start/policy seed=0,1,2,3,4 env.reward.price=0,0.5,2 \
 	  resume=true hydra.sweep.dir=$(COMMONS)/trained 'hydra.sweep.subdir=price-$${env.reward.price}-seed-$${seed}'
+	for credit in team own; do for seed in 1 2 3; do \
+	  OMP_NUM_THREADS=1 .venv-judge-benchmarl/bin/python tests/judges/commons.py $$credit $$seed $(COMMONS)/numeric.jsonl || exit 1; \
+	done; done
 
 CLIENTS := pettingzoo gymnasium torchrl benchmarl rllib tianshou agilerl sb3 trl
 judges:  ## run our environments in nine outside clients; write docs/judges.md

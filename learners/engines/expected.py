@@ -67,7 +67,7 @@ class Expected:
         """Forget what was read with the weights of other versions."""
         self._rows = {number: rows for number, rows in self._rows.items() if number in versions}
 
-    def prompts(self, version: int, most: int = probe.SAMPLED) -> dict[str, list[Prompt]]:
+    def prompts(self, version: int, most: int) -> dict[str, list[Prompt]]:
         """What servers are to go on with, by policy: the text as the last, for so many tokens."""
         found = {}
         for name, policy in self._team.items():

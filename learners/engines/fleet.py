@@ -122,7 +122,7 @@ class Fleet:
         return [one for each in heard for one in each]
 
     async def _take_up(self, server: Server, version: int) -> list[Spoken]:
-        prompts = self.expected.prompts(version)
+        prompts = self.expected.prompts(version, 1 if self.versions.good else probe.SAMPLED)
         if self.adapted:
             return await self._again(server, partial(self._load_and_hear, server, version, prompts))
         async with server.quiet():

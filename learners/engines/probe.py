@@ -5,7 +5,9 @@ adapter's name may stand for the base, or for weights of yesterday. So it is ask
 beginnings of a fixed text, in the way of a rollout, with its temperature and its caches, and for
 the log-probabilities of the likeliest tokens there. These are compared with what the trainer's own
 models give: with the weights it should have, and with those it could have instead (the version
-before, the base, another agent's). The tokens drawn behind the whole text the trainer scores too.
+before, the base, another agent's). The tokens drawn behind the text the trainer scores too: several
+in a server's first sync, which so shows that it goes on with what it has cached as the trainer
+does, and one in every later one, for that is a matter of the server and not of the weights.
 
 Such requests are those of a rollout, so they may be made while replies are under way.
 """
@@ -29,10 +31,10 @@ from laconic.learners.errors import ServerError
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
 
-TOKENS = 32
+TOKENS = 16
 """Most tokens of the text."""
 SAMPLED = 4
-"""Most tokens with which it is gone on with."""
+"""Most tokens with which it is gone on with by a server that has not been heard yet."""
 LIKELIEST = 20
 """Tokens whose log-probabilities are compared behind each beginning; servers give no more."""
 TOLERANCES = {"float32": 1e-4}
