@@ -24,8 +24,8 @@ class Spoken:
     """The policy's name."""
     server: int
     """Index of the server."""
-    answers: tuple[Raw, ...]
-    """How it went on with each beginning, the whole text last."""
+    answer: Raw
+    """How it went on with it."""
 
 
 class Expected:
@@ -41,7 +41,7 @@ class Expected:
         self._team, self._tolerance = team, tolerance
         self.texts = {name: probe.text_of(policy) for name, policy in team.items()}
         self._rows: dict[int, dict[str, Tensor]] = {}
-        """By version and policy, see `probe.Reading`."""
+        """By version and policy, see `probe.Reading.row`."""
         self._bare: dict[tuple[int, ...], Tensor] = {}
         """Those of the base, by text."""
         self._read: dict[str, probe.Reading] = {}
@@ -54,51 +54,44 @@ class Expected:
         """Read the texts with the weights of a version; all processes together, where sharded."""
         self.furthest = 0.0
         self._read = {name: probe.read(one, self.texts[name]) for name, one in self._team.items()}
-        rows = {name: one.rows for name, one in self._read.items()}
+        rows = {name: one.row for name, one in self._read.items()}
         # A server that comes back may be judged meanwhile, by what was there before.
         self._rows = {**self._rows, version: rows}
         for name, policy in self._team.items():
             # Adapters of one team are on one base, and that stays as it is.
             if policy.adapted and self.texts[name] not in self._bare:
                 with policy.bare():
-                    self._bare[self.texts[name]] = probe.read(policy, self.texts[name]).rows
+                    self._bare[self.texts[name]] = probe.read(policy, self.texts[name]).row
 
     def keep(self, versions: Collection[int]) -> None:
         """Forget what was read with the weights of other versions."""
         self._rows = {number: rows for number, rows in self._rows.items() if number in versions}
 
-    def prompts(self, version: int, most: int) -> dict[str, list[Prompt]]:
-        """What servers are to go on with, by policy: the text as the last, for so many tokens."""
+    def prompts(self, version: int, most: int) -> dict[str, Prompt]:
+        """What servers are to go on with, by policy, for so many tokens at the most."""
         found = {}
         for name, policy in self._team.items():
             text, temperature = self.texts[name], policy.speech.temperature
-            *parts, whole = probe.beginnings(text)
-            limits = {**dict.fromkeys(parts, 1), whole: min(most, policy.room(whole))}
-            found[name] = [
-                Prompt(text[:length], limit, policy.end_ids, temperature, seed=version)
-                for length, limit in limits.items()
-            ]
+            limit = min(most, policy.room(len(text)))
+            found[name] = Prompt(text, limit, policy.end_ids, temperature, seed=version)
         return found
 
     def go_on(self, spoken: Sequence[Spoken]) -> list[list[float]]:
         """What the trainer gives the tokens that servers went on with; all processes together."""
-        found = []
-        for one in spoken:
-            drawn = [answer.ids for answer in one.answers]
-            found.append(probe.go_on(self._team[one.agent], self._read[one.agent], drawn))
+        found = [
+            probe.go_on(self._team[one.agent], self._read[one.agent], one.answer.ids)
+            for one in spoken
+        ]
         self._read = {}
         return found
 
-    def judge(
-        self, name: str, version: int, answers: Sequence[Raw], dtype: str | None, what: str
-    ) -> None:
+    def judge(self, name: str, version: int, answer: Raw, dtype: str | None, what: str) -> None:
         """Stop where a server of that type speaks with other weights; see `probe.judge`."""
-        likeliest = [one.likeliest[0] for one in answers]
-        given = [value for one in likeliest for value in one.values()]
-        tokens = [list(one) for one in likeliest]
+        likeliest = answer.likeliest[0]
+        given, tokens = list(likeliest.values()), list(likeliest)
         wanted = probe.at(self._rows[version][name], tokens)
         others = {
-            called: probe.at(rows, tokens) for called, rows in self._others(name, version).items()
+            called: probe.at(row, tokens) for called, row in self._others(name, version).items()
         }
         self._found(probe.judge(given, wanted, others, self._limit(name, dtype), what))
 
@@ -106,7 +99,7 @@ class Expected:
         self, spoken: Spoken, wanted: Sequence[float], dtype: str | None, what: str
     ) -> None:
         """Stop where a server gave its tokens other log-probabilities than the trainer does."""
-        given = [value for one in spoken.answers for value in one.logprobs]
+        given = list(spoken.answer.logprobs)
         self._found(probe.judge(given, wanted, {}, self._limit(spoken.agent, dtype), what))
 
     def _found(self, distance: float) -> None:

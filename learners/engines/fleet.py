@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import TypeVar, cast
 
 from laconic.learners.engines import probe
@@ -30,7 +29,7 @@ from laconic.learners.engines.versions import Versions
 from laconic.learners.errors import Lost, Refused, ServerError, UnknownAdapter
 
 T = TypeVar("T")
-Prompts = Mapping[str, Sequence[Prompt]]
+Prompts = Mapping[str, Prompt]
 """What is to be gone on with, by policy."""
 
 _LOOK = 0.1
@@ -141,12 +140,8 @@ class Fleet:
         """How a server goes on with the texts of all policies, asked all at once."""
         place = self.servers.index(server)
         likeliest = partial(self._complete, server, version=version, likeliest=probe.LIKELIEST)
-        asked = [(agent, one) for agent, each in prompts.items() for one in each]
-        answers = iter(await _each(likeliest(agent, one) for agent, one in asked))
-        return [
-            Spoken(agent, place, tuple(islice(answers, len(each))))
-            for agent, each in prompts.items()
-        ]
+        answers = await _each(likeliest(agent, one) for agent, one in prompts.items())
+        return [Spoken(agent, place, one) for agent, one in zip(prompts, answers, strict=True)]
 
     def judge(self, version: int, spoken: Sequence[Spoken], wanted: Sequence[list[float]]) -> None:
         """Stop where a server speaks with other weights than it was given.
@@ -163,7 +158,7 @@ class Fleet:
         for one in spoken:
             server = self.servers[one.server]
             said = f"{loaded} for {one.agent} at {server.url}"
-            self.expected.judge(one.agent, version, one.answers, self._dtype_of(server), said)
+            self.expected.judge(one.agent, version, one.answer, self._dtype_of(server), said)
         for one, scores in zip(spoken, wanted, strict=True):
             server = self.servers[one.server]
             said = f"{sampled} {one.agent} sampled at {server.url}"
@@ -248,7 +243,7 @@ class Fleet:
         prompts = self.expected.prompts(version, 1)
         for one in await self._hear(server, version, prompts):
             named, dtype = f"{what} for {one.agent} at {server.url}", self._dtype_of(server)
-            self.expected.judge(one.agent, version, one.answers, dtype, named)
+            self.expected.judge(one.agent, version, one.answer, dtype, named)
 
     async def _restore(self, server: Server) -> None:
         """Wait for a server, give it what it has to have, and have it proved."""

@@ -1,9 +1,9 @@
 """Whether a server speaks with the weights it was given: asked after every sync.
 
 That a server answered 200 proves nothing: a tied output head may have stayed as it was, an
-adapter's name may stand for the base, or for weights of yesterday. So it is asked to go on with the
-beginnings of a fixed text, in the way of a rollout, with its temperature and its caches, and for
-the log-probabilities of the likeliest tokens there. These are compared with what the trainer's own
+adapter's name may stand for the base, or for weights of yesterday. So it is asked to go on with a
+fixed text, in the way of a rollout, with its temperature and its caches, and for the
+log-probabilities of the likeliest tokens there. These are compared with what the trainer's own
 models give: with the weights it should have, and with those it could have instead (the version
 before, the base, another agent's). The tokens drawn behind the text the trainer scores too: several
 in a server's first sync, which so shows that it goes on with what it has cached as the trainer
@@ -36,7 +36,7 @@ TOKENS = 16
 SAMPLED = 4
 """Most tokens with which it is gone on with by a server that has not been heard yet."""
 LIKELIEST = 20
-"""Tokens whose log-probabilities are compared behind each beginning; servers give no more."""
+"""Tokens whose log-probabilities are compared behind the text; servers give no more."""
 TOLERANCES = {"float32": 1e-4}
 """Mean distance (nats a token) that is taken for rounding, by type; other types are coarser."""
 COARSE = 0.05
@@ -58,11 +58,6 @@ def text_of(policy: HFPolicy) -> tuple[int, ...]:
     return policy.read(Request("probe", _TEXT))[:most]
 
 
-def beginnings(text: Sequence[int]) -> list[int]:
-    """Lengths of the beginnings of a text that a server goes on with: half of it, and all."""
-    return sorted({max(1, len(text) // 2), len(text)})
-
-
 def vocabulary_of(policy: HFPolicy) -> int:
     """Tokens that the model of a policy knows."""
     return int(policy.model.config.get_text_config().vocab_size)
@@ -72,8 +67,8 @@ def vocabulary_of(policy: HFPolicy) -> int:
 class Reading:
     """A text as the trainer's model has read it, from where it can be gone on with."""
 
-    rows: Tensor
-    """Log-probabilities of every next token, (beginnings, vocabulary)."""
+    row: Tensor
+    """Log-probabilities of every next token, (vocabulary,)."""
     past: Any
     """Its keys and values; None where it is not gone on with."""
 
@@ -82,34 +77,32 @@ class Reading:
 def read(policy: HFPolicy, text: Sequence[int]) -> Reading:
     """Have the trainer's model read a text once, at the policy's temperature."""
     tokens = torch.tensor([list(text)], device=policy.device)
-    places = torch.tensor([length - 1 for length in beginnings(text)], device=policy.device)
     # The output head is the widest layer, and most models can be told where it is needed.
     told = "logits_to_keep" in signature(policy.model.forward).parameters
-    where = {"logits_to_keep": places} if told else {}
+    where = {"logits_to_keep": 1} if told else {}
     with policy.computing():
         out = policy.model(input_ids=tokens, use_cache=True, **where)
-    logits = out.logits[0] if told else out.logits[0, places]
-    return Reading(_logprobs(logits, policy), out.past_key_values)
+    return Reading(_logprobs(out.logits[0, -1], policy), out.past_key_values)
 
 
 @torch.no_grad()
-def go_on(policy: HFPolicy, reading: Reading, drawn: Sequence[Sequence[int]]) -> list[float]:
-    """What the trainer's model gives each token that was drawn; the reading stays as it is.
+def go_on(policy: HFPolicy, reading: Reading, drawn: Sequence[int]) -> list[float]:
+    """What the trainer's model gives each token drawn behind the text; the reading stays as it is.
 
     Args:
         policy: whose model it is.
         reading: of its text.
-        drawn: tokens behind each beginning, of which those behind the whole text may be several.
+        drawn: token ids.
     """
-    firsts = at(reading.rows, [ids[:1] for ids in drawn])
-    if len(drawn[-1]) == 1:
-        return firsts
-    tokens = torch.tensor([list(drawn[-1])], device=policy.device)
+    first = at(reading.row, drawn[:1])
+    if len(drawn) == 1:
+        return first
+    tokens = torch.tensor([list(drawn)], device=policy.device)
     with policy.computing():
         past = deepcopy(reading.past)
         out = policy.model(input_ids=tokens[:, :-1], past_key_values=past, use_cache=True)
     rows = _logprobs(out.logits[0], policy)
-    return [*firsts, *at(rows, [[one] for one in drawn[-1][1:]])]
+    return [*first, *(float(row[one]) for row, one in zip(rows, drawn[1:], strict=True))]
 
 
 def _logprobs(logits: Tensor, policy: HFPolicy) -> Tensor:
@@ -121,11 +114,10 @@ def tolerance(dtype: str | None, trainer: str) -> float:
     return max(TOLERANCES.get(dtype or trainer, COARSE), TOLERANCES.get(trainer, COARSE))
 
 
-def at(rows: Tensor, tokens: Sequence[Sequence[int]]) -> list[float]:
-    """The log-probabilities of some next tokens behind each beginning, one after another."""
-    return [
-        one for row, wanted in zip(rows, tokens, strict=True) for one in row[list(wanted)].tolist()
-    ]
+def at(row: Tensor, tokens: Sequence[int]) -> list[float]:
+    """The log-probabilities of some next tokens."""
+    found: list[float] = row[list(tokens)].tolist()
+    return found
 
 
 def distance(first: Sequence[float], second: Sequence[float]) -> float:

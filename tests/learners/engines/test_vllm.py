@@ -96,13 +96,12 @@ def test_what_is_expected_of_an_adapter_is_told_from_the_base_once_it_was_traine
     policies = make_team()
     expected = Expected({"solver_0": policies["solver_0"]}, None)
 
-    def answers(version):
-        rows = expected._rows[version]["solver_0"]
-        tops = [dict(enumerate(row.tolist()[:20])) for row in rows]
-        return [Raw((), (0,), (row[0],), (row,)) for row in tops]
+    def answer(version):
+        top = dict(enumerate(expected._rows[version]["solver_0"].tolist()[:20]))
+        return Raw((), (0,), (top[0],), (top,))
 
     expected.renew(0)
-    fresh = answers(0)
+    fresh = answer(0)
     # A new adapter is the base.
     expected.judge("solver_0", 0, fresh, "float32", "it was loaded")
     nudge(policies)
@@ -112,9 +111,9 @@ def test_what_is_expected_of_an_adapter_is_told_from_the_base_once_it_was_traine
     nudge(policies, seed=1)
     expected.renew(2)
     # Of a server that came back every version that still speaks is judged, by its own scores.
-    expected.judge("solver_0", 1, answers(1), "float32", "it was loaded again")
+    expected.judge("solver_0", 1, answer(1), "float32", "it was loaded again")
     with pytest.raises(ServerError, match="speaks with version 2"):
-        expected.judge("solver_0", 1, answers(2), "float32", "it was loaded again")
+        expected.judge("solver_0", 1, answer(2), "float32", "it was loaded again")
     expected.keep([2])
     assert list(expected._rows) == [2]
 
