@@ -5,8 +5,8 @@
 Adds a line of json to the file: what the trained team comes to in the evaluation when every agent
 does what it holds best. They may talk after every month, at a price.
 
-A unit of catch is worth 1/120, and a fifth of that where the team's mean is paid. With the bonus on
-entropy that `signal` takes, 0.03 or 0.01, teams stop at half of what there is to be had.
+A unit of catch is worth 1/120, and a fifth of that where the team's mean is paid. With a bonus on
+entropy of 0.01, a third of what `signal` takes, a team stopped at half of what there is to be had.
 """
 
 from __future__ import annotations
