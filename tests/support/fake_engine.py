@@ -217,6 +217,8 @@ def _v1_completions(server: FakeEngine, body: Any) -> Any:
 
 
 def _generate(server: FakeEngine, body: Any) -> Any:
+    if server.paused:
+        raise Answer(503, {"error": "paused"})
     name, prompt, how = body.get("lora_path"), body["input_ids"], body["sampling_params"]
     model = server.base if name is None else server.adapters.get(name)
     if model is None:
