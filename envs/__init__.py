@@ -47,7 +47,7 @@ __all__ = [
 
 GENERATED = "generated"
 _GENERATED_TASKS = 4096
-Frozen = tuple[tuple[str, Any], ...]
+_Frozen = tuple[tuple[str, Any], ...]  # Settings by name, which a cache can hold.
 
 
 def names(of: Literal["all", "benchmarks", "worlds"] = "all") -> tuple[str, ...]:
@@ -146,14 +146,14 @@ def _checked(settings: Mapping[str, Any], makers: Sequence[Callable[..., Any]]) 
 
 
 @lru_cache(maxsize=32)
-def _generated(played: Explained, split: Split, count: int, settings: Frozen) -> tuple[Task, ...]:
+def _generated(played: Explained, split: Split, count: int, settings: _Frozen) -> tuple[Task, ...]:
     """Generated tasks, kept so that many copies of one environment cost one generation."""
     chosen = dict(settings)
     return played.generate(chosen.pop("seed", 0), count, split=split, **chosen)
 
 
 def _read(
-    name: str, source: str, split: Split, holdout: float | None, holdout_seed: int, how: Frozen
+    name: str, source: str, split: Split, holdout: float | None, holdout_seed: int, how: _Frozen
 ) -> tuple[Task, ...]:
     """Tasks of a split of a source, its own or one that is drawn."""
     if holdout is None:
@@ -162,12 +162,12 @@ def _read(
 
 
 @lru_cache(maxsize=8)
-def _loaded(name: str, source: str, split: Split, how: Frozen, stamp: object) -> tuple[Task, ...]:
+def _loaded(name: str, source: str, split: Split, how: _Frozen, stamp: object) -> tuple[Task, ...]:
     """Tasks of a file, kept until the file changes."""
     return benchmark(name).load(source, split, **dict(how))
 
 
-def _all_of(name: str, source: str, how: Frozen) -> tuple[Task, ...]:
+def _all_of(name: str, source: str, how: _Frozen) -> tuple[Task, ...]:
     """Tasks of a file, or of the split that a folder or a hub data set has."""
     try:
         return _loaded(name, source, "evaluation", how, _stamp(source))
@@ -181,7 +181,7 @@ def _stamp(source: str) -> object:
     return tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
 
 
-def _frozen(settings: Mapping[str, Any]) -> Frozen:
+def _frozen(settings: Mapping[str, Any]) -> _Frozen:
     return tuple(
         (key, tuple(value) if isinstance(value, list) else value)
         for key, value in sorted(settings.items())

@@ -24,10 +24,8 @@ from laconic.experiments.running.trust import check_settings
 from laconic.learners.agents.scripted import NAMES
 
 MATCHED = "matched"
-ASKED = (
-    *("_target_", "name", "source", "split", "holdout", "holdout_seed", "tasks"),
-    *("reader", "generator"),
-)
+_OF_TASKS = ("source", "split", "holdout", "holdout_seed", "tasks", "reader", "generator")
+ASKED = ("_target_", "name", *_OF_TASKS)
 """Settings of the environment that are the same for all entries."""
 TAKEN = ("team", "rounds", "information", "topology", "schedule", "answer", "instructions")
 """Settings of the environment that a run brings along."""
