@@ -89,8 +89,9 @@ class FakeEngine:
     # Weights.
 
     def load(self, name: str, folder: str) -> None:
-        agent = name.split("/")[1]
-        before = [one for known, one in self.adapters.items() if known.split("/")[1] == agent]
+        # Of this run: a server keeps what runs that were killed have left on it.
+        mine = name.rpartition("/")[0]
+        before = [one for known, one in self.adapters.items() if known.rpartition("/")[0] == mine]
         if self.sync_fault == "stale" and before:
             self.adapters[name] = before[-1]
         elif self.sync_fault == "base":
@@ -181,7 +182,9 @@ def spoil(fault: str, prompt: list[int], ids: list[int], logprobs: list[float]) 
 
 
 def _completion(server: FakeEngine, prompt: list[int], model: Any, **how: Any) -> Any:
-    """A completion, or what the next fault makes of it."""
+    """A completion, or what the next fault makes of it; none while the server is paused."""
+    if server.paused:
+        raise Answer(503, {"error": "paused"})
     fault = server.begin()
     try:
         if fault == "hangup":
@@ -196,8 +199,6 @@ def _completion(server: FakeEngine, prompt: list[int], model: Any, **how: Any) -
 
 
 def _v1_completions(server: FakeEngine, body: Any) -> Any:
-    if server.paused:
-        raise Answer(503, {"error": "paused"})
     for name, plain in {"top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0}.items():
         if body.get(name) != plain:
             raise Answer(400, {"error": f"{name} would come from generation_config.json"})
@@ -217,8 +218,6 @@ def _v1_completions(server: FakeEngine, body: Any) -> Any:
 
 
 def _generate(server: FakeEngine, body: Any) -> Any:
-    if server.paused:
-        raise Answer(503, {"error": "paused"})
     name, prompt, how = body.get("lora_path"), body["input_ids"], body["sampling_params"]
     model = server.base if name is None else server.adapters.get(name)
     if model is None:
