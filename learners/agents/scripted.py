@@ -188,6 +188,8 @@ class Teacher:
     frames: int = len(_WORDY_FRAMES)
     """Wordings around what it says, at least 1. With several, being terse may be the likeliest
     single manner although most messages are wordy, and a greedy policy is terse then."""
+    bare: float = 0.0
+    """Share of answers without their working, so that a learner gets to try what it is worth."""
 
     def __post_init__(self) -> None:
         """Check that there is a wording.
@@ -208,6 +210,9 @@ class Teacher:
             return _draft(task, request, chosen)
         terse = generator.random() < self.terse
         if _answers(request):
+            # Nothing is drawn where there are none: what earlier seeds taught stays as it was.
+            if self.bare and generator.random() < self.bare:
+                return _answer(task, request)
             if terse:
                 return _answer(task, request, _working(task, request))
             return _verbose(task, request, generator, self.frames)

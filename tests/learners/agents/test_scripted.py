@@ -196,6 +196,15 @@ def test_a_teacher_team_that_never_keeps_still_solves(env):
     assert all(episode.solved for episode in episodes)
 
 
+@pytest.mark.parametrize("bare", [0.0, 1.0])
+def test_a_bare_teacher_answers_without_its_working(env, bare):
+    teacher = Teacher(silent_informed=0.0, silent_uninformed=0.0, bare=bare)
+    team = dict.fromkeys(env.possible_agents, ScriptedPolicy(teacher, env.tasks))
+    for episode in play([env], team, [Start(seed, "fruit") for seed in range(4)], seed=0):
+        answer = [one.message for one in episode.turns if one.agent == "solver_0"][-1]
+        assert episode.solved and (answer == env.tasks["fruit"].commitment) == bool(bare)
+
+
 # Settings
 
 
