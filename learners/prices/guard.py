@@ -22,17 +22,28 @@ class CollapseGuard:
     that a rate which wavers around the threshold does not warn at every step.
 
     Args:
-        silence: warn from this mean silence rate over the window on, above 0 and up to 1.
+        silence: warn from this mean silence rate over the window on, above 0 and up to 1, where
+            nobody knows who held something useful: much of that silence is as it should be.
         accuracy_drop: and at this fall of the mean accuracy from its best window, above 0 to 1.
         window: number of observations the means are over, at least 1.
+        silence_informed: in place of `silence` where it is known: the mean rate of silence among
+            those who held something useful.
     """
 
-    def __init__(self, silence: float = 0.9, accuracy_drop: float = 0.1, window: int = 5) -> None:
+    def __init__(
+        self,
+        silence: float = 0.9,
+        accuracy_drop: float = 0.1,
+        window: int = 5,
+        silence_informed: float = 0.5,
+    ) -> None:
         """Check the ranges (`SettingError`) and start without observations."""
         number("guard.silence", silence, above=0, highest=1)
+        number("guard.silence_informed", silence_informed, above=0, highest=1)
         number("guard.accuracy_drop", accuracy_drop, above=0, highest=1)
         whole("guard.window", window, 1)
-        self.silence, self.accuracy_drop, self.window = silence, accuracy_drop, window
+        self.silence, self.silence_informed = silence, silence_informed
+        self.accuracy_drop, self.window = accuracy_drop, window
         self._silences: deque[float] = deque(maxlen=window)
         self._accuracies: deque[float] = deque(maxlen=window)
         self._best: float | None = None
@@ -40,13 +51,16 @@ class CollapseGuard:
         self._collapsed = False
         self._calm = 0
 
-    def observe(self, step: int, silence_rate: float, accuracy: float) -> str | None:
+    def observe(
+        self, step: int, silence_rate: float, accuracy: float, informed: bool = False
+    ) -> str | None:
         """Take in one step.
 
         Args:
             step: the training step, for the words.
             silence_rate: share of turns without a message, 0 to 1; `silence_to_watch` picks it.
             accuracy: share of episodes solved, 0 to 1.
+            informed: whether these are the turns of agents who held something useful.
 
         Returns:
             A warning in plain words when a collapse is first seen in a full window, else None.
@@ -61,12 +75,13 @@ class CollapseGuard:
             self._best, self._best_step = accurate, step
         # Means of equal decimals differ in their last bit, and a drop of exactly 0.1 is a drop.
         fallen = self._best - accurate >= self.accuracy_drop - 1e-9
-        if silent < self.silence - 1e-9 or not fallen:
+        highest = self.silence_informed if informed else self.silence
+        if silent < highest - 1e-9 or not fallen:
             self._calm += 1
             self._collapsed = self._collapsed and self._calm < self.window
             return None
         known, self._collapsed, self._calm = self._collapsed, True, 0
-        return None if known else self._words(step, silent, accurate)
+        return None if known else self._words(step, silent, accurate, informed)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything a resumed run needs to warn as if it had never stopped; JSON can hold it."""
@@ -86,12 +101,13 @@ class CollapseGuard:
         self._best, self._best_step = state["best"], state["best_step"]
         self._collapsed, self._calm = state["collapsed"], state["calm"]
 
-    def _words(self, step: int, silent: float, accurate: float) -> str:
+    def _words(self, step: int, silent: float, accurate: float, informed: bool) -> str:
         best = 0.0 if self._best is None else self._best
+        turns = "the turns in which it had something useful to say" if informed else "its turns"
         over = "the last step" if self.window == 1 else f"the last {self.window} steps"
         return (
             f"silence collapse at step {step}: over {over} the team kept silent in {silent:.0%} of"
-            f" its turns and solved {accurate:.0%} of its tasks, down from {best:.0%} around step"
+            f" {turns} and solved {accurate:.0%} of its tasks, down from {best:.0%} around step"
             f" {self._best_step}. The price of tokens seems to outweigh what messages earn. Try a"
             " lower env.reward.price, a price that starts at 0 and rises slowly (learner.price), or"
             " counterfactual credit (learner.credit=silence)."

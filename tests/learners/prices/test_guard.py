@@ -60,6 +60,16 @@ def test_a_rate_that_wavers_is_one_collapse() -> None:
     assert feed(guard, GOOD, GOOD, *wavering) == [3]
 
 
+def test_those_with_something_to_say_may_be_silent_less_often() -> None:
+    guard = CollapseGuard(window=2)
+    rows = [(0.1, 0.8), (0.1, 0.8), (0.4, 0.6), (0.5, 0.5), (0.5, 0.5)]
+    # Window means of silence: 0.1, 0.25, 0.45, 0.5; of all turns half would be nothing to warn of.
+    warned = [guard.observe(step, *row, informed=True) for step, row in enumerate(rows)]
+    assert [bool(words) for words in warned] == [False] * 4 + [True]
+    assert "silent in 50% of the turns in which it had something useful to say" in str(warned[-1])
+    assert feed(CollapseGuard(window=2), *rows) == []
+
+
 def test_the_warning_says_what_happened_with_numbers_and_what_to_try() -> None:
     guard = CollapseGuard(window=1)
     guard.observe(6, 0.2, 0.81)
@@ -85,7 +95,14 @@ def test_a_resumed_guard_warns_like_one_that_never_stopped() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"silence": 0}, {"silence": 1.1}, {"silence": "0.9"}, {"accuracy_drop": -0.1}, {"window": 0}],
+    [
+        {"silence": 0},
+        {"silence": 1.1},
+        {"silence": "0.9"},
+        {"silence_informed": 0},
+        {"accuracy_drop": -0.1},
+        {"window": 0},
+    ],
 )
 def test_settings_outside_their_range_are_refused_by_name(settings: dict) -> None:
     with pytest.raises(SettingError, match=f"guard.{next(iter(settings))} must be"):
