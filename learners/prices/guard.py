@@ -24,7 +24,8 @@ class CollapseGuard:
     Args:
         silence: warn from this mean silence rate over the window on, above 0 and up to 1, where
             nobody knows who held something useful: much of that silence is as it should be.
-        accuracy_drop: and at this fall of the mean accuracy from its best window, above 0 to 1.
+        accuracy_drop: and at this fall of the mean accuracy from its best window, above 0 to 1; a
+            team that never solved twice as much has fallen when half of its best is gone.
         window: number of observations the means are over, at least 1.
         silence_informed: in place of `silence` where it is known: the mean rate of silence among
             those who held something useful.
@@ -74,7 +75,8 @@ class CollapseGuard:
         if self._best is None or accurate > self._best:
             self._best, self._best_step = accurate, step
         # Means of equal decimals differ in their last bit, and a drop of exactly 0.1 is a drop.
-        fallen = self._best - accurate >= self.accuracy_drop - 1e-9
+        drop = min(self.accuracy_drop, self._best / 2)
+        fallen = self._best > 0 and self._best - accurate >= drop - 1e-9
         highest = self.silence_informed if informed else self.silence
         if silent < highest - 1e-9 or not fallen:
             self._calm += 1

@@ -48,6 +48,12 @@ def test_a_drop_of_exactly_the_threshold_counts() -> None:
     assert feed(CollapseGuard(window=1), (0.9, 0.8), (0.9, 0.7)) == [1]
 
 
+def test_a_weak_team_has_fallen_when_half_of_its_best_is_gone() -> None:
+    assert feed(CollapseGuard(window=1), (0.2, 0.12), (1.0, 0.07), (1.0, 0.06)) == [2]
+    # One that never solved anything has nothing to lose.
+    assert feed(CollapseGuard(window=1), (0.2, 0.0), (1.0, 0.0)) == []
+
+
 def test_it_warns_again_after_a_recovery() -> None:
     guard = CollapseGuard(window=2)
     assert feed(guard, GOOD, GOOD, DEAD, DEAD, GOOD, GOOD, GOOD, DEAD, DEAD) == [3, 8]
