@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -96,17 +96,34 @@ SEEDS ?= 1 2 3
 GSM8K := $(EVIDENCE)/gsm8k
 # The start is taught in parts: by a wordy teacher that is hardly ever silent, then by one that is silent more often
 # where it has nothing useful, and less often where it has.
-START := $(BIN)/laconic warm-start env=gsm8k agent=smollm2 agent.instructions=brief threads=1 train.tasks_per_step=8 \
+START := $(BIN)/laconic warm-start agent=smollm2 agent.instructions=brief threads=1 train.tasks_per_step=8 \
   train.group_size=2 evaluation.tasks=64 evaluation.batch=64 resume=true
 evidence-gsm8k: .venv/installed smollm2  ## SmolLM2 learns to be laconic on generated gsm8k (docs/evidence.md)
-	$(START) train.steps=60 seed=0 hydra.run.dir=$(GSM8K)/first
-	$(START) train.steps=60 seed=1 hydra.run.dir=$(GSM8K)/second agent.model=$(GSM8K)/first/policy \
+	$(START) env=gsm8k train.steps=60 seed=0 hydra.run.dir=$(GSM8K)/first
+	$(START) env=gsm8k train.steps=60 seed=1 hydra.run.dir=$(GSM8K)/second agent.model=$(GSM8K)/first/policy \
 	  learner.collect.teacher.silent_uninformed=0.5 learner.collect.teacher.silent_informed=0.02
-	$(START) train.steps=40 seed=2 hydra.run.dir=$(GSM8K)/start agent.model=$(GSM8K)/second/policy \
+	$(START) env=gsm8k train.steps=40 seed=2 hydra.run.dir=$(GSM8K)/start agent.model=$(GSM8K)/second/policy \
 	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k agent.model=$(GSM8K)/start/policy seed=$$seed \
 	    resume=true hydra.run.dir=$(GSM8K)/$$seed || exit 1; \
+	done
+
+SPORTS := $(EVIDENCE)/sports
+ROOM := agent.budget.message=64 agent.budget.episode=256 agent.speech.max_reply_tokens=65 learner.microbatch_tokens=4096
+# As above; a tenth of the teacher's answers are bare, and the later parts imitate more of the scouts.
+evidence-sports: .venv/installed smollm2  ## SmolLM2 learns to be laconic on Sports Understanding (docs/evidence.md)
+	$(START) env=sports $(ROOM) train.steps=45 learner.decay_updates=90 seed=0 hydra.run.dir=$(SPORTS)/first \
+	  learner.collect.teacher.bare=0.1 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0.02
+	$(START) env=sports $(ROOM) train.steps=40 seed=1 hydra.run.dir=$(SPORTS)/second agent.model=$(SPORTS)/first/policy \
+	  learner.collect.teacher.bare=0.1 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
+	  learner.collect.others=0.8
+	$(START) env=sports $(ROOM) train.steps=60 seed=2 hydra.run.dir=$(SPORTS)/start agent.model=$(SPORTS)/second/policy \
+	  learner.collect.teacher.bare=0.1 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
+	  learner.collect.others=1
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train experiment=pretrained env=sports $(ROOM) agent.model=$(SPORTS)/start/policy seed=$$seed \
+	    resume=true hydra.run.dir=$(SPORTS)/$$seed || exit 1; \
 	done
 
 gpu: .venv/installed  ## run the tests that need a GPU and measure on it; write docs/gpu.md
