@@ -164,8 +164,8 @@ def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
     found = []
     metrics = {name.removeprefix("train/"): value for name, value in row.items()}
     if "accuracy" in metrics:
-        silence, informed = silence_to_watch(metrics), "spoke_if_informed" in metrics
-        found.append(run.guard.observe(run.step, silence, metrics["accuracy"], informed))
+        run.guard.informed = "spoke_if_informed" in metrics
+        found.append(run.guard.observe(run.step, silence_to_watch(metrics), metrics["accuracy"]))
     silent, price = metrics.get("silent_if_uninformed"), metrics.get("price", 0.0)
     found.append(run.extinction_guard.observe(run.step, silent, price))
     if row.get(SKIPPED) and not any(SKIPPED in warning for warning in run.warnings):

@@ -45,6 +45,8 @@ class CollapseGuard:
         whole("guard.window", window, 1)
         self.silence, self.silence_informed = silence, silence_informed
         self.accuracy_drop, self.window = accuracy_drop, window
+        # Whether the silence it is told of is that of those who held something useful; the run says.
+        self.informed = False
         self._silences: deque[float] = deque(maxlen=window)
         self._accuracies: deque[float] = deque(maxlen=window)
         self._best: float | None = None
@@ -52,16 +54,13 @@ class CollapseGuard:
         self._collapsed = False
         self._calm = 0
 
-    def observe(
-        self, step: int, silence_rate: float, accuracy: float, informed: bool = False
-    ) -> str | None:
+    def observe(self, step: int, silence_rate: float, accuracy: float) -> str | None:
         """Take in one step.
 
         Args:
             step: the training step, for the words.
             silence_rate: share of turns without a message, 0 to 1; `silence_to_watch` picks it.
             accuracy: share of episodes solved, 0 to 1.
-            informed: whether these are the turns of agents who held something useful.
 
         Returns:
             A warning in plain words when a collapse is first seen in a full window, else None.
@@ -77,13 +76,13 @@ class CollapseGuard:
         # Means of equal decimals differ in their last bit, and a drop of exactly 0.1 is a drop.
         drop = min(self.accuracy_drop, self._best / 2)
         fallen = self._best > 0 and self._best - accurate >= drop - 1e-9
-        highest = self.silence_informed if informed else self.silence
+        highest = self.silence_informed if self.informed else self.silence
         if silent < highest - 1e-9 or not fallen:
             self._calm += 1
             self._collapsed = self._collapsed and self._calm < self.window
             return None
         known, self._collapsed, self._calm = self._collapsed, True, 0
-        return None if known else self._words(step, silent, accurate, informed)
+        return None if known else self._words(step, silent, accurate)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything a resumed run needs to warn as if it had never stopped; JSON can hold it."""
@@ -103,9 +102,11 @@ class CollapseGuard:
         self._best, self._best_step = state["best"], state["best_step"]
         self._collapsed, self._calm = state["collapsed"], state["calm"]
 
-    def _words(self, step: int, silent: float, accurate: float, informed: bool) -> str:
+    def _words(self, step: int, silent: float, accurate: float) -> str:
         best = 0.0 if self._best is None else self._best
-        turns = "the turns in which it had something useful to say" if informed else "its turns"
+        turns = (
+            "the turns in which it had something useful to say" if self.informed else "its turns"
+        )
         over = "the last step" if self.window == 1 else f"the last {self.window} steps"
         return (
             f"silence collapse at step {step}: over {over} the team kept silent in {silent:.0%} of"

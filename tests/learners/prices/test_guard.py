@@ -68,9 +68,10 @@ def test_a_rate_that_wavers_is_one_collapse() -> None:
 
 def test_those_with_something_to_say_may_be_silent_less_often() -> None:
     guard = CollapseGuard(window=2)
+    guard.informed = True
     rows = [(0.1, 0.8), (0.1, 0.8), (0.4, 0.6), (0.5, 0.5), (0.5, 0.5)]
     # Window means of silence: 0.1, 0.25, 0.45, 0.5; of all turns half would be nothing to warn of.
-    warned = [guard.observe(step, *row, informed=True) for step, row in enumerate(rows)]
+    warned = [guard.observe(step, *row) for step, row in enumerate(rows)]
     assert [bool(words) for words in warned] == [False] * 4 + [True]
     assert "silent in 50% of the turns in which it had something useful to say" in str(warned[-1])
     assert feed(CollapseGuard(window=2), *rows) == []
