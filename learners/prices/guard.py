@@ -45,7 +45,7 @@ class CollapseGuard:
         whole("guard.window", window, 1)
         self.silence, self.silence_informed = silence, silence_informed
         self.accuracy_drop, self.window = accuracy_drop, window
-        # Whether the silence it is told of is that of those who held something useful; the run says.
+        # Whether the silence it is told of is that of those who held something useful.
         self.informed = False
         self._silences: deque[float] = deque(maxlen=window)
         self._accuracies: deque[float] = deque(maxlen=window)
