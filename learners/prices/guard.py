@@ -45,8 +45,8 @@ class CollapseGuard:
         whole("guard.window", window, 1)
         self.silence, self.silence_informed = silence, silence_informed
         self.accuracy_drop, self.window = accuracy_drop, window
-        # Whether the silence it is told of is that of those who held something useful; the run sets it
-        # before it tells, so that `observe` of a guard of one's own keeps its arguments.
+        # Whether the silence it is told of is that of those who held something useful. The run sets
+        # it before it tells, so that `observe` of a guard of one's own keeps its arguments.
         self.informed = False
         self._silences: deque[float] = deque(maxlen=window)
         self._accuracies: deque[float] = deque(maxlen=window)
