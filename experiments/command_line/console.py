@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from laconic.experiments.command_line.names import renamed
@@ -34,12 +36,25 @@ def main() -> None:
     name = typed.replace("_", "-")
     if typed in ("-h", "--help"):
         print(_usage())
+    elif typed in ("-V", "--version"):
+        print(f"laconic {version('laconic')}")
     elif name in PROGRAMS:
+        _look_here()
         program, *settings = ALIASES.get(name, (name,))
         sys.argv = [f"laconic {name}", *settings, *rest]
         start(program)
     else:
         sys.exit(_unknown(typed))
+
+
+def _look_here() -> None:
+    """Let a configuration name modules of the present folder, as `python -m` does.
+
+    It comes last on the path, so that nothing that is installed can be hidden by what lies there.
+    """
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
 
 
 def start(name: str) -> None:

@@ -6,6 +6,7 @@ import os
 import runpy
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 from places import CONF, ROOT
@@ -70,6 +71,28 @@ def test_a_program_is_found_with_a_dash_and_as_its_module_is_called(call, name):
 def test_a_warm_start_is_a_training_with_a_setting_with_a_dash_or_without(call, name):
     code, said = call(name, "--cfg", "job")
     assert code == 0 and "Imitated" in said.out
+
+
+def test_the_version_is_told(call):
+    code, said = call("--version")
+    assert code == 0 and said.out.startswith("laconic 0.")
+
+
+def test_a_configuration_names_modules_of_the_present_folder_and_hides_none_installed(
+    call, monkeypatch, tmp_path
+):
+    (tmp_path / "thing_of_my_own.py").write_text("here = True")
+    (tmp_path / "json.py").write_text("raise ImportError('not this one')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one])
+    found = []
+    monkeypatch.setattr(
+        console, "start", lambda name: found.append(import_module("thing_of_my_own").here)
+    )
+    monkeypatch.delitem(sys.modules, "json")
+    call("train")
+    assert found == [True] and import_module("json").loads("1") == 1
+    assert sys.path[-1] == str(tmp_path)
 
 
 def test_the_module_is_the_command(monkeypatch, capsys):
