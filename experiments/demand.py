@@ -32,6 +32,7 @@ from laconic.experiments.running import setup
 from laconic.experiments.running.demand import Demand, measure, row, write
 from laconic.experiments.running.evaluation import evaluation_starts
 from laconic.experiments.running.evaluation_checks import SPLITS
+from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.statistics.foreseen import Claim, Trained, trained
 from laconic.learners.metrics import prefixed
@@ -50,7 +51,10 @@ def main(cfg: DictConfig) -> float:
     team = setup.make_team(cfg)
     environments = setup.make_evaluation(cfg, cfg.evaluation.split, team)
     starts = evaluation_starts(environments, cfg.evaluation.tasks)
-    found = measure(environments, team.policies(environments[0]), starts, settings)
+    with Progress(1, "demand", life_seconds=20) as progress:
+        progress.begin(f"{len(starts)} episodes, and their messages again in parts")
+        found = measure(environments, team.policies(environments[0]), starts, settings)
+        progress.update(1, {})
     compared = compare(found, list_of(cfg.runs), environments[0])
     figures = {name: one.mean for name, one in found.figures.items()}
     seconds = {"time/evaluation": time.perf_counter() - begun}

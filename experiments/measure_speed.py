@@ -95,20 +95,23 @@ def main(cfg: DictConfig) -> float:
     count = cfg.train.tasks_per_step * cfg.train.group_size
     timer = StepTimer(cfg, team, make_environments(cfg, count, "train", team))
     samples = []
-    with Progress(cfg.measure.repetitions, "measure-speed") as progress:
+    with Progress(cfg.measure.repetitions, "measure-speed", life_seconds=20) as progress:
+        progress.begin("warm-up")
         for repetition in range(cfg.measure.repetitions + 1):
             sample = timer.measure(repetition)
             if repetition:
                 samples.append(sample)
                 progress.update(repetition, {})
-    figures = {
-        "env_steps_per_second": scripted_steps_per_second(cfg),
-        **summarise(samples),
-        "peak_gigabytes": timer.peak,
-        # Of a process that has done other things before, the peak may be that of theirs.
-        "gigabytes_beyond_model": max(0.0, timer.peak - timer.own - before),
-        **{name: graded_per_second(one, cfg.measure.answers) for name, one in GRADINGS.items()},
-    }
+            progress.begin("step and bare calls")
+        progress.begin("environment and grading")
+        figures = {
+            "env_steps_per_second": scripted_steps_per_second(cfg),
+            **summarise(samples),
+            "peak_gigabytes": timer.peak,
+            # Of a process that has done other things before, the peak may be that of theirs.
+            "gigabytes_beyond_model": max(0.0, timer.peak - timer.own - before),
+            **{name: graded_per_second(one, cfg.measure.answers) for name, one in GRADINGS.items()},
+        }
     write(figures, Path(HydraConfig.get().runtime.output_dir))
     show(figures)
     return figures["step_over_bare"]

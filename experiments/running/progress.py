@@ -104,6 +104,11 @@ class Progress:
             self._last_line = self._updated
             self._print(self.line())
 
+    def begin(self, part: str) -> None:
+        """Say what goes on from now on, in a program that tells it itself."""
+        now = self._clock()
+        self._doing = lambda: (part, now)
+
     def note(self, text: str) -> None:
         """Say something that stays visible: it scrolls by once and stays under the figures."""
         self._note = " ".join(text.split())

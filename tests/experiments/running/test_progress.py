@@ -159,6 +159,17 @@ def test_a_long_step_shows_life_in_plain_lines_and_a_short_one_does_not(make, cl
         assert bool(file.getvalue()) is told
 
 
+def test_a_program_tells_its_parts_itself(make, clock):
+    progress, _ = make(2)
+    assert progress.life() == ""
+    progress.begin("warm-up")
+    clock.now += 5.0
+    assert progress.life() == "warm-up 0:05"
+    progress.begin("grading")
+    clock.now += 61.0
+    assert progress.life() == "grading 1:01"
+
+
 def test_a_terminal_shows_the_part_of_a_step(make, clock):
     progress, file = make(4, terminal=True, doing=lambda: ("rollout", 100.0))
     with progress:
