@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-coop evidence-tldr evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -124,6 +124,28 @@ evidence-sports: .venv/installed smollm2  ## SmolLM2 learns to be laconic on Spo
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained env=sports $(ROOM) agent.model=$(SPORTS)/start/policy seed=$$seed \
 	    resume=true hydra.run.dir=$(SPORTS)/$$seed || exit 1; \
+	done
+
+COOP := $(EVIDENCE)/coop
+TLDR := $(EVIDENCE)/tldr
+# MAGRPO with an adapter for each agent.
+ADAPTERS := agent=smollm2 agent.sharing=lora agent.learning_rate=1e-3 learner.microbatch_tokens=4096 threads=1 resume=true
+evidence-coop: .venv/installed smollm2  ## SmolLM2 learns to write programs in twos (docs/evidence.md)
+	$(BIN)/laconic warm-start env=coop_humaneval $(ADAPTERS) optimizer.lr=1e-3 learner.decay=cosine train.steps=30 \
+	  train.tasks_per_step=8 train.group_size=2 learner.collect.teacher.best=0.1 evaluation.tasks=16 seed=0 \
+	  hydra.run.dir=$(COOP)/start
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train env=coop_humaneval learner=magrpo $(ADAPTERS) agent.model=$(COOP)/start/policy train.steps=10 \
+	    train.tasks_per_step=4 evaluation.tasks=8 seed=$$seed hydra.run.dir=$(COOP)/$$seed || exit 1; \
+	done
+
+# Posts are no part of this project: LACONIC_DATA=<folder> has them in <folder>/tldr/test.jsonl.
+evidence-tldr: .venv/installed smollm2  ## SmolLM2 learns to summarise real posts in twos (docs/evidence.md)
+	@test -e $(LACONIC_DATA)/tldr || \
+	  { echo "$(LACONIC_DATA)/tldr: no such folder; name one with rows of TL;DR posts: LACONIC_DATA=<folder above tldr/>"; exit 1; }
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train env=tldr env.source=$(LACONIC_DATA)/tldr env.holdout=0.4 learner=magrpo $(ADAPTERS) train.steps=9 \
+	    train.tasks_per_step=3 evaluation.tasks=8 seed=$$seed hydra.run.dir=$(TLDR)/$$seed || exit 1; \
 	done
 
 gpu: .venv/installed  ## run the tests that need a GPU and measure on it; write docs/gpu.md
