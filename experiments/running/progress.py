@@ -142,7 +142,9 @@ class Progress:
         while not self._ended.wait(self._life_seconds):
             since = self._clock() - (self._last_line or self._started)
             if since >= self._life_seconds and (words := self.life()):
-                self._print(f"step {self.step + 1}/{self.total_steps}  {words}")
+                # What follows the last step belongs to it.
+                step = min(self.step + 1, self.total_steps)
+                self._print(f"step {step}/{self.total_steps}  {words}")
 
     def _line_is_due(self) -> bool:
         return (
