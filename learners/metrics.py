@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from laconic.envs.dialogue.roster import role_of
 from laconic.learners.agents.base import Usage
 from laconic.learners.episode import Episode, Group, Turn
 
@@ -69,6 +70,10 @@ THINKING: Mapping[str, str] = {
     "tokens_spent": "Tokens that all agents together said and thought in an episode.",
 }
 """Further metrics where somebody thinks before speaking, and what each means."""
+ROLES: Mapping[str, str] = {
+    "tokens_said/<role>": "Tokens that all agents of a role together said in an episode.",
+}
+"""Further metrics of teams of several roles, and what each means."""
 SPENDING: Mapping[str, str] = {
     "prompt_tokens": "Tokens that model servers read in an episode, by their own count.",
     "completion_tokens": "Tokens that model servers wrote in an episode, by their own count.",
@@ -102,8 +107,9 @@ def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
     Returns:
         Metric name -> mean. What has nothing behind it is left out: a share without turns, and
         what an environment does not tell (who is informed, what was solved, how many tokens). Where
-        a benchmark measures more, that follows (`MEASURES`), where somebody thinks `THINKING`, and
-        where servers were asked `SPENDING`. Without episodes the dict is empty.
+        a benchmark measures more, that follows (`MEASURES`), where somebody thinks `THINKING`, for
+        teams of several roles `ROLES`, and where servers were asked `SPENDING`. Without episodes
+        the dict is empty.
     """
     return {name: float(sums.sum() / counts.sum()) for name, sums, counts in _columns(episodes)}
 
@@ -241,7 +247,8 @@ def _columns(episodes: Sequence[Episode]) -> list[_Column]:
             counts = [float(len(turns)) for turns in kept]
         if sum(counts):
             columns.append((name, np.array(sums), np.array(counts)))
-    return columns + _measured(episodes) + _thinking(episodes) + _spending(episodes)
+    others = (_measured, _thinking, _by_role, _spending)
+    return [*columns, *(column for further in others for column in further(episodes))]
 
 
 def _measured(episodes: Sequence[Episode]) -> list[_Column]:
@@ -264,6 +271,17 @@ def _thinking(episodes: Sequence[Episode]) -> list[_Column]:
         return []
     both = [[*one.tokens_said.values(), *one.tokens_thought.values()] for one in episodes]
     return [("tokens_spent", np.array(list(map(sum, both)), float), np.ones(len(episodes)))]
+
+
+def _by_role(episodes: Sequence[Episode]) -> list[_Column]:
+    """Sums and counts of what each role said; none where all have one role."""
+    said: dict[str, list[float]] = {}
+    for index, one in enumerate(episodes):
+        for agent, tokens in one.tokens_said.items():
+            said.setdefault(role_of(agent), [0.0] * len(episodes))[index] += tokens
+    told = np.array([float(bool(one.tokens_said)) for one in episodes])
+    several = said if len(said) > 1 else {}
+    return [(f"tokens_said/{role}", np.array(sums), told) for role, sums in several.items()]
 
 
 def _spending(episodes: Sequence[Episode]) -> list[_Column]:

@@ -12,7 +12,7 @@ from places import ROOT
 
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.statistics.demand import GLOSSARY as DEMAND
-from laconic.learners.metrics import GLOSSARY, MEASURES, SPENDING, THINKING
+from laconic.learners.metrics import GLOSSARY, MEASURES, ROLES, SPENDING, THINKING
 
 PAGE = ROOT / "docs" / "metrics.md"
 LEARNERS = sorted(path.stem for path in (CONF / "learner").glob("*.yaml"))
@@ -35,6 +35,7 @@ def explained() -> set[str]:
         ("GLOSSARY", GLOSSARY),
         ("MEASURES", MEASURES),
         ("THINKING", THINKING),
+        ("ROLES", ROLES),
         ("SPENDING", SPENDING),
     ):
         assert f"<!-- words: learners/metrics.py {variable} -->" in text

@@ -31,6 +31,7 @@ LEARNER = {
     "steps",
     "skipped_steps",
 }
+SAID = ("tokens_said/solver", "tokens_said/helper")
 GROUPS = ("groups_without_contrast", "reply_tokens", "entropy")
 SPEEDS = ("sampled_tokens_per_second", "trained_tokens_per_second")
 BUCKETS = {f"clip_fraction/{a}-{b}" if b else f"clip_fraction/{a}+" for a, b in LENGTH_BUCKETS}
@@ -80,8 +81,8 @@ def test_metrics_are_one_flat_object_per_step_under_the_documented_names(trained
         assert all(isinstance(value, int | float) for value in row.values())
         assert all(math.isfinite(value) for value in row.values())
         trains, evaluates = row["step"] > 0, row["step"] in (0, 2, 4)
-        assert names(row, "eval/") == (set(GLOSSARY) if evaluates else set())
-        assert names(row, "train/") == ({*GLOSSARY, "price", *GROUPS} if trains else set())
+        assert names(row, "eval/") == ({*GLOSSARY, *SAID} if evaluates else set())
+        assert names(row, "train/") == ({*GLOSSARY, *SAID, "price", *GROUPS} if trains else set())
         assert names(row, "memory/") == ({"peak_gigabytes"} if trains else set())
         first = {"changed_weights"} if row["step"] == 1 else set()
         assert names(row, "learner/") - BUCKETS == (LEARNER | first if trains else set())

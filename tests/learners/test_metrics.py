@@ -88,6 +88,8 @@ def test_metrics_are_those_worked_out_by_hand(episodes: list[Episode]) -> None:
             "rounds": (2 + 1) / 2,
             # Said and thought, over both episodes.
             "tokens_spent": (10 + 7 + 4) / 2,
+            "tokens_said/solver": (2 + 4) / 2,
+            "tokens_said/helper": (8 + 0) / 2,
         },
         rel=1e-12,
     )
@@ -100,8 +102,27 @@ def test_where_nobody_says_who_is_informed_informed_silence_is_left_out() -> Non
 
 
 def test_every_metric_is_in_the_glossary_and_in_its_order(episodes: list[Episode]) -> None:
-    names = [*GLOSSARY, *THINKING]
+    names = [*GLOSSARY, *THINKING, "tokens_said/solver", "tokens_said/helper"]
     assert list(summarise(episodes)) == names and list(intervals(episodes)) == names
+
+
+def test_what_each_role_said_is_a_mean_over_the_episodes_that_tell(episodes: list[Episode]) -> None:
+    found = intervals([*episodes, Episode("c", (), {})])
+    assert (
+        found["tokens_said/solver"].mean == (2 + 4) / 2 and found["tokens_said/solver"].count == 2
+    )
+    assert found["tokens_said/helper"].mean == (8 + 0) / 2
+
+
+def test_agents_of_a_role_are_counted_together() -> None:
+    said = {"solver_0": 5, "helper_0": 2, "helper_1": 3}
+    found = summarise([Episode("a", (), {}, tokens_said=said)])
+    assert (found["tokens_said/solver"], found["tokens_said/helper"]) == (5.0, 5.0)
+
+
+def test_where_all_have_one_role_it_is_not_told_apart() -> None:
+    found = summarise([Episode("a", (), {}, tokens_said={"author_0": 2, "author_1": 3})])
+    assert found["tokens_said"] == 5.0 and "tokens_said/author" not in found
 
 
 def test_where_nobody_thinks_what_is_spent_is_what_is_said(episodes: list[Episode]) -> None:
