@@ -190,6 +190,8 @@ class Teacher:
     single manner although most messages are wordy, and a greedy policy is terse then."""
     bare: float = 0.0
     """Share of answers without their working, so that a learner gets to try what it is worth."""
+    calculated: float = 0.0
+    """Share of answers that calculate at once, without first repeating the facts they are from."""
 
     def __post_init__(self) -> None:
         """Check that there is a wording.
@@ -213,6 +215,8 @@ class Teacher:
             # Nothing is drawn where there are none: what earlier seeds taught stays as it was.
             if self.bare and generator.random() < self.bare:
                 return _answer(task, request)
+            if self.calculated and generator.random() < self.calculated:
+                return _answer(task, request, task.solution)
             if terse:
                 return _answer(task, request, _working(task, request))
             return _verbose(task, request, generator, self.frames)

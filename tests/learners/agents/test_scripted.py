@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from pettingzoo import ParallelEnv
@@ -203,6 +204,16 @@ def test_a_bare_teacher_answers_without_its_working(env, bare):
     for episode in play([env], team, [Start(seed, "fruit") for seed in range(4)], seed=0):
         answer = [one.message for one in episode.turns if one.agent == "solver_0"][-1]
         assert episode.solved and (answer == env.tasks["fruit"].commitment) == bool(bare)
+
+
+@pytest.mark.parametrize("calculated", [0.0, 1.0])
+def test_a_calculating_teacher_does_not_repeat_the_facts(env, calculated):
+    task = replace(env.tasks["fruit"], solution="4 + 3 = 7")
+    heard = replace(asked(env, "solver_0"), text=" ".join(task.statements))
+    for seed in range(9):
+        answer = Teacher(calculated=calculated)(task, heard, random.Random(seed))
+        assert answer.endswith(f"4 + 3 = 7 {task.commitment}")
+        assert (answer == f"4 + 3 = 7 {task.commitment}") == bool(calculated)
 
 
 # Settings
