@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-coop evidence-tldr evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-coop evidence-tldr evidence-pictures evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -147,6 +147,9 @@ evidence-tldr: .venv/installed smollm2  ## SmolLM2 learns to summarise real post
 	  $(BIN)/laconic train env=tldr env.source=$(LACONIC_DATA)/tldr env.holdout=0.4 learner=magrpo $(ADAPTERS) train.steps=9 \
 	    train.tasks_per_step=3 evaluation.tasks=8 seed=$$seed hydra.run.dir=$(TLDR)/$$seed || exit 1; \
 	done
+
+evidence-pictures: .venv/installed  ## draw the trainings of docs/evidence.md from the rows in docs/evidence/
+	$(BIN)/python docs/evidence/pictures.py
 
 gpu: .venv/installed  ## run the tests that need a GPU and measure on it; write docs/gpu.md
 	@$(BIN)/python tests/gpu/table.py docs/gpu.md
