@@ -120,8 +120,8 @@ def draw_different(
         if misses == _PATIENCE:
             raise SettingError(
                 f"count must be at most the number of different {split} {kind}; got {count!r}, and"
-                f" found {len(items)} before they ran out. Ask for fewer, or for more levels or"
-                " kinds"
+                f" found {len(items)} before they ran out. Ask for fewer (env.tasks), or for more"
+                " levels or kinds (env.generator)"
             )
     return tuple(items)
 

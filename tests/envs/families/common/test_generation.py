@@ -56,7 +56,7 @@ def test_they_run_out_when_nothing_new_comes_for_long(monkeypatch: pytest.Monkey
     monkeypatch.setattr(generation, "_PATIENCE", 3)
     said = (
         "count must be at most the number of different train letters; got 3, and found 2 before"
-        " they ran out. Ask for fewer, or for more levels or kinds"
+        " they ran out. Ask for fewer (env.tasks), or for more levels or kinds (env.generator)"
     )
     with pytest.raises(SettingError) as caught:
         draw_different(dealt("a", "c"), 0, 3, "train", "letters")
