@@ -30,7 +30,7 @@ TEAMS = {
 """Picture -> folder and the runs in it, of teams that share what they know."""
 AUTHORS = {
     "coop_humaneval": ("generated programs", 4.0, ("seed_1", "seed_2", "seed_3")),
-    "tldr": ("real posts", 2.98, ("seed_2", "seed_3", "seed_1")),
+    "tldr": ("real posts", 2.98, ("seed_2", "seed_3", "seed_4", "seed_1")),
 }
 """Folder -> what is written, the most it can score, and the runs."""
 TRIALS = {
