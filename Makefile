@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-coop evidence-tldr evidence-pictures evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-math evidence-coop evidence-tldr evidence-pictures evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -124,6 +124,21 @@ evidence-sports: .venv/installed smollm2  ## SmolLM2 learns to be laconic on Spo
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained env=sports $(ROOM) agent.model=$(SPORTS)/start/policy seed=$$seed \
 	    resume=true hydra.run.dir=$(SPORTS)/$$seed || exit 1; \
+	done
+
+MATH := $(EVIDENCE)/math
+TWO := env=math 'env.generator.subjects=[algebra,geometry]'
+# As above; three answers of ten calculate at once.
+evidence-math: .venv/installed smollm2  ## SmolLM2 learns to be laconic on generated math (docs/evidence.md)
+	$(START) $(TWO) env.tasks=100000 learner.microbatch_tokens=2048 train.steps=10 learner.decay_updates=70 seed=0 \
+	  hydra.run.dir=$(MATH)/first learner.collect.teacher.calculated=0.3 learner.collect.teacher.silent_uninformed=0.6 \
+	  learner.collect.teacher.silent_informed=0 learner.collect.others=0.8
+	$(START) $(TWO) env.tasks=100000 learner.microbatch_tokens=2048 train.steps=30 learner.decay_updates=50 seed=1 \
+	  hydra.run.dir=$(MATH)/start agent.model=$(MATH)/first/policy learner.collect.teacher.calculated=0.3 \
+	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=36 \
+	    agent.model=$(MATH)/start/policy seed=$$seed resume=true hydra.run.dir=$(MATH)/$$seed || exit 1; \
 	done
 
 COOP := $(EVIDENCE)/coop

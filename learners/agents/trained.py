@@ -33,15 +33,14 @@ def form_of(run: Path) -> str:
     """
     if (run / "policy").is_dir():
         return str(run / "policy")
-    config = yaml.safe_load((run / "config.yaml").read_text("utf-8")) or {}
-    agent = config.get("agent") or {}
-    began = agent.get("model") or _usual(str(agent.get("_target_")))
+    began = _agent(run).get("model") or _usual(str(_agent(run).get("_target_")))
     if not isinstance(began, str):
         raise SettingError(
             f"agent.model={str(run)!r} is a run without policy/, whose config.yaml names no model;"
             f" let it leave its policies: the same command, resume=true hydra.run.dir={run}"
         )
-    return began
+    earlier = run_folder(began)
+    return began if earlier is None else form_of(earlier)
 
 
 def restore(run: Path, step: int | None, policies: Mapping[str, HFPolicy]) -> None:
@@ -49,8 +48,8 @@ def restore(run: Path, step: int | None, policies: Mapping[str, HFPolicy]) -> No
 
     Args:
         run: its folder.
-        step: learner updates before the checkpoint; None takes the last, or leaves the policies as
-            they are where there is none.
+        step: learner updates before the checkpoint; None takes the last. Where there is none, the
+            policies are as the run left them or, before that, as one left them that it began with.
         policies: by agent, in the order in which the run had them.
 
     Raises:
@@ -59,6 +58,9 @@ def restore(run: Path, step: int | None, policies: Mapping[str, HFPolicy]) -> No
     """
     found = _at(run / "checkpoints", step)
     if found is None:
+        earlier = run_folder(str(_agent(run).get("model")))
+        if earlier is not None and not (run / "policy").is_dir():
+            restore(earlier, _agent(run).get("step"), policies)
         return
     state = checkpoint.load(found)
     with checkpoint.restoring(found):
@@ -71,6 +73,12 @@ def restore(run: Path, step: int | None, policies: Mapping[str, HFPolicy]) -> No
             )
         for policy, one in zip(distinct, saved, strict=True):
             policy.load_weights(one["model"])
+
+
+def _agent(run: Path) -> dict[str, Any]:
+    """The agent settings of a run."""
+    config = yaml.safe_load((run / "config.yaml").read_text("utf-8")) or {}
+    return config.get("agent") or {}
 
 
 def _at(folder: Path, step: int | None) -> Path | None:
