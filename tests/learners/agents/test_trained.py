@@ -96,6 +96,23 @@ def test_a_run_without_checkpoints_is_what_it_left(run):
     assert equal(weights(policy), at[5]["solver_0"])
 
 
+@pytest.mark.parametrize("leave", [True, False], ids=["ended", "killed"])
+@pytest.mark.parametrize("step", [None, 2])
+def test_a_run_may_have_begun_with_a_run(run, tmp_path, leave, step):
+    first, at, env = run(leave)
+    second = tmp_path / "second"
+    (second / "checkpoints").mkdir(parents=True)
+    agent = {"model": str(first), "step": step}
+    (second / "config.yaml").write_text(yaml.safe_dump({"agent": agent}))
+    # Killed before its first checkpoint, it stands where it began.
+    policy = HFTeam(str(second), device="cpu").policies(env)["solver_0"]
+    assert equal(weights(policy), at[step or 5]["solver_0"])
+    state = checkpoint.load(first / "checkpoints" / "step_00000002")
+    checkpoint.save(second / "checkpoints", 1, state)
+    policy = HFTeam(str(second), device="cpu").policies(env)["solver_0"]
+    assert equal(weights(policy), at[2]["solver_0"])
+
+
 def test_a_step_that_is_not_there_is_refused_with_those_that_are(run, saved):
     folder, _, env = run()
     with pytest.raises(SettingError, match=r"agent\.step=3.*steps 2, 5"):
