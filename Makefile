@@ -130,14 +130,14 @@ MATH := $(EVIDENCE)/math
 TWO := env=math 'env.generator.subjects=[algebra,geometry]'
 # As above; three answers of ten calculate at once.
 evidence-math: .venv/installed smollm2  ## SmolLM2 learns to be laconic on generated math (docs/evidence.md)
-	$(START) $(TWO) env.tasks=100000 learner.microbatch_tokens=2048 train.steps=10 learner.decay_updates=70 seed=0 \
+	$(START) $(TWO) env.tasks=100000 learner.microbatch_tokens=2048 train.steps=12 learner.decay_updates=70 seed=0 \
 	  hydra.run.dir=$(MATH)/first learner.collect.teacher.calculated=0.3 learner.collect.teacher.silent_uninformed=0.6 \
 	  learner.collect.teacher.silent_informed=0 learner.collect.others=0.8
 	$(START) $(TWO) env.tasks=100000 learner.microbatch_tokens=2048 train.steps=30 learner.decay_updates=50 seed=1 \
 	  hydra.run.dir=$(MATH)/start agent.model=$(MATH)/first/policy learner.collect.teacher.calculated=0.3 \
 	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=36 \
+	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=60 \
 	    agent.model=$(MATH)/start/policy seed=$$seed resume=true hydra.run.dir=$(MATH)/$$seed || exit 1; \
 	done
 

@@ -26,6 +26,7 @@ METRICS = {
 TEAMS = {
     "pretrained": ("gsm8k_level1", ("seed_0", "seed_1", "seed_2", "seed_3", "without_balance")),
     "sports_pretrained": ("sports", ("seed_1", "seed_2", "seed_3")),
+    "math_pretrained": ("math", ("seed_1", "seed_2", "seed_3")),
 }
 """Picture -> folder and the runs in it, of teams that share what they know."""
 AUTHORS = {
