@@ -14,6 +14,7 @@ from statistics import fmean
 from threading import Thread
 from typing import Generic, TypeVar
 
+from laconic.learners.agents import waiting
 from laconic.learners.episode import Group
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ class Ahead(Generic[T]):
     def take(self, step: int) -> T:
         """What was played for a step; played now, where that was not begun."""
         found = self._under_way.pop(step, None)
-        return self._play(step) if found is None else found.result()
+        return self._play(step) if found is None else waiting.result(found)
 
     def begin(self, step: int) -> None:
         """Begin what is missing of this step and of those that may lag behind."""
@@ -48,7 +49,7 @@ class Ahead(Generic[T]):
     def settle(self) -> None:
         """Wait for all that is under way; what went wrong is said when it is taken."""
         for one in self._under_way.values():
-            one.exception()
+            waiting.settled(one)
 
 
 def _in_thread(play: Callable[[int], T], step: int) -> Future[T]:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from laconic.envs.checks import number, whole
 from laconic.envs.errors import SettingError
+from laconic.learners.agents import waiting
 from laconic.learners.errors import Lost, Refused
 
 T = TypeVar("T")
@@ -67,7 +68,7 @@ class Loop:
     def wait(begun: Future[T]) -> T:
         """What was begun here gives; an interrupt of the waiting ends it."""
         try:
-            return begun.result()
+            return waiting.result(begun)
         except BaseException:
             begun.cancel()
             raise

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from pettingzoo import ParallelEnv
 
+from laconic.learners.agents import waiting
 from laconic.learners.agents.base import Policy, Remembering, Reply, Request, Streaming
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.rollout.runner import EpisodeRunner, Start
@@ -160,13 +161,13 @@ def _step_at_once(steps: Sequence[tuple[EpisodeRunner, list[tuple[Request, Reply
     The threads are no pool, because the end of a program waits for those of a pool, however long a
     step takes; and a program that is told to end should.
     """
-    waiting: deque[int] = deque(range(len(steps)))
+    left: deque[int] = deque(range(len(steps)))
     errors: dict[int, BaseException] = {}
 
     def work() -> None:
         with suppress(IndexError):
             while not errors:
-                index = waiting.popleft()
+                index = left.popleft()
                 runner, said = steps[index]
                 try:
                     runner.step(said)
@@ -178,9 +179,9 @@ def _step_at_once(steps: Sequence[tuple[EpisodeRunner, list[tuple[Request, Reply
         thread.start()
     try:
         for thread in threads:
-            thread.join()
+            waiting.ended(thread)
     finally:
-        waiting.clear()
+        left.clear()
     if errors:
         raise errors[min(errors)]
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from pettingzoo import ParallelEnv
 
+from laconic.learners.agents import waiting
 from laconic.learners.agents.base import Policy, Reply, Request, Streaming
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.engines.base import AsyncSampler
@@ -74,9 +75,9 @@ class Tasks:
         future = sampler.submit(self._all(sampler))
         future.add_done_callback(lambda _: self._news.put(None))
         try:
-            while (tell := self._news.get()) is not None:
+            while (tell := waiting.taken(self._news)) is not None:
                 tell()
-            future.result()
+            waiting.result(future)
         except BaseException as error:
             future.cancel()
             # What an environment does is done before anybody else has it.
@@ -86,23 +87,23 @@ class Tasks:
         return [self._played[place] for place in range(len(self.starts))]
 
     async def _all(self, sampler: AsyncSampler) -> None:
-        waiting, slow = iter(range(len(self.starts))), asyncio.Semaphore(_THREADS)
+        places, slow = iter(range(len(self.starts))), asyncio.Semaphore(_THREADS)
         try:
             async with asyncio.TaskGroup() as group:
                 for environment in self.environments[: len(self.starts)]:
-                    group.create_task(self._one_by_one(environment, waiting, sampler, slow))
+                    group.create_task(self._one_by_one(environment, places, sampler, slow))
         finally:
             self._over.set()
 
     async def _one_by_one(
         self,
         environment: ParallelEnv[str, Any, Any],
-        waiting: Iterator[int],
+        places: Iterator[int],
         sampler: AsyncSampler,
         slow: asyncio.Semaphore,
     ) -> None:
         """Play in one environment for as long as there are episodes."""
-        for place in waiting:
+        for place in places:
             # One version an episode: a ratio covers all turns of an agent, and caches stay right.
             version = sampler.version
             runner = EpisodeRunner(environment, self.starts[place])

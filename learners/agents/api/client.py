@@ -24,6 +24,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from laconic.envs.errors import SettingError
+from laconic.learners.agents import waiting
 from laconic.learners.agents.api.answers import Answer, FailedError, read, refused
 from laconic.learners.agents.api.gate import Gate
 from laconic.learners.agents.api.settings import Server
@@ -69,9 +70,9 @@ class Client:
         future = asyncio.run_coroutine_threadsafe(self._all(bodies, came.put), _loop())
         future.add_done_callback(lambda _: came.put(None))
         try:
-            while (one := came.get()) is not None:
+            while (one := waiting.taken(came)) is not None:
                 yield one
-            future.result()
+            waiting.result(future)
         finally:
             future.cancel()
 
