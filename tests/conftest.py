@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import re
 import socket
 import struct
@@ -24,6 +25,11 @@ from markdown_it import MarkdownIt
 pytest_plugins = ["runs"]
 """Programs that run, here or in processes of their own; see `tests/support/runs.py`."""
 
+# Before torch is imported, and for all processes of the tests: at their sizes threads cost more
+# than they save, and many times more where each worker of the tests has some on every core.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 
 def pytest_collection() -> None:
     """Nothing that is imported goes away again, so nobody need look for garbage in it."""
@@ -34,6 +40,14 @@ def pytest_collection_finish() -> None:
     """Nor need the tests' own garbage be looked for among libraries."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    """Whatever a program before this test has set, it begins with one thread."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.get_num_threads() > 1:
+        torch.set_num_threads(1)
 
 
 @pytest.hookimpl(optionalhook=True)

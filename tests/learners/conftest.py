@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -146,15 +146,6 @@ def make_env() -> Callable[..., DialogueEnv]:
 def device(request: pytest.FixtureRequest) -> str:
     """Where a test runs: here, and with `pytest -m gpu` on a GPU."""
     return str(request.param)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> Iterator[None]:
-    """At this size threads cost more than they save."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
