@@ -119,7 +119,7 @@ def _run(
         if message is None:
             raise
         _say(f"error: {message}")
-        sys.exit(2 if isinstance(error, HydraException) else 1)
+        sys.exit(2 if isinstance(error, HydraException | ValueError) else 1)
     finally:
         lock.release()
     if _tell_failures():

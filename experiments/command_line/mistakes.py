@@ -68,6 +68,8 @@ def describe(error: BaseException, overrides: Sequence[str] = ()) -> str | None:
         return _describe_instantiation(error, chain, key, overrides)
     if isinstance(error, OverrideParseException) and error.override:
         return f"cannot read the override {error.override!r}: {_first_line(error)}"
+    if isinstance(error, ValueError) and str(error).startswith("Only one of --run"):
+        return "--cfg, --info and -m exclude each other: the first two show what a single run has"
     return str(error) if isinstance(error, HydraException) else None
 
 

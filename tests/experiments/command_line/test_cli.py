@@ -122,6 +122,7 @@ def test_help_and_the_composed_config_are_shown_as_in_hydra(run):
         (["seed=["], "cannot read the override 'seed=['"),
         (["seed"], "cannot read the override 'seed'"),
         (["seed=1,2"], "Ambiguous value for argument 'seed=1,2'"),
+        (["-m", "--cfg", "job"], "--cfg, --info and -m exclude each other"),
     ],
 )
 def test_a_wrong_override_is_named_with_the_nearest_right_one(run, arguments, message):
