@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-math evidence-coop evidence-tldr evidence-pictures evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-math evidence-methods evidence-coop evidence-tldr evidence-pictures evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -140,6 +140,13 @@ evidence-math: .venv/installed smollm2  ## SmolLM2 learns to be laconic on gener
 	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=60 \
 	    agent.model=$(MATH)/start/policy seed=$$seed resume=true hydra.run.dir=$(MATH)/$$seed || exit 1; \
 	done
+
+evidence-methods: evidence-math  ## other methods from the start of evidence-math (docs/evidence.md)
+	for seed in $(SEEDS); do for method in agent_gspo dr_mas magrpo; do \
+	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=36 \
+	    learner=$$method agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed resume=true \
+	    hydra.run.dir=$(EVIDENCE)/methods/$$method/$$seed || exit 1; \
+	done; done
 
 COOP := $(EVIDENCE)/coop
 TLDR := $(EVIDENCE)/tldr

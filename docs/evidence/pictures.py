@@ -27,6 +27,7 @@ TEAMS = {
     "pretrained": ("gsm8k_level1", ("seed_0", "seed_1", "seed_2", "seed_3", "without_balance")),
     "sports_pretrained": ("sports", ("seed_1", "seed_2", "seed_3")),
     "math_pretrained": ("math", ("seed_1", "seed_2", "seed_3")),
+    "methods_pretrained": ("math", ("seed_1", "agent_gspo_1", "dr_mas_1")),
 }
 """Picture -> folder and the runs in it, of teams that share what they know."""
 AUTHORS = {
@@ -39,6 +40,8 @@ TRIALS = {
     ("tldr", "seed_1"): "seed 1, half the rate",
 }
 """Runs that are no part of a claim, and their names."""
+METHODS = {"agent_gspo_1": "Agent-GSPO, seed 1", "dr_mas_1": "Dr. MAS, seed 1"}
+"""Runs by other methods than the rest of their folder, and their names."""
 WINDOW = 5
 """Updates of a mean, as many before as after."""
 
@@ -67,7 +70,7 @@ def lines(axes: Axes, folder: str, runs: Sequence[str], metric: str, *, mean: bo
             marker=None if mean else shape,
             markersize=4,
             linestyle="--" if (folder, run) in TRIALS else "-",
-            label=TRIALS.get((folder, run), run.replace("_", " ")),
+            label=TRIALS.get((folder, run)) or METHODS.get(run, run.replace("_", " ")),
         )
     axes.set(xlabel="update", xlim=(0, None))
 
