@@ -119,7 +119,8 @@ def _run(
         if message is None:
             raise
         _say(f"error: {message}")
-        sys.exit(2 if isinstance(error, HydraException | ValueError) else 1)
+        # A plain ValueError is Hydra's own, of flags that exclude each other.
+        sys.exit(2 if isinstance(error, HydraException) or type(error) is ValueError else 1)
     finally:
         lock.release()
     if _tell_failures():

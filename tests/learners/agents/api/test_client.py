@@ -6,7 +6,6 @@ import json
 import logging
 import time
 import traceback
-from itertools import pairwise
 
 import pytest
 
@@ -145,10 +144,9 @@ def test_a_retry_after_beyond_reason_ends_it(fault_server, client):
 def test_requests_keep_to_a_pace(fault_server, client):
     begun = time.monotonic()
     assert len(dict(client(requests_per_minute=1200).stream(bodies(5)))) == 5
-    # Five starts, 50 ms apart.
-    assert time.monotonic() - begun >= 0.2
-    gaps = [late - early for early, late in pairwise(fault_server.times)]
-    assert min(gaps) >= 0.02
+    # Five starts, 50 ms apart; a busy machine may bring one late, and none early.
+    arrived = [at - begun for at in sorted(fault_server.times)]
+    assert all(at >= 0.05 * place for place, at in enumerate(arrived))
 
 
 def test_what_came_before_and_beside_a_failure_is_not_lost(fault_server, client):
