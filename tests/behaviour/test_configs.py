@@ -7,6 +7,7 @@ program is meant to differ from the bare class, `DELIBERATE` names the key and t
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -69,6 +70,7 @@ PACKAGES = ("optimizer/adamw8bit",)
 """What needs a package (and a device) that the tests do without."""
 
 
+@functools.cache
 def groups_of(program: str) -> set[str]:
     """The groups that a program lets choose from."""
     listed = OmegaConf.to_container(OmegaConf.load(CONF / f"{program}.yaml")).get("defaults", [])
