@@ -36,3 +36,7 @@ class ProcessError(RuntimeError):
 
 class CheckpointError(OSError):
     """A checkpoint cannot be written or read; earlier ones are untouched."""
+
+
+class NumericalError(FloatingPointError):
+    """A model computes what is no number."""

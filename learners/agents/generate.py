@@ -1,9 +1,10 @@
 """Batched sampling that keeps token ids and log-probabilities as sampled.
 
-Sampling is `transformers`' own. Three things are added to it: the log-probability of every token is
-recorded while it is sampled, which saves the forward pass that would recompute it; prompts that
-occur several times (a group starts from one state) go through the model once; and replies that have
-ended, silent ones at once, leave the batch instead of being padded until the longest has ended.
+The loop is `transformers`' own. Three things are added to it: tokens are drawn, and their
+log-probabilities recorded, in one pass (`drawing`), which saves the forward pass that would
+recompute them; prompts that occur several times (a group starts from one state) go through the
+model once; and replies that have ended, silent ones at once, leave the batch instead of being
+padded until the longest has ended.
 With a `Memory` no token of a conversation goes through the model twice, at any number of rounds.
 """
 
@@ -20,7 +21,6 @@ from torch import Tensor
 from torch.nn.functional import pad
 from transformers import (
     DynamicCache,
-    LogitsProcessor,
     LogitsProcessorList,
     PreTrainedModel,
     StoppingCriteria,
@@ -28,6 +28,7 @@ from transformers import (
 )
 
 from laconic.learners.agents.cache import Memory, roomy_cache, shares_rows, warn_once
+from laconic.learners.agents.drawing import Drawing
 
 Sampled = tuple[tuple[int, ...], tuple[float, ...]]
 """Token ids of a reply and their log-probabilities."""
@@ -57,38 +58,6 @@ class Sampling:
     """Tokens that end a reply; kept in the reply."""
     pad_id: int
     """Fills rows up to a common length."""
-
-
-class LogprobRecorder(LogitsProcessor):
-    """Records log p(token) of each sampled token: a processor that changes nothing.
-
-    It sees the logits of step t, and at step t + 1 the token drawn from them, so only one step's
-    distribution is ever held.
-    """
-
-    def __init__(self, temperature: float) -> None:
-        """Start an empty record."""
-        self._temperature = temperature
-        self._distribution: Tensor | None = None
-        self._steps: list[Tensor] = []
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Settle the last step's tokens (rows, length) and hold this step's logits."""
-        self._settle(input_ids)
-        self._distribution = torch.log_softmax(scores.float() / self._temperature, dim=-1)
-        return scores
-
-    def finish(self, sequences: Tensor) -> Tensor:
-        """Log-probabilities (rows, new tokens) of the finished sequences.
-
-        `generate` may run a step that it then takes back; what was recorded of it comes last.
-        """
-        self._settle(sequences)
-        return torch.stack(self._steps, dim=1)
-
-    def _settle(self, ids: Tensor) -> None:
-        if self._distribution is not None:
-            self._steps.append(self._distribution.gather(-1, ids[:, -1:]).squeeze(-1))
 
 
 class HalfEnded(StoppingCriteria):
@@ -245,12 +214,8 @@ def _go_on(
     Returns:
         What is new in each row, and the rows (rows, tokens and new tokens), padded on the right.
     """
-    recorder = LogprobRecorder(sampling.temperature)
+    drawing = Drawing(sampling.temperature, sampling.greedy)
     arguments: dict[str, Any] = {}
-    drawing: dict[str, Any] = {"do_sample": False}
-    if not sampling.greedy:
-        # From the whole distribution, as the recorded log-probabilities say.
-        drawing = {"do_sample": True, "temperature": sampling.temperature, "top_k": 0, "top_p": 1.0}
     if cache is not None:
         arguments["past_key_values"] = cache
         if len(ids) > _MIN_ROWS:
@@ -259,8 +224,8 @@ def _go_on(
     sequences: Tensor = model.generate(  # type: ignore[operator]
         input_ids=ids,
         attention_mask=mask,
-        logits_processor=LogitsProcessorList([recorder]),
-        **drawing,
+        logits_processor=LogitsProcessorList([drawing]),
+        do_sample=False,
         max_new_tokens=max(limits),
         eos_token_id=list(sampling.end_ids),
         pad_token_id=sampling.pad_id,
@@ -269,7 +234,7 @@ def _go_on(
         synced_gpus=False,
         **arguments,
     )
-    logprobs = recorder.finish(sequences)
+    logprobs = drawing.finish()
     new = sequences[:, ids.shape[1] :].tolist()
     return _trim(new, logprobs.tolist(), limits, sampling.end_ids), sequences
 

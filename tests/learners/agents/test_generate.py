@@ -9,14 +9,13 @@ import torch
 from transformers import (
     GenerationConfig,
     Lfm2Config,
-    LogitsProcessorList,
     MambaConfig,
     PreTrainedModel,
 )
 from transformers.models.auto import AutoModelForCausalLM
 
 from laconic.learners.agents import generate as module
-from laconic.learners.agents.generate import LogprobRecorder, Sampling, generate, pad_left
+from laconic.learners.agents.generate import Sampling, generate, pad_left
 
 END, PAD = 1, 0
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, greedy=False, end_ids=(END,), pad_id=PAD)
@@ -252,15 +251,6 @@ def test_processes_that_share_weights_write_at_their_own_pace(model, monkeypatch
     )
     monkeypatch.setattr(torch.distributed, "all_reduce", others)
     assert seeded(model, [PROMPTS[1]] * 32) == expected
-
-
-def test_the_recorder_changes_no_scores():
-    recorder, scores = LogprobRecorder(0.5), torch.tensor([[0.0, 1.0], [2.0, 0.0]])
-    assert LogitsProcessorList([recorder])(torch.zeros(2, 1, dtype=torch.long), scores) is scores
-    logprobs = recorder.finish(torch.tensor([[0, 1], [0, 1]]))
-    # softmax of (0, 2) and of (4, 0), second entries
-    expected = -torch.log1p(torch.exp(torch.tensor([[-2.0], [4.0]])))
-    torch.testing.assert_close(logprobs, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_prompts_are_padded_on_the_left():

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 import torch
 
+from laconic.envs.dialogue.reward import Reward
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import own
 from laconic.learners.advantages.group import Advantages
@@ -89,6 +90,9 @@ def test_what_was_tried_has_the_log_probabilities_of_a_forward_pass(players):
 
 @pytest.mark.parametrize("credit", ["own", "silence"])
 def test_an_update_learns_from_it_with_a_ratio_of_one(players, credit):
+    for environment in players.environments:
+        # So that those who spoke have not what those who were silent have.
+        environment.reward = Reward(price=0.5)
     learner = GroupLearner(
         players.policies,
         partial(torch.optim.AdamW, lr=1e-3),
