@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save_file
 from transformers import PreTrainedModel
 
 from laconic.envs.errors import SettingError
@@ -67,6 +68,7 @@ class Adapter:
         """
         self._base = base
         self._wrapped = wrapped
+        self._form: _Form | None = None
         # Filling it in takes longer than writing the weights, and it says nothing of them.
         wrapped.create_or_update_model_card = _no_card
 
@@ -96,8 +98,46 @@ class Adapter:
         return off
 
     def save(self, folder: Path) -> None:
-        """Write the adapter, and the name of its base, so that stock `peft` loads them."""
-        self._wrapped.save_pretrained(folder, save_embedding_layers=False)
+        """Write the adapter, and the name of its base, so that stock `peft` loads them.
+
+        `peft` does so the first time. It takes longer to find the names of the weights than to
+        write them, and an engine is handed them at every step; so later they go where they went.
+        """
+        if self._form is None:
+            self._wrapped.save_pretrained(folder, save_embedding_layers=False)
+            self._form = _Form.of(self._wrapped, folder)
+        else:
+            self._form.write(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What `peft` has made of an adapter on disk, but for the values of its weights."""
+
+    config: bytes
+    """Of its file."""
+    weights: Mapping[str, torch.nn.Parameter]
+    """By their names there."""
+
+    @classmethod
+    def of(cls, wrapped: Any, folder: Path) -> _Form | None:
+        """From an adapter and the folder that it was just written to.
+
+        None where what is written are not just its parameters, each once.
+        """
+        own = {one.data_ptr(): one for one in wrapped.parameters()}
+        written = require_peft().get_peft_model_state_dict(wrapped, save_embedding_layers=False)
+        found = {name: own[at] for name, one in written.items() if (at := one.data_ptr()) in own}
+        if len(set(map(id, found.values()))) < len(written):
+            return None
+        return cls((folder / CONFIG).read_bytes(), found)
+
+    def write(self, folder: Path) -> None:
+        """Write the weights as they are now."""
+        folder.mkdir(parents=True, exist_ok=True)
+        values = {name: one.detach().contiguous() for name, one in self.weights.items()}
+        save_file(values, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+        (folder / CONFIG).write_bytes(self.config)
 
 
 def require_peft() -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 from laconic import envs
 from laconic.experiments.measure_speed import GRADINGS, graded_per_second, rewritten, summarise
-from laconic.experiments.running.bare_calls import Sample
+from laconic.experiments.running.bare_calls import Sample, StepTimer
 
 
 def test_all_figures_are_measured(run, policy_folder, tmp_path):
@@ -37,6 +37,35 @@ def test_all_figures_are_measured(run, policy_folder, tmp_path):
     assert figures["sampled_tokens_per_second"] > 0 and figures["trained_tokens_per_second"] > 0
     assert 0 <= figures["gigabytes_beyond_model"] < figures["peak_gigabytes"]
     assert "HumanEval programs graded per second" in outcome.out
+
+
+@pytest.mark.parametrize(("warm_up", "expected"), [("true", [0, 1, 2]), ("false", [1, 2])])
+def test_a_warm_up_goes_before_what_is_measured_unless_it_is_spared(
+    run, policy_folder, tmp_path, monkeypatch, warm_up, expected
+):
+    measured = []
+
+    def measure(self, repetition):
+        measured.append(repetition)
+        return Sample(1.0, 2.0, 0.1)
+
+    monkeypatch.setattr(StepTimer, "measure", measure)
+    outcome = run(
+        "measure_speed",
+        f"agent.model={policy_folder}",
+        "env.tasks=20",
+        "train.tasks_per_step=1",
+        "train.group_size=2",
+        "measure.repetitions=2",
+        f"measure.warm_up={warm_up}",
+        "measure.episodes=2",
+        "measure.answers=1",
+        "threads=1",
+        f"hydra.run.dir={tmp_path}/run",
+    )
+    assert outcome.code == 0, outcome.err
+    assert measured == expected
+    assert json.loads((tmp_path / "run" / "speed.json").read_text())["repetitions"] == 2
 
 
 def test_ratios_are_taken_pair_by_pair():

@@ -118,6 +118,20 @@ def test_stock_peft_gives_the_same_logits(stirred, saved):
         assert torch.equal(stock(input_ids=IDS).logits, logits(policy))
 
 
+def test_what_is_written_again_is_what_peft_writes_byte_for_byte(stirred, tmp_path):
+    for agent, policy in stirred[1].items():
+        first, again, own = (tmp_path / agent / name for name in ("first", "again", "own"))
+        policy.hand_on(first)
+        stir(policy, 7)
+        again.mkdir()
+        policy.hand_on(again)
+        policy._adapter._wrapped.save_pretrained(own, save_embedding_layers=False)
+        for name in ("adapter_model.safetensors", "adapter_config.json"):
+            assert (again / name).read_bytes() == (own / name).read_bytes()
+        weights = (again / "adapter_model.safetensors").read_bytes()
+        assert weights != (first / "adapter_model.safetensors").read_bytes()
+
+
 def test_all_agents_may_start_from_one_adapter(stirred, team, make_env):
     folder, policies = stirred
     made = team(str(folder / "helper_1")).policies(make_env())
