@@ -96,8 +96,8 @@ def main(cfg: DictConfig) -> float:
     timer = StepTimer(cfg, team, make_environments(cfg, count, "train", team))
     samples = []
     with Progress(cfg.measure.repetitions, "measure-speed", life_seconds=20) as progress:
-        progress.begin("warm-up")
-        for repetition in range(cfg.measure.repetitions + 1):
+        progress.begin("warm-up" if cfg.measure.warm_up else "step and bare calls")
+        for repetition in range(not cfg.measure.warm_up, cfg.measure.repetitions + 1):
             sample = timer.measure(repetition)
             if repetition:
                 samples.append(sample)
