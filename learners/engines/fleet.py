@@ -111,17 +111,18 @@ class Fleet:
                 server.doubted = True
                 server.counts.retries += 1
 
-    async def take_up(self, version: int) -> list[Spoken]:
-        """Load a version everywhere, and hear what every server makes of the texts.
+    async def take_up(self, version: int, agents: Sequence[str]) -> list[Spoken]:
+        """Load a version of some policies everywhere; hear what servers make of their texts.
 
         Adapters are loaded beside those that speak, and replies under way go on. A whole model
         takes the place of the one before, which nobody speaks with meanwhile.
         """
-        heard = await _each(self._take_up(server, version) for server in self.servers)
+        every = self.expected.prompts(version, 1 if self.versions.good else probe.SAMPLED)
+        prompts = {agent: every[agent] for agent in agents}
+        heard = await _each(self._take_up(server, version, prompts) for server in self.servers)
         return [one for each in heard for one in each]
 
-    async def _take_up(self, server: Server, version: int) -> list[Spoken]:
-        prompts = self.expected.prompts(version, 1 if self.versions.good else probe.SAMPLED)
+    async def _take_up(self, server: Server, version: int, prompts: Prompts) -> list[Spoken]:
         if self.adapted:
             return await self._again(server, partial(self._load_and_hear, server, version, prompts))
         async with server.quiet():
@@ -130,14 +131,14 @@ class Fleet:
             return await self._hear(server, version, prompts)
 
     async def _load_and_hear(self, server: Server, version: int, prompts: Prompts) -> list[Spoken]:
-        await self._load(server, [(agent, version) for agent in self.agents])
+        await self._load(server, [(agent, version) for agent in prompts])
         try:
             return await self._hear(server, version, prompts)
         except UnknownAdapter as error:
             raise ServerError(f"{error}, although it was told to load it") from error
 
     async def _hear(self, server: Server, version: int, prompts: Prompts) -> list[Spoken]:
-        """How a server goes on with the texts of all policies, asked all at once."""
+        """How a server goes on with the texts of some policies, asked all at once."""
         place = self.servers.index(server)
         likeliest = partial(self._complete, server, version=version, likeliest=probe.LIKELIEST)
         answers = await _each(likeliest(agent, one) for agent, one in prompts.items())

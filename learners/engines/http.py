@@ -11,9 +11,9 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -71,6 +71,19 @@ class Loop:
             return waiting.result(begun)
         except BaseException:
             begun.cancel()
+            raise
+
+    @staticmethod
+    def wait_all(begun: Sequence[Future[T]]) -> list[T]:
+        """What several give; the first error is raised when all have ended."""
+        try:
+            for one in begun:
+                with suppress(Exception):
+                    waiting.result(one)
+            return [one.result() for one in begun]
+        except BaseException:
+            for one in begun:
+                one.cancel()
             raise
 
     def close(self) -> None:

@@ -133,14 +133,17 @@ class Served(Engine, ABC):
         began, version = time.perf_counter(), self._versions.take()
         # What was read for a sync that failed is nothing that a server could have been given.
         fleet.expected.keep(self._versions.good)
-        self._hand_over(version)
-        if not fleet.adapted:
-            # A server may speak with a whole model already; that is looked at first.
-            fleet.expected.renew(version)
-        loading = [self.submit(fleet.take_up(version))] if processes.is_main else []
+        loading: list[Future[list[Spoken]]] = []
         if fleet.adapted:
-            fleet.expected.renew(version)
-        spoken: list[Spoken] = processes.main(lambda: Loop.wait(loading[0]))
+            processes.main(partial(self._hand_over_each, version, loading))
+        else:
+            self._hand_over(version)
+        # A server may speak with a whole model already, so that what it should say comes first.
+        fleet.expected.renew(version)
+        if not fleet.adapted and processes.is_main:
+            loading.append(self.submit(fleet.take_up(version, fleet.agents)))
+        heard = processes.main(partial(Loop.wait_all, loading))
+        spoken = [one for each in heard for one in each]
         wanted = fleet.expected.go_on(spoken)
         processes.main(partial(fleet.judge, version, spoken, wanted))
         # From here on episodes begin with it; those under way go on with theirs.
@@ -215,9 +218,20 @@ class Served(Engine, ABC):
         return self._fleet
 
     def _hand_over(self, version: int) -> None:
-        """Put a version where servers find it."""
-        savers = [(name, self._saver(policy)) for name, policy in self._team.items()]
-        self._processes.main(partial(self._versions.write, version, savers))
+        """Put a version of the whole model where servers find it."""
+        ((name, policy),) = self._team.items()
+        self._processes.main(partial(self._versions.write, version, name, self._saver(policy)))
+
+    def _hand_over_each(self, version: int, loading: list[Future[list[Spoken]]]) -> None:
+        """Write adapters one by one; servers load and read each while the next is written."""
+        try:
+            for name, policy in self._team.items():
+                self._versions.write(version, name, self._saver(policy))
+                loading.append(self.submit(self._opened().take_up(version, [name])))
+        except BaseException:
+            for one in loading:
+                one.cancel()
+            raise
 
     def _saver(self, policy: HFPolicy) -> Any:
         """Writes the weights of a policy; of sharded ones no GPU ever holds more than its part."""

@@ -53,27 +53,31 @@ class Versions:
         self.tried += 1
         return self.tried
 
-    def write(self, version: int, savers: Iterable[tuple[str, Callable[[Path], None]]]) -> None:
-        """Write a version of each policy.
+    def write(self, version: int, agent: str, save: Callable[[Path], None]) -> None:
+        """Write a version of a policy.
+
+        Args:
+            version: its number.
+            agent: the policy's name.
+            save: writes its weights to a folder.
 
         Raises:
             CheckpointError: the disk does not take it; what was there before is untouched.
         """
-        for agent, save in savers:
-            place = self.place(agent, version)
-            beside = place.with_name(f".{place.name}")
-            try:
-                shutil.rmtree(beside, ignore_errors=True)
-                shutil.rmtree(place, ignore_errors=True)
-                beside.mkdir(parents=True)
-                save(beside)
-                beside.rename(place)
-            except (OSError, SafetensorError) as error:
-                shutil.rmtree(beside, ignore_errors=True)
-                raise CheckpointError(
-                    f"the weights that play could not be written to {str(place)!r}: {error}. Make"
-                    " room there, or give another place (engine.folder), and go on with the run"
-                ) from error
+        place = self.place(agent, version)
+        beside = place.with_name(f".{place.name}")
+        try:
+            shutil.rmtree(beside, ignore_errors=True)
+            shutil.rmtree(place, ignore_errors=True)
+            beside.mkdir(parents=True)
+            save(beside)
+            beside.rename(place)
+        except (OSError, SafetensorError) as error:
+            shutil.rmtree(beside, ignore_errors=True)
+            raise CheckpointError(
+                f"the weights that play could not be written to {str(place)!r}: {error}. Make"
+                " room there, or give another place (engine.folder), and go on with the run"
+            ) from error
 
     def window(self) -> list[int]:
         """The versions that may still speak."""

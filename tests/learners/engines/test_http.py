@@ -24,6 +24,24 @@ def test_a_loop_gives_back_what_was_done_and_what_went_wrong():
     loop.close()
 
 
+def test_of_several_the_first_error_is_raised_when_all_have_ended():
+    loop, ended = Loop(), []
+
+    async def work(number, wrong):
+        await asyncio.sleep(0.01 * number)
+        ended.append(number)
+        if wrong:
+            raise ValueError(number)
+        return number
+
+    assert Loop.wait_all([loop.submit(work(one, False)) for one in (2, 1)]) == [2, 1]
+    ended.clear()
+    with pytest.raises(ValueError, match="1"):
+        Loop.wait_all([loop.submit(work(one, one < 3)) for one in (1, 2, 3)])
+    assert ended == [1, 2, 3]
+    loop.close()
+
+
 def test_whoever_wants_a_server_for_himself_waits_for_the_others_and_they_for_him():
     server, told = Server("http://here", Patience(), Counts()), []
 

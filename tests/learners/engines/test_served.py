@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -152,6 +153,52 @@ def test_a_full_disk_stops_the_sync_with_its_place_and_leaves_what_was_there(
     assert [one.name for one in engine._versions.folder.glob("*/solver_0/*")] == ["v00000"]
     engine.sync()
     assert mismatch(play_groups(policies), policies) < 1e-5
+
+
+def test_a_disk_that_is_full_after_some_adapters_leaves_what_was_there(
+    make_team, start_server, opened, play_groups, nudge, monkeypatch
+):
+    policies = make_team()
+    server = start_server(policies)
+    engine = opened(policies, server)
+    engine.sync()
+    undisturbed, last = play_groups(policies), list(policies)[-1]
+    nudge(policies)
+
+    def full(folder, weights=None):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(policies[last], "hand_on", full)
+        with pytest.raises(CheckpointError, match=rf"{last}/v00001.*No space left"):
+            engine.sync()
+    assert play_groups(policies) == undisturbed
+    engine.sync()
+    assert {name[-6:] for name in server.adapters} == {"v00002"}
+    assert mismatch(play_groups(policies), policies) < 1e-5
+
+
+def test_servers_load_an_adapter_while_the_next_is_written(
+    make_team, start_server, opened, nudge, monkeypatch
+):
+    policies = make_team()
+    server = start_server(policies)
+    engine = opened(policies, server)
+    engine.sync()
+    nudge(policies)
+    *_, last = policies.values()
+    write, there = last.hand_on, []
+
+    def late(folder, weights=None):
+        until = time.monotonic() + 30
+        while not there and time.monotonic() < until:
+            there.extend(name for name in server.adapters if name.endswith("v00001"))
+            time.sleep(0.01)
+        write(folder, weights)
+
+    monkeypatch.setattr(last, "hand_on", late)
+    engine.sync()
+    assert there
 
 
 @pytest.mark.parametrize(

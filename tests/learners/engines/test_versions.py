@@ -14,7 +14,7 @@ def save(folder):
 
 def test_a_version_has_a_name_and_a_folder_of_its_own(tmp_path):
     versions = Versions(tmp_path, life="ab")
-    versions.write(12, [("solver_0", save)])
+    versions.write(12, "solver_0", save)
     assert versions.name("solver_0", 12) == "ab/solver_0/v00012"
     assert (tmp_path / "ab/solver_0/v00012/weights").is_file()
     assert Versions(tmp_path).life != Versions(tmp_path).life
@@ -24,7 +24,8 @@ def test_old_versions_go_and_the_window_stays(tmp_path):
     versions = Versions(tmp_path, kept=2)
     for _ in range(4):
         version = versions.take()
-        versions.write(version, [("a", save), ("b", save)])
+        for agent in ("a", "b"):
+            versions.write(version, agent, save)
         versions.good.append(version)
         gone = versions.forget(["a", "b"])
     assert versions.window() == [2, 3] and versions.newest == 3
@@ -49,7 +50,7 @@ def test_half_a_version_is_never_in_its_place(tmp_path):
         raise OSError(28, "No space left on device")
 
     with pytest.raises(CheckpointError, match="No space left"):
-        versions.write(0, [("a", breaks)])
+        versions.write(0, "a", breaks)
     assert list(versions.place("a", 0).parent.iterdir()) == []
     versions.clear()
     assert list(tmp_path.iterdir()) == []
