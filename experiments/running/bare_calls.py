@@ -2,8 +2,8 @@
 
 The bare calls are `generate` on the same prompts, then for each minibatch the forward pass with its
 cross entropy, the backward pass and the optimiser step, on the same tokens padded to the longest of
-the minibatch, in as many passes as 4 GiB of logits need. They run on a copy of the model and of the
-optimiser, from the same weights.
+the minibatch, in as many passes as 4 GiB of logits and `learner.microbatch_tokens` need. They run
+on a copy of the model and of the optimiser, from the same weights.
 """
 
 from __future__ import annotations
@@ -195,7 +195,8 @@ class StepTimer:
         return call
 
     def _bare_step(self, sequences: Sequence[TokenSequence]) -> Callable[[], None]:
-        most = _LOGITS // self._bare_model.config.get_text_config().vocab_size
+        vocabulary = self._bare_model.config.get_text_config().vocab_size
+        most = min(_LOGITS // vocabulary, self._cfg.learner.microbatch_tokens)
         parts = [collate(part, self._policy.pad_id) for part in microbatches(sequences, most)]
         batches = [part.to(self._policy.device) for part in parts]
 
