@@ -1,47 +1,59 @@
 """Draws the trainings of docs/evidence.md from the rows beside this file: make evidence-pictures.
 
-A broken line is a run that is no part of a claim.
+Runs of one colour belong together; the second of them is a broken line.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from laconic.experiments.reporting.look import draw, in_percent, marks
+from laconic.experiments.reporting.look import PALETTE, draw, in_percent
+
+Runs = Sequence[Mapping[str, str]]
+"""Runs and their names, those of one colour together."""
+
+
+def seeds(*numbers: int) -> Runs:
+    """Runs of the same settings, each in a colour of its own."""
+    return [{f"seed_{number}": f"seed {number}"} for number in numbers]
+
 
 HERE = Path(__file__).parent
 PICTURES = HERE.parent / "pictures"
 METRICS = {
-    "accuracy": "solved",
+    "accuracy": "accuracy",
     "tokens_said": "tokens said",
     "silent_if_uninformed": "silent with nothing useful",
     "spoke_if_informed": "spoke with something useful",
 }
-TEAMS = {
-    "pretrained": ("gsm8k_level1", ("seed_0", "seed_1", "seed_2", "seed_3", "without_balance")),
-    "sports_pretrained": ("sports", ("seed_1", "seed_2", "seed_3")),
-    "math_pretrained": ("math", ("seed_1", "seed_2", "seed_3")),
-    "methods_pretrained": ("math", ("seed_1", "agent_gspo_1", "dr_mas_1")),
+TEAMS: Mapping[str, tuple[str, Runs]] = {
+    "pretrained": (
+        "gsm8k_level1",
+        [{"seed_0": "seed 0", "without_balance": "seed 0 without balance"}, *seeds(1, 2, 3)],
+    ),
+    "sports_pretrained": ("sports", seeds(1, 2, 3)),
+    "math_pretrained": ("math", seeds(1, 2, 3)),
+    "methods_pretrained": (
+        "math",
+        [
+            {"seed_1": "GSPO", "second_start_gspo_2": "GSPO, second start"},
+            {"agent_gspo_1": "Agent-GSPO"},
+            {"dr_mas_1": "Dr. MAS", "second_start_dr_mas_2": "Dr. MAS, second start"},
+        ],
+    ),
 }
 """Picture -> folder and the runs in it, of teams that share what they know."""
-AUTHORS = {
-    "coop_humaneval": ("generated programs", 4.0, ("seed_1", "seed_2", "seed_3")),
-    "tldr": ("real posts", 2.98, ("seed_2", "seed_3", "seed_4", "seed_1")),
+AUTHORS: Mapping[str, tuple[str, float, Runs]] = {
+    "coop_humaneval": ("generated programs", 4.0, seeds(1, 2, 3)),
+    "tldr": ("real posts", 2.98, [*seeds(2, 3, 4), {"seed_1": "seed 1, half the rate"}]),
 }
 """Folder -> what is written, the most it can score, and the runs."""
-TRIALS = {
-    ("gsm8k_level1", "without_balance"): "seed 0 without silence on balance",
-    ("tldr", "seed_1"): "seed 1, half the rate",
-}
-"""Runs that are no part of a claim, and their names."""
-METHODS = {"agent_gspo_1": "Agent-GSPO, seed 1", "dr_mas_1": "Dr. MAS, seed 1"}
-"""Runs by other methods than the rest of their folder, and their names."""
 WINDOW = 5
 """Updates of a mean, as many before as after."""
 
@@ -53,45 +65,40 @@ def series(folder: str, run: str, metric: str) -> list[float]:
     return [row[f"train/{metric}"] for row in rows if f"train/{metric}" in row]
 
 
-def smooth(values: Sequence[float]) -> list[float]:
-    """Means over windows of updates, which are shorter at both ends."""
-    half = WINDOW // 2
+def smooth(values: Sequence[float], width: int) -> list[float]:
+    """Means over windows of so many updates, which are shorter at both ends."""
+    half = width // 2
     return [float(np.mean(values[max(i - half, 0) : i + half + 1])) for i in range(len(values))]
 
 
-def lines(axes: Axes, folder: str, runs: Sequence[str], metric: str, *, mean: bool) -> None:
+def lines(axes: Axes, folder: str, runs: Runs, metric: str, *, width: int = 1) -> None:
     """One line for each run."""
-    for run, (colour, shape) in zip(runs, marks(len(runs)), strict=True):
-        values = series(folder, run, metric)
-        axes.plot(
-            range(1, len(values) + 1),
-            smooth(values) if mean else values,
-            color=colour,
-            marker=None if mean else shape,
-            markersize=4,
-            linestyle="--" if (folder, run) in TRIALS else "-",
-            label=TRIALS.get((folder, run)) or METHODS.get(run, run.replace("_", " ")),
-        )
+    for colour, alike in zip(PALETTE, runs, strict=False):
+        for (run, name), style in zip(alike.items(), ("-", "--"), strict=False):
+            values = smooth(series(folder, run, metric), width)
+            steps = range(1, len(values) + 1)
+            axes.plot(steps, values, color=colour, linestyle=style, label=name)
     axes.set(xlabel="update", xlim=(0, None))
 
 
-def team(folder: str, runs: Sequence[str], *panels: Axes) -> None:
+def team(folder: str, runs: Runs, *panels: Axes) -> None:
     """What a team solved and said, and when it kept silent."""
     for axes, (metric, title) in zip(panels, METRICS.items(), strict=True):
-        lines(axes, folder, runs, metric, mean=True)
+        lines(axes, folder, runs, metric, width=WINDOW)
         axes.set_title(title)
         if metric == "tokens_said":
             axes.set_ylim(0, None)
-            axes.legend(loc="best")
         else:
             axes.set_ylim(0, 1.02)
             in_percent(axes)
+    # Informed agents nearly always speak, so there is room below.
+    panels[-1].legend(loc="lower left")
 
 
 def authors(*panels: Axes) -> None:
     """What the joint work of authors scored."""
     for axes, (folder, (title, most, runs)) in zip(panels, AUTHORS.items(), strict=True):
-        lines(axes, folder, runs, "score", mean=False)
+        lines(axes, folder, runs, "score")
         axes.set(title=f"{folder}: {title}", ylim=(0, 2.5), ylabel=f"score, at most {most:g}")
         axes.legend(loc="lower right")
 
