@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from inspect import signature
 from sys import getsizeof
 from typing import Any, TypeVar
 
@@ -82,6 +83,11 @@ def roomy_cache(model: PreTrainedModel) -> DynamicCache:
     return cache
 
 
+def cache_argument(model: PreTrainedModel) -> str:
+    """As what a model is given keys and values: it has another name since `transformers` 5.24."""
+    return "cache" if "cache" in signature(model.forward).parameters else "past_key_values"
+
+
 def shares_rows(cache: DynamicCache) -> bool:
     """Whether rows of a cache can be picked; those of recurrent layers cannot."""
     return all(isinstance(layer, RoomyLayer) for layer in cache.layers)
@@ -143,8 +149,8 @@ class Memory:
             input_ids=ids.to(mask.device),
             attention_mask=mask,
             position_ids=(mask.cumsum(-1) - 1).clamp(min=0)[:, past:],
-            past_key_values=cache,
             use_cache=True,
+            **{cache_argument(self.model): cache},
         )
         self.hold(cache, texts, held, range(len(texts)), past)
 

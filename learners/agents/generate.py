@@ -27,7 +27,13 @@ from transformers import (
     StoppingCriteriaList,
 )
 
-from laconic.learners.agents.cache import Memory, roomy_cache, shares_rows, warn_once
+from laconic.learners.agents.cache import (
+    Memory,
+    cache_argument,
+    roomy_cache,
+    shares_rows,
+    warn_once,
+)
 from laconic.learners.agents.drawing import Drawing
 
 Sampled = tuple[tuple[int, ...], tuple[float, ...]]
@@ -217,7 +223,7 @@ def _go_on(
     drawing = Drawing(sampling.temperature, sampling.greedy)
     arguments: dict[str, Any] = {}
     if cache is not None:
-        arguments["past_key_values"] = cache
+        arguments[cache_argument(model)] = cache
         if len(ids) > _MIN_ROWS:
             half = HalfEnded(sampling.end_ids, limits, ids.device)
             arguments["stopping_criteria"] = StoppingCriteriaList([half])

@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from laconic.learners.agents.base import Request
+from laconic.learners.agents.cache import cache_argument
 from laconic.learners.errors import ServerError
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def read(policy: HFPolicy, text: Sequence[int]) -> Reading:
     where = {"logits_to_keep": 1} if told else {}
     with policy.computing():
         out = policy.model(input_ids=tokens, use_cache=True, **where)
-    return Reading(_logprobs(out.logits[0, -1], policy), out.past_key_values)
+    return Reading(_logprobs(out.logits[0, -1], policy), getattr(out, cache_argument(policy.model)))
 
 
 @torch.no_grad()
@@ -100,7 +101,8 @@ def go_on(policy: HFPolicy, reading: Reading, drawn: Sequence[int]) -> list[floa
     tokens = torch.tensor([list(drawn)], device=policy.device)
     with policy.computing():
         past = deepcopy(reading.past)
-        out = policy.model(input_ids=tokens[:, :-1], past_key_values=past, use_cache=True)
+        held = {cache_argument(policy.model): past}
+        out = policy.model(input_ids=tokens[:, :-1], use_cache=True, **held)
     rows = _logprobs(out.logits[0], policy)
     return [*first, *(float(row[one]) for row, one in zip(rows, drawn[1:], strict=True))]
 

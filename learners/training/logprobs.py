@@ -21,6 +21,7 @@ from transformers import DynamicCache, PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import BaseModelOutputWithPast
 
+from laconic.learners.agents.cache import cache_argument
 from laconic.learners.training.chunks import CHUNK, chosen_logprobs
 from laconic.learners.training.prefixes import (
     Stage,
@@ -139,7 +140,7 @@ def _read_before(
         read = {
             "attention_mask": held,
             "position_ids": places_of(stage, token_ids.device),
-            "past_key_values": cache,
+            cache_argument(model): cache,
             "use_cache": True,
         }
         if stage is not stages[-1]:

@@ -70,7 +70,7 @@ def test_equal_seeds_give_equal_runs_and_another_seed_another_one(
     assert before == timeless(trained[0] / "metrics.jsonl")[0]
     first = timeless(trained[0] / "metrics.jsonl")[1]
     # The shorter run is evaluated after it.
-    assert {name: last[name] for name in first} != first
+    assert {name: last.get(name) for name in first} != first
 
 
 def test_the_program_returns_the_reward_of_the_last_evaluation(small, tmp_path, rows):

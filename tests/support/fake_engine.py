@@ -22,6 +22,8 @@ import torch
 from peft import PeftModel
 from transformers import AutoModelForCausalLM
 
+from laconic.learners.agents.cache import cache_argument
+
 
 class _Listening(ThreadingHTTPServer):
     request_queue_size = 256
@@ -122,8 +124,8 @@ class FakeEngine:
         read = torch.tensor([ids])
         while len(new) < limit:
             with self._torch:
-                out = model(input_ids=read, past_key_values=past, use_cache=True)
-            past = out.past_key_values
+                out = model(input_ids=read, use_cache=True, **{cache_argument(model): past})
+            past = getattr(out, cache_argument(model))
             found = torch.log_softmax(out.logits[0, -1].float() / (temperature or 1.0), dim=-1)
             if temperature:
                 token = int(torch.multinomial(found.exp(), 1, generator=generator))

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from laconic.learners.agents import smollm2
-from laconic.learners.agents.cache import _BYTES, default_tokens, roomy_cache
+from laconic.learners.agents.cache import _BYTES, cache_argument, default_tokens, roomy_cache
 from laconic.learners.agents.load import load_model
 
 TOKENS = 256
@@ -21,7 +21,7 @@ def test_the_table_agrees_with_what_is_measured():
     own = {one.untyped_storage().data_ptr() for one in model.parameters()}
     ids, cache = torch.randint(0, 1000, (2, TOKENS // 2)), roomy_cache(model)
     with torch.inference_mode():
-        model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
+        model.base_model(input_ids=ids, use_cache=True, **{cache_argument(model): cache})
 
     def keep(one: torch.Tensor) -> torch.Tensor:
         store = one.untyped_storage()
