@@ -122,7 +122,7 @@ class FakeEngine:
         generator = torch.Generator().manual_seed(seed)
         new, logprobs, tops, past = [], [], [], None
         read = torch.tensor([ids])
-        while len(new) < limit:
+        while len(new) < limit and (not new or new[-1] not in ends):
             with self._torch:
                 out = model(input_ids=read, use_cache=True, **{cache_argument(model): past})
             past = getattr(out, cache_argument(model))
@@ -136,8 +136,6 @@ class FakeEngine:
             top = found.topk(min(20, len(found)))
             tops.append(dict(zip(top.indices.tolist(), top.values.tolist(), strict=True)))
             read = torch.tensor([[token]])
-            if token in ends:
-                break
         return new, logprobs, tops
 
     def make_up(self, limit: int, ends: list[int], seed: int) -> tuple[list[int], Any, Any]:
