@@ -8,7 +8,7 @@ that no loss touches. Knows neither models nor the loss.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -46,6 +46,8 @@ class TokenSequence:
     """(tokens,) natural log-probabilities at sampling; 0.0 where `generated` is False."""
     return_to_go: float
     """Undiscounted sum of the credit of the rounds the sequence answers for, reward units."""
+    # By name only: a number in the wrong place would be taken for a truth.
+    _: KW_ONLY
     tried: bool = False
     """Whether something in it was said on purpose and not by the policy (`Turn.tried`)."""
     silent: bool = False

@@ -94,11 +94,12 @@ def test_a_run_that_is_killed_goes_on_bit_for_bit(served, arguments, processes, 
 @pytest.mark.parametrize(
     ("most", "lags"),
     [
-        pytest.param(1, [0.0, 1.0, 1.0, 1.0], marks=pytest.mark.slow),
+        (1, [0.0, 1.0, 1.0, 1.0]),
         # Two steps are under way at a time, each in environments of its own.
         (2, [0.0, 1.0, 2.0, 2.0]),
     ],
 )
+@pytest.mark.slow
 def test_playing_ahead_trains_on_weights_that_lag_by_no_more_than_was_allowed(
     most, lags, run, arguments, rows, tmp_path
 ):

@@ -287,6 +287,7 @@ def test_a_command_that_failed_at_once_may_be_mended_and_resumed(
     assert_equal(tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_a_full_disk_during_a_checkpoint_loses_nothing(
     processes, small, tmp_path, assert_equal, rows
 ):

@@ -143,6 +143,8 @@ def test_an_environment_that_never_ends_is_an_error_that_names_the_key(
         for one in stuck(0)
         if program == "train" or one.split(".")[0] in ("agent", "env", "+env", "threads=1")
     ]
+    if program == "evaluate":
+        kept += ["evaluation.tasks=2", "evaluation.batch=2"]
     ended = processes.run(
         program,
         *kept,

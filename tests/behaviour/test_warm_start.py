@@ -54,6 +54,7 @@ def test_it_learns_and_is_evaluated_before_and_after(made, rows):
     assert [row["step"] for row in rows(made / "evaluations.jsonl")] == [0, 4]
 
 
+@pytest.mark.slow
 def test_it_is_made_longer_as_any_training_and_ends_bit_for_bit_alike(processes, made, tmp_path):
     # In processes of their own, whose hashes of texts are others.
     for steps in (2, 4):

@@ -112,7 +112,7 @@ def test_killed_anywhere_it_asks_again_for_nothing_that_came(
     assert not whole[1] - asked_of(fault_server)
 
 
-@pytest.mark.parametrize("fault", ["404", "429 3600"])
+@pytest.mark.parametrize("fault", ["404", pytest.param("429 3600", marks=pytest.mark.slow)])
 def test_failed_with_an_error_it_says_what_is_done_and_goes_on(
     run, api, fault_server, whole, tmp_path, fault
 ):

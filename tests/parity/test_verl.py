@@ -263,8 +263,8 @@ def test_generalised_advantages_equal_verls(
     torch.testing.assert_close(got, theirs, rtol=1e-6, atol=1e-6)
     assert (got[~mask] == 0).all()
     made = [
-        TokenSequence("t", "a", 0, place, (1, 2), (False, True), (0.0, -1.0), 0.0, advantage)
-        for place, advantage in enumerate(got[mask].tolist())
+        TokenSequence("t", "a", 0, place, (1, 2), (False, True), (0.0, -1.0), 0.0, advantage=one)
+        for place, one in enumerate(got[mask].tolist())
     ]
     ours = torch.tensor([one.advantage for one in whitened(made)])
     theirs = whitened_theirs[mask]

@@ -73,6 +73,7 @@ def test_a_server_that_came_back_between_plays_is_noticed_by_the_first_request(
     assert play_groups(policies) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_whole_model_that_a_server_lost_between_plays_is_never_trained_on(
     make_team, start_server, opened, play_groups, nudge
 ):
