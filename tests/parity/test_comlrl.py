@@ -199,7 +199,7 @@ def test_a_reply_of_one_token_has_a_gradient_here_and_none_there(
     assert theirs.item() == 0.0
     made = [
         TokenSequence(
-            "t", "a_0", 0, 0, (1, 2, 3, word), (False,) * 3 + (True,), (0.0,) * 4, 0.0, advantage=one
+            "t", "a", 0, 0, (1, 2, 3, word), (False,) * 3 + (True,), (0.0,) * 4, 0.0, advantage=one
         )
         for word, one in ((4, 0.5), (5, -0.5))
     ]
