@@ -41,10 +41,15 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
     "math_pretrained": ("math", seeds(1, 2, 3)),
     "methods_pretrained": (
         "math",
+        [{"seed_1": "GSPO"}, {"agent_gspo_1": "Agent-GSPO"}, {"dr_mas_1": "Dr. MAS"}],
+    ),
+    "methods_second_start": (
+        "math",
         [
-            {"seed_1": "GSPO", "second_start_gspo_2": "GSPO, second start"},
-            {"agent_gspo_1": "Agent-GSPO"},
-            {"dr_mas_1": "Dr. MAS", "second_start_dr_mas_2": "Dr. MAS, second start"},
+            {"second_start_gspo_2": "GSPO"},
+            {"second_start_agent_gspo_2": "Agent-GSPO"},
+            {"second_start_dr_mas_2": "Dr. MAS"},
+            {"second_start_magrpo_2": "MAGRPO"},
         ],
     ),
 }
