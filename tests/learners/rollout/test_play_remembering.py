@@ -44,7 +44,8 @@ def assert_read_once(policy: HFPolicy, environments, tasks: int, group: int) -> 
     read, padded = count.read / length(groups), count.padded / length(groups)
     print(f"{environments[0].rounds} rounds: {read:.2f} read, with padding {padded:.2f}")
     assert len(agents) == 4
-    assert max(turn.round for turn in groups[0].episodes[0].turns) + 1 == environments[0].rounds
+    played = (one for group in groups for one in group.episodes)
+    assert max(turn.round for one in played for turn in one.turns) + 1 == environments[0].rounds
     assert read <= 1.02 and padded <= 1.10
 
 
@@ -81,7 +82,10 @@ def test_the_shipped_policy_reads_each_token_once(rounds):
 @pytest.mark.parametrize("rounds", ROUNDS)
 def test_a_pretrained_model_reads_each_token_once(rounds):
     speech = smollm2.SmolLM2SamplingSettings(max_reply_tokens=8)
-    team = smollm2.SmolLM2Team(speech=speech, device="cpu", precision="float32")
+    # By its own instructions its first words are the answer, which ends an episode.
+    team = smollm2.SmolLM2Team(
+        speech=speech, device="cpu", precision="float32", instructions="full"
+    )
     assert_read_once(*pretrained(team, rounds, 4), tasks=2, group=2)
 
 
