@@ -23,7 +23,7 @@ install: .venv/installed  ## create .venv and install the project into it
 train: .venv/installed  ## train a small team on the CPU and write a report (2 to 4 minutes)
 	$(BIN)/laconic train
 
-test: .venv/installed  ## run the default tests (about 6 minutes on two cores)
+test: .venv/installed  ## run the default tests (about 5 minutes on two cores)
 	$(BIN)/python -m pytest -q -n 2
 
 test-slow: .venv/installed  ## run the slow tests as well
