@@ -46,7 +46,7 @@ class TokenSequence:
     """(tokens,) natural log-probabilities at sampling; 0.0 where `generated` is False."""
     return_to_go: float
     """Undiscounted sum of the credit of the rounds the sequence answers for, reward units."""
-    # By name only: a number in the wrong place would be taken for a truth.
+    # By name only, for a number in the place of a flag would pass for one.
     _: KW_ONLY
     tried: bool = False
     """Whether something in it was said on purpose and not by the policy (`Turn.tried`)."""

@@ -18,7 +18,7 @@ def name(request):
     return request.param
 
 
-OF_A_KIND = ("gsm8k", "coop_humaneval", "tldr", "signal")
+OF_A_KIND = ("gsm8k", "coop_humaneval", "tldr", "signal", "commons")
 """One environment of each kind of work, which the default tests train in."""
 
 

@@ -55,7 +55,6 @@ def test_looping_programs_end_at_the_pace_of_128_in_three_minutes_on_two_cores(n
     assert seconds < COUNT * 180 / 128 * 2 / min(2, cores())
 
 
-@pytest.mark.slow
 def test_the_processor_time_of_a_grade_is_bounded_by_that_of_one_test_and_a_moment():
     benchmark = envs.benchmark("coop_humaneval")
     (task,) = benchmark.generate(0, 1)

@@ -85,7 +85,7 @@ def test_every_render_mode_works(make, capsys):
     [
         # `test_every_benchmark.py` plays these by default, with the settings of their yaml.
         pytest.param(case, marks=pytest.mark.slow)
-        if case[0] not in ("gsm8k", *envs.names("worlds")) or case == ("commons", "acts")
+        if case[0] not in ("gsm8k", *envs.names("worlds"))
         else case
         for case in CASES
     ],

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from fake_engine import FakeEngine
 from places import ROOT
 
 from laconic.experiments.command_line.cli import CONF
@@ -72,13 +73,21 @@ def test_what_the_code_names_in_full_is_explained():
     assert unexplained(found - {"learner/price"}) == set()
 
 
+@pytest.fixture
+def engine(policy_folder):
+    found = FakeEngine(policy_folder)
+    yield found
+    found.kill()
+
+
 @pytest.mark.slow
 def test_every_learner_and_setting_is_explained_and_nothing_else(
-    run, small, rows, tmp_path, fault_server
+    run, small, rows, tmp_path, fault_server, engine
 ):
     names = set()
     wanted = [*small, "train.steps=2", "train.evaluate_every=null", "logger=none"]
     cases = {one: [f"learner={one}"] for one in LEARNERS} | SETTINGS
+    cases["engine"] = ["agent.sharing=lora", "engine=vllm", f"engine.url={engine.url}"]
     cases["sapo"].append(f"learner.collect.folder={tmp_path}/swarm")
     for name, more in cases.items():
         folder = tmp_path / name
@@ -96,13 +105,11 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
         assert run(name, *verbose, *more, f"hydra.run.dir={tmp_path}/wordy_{name}").code == 0
         names |= written(tmp_path / f"wordy_{name}", rows)
     assert unexplained(names) == set()
-    # The other way round; no server was asked in these trainings, no engine spoke, nobody thought,
-    # no critic broke.
+    # The other way round; no provider was asked in a training, nobody thought, no critic broke.
     ghosts = {each for each in explained() if not any(fnmatchcase(one, each) for one in names)}
-    ghosts = {one for one in ghosts if not one.startswith(("engine/", "learner/mismatch_"))}
     assert ghosts == {f"train/{name}" for name in SPENDING} | {
         f"{kind}/{name}" for name in (*MEASURES, *THINKING) for kind in ("train", "eval")
-    } | {"learner/skipped_value_steps", "learner/masked_share"}
+    } | {"learner/skipped_value_steps"}
 
 
 @pytest.mark.parametrize("path", sorted((CONF / "learner").glob("*.yaml")), ids=lambda p: p.stem)

@@ -112,7 +112,7 @@ def test_time_is_limited_and_what_passed_before_counts():
 def test_tests_that_loop_over_a_hostile_value_are_stopped():
     code = "def f():\n    return range(10**18)\n"
     program = Program(code, ("assert sum(f()) == 1",), ("f",))
-    assert run(program, Limits(seconds=0.5)).outcome == "timeout"
+    assert run(program, Limits(seconds=2)).outcome == "timeout"
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,6 @@ def test_after_a_test_that_ran_out_of_its_time_the_rest_has_failed():
     assert verdict.outcome == "timeout" and verdict.cpu_seconds < 2.0
 
 
-@pytest.mark.slow
 def test_all_tests_together_have_the_time_of_so_many():
     verdict = timed("0.36", tests=20, times=3.0)
     # Looks are a moment apart, and starting takes time of the first.

@@ -63,12 +63,12 @@ def test_rate_zero_plays_what_would_be_played_anyway(players):
 
 def test_about_the_share_asked_for_is_silent_and_equal_seeds_draw_equal_turns(players):
     collector = TriedSilence(rate=0.3)
-    first = collector.gather(players, STARTS * 2, 4, seed=1)
+    first = collector.gather(players, STARTS * 4, 4, seed=1)
     count, turns = collector.metrics["tried_silences"], len(helpers(first))
     # Within four standard deviations.
     assert abs(count / turns - 0.3) < 4 * (0.3 * 0.7 / turns) ** 0.5
-    assert collector.gather(players, STARTS * 2, 4, seed=1) == first
-    assert collector.gather(players, STARTS * 2, 4, seed=2) != first
+    assert collector.gather(players, STARTS * 4, 4, seed=1) == first
+    assert collector.gather(players, STARTS * 4, 4, seed=2) != first
 
 
 def test_what_was_tried_has_the_log_probabilities_of_a_forward_pass(players):
