@@ -39,6 +39,7 @@ def test_every_block_says_what_it_is_so_that_none_escapes(code_blocks, page):
     assert unknown == [], f"kinds are {KINDS}; indented blocks have none"
 
 
+@pytest.mark.usefixtures("composed_once")
 @pytest.mark.parametrize("page", [*PAGES, README], ids=by_name)
 def test_every_command_of_a_page_can_be_composed(commands, code_blocks, tmp_path, page):
     for block in code_blocks(page):

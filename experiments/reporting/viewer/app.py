@@ -97,6 +97,9 @@ class Viewer(App[None]):
 
     def look(self) -> None:
         """Show what was written since the last look."""
+        # The clock may strike once more while the screen is taken away.
+        if not self.is_running:
+            return
         void = self.episodes.refresh()
         new = self.episodes.all[self._count :]
         if void and self._count:

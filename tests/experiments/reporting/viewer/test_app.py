@@ -168,3 +168,13 @@ def test_a_narrow_terminal_has_the_table_above(use):
         assert app.query_one("#episode").region.y > app.table.region.bottom
 
     use(do, size=(80, 30))
+
+
+def test_a_clock_that_strikes_while_the_screen_is_taken_away_is_no_error(use):
+    left = []
+
+    async def do(app, pilot):
+        left.append(app)
+
+    use(do)
+    left[0].look()
