@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-math evidence-methods evidence-coop evidence-tldr evidence-pictures evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-math evidence-methods evidence-credits evidence-coop evidence-tldr evidence-pictures evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -148,6 +148,13 @@ evidence-methods: evidence-math  ## other methods from the start of evidence-mat
 	    learner=$$method agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed resume=true \
 	    hydra.run.dir=$(EVIDENCE)/methods/$${method%% *}/$$seed || exit 1; \
 	done; done
+
+evidence-credits: evidence-math  ## three kinds of credit at two prices from the start of evidence-math (docs/evidence.md)
+	for seed in $(SEEDS); do for credit in own team silence; do for price in 0.5 2; do \
+	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=2048 train.steps=20 \
+	    learner.credit=$$credit env.reward.price=$$price agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed \
+	    resume=true hydra.run.dir=$(EVIDENCE)/credits/$$credit-$$price/$$seed || exit 1; \
+	done; done; done
 
 COOP := $(EVIDENCE)/coop
 TLDR := $(EVIDENCE)/tldr

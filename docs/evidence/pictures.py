@@ -52,6 +52,14 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
             {"second_start_magrpo_2": "MAGRPO"},
         ],
     ),
+    "credits_pretrained": (
+        "math",
+        [
+            {"second_start_gspo_2": "own, 0.5", "credit_own_2": "own, 2"},
+            {"credit_team_05": "team, 0.5", "credit_team_2": "team, 2"},
+            {"credit_silence_05": "silence, 0.5", "credit_silence_2": "silence, 2"},
+        ],
+    ),
 }
 """Picture -> folder and the runs in it, of teams that share what they know."""
 AUTHORS: Mapping[str, tuple[str, float, Runs]] = {

@@ -165,11 +165,12 @@ def informed(
 ) -> bool | None:
     """Whether an agent's next message could tell the team something that matters.
 
-    What it says first (`spoken`) counts as all it knows. None where nobody can say: everybody reads
-    everything, or the source has no flags.
+    What it says first (`spoken`) counts as all it knows, and whom no statement was dealt has
+    nothing to tell. None where nobody can say: everybody reads everything, or the source has no
+    statements or no flags.
     """
     if information == "full":
         return None
-    if spoken:
+    if spoken or (task.statements and not share):
         return False
     return None if task.relevant is None else any(task.relevant[index] for index in share)

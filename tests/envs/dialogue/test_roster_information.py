@@ -85,6 +85,13 @@ def test_an_agent_that_has_spoken_has_nothing_to_add(task):
     assert informed(task, "split", (0, 4), spoken=True) is False
 
 
+def test_who_was_dealt_nothing_is_not_informed_though_nobody_knows_what_matters(task):
+    assert informed(replace(task, relevant=None), "split", (), spoken=False) is False
+    assert informed(replace(task, relevant=None), "full", (), spoken=False) is None
+    nothing = replace(task, relevant=None, statements=())
+    assert informed(nothing, "split", (), spoken=False) is None
+
+
 def test_nobody_knows_who_is_informed_without_flags_or_where_all_read_all(task):
     assert informed(replace(task, relevant=None), "split", (0,), spoken=False) is None
     assert informed(task, "full", (0,), spoken=False) is None
