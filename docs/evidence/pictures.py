@@ -105,7 +105,7 @@ def team(folder: str, runs: Runs, *panels: Axes) -> None:
             axes.set_ylim(0, 1.02)
             in_percent(axes)
     # Informed agents nearly always speak, so there is room below.
-    panels[-1].legend(loc="lower left")
+    panels[-1].legend(loc="lower right")
 
 
 def authors(*panels: Axes) -> None:
