@@ -117,10 +117,9 @@ def test_a_qwen3_checkpoint_plays_original_rows_from_a_folder(
     assert outcome.code == 0, outcome.err
     (row,) = rows(folder / "metrics.jsonl")
     assert row["step"] == 0 and row["eval/accuracy"] == 0.0
-    # The source has no flags, so nobody can say who is informed.
-    unknown = {"silent_if_uninformed", "spoke_if_informed"}
+    # The source has no flags, so of those who were dealt something nobody can say who is informed.
     said = {"tokens_said/solver", "tokens_said/helper"}
-    known = {*GLOSSARY, *said} - unknown
+    known = {*GLOSSARY, *said} - {"spoke_if_informed"}
     assert {name.removeprefix("eval/") for name in row} - {"step"} == known
     transcripts = rows(folder / "transcripts.jsonl")
     assert [one["task"] for one in transcripts] == ["test/1", "test/2", "test/3"]
