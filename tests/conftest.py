@@ -30,14 +30,12 @@ pytest_plugins = ["runs"]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-
-def pytest_collection() -> None:
-    """Nothing that is imported goes away again, so nobody need look for garbage in it."""
-    gc.disable()
+# Nothing that is imported goes away again, so nobody need look for garbage in it.
+gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Nor need the tests' own garbage be looked for among libraries, or after every 700 objects.
+    """Nor need the tests' own garbage be looked for among imports, or after every 700 objects.
 
     Looking so often took 7 % of the time of the tests of agents.
     """
