@@ -24,7 +24,7 @@ train: .venv/installed  ## train a small team on the CPU and write a report (2 t
 	$(BIN)/laconic train
 
 # Three on two cores: tests wait for programs that they start.
-test: .venv/installed  ## run the default tests (about 4 minutes on two cores)
+test: .venv/installed  ## run the default tests (4 to 5 minutes on two cores)
 	$(BIN)/python -m pytest -q -n 3
 
 test-slow: .venv/installed  ## run the slow tests as well

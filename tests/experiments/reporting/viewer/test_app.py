@@ -178,3 +178,4 @@ def test_a_clock_that_strikes_while_the_screen_is_taken_away_is_no_error(use):
 
     use(do)
     left[0].look()
+    assert not left[0].is_running
