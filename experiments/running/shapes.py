@@ -43,7 +43,7 @@ def make_training(cfg: DictConfig, count: int, team: Any) -> Environments:
 
     Raises:
         UnknownNameError: there is no such shape.
-        SettingError: none of the shapes fits.
+        SettingError: the configured team is not among them.
     """
     shapes = list(cfg.train.get("shapes") or [TEAM])
     if shapes == [TEAM]:
@@ -51,8 +51,10 @@ def make_training(cfg: DictConfig, count: int, team: Any) -> Environments:
     check_names("shape in train.shapes", shapes, SHAPES)
     parts = {one: made for one in dict.fromkeys(shapes) if (made := _made(cfg, one, count, team))}
     drawn = [one for one in shapes if one in parts]
-    if not drawn:
-        raise SettingError(f"train.shapes={shapes} has none that fits this environment; add team")
+    if TEAM not in drawn:
+        raise SettingError(
+            f"train.shapes={shapes} leaves out the team, which is what the run evaluates; add team"
+        )
     if drawn == [TEAM] * len(drawn):
         return parts[TEAM]
     each = ({name: made[place] for name, made in parts.items()} for place in range(count))

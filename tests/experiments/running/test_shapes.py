@@ -34,16 +34,20 @@ def test_by_default_they_are_what_is_configured(made):
 def test_shapes_that_make_no_sense_are_left_out(made):
     (mixture,) = made("train.shapes=[team,concatenation,alone]", count=1)
     assert isinstance(mixture, Mixture) and [*mixture.parts] == ["team", "alone"]
-    with pytest.raises(SettingError, match="none that fits"):
-        made("train.shapes=[concatenation]")
     with pytest.raises(UnknownNameError, match="debate"):
         made("train.shapes=[debat]")
+
+
+@pytest.mark.parametrize("shapes", ["concatenation", "alone,debate"])
+def test_the_team_that_is_evaluated_has_to_be_among_them(made, shapes):
+    with pytest.raises(SettingError, match="leaves out the team"):
+        made(f"train.shapes=[{shapes}]")
 
 
 def test_worlds_have_one_shape(made):
     (one,) = made("env=commons", "train.shapes=[team,team,discussion]", count=1)
     assert not isinstance(one, Mixture) and "commons" in type(one.world).__module__
-    with pytest.raises(SettingError, match="none that fits"):
+    with pytest.raises(SettingError, match="leaves out the team"):
         made("env=commons", "train.shapes=[discussion]")
 
 
