@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-math evidence-methods evidence-credits evidence-coop evidence-tldr evidence-pictures evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-math evidence-methods evidence-credits evidence-balance evidence-coop evidence-tldr evidence-pictures evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -155,6 +155,13 @@ evidence-credits: evidence-math  ## three kinds of credit at two prices from the
 	    learner.credit=$$credit env.reward.price=$$price agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed \
 	    resume=true hydra.run.dir=$(EVIDENCE)/credits/$$credit-$$price/$$seed || exit 1; \
 	done; done; done
+
+evidence-balance: evidence-math  ## silence on balance and without, from the start of evidence-math (docs/evidence.md)
+	for seed in $(SEEDS); do for balance in true false; do \
+	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=2048 train.steps=20 \
+	    learner.balance_silence=$$balance agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed resume=true \
+	    hydra.run.dir=$(EVIDENCE)/balance/$$balance/$$seed || exit 1; \
+	done; done
 
 COOP := $(EVIDENCE)/coop
 TLDR := $(EVIDENCE)/tldr
