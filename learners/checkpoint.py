@@ -79,6 +79,28 @@ def save(
     return target
 
 
+def want_of_space(folder: Path, state: Mapping[str, Any], coming: int, keep: int = 2) -> str | None:
+    """What to warn of where the disk has too little space for checkpoints to come, or None.
+
+    Args:
+        folder: would hold them; it need not exist.
+        state: one as big as theirs.
+        coming: checkpoints still to be written.
+        keep: newest ones that stay; the next is written before the oldest goes.
+
+    Raises:
+        SettingError: a value in `state` that could not be loaded again.
+    """
+    at_once = min(coming, keep + 1)
+    needed, free = at_once * _count_bytes(state, "state"), _free_bytes(folder)
+    if needed <= free:
+        return None
+    return (
+        f"checkpoints need {needed:,} bytes of disk space, {at_once} at a time, and {free:,} are"
+        f" free at {str(folder)!r}. Free some space; the run ends at the first that does not fit"
+    )
+
+
 def latest(folder: Path) -> Path | None:
     """The newest checkpoint that is whole, or None; damaged ones are passed over with a warning.
 
@@ -281,8 +303,7 @@ def _count_bytes(value: Any, where: str) -> int:
 
 
 def _refusal(folder: Path, step: int, needed: int, error: OSError) -> str:
-    nearest = next((path for path in (folder, *folder.parents) if path.exists()), Path("/"))
-    free = shutil.disk_usage(nearest).free
+    free = _free_bytes(folder)
     forbidden = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
     return (
         f"checkpoint of step {step} not written to {str(folder)!r}: {error.strerror or error}. It"
@@ -290,3 +311,9 @@ def _refusal(folder: Path, step: int, needed: int, error: OSError) -> str:
         f" {'Make the folder writable' if forbidden else 'Free some space'} or pass another"
         " hydra.run.dir, then go on with resume=true"
     )
+
+
+def _free_bytes(folder: Path) -> int:
+    """Bytes that are free where the folder is, or would be."""
+    nearest = next((path for path in (folder, *folder.parents) if path.exists()), Path("/"))
+    return shutil.disk_usage(nearest).free

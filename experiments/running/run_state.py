@@ -99,15 +99,27 @@ def save(run: TrainingRun) -> None:
     """Write a checkpoint that `restore` goes on from; a learner without a state has none."""
     run.processes.main(run.folder.sync)
     if run.learner.resumable:
-        state = {
-            "step": run.step,
-            "learner": run.learner.state_dict(),
-            "guard": run.guard.state_dict(),
-            "extinction_guard": run.extinction_guard.state_dict(),
-            "warnings": list(run.warnings),
-        }
-        checkpoint.save(run.folder.checkpoints, run.step, state, processes=run.processes)
+        checkpoint.save(run.folder.checkpoints, run.step, _state(run), processes=run.processes)
     run.processes.main(partial(write_status, run, "running"))
+
+
+def _state(run: TrainingRun) -> dict[str, Any]:
+    return {
+        "step": run.step,
+        "learner": run.learner.state_dict(),
+        "guard": run.guard.state_dict(),
+        "extinction_guard": run.extinction_guard.state_dict(),
+        "warnings": list(run.warnings),
+    }
+
+
+def _want_of_space(run: TrainingRun) -> str | None:
+    """What to warn of after the first update, which has made the optimizer's state."""
+    # Shards are written by each process; what one of them holds says nothing of all.
+    if run.step != 1 or not run.learner.resumable or run.processes.sharded:
+        return None
+    coming = -(-run.total // run.cfg.train.checkpoint_every)
+    return checkpoint.want_of_space(run.folder.checkpoints, _state(run), coming)
 
 
 def restore(run: TrainingRun) -> None:
@@ -160,8 +172,8 @@ def _newest(folder: Path) -> Path | None:
 
 
 def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
-    """What there is to warn of: collapse or extinction of silence, and the first skipped steps."""
-    found = []
+    """What there is to warn of: collapse or extinction of silence, skipped steps, a full disk."""
+    found = [_want_of_space(run)]
     metrics = {name.removeprefix("train/"): value for name, value in row.items()}
     if "accuracy" in metrics:
         run.guard.informed = "spoke_if_informed" in metrics

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -18,7 +19,14 @@ from places import ROOT
 from safetensors.torch import save_file
 
 from laconic.envs.errors import SettingError
-from laconic.learners.checkpoint import apply_umask, latest, load, restoring, save
+from laconic.learners.checkpoint import (
+    apply_umask,
+    latest,
+    load,
+    restoring,
+    save,
+    want_of_space,
+)
 from laconic.learners.errors import CheckpointError
 
 ALONE = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
@@ -345,3 +353,21 @@ def test_files_have_the_permissions_of_the_umask(tmp_path, state, umask, mode):
         os.umask(before)
     found = [one.stat().st_mode & 0o777 for one in path.rglob("*") if one.is_file()]
     assert found == [mode] * 3
+
+
+@pytest.mark.parametrize(("coming", "at_once"), [(1, 1), (3, 3), (9, 3)])
+def test_a_disk_too_small_for_what_lies_on_it_at_once_is_told(
+    tmp_path, state, monkeypatch, coming, at_once
+):
+    free = 24 * at_once
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=free))
+    assert want_of_space(tmp_path / "none" / "yet", state, coming) is None
+    free -= 1
+    warning = want_of_space(tmp_path, state, coming)
+    assert f"need {24 * at_once} bytes" in warning and f"{free} are free" in warning
+
+
+def test_more_is_kept_more_is_needed(tmp_path, state, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=24 * 5))
+    assert want_of_space(tmp_path, state, coming=9, keep=4) is None
+    assert "144 bytes" in want_of_space(tmp_path, state, coming=9, keep=5)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import torch
+
 from laconic.experiments.running.run_state import CHANGED, SKIPPED, save_policies, watch
+from laconic.learners.distributed.processes import ALONE
 from laconic.learners.prices.extinction import ExtinctionGuard
 from laconic.learners.prices.guard import CollapseGuard
 
@@ -63,3 +66,27 @@ def test_silence_that_has_died_out_is_warned_of():
     row = {"train/accuracy": 0.9, "train/silent_if_uninformed": 0.0, "train/price": 0.5}
     (words,) = watch(run(), row)
     assert "silence extinction at step 3" in words
+
+
+def first_update(folder, every, processes=ALONE, resumable=True):
+    """A run of 20 steps after its first, whose learner has 400 bytes to keep."""
+    learner = SimpleNamespace(resumable=resumable, state_dict=lambda: {"w": torch.zeros(100)})
+    cfg = SimpleNamespace(train=SimpleNamespace(checkpoint_every=every))
+    places = SimpleNamespace(checkpoints=folder)
+    one = run(learner=learner, cfg=cfg, folder=places, processes=processes, total=20)
+    one.step = 1
+    return one
+
+
+def test_a_disk_that_is_too_full_is_told_once_the_size_of_checkpoints_is_known(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=799))
+    one = first_update(tmp_path, every=10)
+    (warning,) = watch(one, {})
+    assert "need 800 bytes" in warning and "2 at a time" in warning and "799 are free" in warning
+    one.step = 2
+    assert watch(one, {}) == [] and watch(first_update(tmp_path, every=20), {}) == []
+    assert watch(first_update(tmp_path, every=10, resumable=False), {}) == []
+    sharded = SimpleNamespace(sharded=True)
+    assert watch(first_update(tmp_path, every=10, processes=sharded), {}) == []
