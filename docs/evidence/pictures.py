@@ -60,6 +60,14 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
             {"credit_silence_05": "silence, 0.5", "credit_silence_2": "silence, 2"},
         ],
     ),
+    "balance_pretrained": (
+        "math",
+        [
+            {"second_start_gspo_2": "seed 2", "balance_without_2": "seed 2 without"},
+            {"balance_with_3": "seed 3", "balance_without_3": "seed 3 without"},
+            {"balance_with_4": "seed 4", "balance_without_4": "seed 4 without"},
+        ],
+    ),
 }
 """Picture -> folder and the runs in it, of teams that share what they know."""
 AUTHORS: Mapping[str, tuple[str, float, Runs]] = {
