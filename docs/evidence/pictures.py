@@ -63,7 +63,7 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
     "balance_pretrained": (
         "math",
         [
-            {"second_start_gspo_2": "seed 2", "balance_without_2": "seed 2 without"},
+            {"balance_with_2": "seed 2", "balance_without_2": "seed 2 without"},
             {"balance_with_3": "seed 3", "balance_without_3": "seed 3 without"},
             {"balance_with_4": "seed 4", "balance_without_4": "seed 4 without"},
         ],
