@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-math evidence-methods evidence-credits evidence-balance evidence-coop evidence-tldr evidence-pictures evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-math evidence-methods evidence-credits evidence-balance evidence-harder evidence-coop evidence-tldr evidence-pictures evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -162,6 +162,21 @@ evidence-balance: evidence-math  ## silence on balance and without, from the sta
 	    learner.balance_silence=$$balance agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed resume=true \
 	    hydra.run.dir=$(EVIDENCE)/balance/$$balance/$$seed || exit 1; \
 	done; done
+
+HARDER := $(EVIDENCE)/gsm8k_harder
+WIDE := agent.budget.message=96 agent.budget.episode=384 agent.speech.max_reply_tokens=97 learner.microbatch_tokens=2048
+# Level 2 alone at first, then all three; own credit loses these teams, so each message is paid for what it is worth.
+evidence-harder: .venv/installed smollm2  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/evidence.md)
+	$(START) env=gsm8k env.generator.level=2 $(WIDE) train.steps=240 optimizer.lr=3e-4 seed=0 hydra.run.dir=$(HARDER)/first \
+	  learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.3 learner.collect.teacher.silent_uninformed=0.6 \
+	  learner.collect.teacher.silent_informed=0 learner.collect.others=0.25
+	$(START) env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=100 optimizer.lr=2e-4 seed=1 hydra.run.dir=$(HARDER)/start \
+	  agent.model=$(HARDER)/first/policy learner.collect.teacher.calculated=0.3 learner.collect.teacher.terse=0.3 \
+	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) learner.credit=silence train.steps=20 \
+	    agent.model=$(HARDER)/start/policy seed=$$seed resume=true hydra.run.dir=$(HARDER)/$$seed || exit 1; \
+	done
 
 COOP := $(EVIDENCE)/coop
 TLDR := $(EVIDENCE)/tldr

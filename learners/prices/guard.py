@@ -113,8 +113,9 @@ class CollapseGuard:
             f"silence collapse at step {step}: over {over} the team kept silent in {silent:.0%} of"
             f" {turns} and solved {accurate:.0%} of its tasks, down from {best:.0%} around step"
             f" {self._best_step}. The price of tokens seems to outweigh what messages earn. Try a"
-            " lower env.reward.price, a price that starts at 0 and rises slowly (learner.price), or"
-            " counterfactual credit (learner.credit=silence)."
+            " lower env.reward.price, a price that starts at 0 and rises slowly (learner.price),"
+            " counterfactual credit (learner.credit=silence) or, of a team that solves little,"
+            " charges in solved episodes alone (env.reward.when=solved)."
         )
 
 
