@@ -165,7 +165,7 @@ evidence-balance: evidence-math  ## silence on balance and without, from the sta
 
 HARDER := $(EVIDENCE)/gsm8k_harder
 WIDE := agent.budget.message=96 agent.budget.episode=384 agent.speech.max_reply_tokens=97 learner.microbatch_tokens=2048
-# Level 2 alone at first, then all three; own credit loses these teams, so each message is paid for what it is worth.
+# Level 2 alone at first, then all three; teams that solve little fall silent where failures are charged, too.
 evidence-harder: .venv/installed smollm2  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/evidence.md)
 	$(START) env=gsm8k env.generator.level=2 $(WIDE) train.steps=240 optimizer.lr=3e-4 seed=0 hydra.run.dir=$(HARDER)/first \
 	  learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.3 learner.collect.teacher.silent_uninformed=0.6 \
@@ -174,7 +174,8 @@ evidence-harder: .venv/installed smollm2  ## SmolLM2 under a price on gsm8k's le
 	  agent.model=$(HARDER)/first/policy learner.collect.teacher.calculated=0.3 learner.collect.teacher.terse=0.3 \
 	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) learner.credit=silence train.steps=20 \
+	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=20 \
+	    agent.speech.temperature=0.5 env.reward.when=solved \
 	    agent.model=$(HARDER)/start/policy seed=$$seed resume=true hydra.run.dir=$(HARDER)/$$seed || exit 1; \
 	done
 

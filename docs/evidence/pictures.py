@@ -68,6 +68,16 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
             {"balance_with_4": "seed 4", "balance_without_4": "seed 4 without"},
         ],
     ),
+    "harder_pretrained": (
+        "gsm8k_harder",
+        [
+            {"levels_1_to_3_own_0": "always"},
+            {"levels_1_to_3_silence_0": "always *"},
+            {"levels_1_to_3_solved_4": "solved, 4"},
+            {"levels_1_to_3_solved_5": "solved, 5"},
+            {"levels_1_to_3_solved_6": "solved, 6"},
+        ],
+    ),
 }
 """Picture -> folder and the runs in it, of teams that share what they know."""
 AUTHORS: Mapping[str, tuple[str, float, Runs]] = {
@@ -80,16 +90,16 @@ WINDOW = 5
 
 
 def series(folder: str, run: str, metric: str) -> list[float]:
-    """A metric of the rollouts of each update of a run, from the first one on."""
+    """A metric of the rollouts of each update of a run, from the first on; NaN where unknown."""
     lines = (HERE / folder / f"{run}.jsonl").read_text("utf-8").splitlines()
     rows = [row for row in map(json.loads, lines) if row["step"] > 0]
-    return [row[f"train/{metric}"] for row in rows if f"train/{metric}" in row]
+    return [row.get(f"train/{metric}", np.nan) for row in rows if "train/accuracy" in row]
 
 
 def smooth(values: Sequence[float], width: int) -> list[float]:
     """Means over windows of so many updates, which are shorter at both ends."""
     half = width // 2
-    return [float(np.mean(values[max(i - half, 0) : i + half + 1])) for i in range(len(values))]
+    return [float(np.nanmean(values[max(i - half, 0) : i + half + 1])) for i in range(len(values))]
 
 
 def lines(axes: Axes, folder: str, runs: Runs, metric: str, *, width: int = 1) -> None:
@@ -113,7 +123,7 @@ def team(folder: str, runs: Runs, *panels: Axes) -> None:
             axes.set_ylim(0, 1.02)
             in_percent(axes)
     # Informed agents nearly always speak, so there is room below.
-    panels[-1].legend(loc="lower right")
+    panels[-1].legend(loc="best")
 
 
 def authors(*panels: Axes) -> None:
