@@ -105,22 +105,23 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Episodes of one task under one policy version: what an advantage compares."""
+    """Episodes of one task under one policy version: what an advantage compares.
+
+    Raises:
+        SettingError: it has no episode, or one of another task.
+    """
 
     task: str
     """Key of the task all members share."""
     episodes: tuple[Episode, ...]
-    """At least two plays of the task."""
+    """Plays of the task: at least one, and for an advantage that compares them at least two."""
     own: bool = True
     """False for episodes that another run played; figures of this run leave them out."""
 
     def __post_init__(self) -> None:
-        """Refuse groups that an advantage cannot compare."""
-        if len(self.episodes) < 2:
-            raise SettingError(
-                "group_size must be at least 2, because an advantage compares episodes of one"
-                f" task; got {len(self.episodes)}"
-            )
+        """Refuse groups that no learner can use."""
+        if not self.episodes:
+            raise SettingError(f"a group holds at least one episode; {self.task!r} got none")
         strangers = {episode.task for episode in self.episodes} - {self.task}
         if strangers:
             raise SettingError(

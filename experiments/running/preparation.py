@@ -37,11 +37,6 @@ def check(cfg: DictConfig, processes: int = 1) -> None:
         ("threads", "train.evaluate_every", "evaluation.tasks", "evaluation.demand"),
     )
     names_of(cfg.objective)
-    if cfg.train.group_size < 2:
-        raise SettingError(
-            "train.group_size must be at least 2, because an advantage compares episodes of one"
-            f" task; got {cfg.train.group_size}"
-        )
     if cfg.train.tasks_per_step < processes:
         raise SettingError(
             f"train.tasks_per_step must be at least the {processes} processes, because each plays"

@@ -153,7 +153,15 @@ class Advantages(Estimator):
         return frozenset(sorted(group, key=returns.__getitem__)[len(group) // 2] for group in odd)
 
     def check(self, episodes: int, agents: int) -> None:
-        """Refuse a median of groups that have no member in the middle; see `Estimator`."""
+        """Refuse what cannot be compared: one episode, or a median of groups without a middle.
+
+        See `Estimator`.
+        """
+        if episodes < 2 and self.centre != "none":
+            raise SettingError(
+                "train.group_size must be at least 2, because an advantage compares episodes of one"
+                f" task; got {episodes}"
+            )
         members = episodes if "agent" in self.group_by else episodes * agents
         if self.centre != "median" or members % 2:
             return

@@ -51,6 +51,7 @@ COUNTS = [
     pytest.param("train.steps", "null", "a whole number of at least 0; got None", marks=AGAIN),
     ("train.tasks_per_step", "0", "a whole number of at least 1; got 0"),
     ("train.group_size", "two", "a whole number of at least 1; got 'two'"),
+    ("train.group_size", "0", "a whole number of at least 1; got 0"),
     ("train.group_size", "1", "at least 2, because an advantage compares episodes of one task"),
     ("train.checkpoint_every", "0", "a whole number of at least 1; got 0"),
     ("train.evaluate_every", "0", "null or a whole number of at least 1; got 0"),

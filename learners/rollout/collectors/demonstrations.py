@@ -174,8 +174,7 @@ class Recorded(Collector):
         as_told = [_is_told(one, row) for one, row in zip(played, rows, strict=True)]
         self.metrics = {"unfit_episodes": float(as_told.count(False))}
         kept = [one if fits else only(one, ()) for one, fits in zip(played, as_told, strict=True)]
-        # A group has at least two episodes; the second here is no more than context.
-        return [Group(one.task, (one, only(one, ()))) for one in kept]
+        return [Group(one.task, (one,)) for one in kept]
 
     def _read(self) -> Iterator[Row]:
         path = Path(self.folder).expanduser() / "episodes.jsonl"

@@ -25,7 +25,7 @@ def composed(*overrides):
 @pytest.mark.parametrize(
     ("override", "named"),
     [
-        ("train.group_size=1", "an advantage compares episodes of one task; got 1"),
+        ("train.group_size=0", "train.group_size must be a whole number of at least 1; got 0"),
         ("train.steps=-1", "train.steps must be"),
         ("threads=0", "threads must be null or"),
         ("evaluation.tasks=0", "evaluation.tasks must be null or"),

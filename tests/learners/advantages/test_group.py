@@ -137,6 +137,13 @@ def test_groups_without_a_middle_leave_nobody_out(members: int) -> None:
     assert Advantages(centre="median").left_out([1.0] * 3, [Key("t", "a")] * 3) == frozenset()
 
 
+def test_an_episode_alone_is_refused_where_it_is_compared() -> None:
+    for advantages in (Advantages(), Advantages(group_by=("task",)), Advantages(centre="median")):
+        with pytest.raises(SettingError, match="group_size must be at least 2"):
+            advantages.check(episodes=1, agents=3)
+    Advantages(centre="none", scale="none").check(episodes=1, agents=3)
+
+
 def test_a_median_of_an_even_group_is_refused_with_what_to_change() -> None:
     advantages = Advantages(centre="median")
     advantages.check(episodes=9, agents=4)

@@ -78,6 +78,18 @@ def test_the_loss_and_the_step_are_those_of_the_cross_entropy_per_token(
         torch.testing.assert_close(one.detach(), other, rtol=1e-4, atol=1e-6)
 
 
+def test_a_task_that_is_played_once_is_imitated_as_well(make_policy, make_env, make_learner):
+    policy, env = make_policy(), make_env(information="split")
+    team = dict.fromkeys(env.possible_agents, policy)
+    learner = make_learner(team)
+    learner.check(1)
+    (group,) = learner.collector([env], team, [Start(0, "fruit")], 1, seed=0)
+    sequences = learner.sequences(group)
+    assert len(group.episodes) == 1 and len(sequences) == 4
+    expected = by_hand(policy, list(sequences)).item()
+    assert learner.update([group])["loss"] == pytest.approx(expected, rel=1e-5)
+
+
 @pytest.mark.slow
 def test_a_tiny_model_learns_one_demonstration_by_heart(make_policy, make_env):
     policy = make_policy(model={"scale": 4.0, "hidden_size": 32}, max_reply_tokens=80)

@@ -12,7 +12,6 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.reward import Reward
-from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.episode import Episode
@@ -304,10 +303,10 @@ def test_groups_hold_plays_of_one_start(make_env, make_policy):
         assert len({episode.turns for episode in group.episodes}) > 1
 
 
-def test_a_group_of_one_is_refused(make_env):
+def test_a_task_may_be_played_once(make_env):
     env = make_env()
-    with pytest.raises(SettingError, match="group_size must be at least 2"):
-        collect([env], everyone(env, Talker()), [Start(0)], 1, seed=0)
+    (group,) = collect([env], everyone(env, Talker()), [Start(0)], 1, seed=0)
+    assert [episode.task for episode in group.episodes] == [group.task]
 
 
 # Environments of others
