@@ -2,7 +2,7 @@
 
 While a team is weak, silence of those who know something spoils episodes and is punished as such;
 its word may die out before anybody finds out where it pays. What is never sampled is never learned,
-so this does not mend itself, however long the run. It is the mirror image of silence collapse
+and what hardly ever is seldom comes back. It is the mirror image of silence collapse
 (`learners.prices.guard`). The guard reads metrics and warns; it changes nothing.
 """
 
@@ -25,7 +25,7 @@ class ExtinctionGuard:
         window: number of steps the mean is over, at least 1.
     """
 
-    def __init__(self, silence: float = 0.01, window: int = 5) -> None:
+    def __init__(self, silence: float = 0.05, window: int = 5) -> None:
         """Check the ranges (`SettingError`) and start without observations."""
         number("extinction_guard.silence", silence, lowest=0, highest=1)
         whole("extinction_guard.window", window, 1)
@@ -57,9 +57,9 @@ class ExtinctionGuard:
         over = "the last step" if self.window == 1 else f"the last {self.window} steps"
         return (
             f"silence extinction at step {step}: over {over} agents with nothing useful to say kept"
-            f" silent in {mean:.1%} of their turns, so that the team can no longer find out where"
-            " silence pays. Try silence on purpose (learner/collect=tried_silence), or a start that"
-            " keeps silent more often."
+            f" silent in {mean:.1%} of their turns, so that the team hardly finds out where silence"
+            " pays. Try silence on balance (learner.balance_silence=true), silence on purpose"
+            " (learner/collect=tried_silence), or a start that keeps silent more often."
         )
 
     def state_dict(self) -> dict[str, Any]:

@@ -17,8 +17,8 @@ def warnings(guard: ExtinctionGuard, silences, price: float = 0.5) -> list[int]:
 
 
 def test_it_warns_once_when_a_whole_window_is_without_silence():
-    # The mean of the window is 0.015 at step 3 and 0.01 at step 4.
-    assert warnings(ExtinctionGuard(window=3), [0.015, 0.03, 0.0, 0.0, 0.0, 0.0]) == [4]
+    # The mean of the window is 0.067 at step 3 and 0.047 at step 4.
+    assert warnings(ExtinctionGuard(window=3), [0.06, 0.08, 0.06, 0.0, 0.0, 0.0]) == [4]
 
 
 def test_it_warns_again_after_silence_came_back():
@@ -62,3 +62,4 @@ def test_the_words_say_what_happened_and_what_to_do():
     words = ExtinctionGuard(window=1).observe(7, 0.002, 0.5)
     assert words is not None
     assert "step 7" in words and "0.2%" in words and "tried_silence" in words
+    assert "learner.balance_silence=true" in words
