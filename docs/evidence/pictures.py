@@ -78,6 +78,13 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
             {"levels_1_to_3_solved_6": "solved, 6"},
         ],
     ),
+    "harder_knows_silence": (
+        "gsm8k_harder",
+        [
+            {"knows_silence_4": "seed 4", "levels_1_to_3_solved_4": "seed 4 before"},
+            {"knows_silence_5": "seed 5", "levels_1_to_3_solved_5": "seed 5 before"},
+        ],
+    ),
 }
 """Picture -> folder and the runs in it, of teams that share what they know."""
 AUTHORS: Mapping[str, tuple[str, float, Runs]] = {
