@@ -12,9 +12,10 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.reward import Reward
+from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.scripted import ScriptedTeam
-from laconic.learners.episode import Episode
+from laconic.learners.episode import Episode, Group
 from laconic.learners.rollout.play import Start, collect, play
 
 
@@ -307,6 +308,11 @@ def test_a_task_may_be_played_once(make_env):
     env = make_env()
     (group,) = collect([env], everyone(env, Talker()), [Start(0)], 1, seed=0)
     assert [episode.task for episode in group.episodes] == [group.task]
+
+
+def test_a_group_without_episodes_is_refused():
+    with pytest.raises(SettingError, match="a group holds at least one episode; 'fruit' got none"):
+        Group("fruit", ())
 
 
 # Environments of others
