@@ -83,6 +83,20 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
         [
             {"knows_silence_4": "seed 4", "levels_1_to_3_solved_4": "seed 4 before"},
             {"knows_silence_5": "seed 5", "levels_1_to_3_solved_5": "seed 5 before"},
+            {"knows_silence_6": "seed 6", "levels_1_to_3_solved_6": "seed 6 before"},
+        ],
+    ),
+    "harder_small": (
+        "harder",
+        [{f"solved_{number}": f"seed {number}"} for number in (1, 2, 3, 4, 5)],
+    ),
+    "strategyqa_solved": (
+        "strategyqa",
+        [
+            {"solved_1": "no bare answers"},
+            {"bare_1": "bare, 1"},
+            {"bare_2": "bare, 2"},
+            {"bare_3": "bare, 3"},
         ],
     ),
 }
