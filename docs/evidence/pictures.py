@@ -19,9 +19,9 @@ Runs = Sequence[Mapping[str, str]]
 """Runs and their names, those of one colour together."""
 
 
-def seeds(*numbers: int) -> Runs:
+def seeds(*numbers: int, run: str = "seed") -> Runs:
     """Runs of the same settings, each in a colour of its own."""
-    return [{f"seed_{number}": f"seed {number}"} for number in numbers]
+    return [{f"{run}_{number}": f"seed {number}"} for number in numbers]
 
 
 HERE = Path(__file__).parent
@@ -86,10 +86,7 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
             {"knows_silence_6": "seed 6", "levels_1_to_3_solved_6": "seed 6 before"},
         ],
     ),
-    "harder_small": (
-        "harder",
-        [{f"solved_{number}": f"seed {number}"} for number in (1, 2, 3, 4, 5)],
-    ),
+    "harder_small": ("harder", seeds(1, 2, 3, 4, 5, run="solved")),
     "strategyqa_solved": (
         "strategyqa",
         [
