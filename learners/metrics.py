@@ -52,6 +52,11 @@ MEASURES: Mapping[str, str] = {
         "Share of the words of what was written (without stop-words) that stand in the text that it"
         " is about."
     ),
+    "facts_told": (
+        "Share of the useful facts dealt among a team that who held them said word for word (case"
+        " and white space aside), mean over episodes. The higher the better: words are not yet"
+        " facts."
+    ),
     "lost_rate": (
         "Share of an episode's messages, each counted for every listener, that the channel lost."
     ),
@@ -65,7 +70,8 @@ MEASURES: Mapping[str, str] = {
     "overuse": "Share of harvests that asked for more than a fair share of what grows back.",
     "words_per_month": "Words that all agents together said in a month.",
 }
-"""Further metrics where a benchmark (`tldr`, `arxiv`), a world or a lossy channel measures them."""
+"""Further metrics where facts are dealt, texts are written (`tldr`, `arxiv`), a commons is played
+or messages get lost."""
 THINKING: Mapping[str, str] = {
     "tokens_spent": "Tokens that all agents together said and thought in an episode.",
 }

@@ -28,7 +28,7 @@ from laconic.envs.dialogue.budget import Budget, Tokenize, split_words
 from laconic.envs.dialogue.channel import Channel
 from laconic.envs.dialogue.referee import Referee
 from laconic.envs.dialogue.reward import Outcome, Reward, free_tokens
-from laconic.envs.dialogue.roster import Information, Roster, Shares, deal, informed
+from laconic.envs.dialogue.roster import Information, Roster, Shares, deal, facts_told, informed
 from laconic.envs.dialogue.schedule import Schedule
 from laconic.envs.dialogue.team import TeamEnv
 from laconic.envs.dialogue.topology import Topology
@@ -200,6 +200,14 @@ class DialogueEnv(TeamEnv):
                 self._exempted.add(agent)
                 found[agent] = free
         return found
+
+    def _measures(self, score: Score) -> dict[str, float]:
+        said = dict.fromkeys(self.holders, "")
+        for message in self.messages:
+            if message.agent in said:
+                said[message.agent] += f"{message.text} "
+        told = facts_told(self.task, self.information, self.shares, said)
+        return super()._measures(score) | ({} if told is None else {"facts_told": told})
 
     def _own_info(self, agent: str) -> dict[str, Any]:
         share, spoken = self.shares[agent], self.ledger.said[agent] > 0

@@ -174,3 +174,35 @@ def informed(
     if spoken or (task.statements and not share):
         return False
     return None if task.relevant is None else any(task.relevant[index] for index in share)
+
+
+def facts_told(
+    task: Task, information: Information, shares: Shares, said: Mapping[str, str]
+) -> float | None:
+    """How much of what mattered was passed on: speech alone does not tell that anything was.
+
+    Args:
+        task: what was dealt.
+        information: how.
+        shares: what each agent was dealt.
+        said: by agent, all that was published of it.
+
+    Returns:
+        Share of the useful statements of an episode that an agent who held them said word for word,
+        case and white space aside, so facts in other words do not count. None where nobody
+        can say which are useful, or there is none.
+    """
+    if information == "full" or task.relevant is None:
+        return None
+    heard = {agent: _plain(text) for agent, text in said.items()}
+    useful = [
+        _plain(task.statements[index]) in heard.get(agent, "")
+        for agent, share in shares.items()
+        for index in share
+        if task.relevant[index]
+    ]
+    return sum(useful) / len(useful) if useful else None
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())

@@ -284,10 +284,14 @@ class TeamEnv(TextEnv, ABC):
         if score is not None:
             info |= {"score": score.value, "solved": score.solved, "answer": score.answer}
             info |= {"detail": dict(score.detail)} if score.detail else {}
-            lost = self._transmission.measures if self._transmission else {}
-            measures = {**score.measures, **lost}
+            measures = self._measures(score)
             info |= {"measures": measures} if measures else {}
         return info
+
+    def _measures(self, score: Score) -> dict[str, float]:
+        """What is told of a finished episode beside its score, by name."""
+        lost = self._transmission.measures if self._transmission else {}
+        return {**score.measures, **lost}
 
     @abstractmethod
     def _own_info(self, agent: str) -> dict[str, Any]:

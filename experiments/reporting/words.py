@@ -24,6 +24,7 @@ LABELS = {
     "silence_rate": "silence, all turns",
     "silent_if_uninformed": "silent with nothing useful",
     "spoke_if_informed": "spoke with something useful",
+    "facts_told": "useful facts told",
     "cut_rate": "messages cut",
     "truncated_replies": "replies stopped by their limit",
     "truncated_rate": "episodes truncated",
@@ -31,7 +32,7 @@ LABELS = {
 }
 """Metric name -> words for people, in the order of tables."""
 SHARES = frozenset(
-    name for name in LABELS if name.endswith(("_rate", "informed")) or name == "accuracy"
+    name for name in LABELS if name.endswith(("_rate", "informed", "told")) or name == "accuracy"
 )
 """Metrics from 0 to 1 that are written in percent."""
 NOTHING = "–"

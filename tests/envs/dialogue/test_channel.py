@@ -84,7 +84,8 @@ def test_reliance_on_silence_is_exact():
 def test_a_perfect_channel_changes_nothing_and_measures_nothing():
     plain = envs.make("signal", split="evaluation", tasks=9, **SPLIT)
     for env in (plain, signal(9, lose=0.0, mark=True)):
-        assert "measures" not in play(env, 3, next(iter(env.tasks)), False, random.Random(0))
+        told = play(env, 3, next(iter(env.tasks)), False, random.Random(0))
+        assert told["measures"].keys() == {"facts_told"}
         assert env.render() is None
 
 
@@ -123,7 +124,10 @@ def test_a_lost_message_is_charged_and_uses_up_the_budget():
     env.reset(seed=0)
     seen, rewards, _, truncations, infos = env.step({"helper_1": "so it is"})
     assert rewards["helper_1"] == pytest.approx(-0.2) and infos["helper_1"]["tokens_said"] == 2
-    assert all(truncations.values()) and infos["solver_0"]["measures"] == {"lost_rate": 1.0}
+    assert all(truncations.values()) and infos["solver_0"]["measures"] == {
+        "lost_rate": 1.0,
+        "facts_told": 0.0,
+    }
 
 
 def test_an_answer_is_never_lost():

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from laconic.envs.dialogue.roster import deal, informed
+from laconic.envs.dialogue.roster import deal, facts_told, informed
 from laconic.envs.task import Task
 
 AGENTS = ("solver_0", "helper_0", "helper_1", "helper_2")
@@ -95,3 +95,30 @@ def test_who_was_dealt_nothing_is_not_informed_though_nobody_knows_what_matters(
 def test_nobody_knows_who_is_informed_without_flags_or_where_all_read_all(task):
     assert informed(replace(task, relevant=None), "split", (0,), spoken=False) is None
     assert informed(task, "full", (0,), spoken=False) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({}, 0.0),
+        ({"helper_0": "Fact 0.", "helper_1": "Fact 1. Fact 5."}, 2 / 3),
+        ({"helper_0": "I hear: fact  0. ok", "helper_1": "\nFACT\n1. fact 3."}, 1.0),
+        # The words of a fact in another order, half of one, and an answer in its place.
+        ({"helper_0": "0 Fact.", "helper_1": "Fact 1 and Fact 3"}, 0.0),
+        ({"helper_0": "#### 1", "helper_1": "#### 1"}, 0.0),
+        # Useless facts, and facts that who says them does not hold.
+        ({"helper_0": "Fact 2. Fact 1. Fact 3.", "helper_2": "Fact 0. Fact 4."}, 0.0),
+    ],
+)
+def test_facts_are_told_where_their_holder_says_them_word_for_word(task, said, told):
+    useful = replace(task, relevant=(True, True, False, True, False, False, False))
+    shares = {"solver_0": (), "helper_0": (0, 2), "helper_1": (1, 3, 5), "helper_2": (4, 6)}
+    assert facts_told(useful, "split", shares, said) == pytest.approx(told)
+
+
+def test_nobody_knows_what_was_told_of_facts_without_flags_or_where_all_read_all(task):
+    shares, said = {"helper_0": tuple(range(7))}, {"helper_0": "Fact 0."}
+    assert facts_told(replace(task, relevant=None), "split", shares, said) is None
+    assert facts_told(task, "full", shares, said) is None
+    assert facts_told(replace(task, relevant=(False,) * 7), "split", shares, said) is None
+    assert facts_told(Task("t", "Why?", (), "1", relevant=()), "split", {}, {}) is None
