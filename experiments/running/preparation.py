@@ -85,6 +85,7 @@ def prepare(
         policies=policies,
         learner=learner,
         guard=instantiate(cfg.guard),
+        evaluation_guard=instantiate(cfg.evaluation_guard),
         extinction_guard=instantiate(cfg.extinction_guard),
         folder=folder,
         processes=processes,

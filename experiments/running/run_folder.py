@@ -49,6 +49,8 @@ MAY_DIFFER = (
     "learner.*microbatch_tokens",
     "agent.*generate_batch",
     "agent.*gradient_checkpointing",
+    # What a run warns of changes no weights.
+    *(f"*guard.{name}" for name in ("silence", "silence_informed", "accuracy_drop", "window")),
     # Another server of the same kind.
     *(f"engine.{name}" for name in ("url", "start", "start_seconds", "program", "arguments")),
     *(f"engine.{name}" for name in ("environment", "folder", "concurrency")),
@@ -62,10 +64,15 @@ ADDED = {
     "learner.correction_high": None,
     "learner.decay": "linear",
     "extinction_guard._target_": "laconic.learners.prices.extinction.ExtinctionGuard",
-    "extinction_guard.silence": 0.01,
+    "extinction_guard.silence": 0.05,
     "extinction_guard.window": 5,
+    "evaluation_guard._target_": "laconic.learners.prices.guard.CollapseGuard",
+    "evaluation_guard.silence": 0.9,
+    "evaluation_guard.silence_informed": 0.5,
+    "evaluation_guard.accuracy_drop": 0.1,
+    "evaluation_guard.window": 1,
 }
-"""Config keys that runs of 0.2 began without, with what such a run did."""
+"""Config keys that runs of 0.2 began without, with what such a run did; guards they had none of."""
 TEAM = "team.json"
 """In `policy/`: which folder there each agent speaks with."""
 

@@ -60,7 +60,10 @@ class TrainingRun:
     learner: Learner
     """What the groups of a step are handed to."""
     guard: CollapseGuard
-    """Notices silence collapse."""
+    """Notices silence collapse in training steps."""
+    evaluation_guard: CollapseGuard
+    """Notices it in evaluations: a team may fall silent where it is greedy and not yet where it is
+    sampled."""
     extinction_guard: ExtinctionGuard
     """Notices that nobody is silent any more."""
     folder: RunFolder
@@ -108,6 +111,7 @@ def _state(run: TrainingRun) -> dict[str, Any]:
         "step": run.step,
         "learner": run.learner.state_dict(),
         "guard": run.guard.state_dict(),
+        "evaluation_guard": run.evaluation_guard.state_dict(),
         "extinction_guard": run.extinction_guard.state_dict(),
         "warnings": list(run.warnings),
     }
@@ -152,6 +156,8 @@ def restore(run: TrainingRun) -> None:
         run.learner.load_state_dict(state["learner"])
         run.guard.load_state_dict(state["guard"])
         run.extinction_guard.load_state_dict(state.get("extinction_guard", {}))
+        if "evaluation_guard" in state:  # Checkpoints of earlier versions have none.
+            run.evaluation_guard.load_state_dict(state["evaluation_guard"])
         run.warnings = [str(without_controls(one)) for one in state["warnings"]]
         run.step = step
 
@@ -175,9 +181,10 @@ def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
     """What there is to warn of: collapse or extinction of silence, skipped steps, a full disk."""
     found = [_want_of_space(run)]
     metrics = {name.removeprefix("train/"): value for name, value in row.items()}
-    if "accuracy" in metrics:
-        run.guard.informed = "spoke_if_informed" in metrics
-        found.append(run.guard.observe(run.step, silence_to_watch(metrics), metrics["accuracy"]))
+    found.append(_collapse(run.guard, run.step, metrics))
+    greedy = {name.removeprefix("eval/"): value for name, value in row.items()}
+    fallen = _collapse(run.evaluation_guard, run.step, greedy)
+    found.append(fallen and f"evaluation: {fallen}")
     silent, price = metrics.get("silent_if_uninformed"), metrics.get("price", 0.0)
     found.append(run.extinction_guard.observe(run.step, silent, price))
     if row.get(SKIPPED) and not any(SKIPPED in warning for warning in run.warnings):
@@ -193,6 +200,14 @@ def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
             " agent.precision=bfloat16_autocast (float32 weights), or a higher optimizer.lr"
         )
     return [warning for warning in found if warning]
+
+
+def _collapse(guard: CollapseGuard, step: int, metrics: Mapping[str, float]) -> str | None:
+    """What a guard says to metrics without a prefix; nothing where no accuracy is among them."""
+    if "accuracy" not in metrics:
+        return None
+    guard.informed = "spoke_if_informed" in metrics
+    return guard.observe(step, silence_to_watch(metrics), metrics["accuracy"])
 
 
 def report_step(run: TrainingRun, row: Mapping[str, float], loggers: Several) -> list[str]:

@@ -88,6 +88,18 @@ def test_keys_that_may_differ_do_not_stop_a_resume(folder, cfg):
     assert folder.start(cfg, resume=True) is True
 
 
+def test_what_a_run_warns_of_may_differ_but_not_who_warns(folder, cfg):
+    names = ("guard", "evaluation_guard", "extinction_guard")
+    guards = {name: {"_target_": "x", "silence": 0.01, "window": 5} for name in names}
+    folder.start(OmegaConf.merge(cfg, guards), resume=False)
+    for name in names:
+        guards[name] |= {"silence": 0.05, "window": 1}
+    assert folder.start(OmegaConf.merge(cfg, guards), resume=True) is True
+    guards["guard"]["_target_"] = "y"
+    with pytest.raises(SettingError, match=r"  guard._target_: was 'x', now 'y'"):
+        folder.start(OmegaConf.merge(cfg, guards), resume=True)
+
+
 def test_every_differing_key_is_named_with_both_values(folder, cfg):
     folder.start(cfg, resume=False)
     cfg.seed = 1

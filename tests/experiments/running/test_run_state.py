@@ -13,7 +13,8 @@ from laconic.learners.prices.guard import CollapseGuard
 
 
 def run(**settings):
-    guards = {"guard": CollapseGuard(window=1), "extinction_guard": ExtinctionGuard(window=1)}
+    guards = {name: CollapseGuard(window=1) for name in ("guard", "evaluation_guard")}
+    guards["extinction_guard"] = ExtinctionGuard(window=1)
     return SimpleNamespace(**guards, step=3, warnings=[], **settings)
 
 
@@ -22,6 +23,19 @@ def test_silence_at_the_cost_of_accuracy_is_warned_of():
     assert watch(one, {"train/accuracy": 0.9, "train/silence_rate": 0.1}) == []
     (warning,) = watch(one, {"train/accuracy": 0.1, "train/silence_rate": 1.0})
     assert "silence collapse at step 3" in warning
+
+
+def test_a_team_that_falls_silent_where_it_is_greedy_is_warned_of_though_samples_still_speak():
+    one = run()
+    sampled = {"train/accuracy": 0.36, "train/spoke_if_informed": 0.6}
+    before = {"eval/accuracy": 0.58, "eval/spoke_if_informed": 0.99}
+    # StrategyQA's seed 1 of docs/evidence.md.
+    after = {"eval/accuracy": 0.25, "eval/spoke_if_informed": 0.26}
+    assert watch(one, before) == [] and watch(one, sampled) == []
+    (warning,) = watch(one, {**sampled, **after})
+    assert warning.startswith("evaluation: silence collapse at step 3")
+    assert "kept silent in 74% of the turns in which it had something useful" in warning
+    assert watch(one, {**sampled, **after}) == []
 
 
 def test_figures_that_are_not_told_are_not_watched():
