@@ -9,9 +9,11 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
+import laconic.conf
 from laconic.envs.errors import SettingError
 from laconic.experiments.running import provenance
 from laconic.experiments.running.run_folder import (
+    ADDED,
     RunFolder,
     read_rows,
     write_atomically,
@@ -247,3 +249,17 @@ def test_a_run_from_before_there_were_engines_goes_on_with_its_own(folder, cfg):
     folder.start(cfg, resume=False)
     with pytest.raises(SettingError, match=r"engine._target_: was '.*Engine', now '.*VLLM'"):
         folder.check_config(OmegaConf.merge(cfg, later, other))
+
+
+def test_a_run_from_before_a_guard_goes_on_with_that_of_today_and_is_told_of_no_change(
+    folder, cfg, capsys
+):
+    (place,) = laconic.conf.__path__
+    composed = OmegaConf.load(f"{place}/train.yaml")
+    today = {name: composed[name] for name in ("evaluation_guard", "extinction_guard")}
+    assert {key for key in ADDED if "guard" in key} == {
+        f"{name}.{key}" for name, guard in today.items() for key in guard
+    }
+    folder.start(cfg, resume=False)
+    assert folder.start(OmegaConf.merge(cfg, today), resume=True)
+    assert "goes on with other settings" not in capsys.readouterr().out
