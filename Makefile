@@ -165,8 +165,11 @@ evidence-balance: evidence-math  ## silence on balance and without, from the sta
 
 HARDER := $(EVIDENCE)/gsm8k_harder
 WIDE := agent.budget.message=96 agent.budget.episode=384 agent.speech.max_reply_tokens=97 learner.microbatch_tokens=2048
-# Level 2 alone at first, then all three, then silence and more words; a team that solves little falls silent where
-# failures are charged, too, and unlearns silence from a start that hardly knows it.
+SILENT := env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.tasks_per_step=16 train.group_size=1 learner.collect.others=1 \
+  learner.collect.teacher.silent_uninformed=0.9 learner.collect.teacher.silent_informed=0
+# Level 2 alone at first, then all three, then silence and more words, then both wordings, then the wordy one again; a team
+# that solves little falls silent where failures are charged, too, and unlearns silence from a start that hardly knows it.
+FROM ?= wordy
 evidence-harder: .venv/installed smollm2  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/evidence.md)
 	$(START) env=gsm8k env.generator.level=2 $(WIDE) train.steps=240 optimizer.lr=3e-4 seed=0 hydra.run.dir=$(HARDER)/first \
 	  learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.3 learner.collect.teacher.silent_uninformed=0.6 \
@@ -174,14 +177,16 @@ evidence-harder: .venv/installed smollm2  ## SmolLM2 under a price on gsm8k's le
 	$(START) env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=100 optimizer.lr=2e-4 seed=1 hydra.run.dir=$(HARDER)/start \
 	  agent.model=$(HARDER)/first/policy learner.collect.teacher.calculated=0.3 learner.collect.teacher.terse=0.3 \
 	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
-	$(START) env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=40 optimizer.lr=2e-4 seed=2 hydra.run.dir=$(HARDER)/silence \
-	  agent.model=$(HARDER)/start/policy train.tasks_per_step=16 train.group_size=1 learner.collect.others=1 \
-	  learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.1 \
-	  learner.collect.teacher.silent_uninformed=0.9 learner.collect.teacher.silent_informed=0
+	$(START) $(SILENT) train.steps=40 optimizer.lr=2e-4 seed=2 hydra.run.dir=$(HARDER)/silence agent.model=$(HARDER)/start/policy \
+	  learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.1
+	$(START) $(SILENT) train.steps=64 optimizer.lr=2e-4 seed=3 hydra.run.dir=$(HARDER)/wordings agent.model=$(HARDER)/silence/policy \
+	  learner.collect.teacher.calculated=0.35 learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1
+	$(START) $(SILENT) train.steps=24 optimizer.lr=1e-4 seed=4 hydra.run.dir=$(HARDER)/wordy agent.model=$(HARDER)/wordings/policy \
+	  learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.1
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=45 \
 	    agent.speech.temperature=0.5 env.reward.when=solved \
-	    agent.model=$(HARDER)/silence/policy seed=$$seed resume=true hydra.run.dir=$(HARDER)/$$seed || exit 1; \
+	    agent.model=$(HARDER)/$(FROM)/policy seed=$$seed resume=true hydra.run.dir=$(HARDER)/from_$(FROM)/$$seed || exit 1; \
 	done
 
 COOP := $(EVIDENCE)/coop
