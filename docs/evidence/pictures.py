@@ -86,6 +86,7 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
             {"knows_silence_6": "seed 6", "levels_1_to_3_solved_6": "seed 6 before"},
         ],
     ),
+    "harder_two_wordings": ("gsm8k_harder", seeds(7, 8, 9, run="two_wordings")),
     "harder_small": ("harder", seeds(1, 2, 3, 4, 5, run="solved")),
     "strategyqa_solved": (
         "strategyqa",
