@@ -66,7 +66,7 @@ ADDED = {
     "extinction_guard._target_": "laconic.learners.prices.extinction.ExtinctionGuard",
     "extinction_guard.silence": 0.05,
     "extinction_guard.window": 5,
-    "evaluation_guard._target_": "laconic.learners.prices.guard.CollapseGuard",
+    "evaluation_guard._target_": "laconic.learners.prices.guard.EvaluationGuard",
     "evaluation_guard.silence": 0.9,
     "evaluation_guard.silence_informed": 0.5,
     "evaluation_guard.accuracy_drop": 0.1,

@@ -33,7 +33,7 @@ from laconic.learners.engines.base import Engine
 from laconic.learners.episode import Group
 from laconic.learners.errors import CheckpointError
 from laconic.learners.prices.extinction import ExtinctionGuard
-from laconic.learners.prices.guard import CollapseGuard, silence_to_watch
+from laconic.learners.prices.guard import CollapseGuard, EvaluationGuard, silence_to_watch
 from laconic.learners.rollout.play import Start
 
 SKIPPED = "learner/skipped_steps"
@@ -61,9 +61,8 @@ class TrainingRun:
     """What the groups of a step are handed to."""
     guard: CollapseGuard
     """Notices silence collapse in training steps."""
-    evaluation_guard: CollapseGuard
-    """Notices it in evaluations: a team may fall silent where it is greedy and not yet where it is
-    sampled."""
+    evaluation_guard: EvaluationGuard
+    """Notices it in evaluations."""
     extinction_guard: ExtinctionGuard
     """Notices that nobody is silent any more."""
     folder: RunFolder
@@ -183,8 +182,7 @@ def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
     metrics = {name.removeprefix("train/"): value for name, value in row.items()}
     found.append(_collapse(run.guard, run.step, metrics))
     greedy = {name.removeprefix("eval/"): value for name, value in row.items()}
-    fallen = _collapse(run.evaluation_guard, run.step, greedy)
-    found.append(fallen and f"evaluation: {fallen}")
+    found.append(_collapse(run.evaluation_guard, run.step, greedy))
     silent, price = metrics.get("silent_if_uninformed"), metrics.get("price", 0.0)
     found.append(run.extinction_guard.observe(run.step, silent, price))
     if row.get(SKIPPED) and not any(SKIPPED in warning for warning in run.warnings):

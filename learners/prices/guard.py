@@ -31,6 +31,9 @@ class CollapseGuard:
             those who held something useful.
     """
 
+    observed = "step"
+    """What an observation is of, in a word."""
+
     def __init__(
         self,
         silence: float = 0.9,
@@ -108,7 +111,8 @@ class CollapseGuard:
         turns = (
             "the turns in which it had something useful to say" if self.informed else "its turns"
         )
-        over = "the last step" if self.window == 1 else f"the last {self.window} steps"
+        one = self.observed
+        over = f"the last {one}" if self.window == 1 else f"the last {self.window} {one}s"
         return (
             f"silence collapse at step {step}: over {over} the team kept silent in {silent:.0%} of"
             f" {turns} and solved {accurate:.0%} of its tasks, down from {best:.0%} around step"
@@ -117,6 +121,31 @@ class CollapseGuard:
             " counterfactual credit (learner.credit=silence) or, of a team that solves little,"
             " charges in solved episodes alone (env.reward.when=solved)."
         )
+
+
+class EvaluationGuard(CollapseGuard):
+    """Watches evaluations in the same way, each by itself as they are of many episodes.
+
+    A team may have fallen silent where it is greedy and not yet where it is sampled.
+
+    Args:
+        silence: this and the others as those of `CollapseGuard`.
+        accuracy_drop: from the best evaluation.
+        window: evaluations.
+        silence_informed: where it is known who held something useful.
+    """
+
+    observed = "evaluation"
+
+    def __init__(
+        self,
+        silence: float = 0.9,
+        accuracy_drop: float = 0.1,
+        window: int = 1,
+        silence_informed: float = 0.5,
+    ) -> None:
+        """Check the ranges (`SettingError`) and start without observations."""
+        super().__init__(silence, accuracy_drop, window, silence_informed)
 
 
 def silence_to_watch(metrics: Mapping[str, float]) -> float:

@@ -9,12 +9,12 @@ import torch
 from laconic.experiments.running.run_state import CHANGED, SKIPPED, save_policies, watch
 from laconic.learners.distributed.processes import ALONE
 from laconic.learners.prices.extinction import ExtinctionGuard
-from laconic.learners.prices.guard import CollapseGuard
+from laconic.learners.prices.guard import CollapseGuard, EvaluationGuard
 
 
 def run(**settings):
-    guards = {name: CollapseGuard(window=1) for name in ("guard", "evaluation_guard")}
-    guards["extinction_guard"] = ExtinctionGuard(window=1)
+    guards = {"guard": CollapseGuard(window=1), "extinction_guard": ExtinctionGuard(window=1)}
+    guards["evaluation_guard"] = EvaluationGuard()
     return SimpleNamespace(**guards, step=3, warnings=[], **settings)
 
 
@@ -33,7 +33,7 @@ def test_a_team_that_falls_silent_where_it_is_greedy_is_warned_of_though_samples
     after = {"eval/accuracy": 0.25, "eval/spoke_if_informed": 0.26}
     assert watch(one, before) == [] and watch(one, sampled) == []
     (warning,) = watch(one, {**sampled, **after})
-    assert warning.startswith("evaluation: silence collapse at step 3")
+    assert warning.startswith("silence collapse at step 3: over the last evaluation the team")
     assert "kept silent in 74% of the turns in which it had something useful" in warning
     assert watch(one, {**sampled, **after}) == []
 
