@@ -54,8 +54,8 @@ MEASURES: Mapping[str, str] = {
     ),
     "facts_told": (
         "Share of the useful facts dealt among a team that who held them said word for word (case"
-        " and white space aside), mean over episodes. The higher the better: words are not yet"
-        " facts."
+        " and white space aside), mean over episodes. The higher the better, but facts in other"
+        " words do not count."
     ),
     "lost_rate": (
         "Share of an episode's messages, each counted for every listener, that the channel lost."
