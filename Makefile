@@ -179,7 +179,8 @@ evidence-harder: .venv/installed smollm2  ## SmolLM2 under a price on gsm8k's le
 	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
 	$(START) $(SILENT) train.steps=40 optimizer.lr=2e-4 seed=2 hydra.run.dir=$(HARDER)/silence agent.model=$(HARDER)/start/policy \
 	  learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.1
-	$(START) $(SILENT) train.steps=64 optimizer.lr=2e-4 seed=3 hydra.run.dir=$(HARDER)/wordings agent.model=$(HARDER)/silence/policy \
+	test $(FROM) != wordings || \
+	  $(START) $(SILENT) train.steps=64 optimizer.lr=2e-4 seed=3 hydra.run.dir=$(HARDER)/wordings agent.model=$(HARDER)/silence/policy \
 	  learner.collect.teacher.calculated=0.35 learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=45 \
