@@ -59,6 +59,17 @@ def test_whoever_knows_the_answers_is_right_in_every_shape(all_entries):
     assert rows["silent"]["figures"]["silence_rate"]["mean"] == 1.0
 
 
+def test_files_tell_who_was_silent_where_and_which_facts_were_told(all_entries):
+    with open(all_entries[0] / "comparison.csv", newline="") as file:
+        table = {row["entry"]: row for row in csv.DictReader(file)}
+    names = [f"{name}_mean" for name in ("silent_if_uninformed", "spoke_if_informed", "facts_told")]
+    told = {entry: [row[name] for name in names] for entry, row in table.items()}
+    assert told["oracle"] == ["1.0", "1.0", "1.0"]
+    assert told["silent"] == ["1.0", "0.0", "0.0"]
+    # Nobody who speaks here was dealt a part of the task.
+    assert told["single"] == told["debate"] == ["", "", ""]
+
+
 def test_a_proportion_has_its_wilson_interval_and_a_time_one_over_batches(all_entries):
     figures = rows_of(all_entries[0])["oracle"]["figures"]
     # Wilson for 6 of 6: 6 / (6 + 1.96 ** 2).
