@@ -38,6 +38,10 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
         [{"seed_0": "seed 0", "without_balance": "seed 0 without balance"}, *seeds(1, 2, 3)],
     ),
     "sports_pretrained": ("sports", seeds(1, 2, 3)),
+    "sports_at_once": (
+        "sports",
+        [*seeds(7, 8, 9, run="at_once"), {"at_once_4": "4, at once half right"}],
+    ),
     "math_pretrained": ("math", seeds(1, 2, 3)),
     "methods_pretrained": (
         "math",
@@ -51,6 +55,10 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
             {"second_start_dr_mas_2": "Dr. MAS"},
             {"second_start_magrpo_2": "MAGRPO"},
         ],
+    ),
+    "methods_third_start": (
+        "math",
+        [{"third_start_gspo_3": "GSPO"}, {"third_start_magrpo_3": "MAGRPO"}],
     ),
     "credits_pretrained": (
         "math",
