@@ -40,7 +40,7 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
     "sports_pretrained": ("sports", seeds(1, 2, 3)),
     "sports_at_once": (
         "sports",
-        [*seeds(7, 8, 9, run="at_once"), {"at_once_4": "4, at once half right"}],
+        [*seeds(7, 8, 9, run="at_once"), {"at_once_4": "seed 4, before"}],
     ),
     "math_pretrained": ("math", seeds(1, 2, 3)),
     "methods_pretrained": (
