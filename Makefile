@@ -152,8 +152,8 @@ evidence-math: .venv/installed smollm2  ## SmolLM2 learns to be laconic on gener
 	    agent.model=$(MATH)/start/policy seed=$$seed resume=true hydra.run.dir=$(MATH)/$$seed || exit 1; \
 	done
 
-evidence-methods: evidence-math  ## other methods from the start of evidence-math (docs/evidence.md)
-	for seed in $(SEEDS); do for method in agent_gspo dr_mas "magrpo learner.sharing=shared"; do \
+evidence-methods: evidence-math  ## methods from the start of evidence-math (docs/evidence.md)
+	for seed in $(SEEDS); do for method in gspo agent_gspo dr_mas "magrpo learner.sharing=shared"; do \
 	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=36 \
 	    learner=$$method agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed resume=true \
 	    hydra.run.dir=$(EVIDENCE)/methods/$${method%% *}/$$seed || exit 1; \
