@@ -113,9 +113,9 @@ evidence-gsm8k: .venv/installed smollm2  ## SmolLM2 learns to be laconic on gene
 SPORTS := $(EVIDENCE)/sports
 ROOM := agent.budget.message=64 agent.budget.episode=256 agent.speech.max_reply_tokens=65 learner.microbatch_tokens=4096
 # As above; a tenth of the teacher's answers are bare, and the later parts imitate more of the scouts. Two parts more, in which
-# more answers are bare, until those are right as well; SPORTS_FROM=start goes without them.
-SPORTS_FROM ?= bare
+# more answers are bare, until those are right as well; FROM=start goes without them.
 ONCE := train.tasks_per_step=16 train.group_size=1
+evidence-sports: FROM ?= bare
 evidence-sports: .venv/installed smollm2  ## SmolLM2 learns to be laconic on Sports Understanding (docs/evidence.md)
 	$(START) env=sports $(ROOM) train.steps=45 learner.decay_updates=90 seed=0 hydra.run.dir=$(SPORTS)/first \
 	  learner.collect.teacher.bare=0.1 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0.02
@@ -125,7 +125,7 @@ evidence-sports: .venv/installed smollm2  ## SmolLM2 learns to be laconic on Spo
 	$(START) env=sports $(ROOM) train.steps=60 seed=2 hydra.run.dir=$(SPORTS)/start agent.model=$(SPORTS)/second/policy \
 	  learner.collect.teacher.bare=0.1 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
 	  learner.collect.others=1
-	test $(SPORTS_FROM) != bare || { \
+	test $(FROM) != bare || { \
 	  $(START) env=sports $(ROOM) $(ONCE) train.steps=12 seed=4 hydra.run.dir=$(SPORTS)/some_bare agent.model=$(SPORTS)/start/policy \
 	    learner.collect.teacher.bare=0.25 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
 	    learner.collect.others=1 && \
@@ -133,8 +133,8 @@ evidence-sports: .venv/installed smollm2  ## SmolLM2 learns to be laconic on Spo
 	    learner.collect.teacher.bare=0.4 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
 	    learner.collect.others=0.5; }
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained env=sports $(ROOM) agent.model=$(SPORTS)/$(SPORTS_FROM)/policy seed=$$seed \
-	    resume=true hydra.run.dir=$(SPORTS)/from_$(SPORTS_FROM)/$$seed || exit 1; \
+	  $(BIN)/laconic train experiment=pretrained env=sports $(ROOM) agent.model=$(SPORTS)/$(FROM)/policy seed=$$seed \
+	    resume=true hydra.run.dir=$(SPORTS)/from_$(FROM)/$$seed || exit 1; \
 	done
 
 MATH := $(EVIDENCE)/math
@@ -179,7 +179,7 @@ SILENT := env=gsm8k 'env.generator.level=[1,3]' $(WIDE) $(ONCE) learner.collect.
   learner.collect.teacher.silent_uninformed=0.9 learner.collect.teacher.silent_informed=0
 # Level 2 alone at first, then all three, then silence and more words, then both wordings; a team that solves little
 # falls silent where failures are charged, too, and unlearns silence from a start that hardly knows it.
-FROM ?= wordings
+evidence-harder: FROM ?= wordings
 evidence-harder: .venv/installed smollm2  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/evidence.md)
 	$(START) env=gsm8k env.generator.level=2 $(WIDE) train.steps=240 optimizer.lr=3e-4 seed=0 hydra.run.dir=$(HARDER)/first \
 	  learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.3 learner.collect.teacher.silent_uninformed=0.6 \
