@@ -42,6 +42,9 @@ class MixedTeam:
     learning_rate: float = 1e-4
     """A learning rate that suits those who are trained; for `optimizer.lr`, which alone reads it.
     The members' own are not read."""
+    balance_silence: bool = False
+    """Whether an update may not make silence rarer on balance; for `learner.balance_silence`, which
+    alone reads it."""
 
     def __post_init__(self) -> None:
         """Check that there are members, and that they are builders.

@@ -307,6 +307,28 @@ def test_learning_rate_and_limits_follow_the_agent_and_its_sharing(
     assert (cfg.optimizer.lr, cfg.env.budget.message) == (rate, message)
 
 
+@pytest.mark.parametrize(
+    ("choices", "balance"),
+    [
+        (["agent=tiny"], False),
+        (["agent=new"], False),
+        (["agent=hf", "agent.model=a-model"], True),
+        (["agent=smollm2"], True),
+        (["agent=smollm2", "learner=dr_mas"], True),
+        (["agent=smollm2", "learner.balance_silence=false"], False),
+        (["agent=smollm2", "agent.balance_silence=false"], False),
+        (["experiment=pretrained", "agent.model=a-model"], True),
+        (["agent=mixed"], False),
+        (["agent=mixed", "agent@agent.members.solver=smollm2"], False),
+        (["agent=mixed", "agent@agent.members.helper=smollm2"], True),
+        (["agent=mixed", "agent@agent.members.helper=scripted"], False),
+        (["experiment=warm_start", "agent=smollm2"], False),
+    ],
+)
+def test_pretrained_models_keep_silence_on_balance(composed, choices, balance):
+    assert composed("train", *choices).learner.balance_silence is balance
+
+
 def test_what_environments_inherit_is_not_offered_as_an_environment(composed):
     with pytest.raises(MissingConfigException) as raised:
         composed("train", "env=base")

@@ -90,6 +90,16 @@ def test_keys_that_may_differ_do_not_stop_a_resume(folder, cfg):
     assert folder.start(cfg, resume=True) is True
 
 
+def test_a_run_from_before_agents_asked_for_balance_goes_on_as_it_learned(folder, cfg):
+    run = OmegaConf.merge(cfg, {"learner": {"balance_silence": True}, "agent": {"model": "m"}})
+    folder.start(run, resume=False)
+    later = OmegaConf.merge(run, {"agent": {"balance_silence": True}})
+    assert folder.start(later, resume=True) is True
+    later.learner.balance_silence = False
+    with pytest.raises(SettingError, match=r"  learner.balance_silence: was True, now False"):
+        folder.start(later, resume=True)
+
+
 def test_what_a_run_warns_of_may_differ_but_not_who_warns(folder, cfg):
     names = ("guard", "evaluation_guard", "extinction_guard")
     guards = {name: {"_target_": "x", "silence": 0.01, "window": 5} for name in names}
