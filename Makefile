@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-math evidence-methods evidence-credits evidence-balance evidence-harder evidence-coop evidence-tldr evidence-pictures evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders evidence-gsm8k evidence-sports evidence-math evidence-methods evidence-credits evidence-balance evidence-harder-start evidence-harder evidence-small evidence-strategyqa evidence-gsm8k-rows evidence-gsm8k-controls evidence-sports-controls evidence-math-controls evidence-harder-controls evidence-strategyqa-controls evidence-gsm8k-rows-controls evidence-coop evidence-tldr evidence-pictures evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -91,137 +91,7 @@ LACONIC_DATA ?= ../shared/data
 graders: .venv/installed  ## measure the graders on re-forms of real answers; write docs/graders.md
 	$(BIN)/python tests/graders/table.py $(LACONIC_DATA) docs/graders.md
 
-# What docs/evidence.md reports of a pretrained model: hours on processor cores; each goes on where it was.
-EVIDENCE ?= outputs/evidence
-SEEDS ?= 1 2 3
-GSM8K := $(EVIDENCE)/gsm8k
-# The start is taught in parts: by a wordy teacher that is hardly ever silent, then by one that is silent more often
-# where it has nothing useful, and less often where it has.
-START := $(BIN)/laconic warm-start agent=smollm2 agent.instructions=brief threads=1 train.tasks_per_step=8 \
-  train.group_size=2 evaluation.tasks=64 evaluation.batch=64 resume=true
-evidence-gsm8k: .venv/installed smollm2  ## SmolLM2 learns to be laconic on generated gsm8k (docs/evidence.md)
-	$(START) env=gsm8k train.steps=60 seed=0 hydra.run.dir=$(GSM8K)/first
-	$(START) env=gsm8k train.steps=60 seed=1 hydra.run.dir=$(GSM8K)/second agent.model=$(GSM8K)/first/policy \
-	  learner.collect.teacher.silent_uninformed=0.5 learner.collect.teacher.silent_informed=0.02
-	$(START) env=gsm8k train.steps=40 seed=2 hydra.run.dir=$(GSM8K)/start agent.model=$(GSM8K)/second/policy \
-	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0
-	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained env=gsm8k agent.model=$(GSM8K)/start/policy seed=$$seed \
-	    resume=true hydra.run.dir=$(GSM8K)/$$seed || exit 1; \
-	done
-
-SPORTS := $(EVIDENCE)/sports
-ROOM := agent.budget.message=64 agent.budget.episode=256 agent.speech.max_reply_tokens=65 learner.microbatch_tokens=4096
-# As above; a tenth of the teacher's answers are bare, and the later parts imitate more of the scouts. Two parts more, in which
-# more answers are bare, until those are right as well; FROM=start goes without them.
-ONCE := train.tasks_per_step=16 train.group_size=1
-evidence-sports: FROM ?= bare
-evidence-sports: .venv/installed smollm2  ## SmolLM2 learns to be laconic on Sports Understanding (docs/evidence.md)
-	$(START) env=sports $(ROOM) train.steps=45 learner.decay_updates=90 seed=0 hydra.run.dir=$(SPORTS)/first \
-	  learner.collect.teacher.bare=0.1 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0.02
-	$(START) env=sports $(ROOM) train.steps=40 seed=1 hydra.run.dir=$(SPORTS)/second agent.model=$(SPORTS)/first/policy \
-	  learner.collect.teacher.bare=0.1 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
-	  learner.collect.others=0.8
-	$(START) env=sports $(ROOM) train.steps=60 seed=2 hydra.run.dir=$(SPORTS)/start agent.model=$(SPORTS)/second/policy \
-	  learner.collect.teacher.bare=0.1 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
-	  learner.collect.others=1
-	test $(FROM) != bare || { \
-	  $(START) env=sports $(ROOM) $(ONCE) train.steps=12 seed=4 hydra.run.dir=$(SPORTS)/some_bare agent.model=$(SPORTS)/start/policy \
-	    learner.collect.teacher.bare=0.25 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
-	    learner.collect.others=1 && \
-	  $(START) env=sports $(ROOM) $(ONCE) train.steps=40 seed=5 hydra.run.dir=$(SPORTS)/bare agent.model=$(SPORTS)/some_bare/policy \
-	    learner.collect.teacher.bare=0.4 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
-	    learner.collect.others=0.5; }
-	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained env=sports $(ROOM) agent.model=$(SPORTS)/$(FROM)/policy seed=$$seed \
-	    resume=true hydra.run.dir=$(SPORTS)/from_$(FROM)/$$seed || exit 1; \
-	done
-
-MATH := $(EVIDENCE)/math
-TWO := env=math 'env.generator.subjects=[algebra,geometry]'
-# As above; three answers of ten calculate at once.
-evidence-math: .venv/installed smollm2  ## SmolLM2 learns to be laconic on generated math (docs/evidence.md)
-	$(START) $(TWO) env.tasks=100000 learner.microbatch_tokens=2048 train.steps=12 learner.decay_updates=70 seed=0 \
-	  hydra.run.dir=$(MATH)/first learner.collect.teacher.calculated=0.3 learner.collect.teacher.silent_uninformed=0.6 \
-	  learner.collect.teacher.silent_informed=0 learner.collect.others=0.8
-	$(START) $(TWO) env.tasks=100000 learner.microbatch_tokens=2048 train.steps=30 learner.decay_updates=50 seed=1 \
-	  hydra.run.dir=$(MATH)/start agent.model=$(MATH)/first/policy learner.collect.teacher.calculated=0.3 \
-	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
-	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=60 \
-	    agent.model=$(MATH)/start/policy seed=$$seed resume=true hydra.run.dir=$(MATH)/$$seed || exit 1; \
-	done
-
-evidence-methods: evidence-math  ## methods from the start of evidence-math (docs/evidence.md)
-	for seed in $(SEEDS); do for method in gspo agent_gspo dr_mas "magrpo learner.sharing=shared"; do \
-	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=36 \
-	    learner=$$method agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed resume=true \
-	    hydra.run.dir=$(EVIDENCE)/methods/$${method%% *}/$$seed || exit 1; \
-	done; done
-
-evidence-credits: evidence-math  ## three kinds of credit at two prices from the start of evidence-math (docs/evidence.md)
-	for seed in $(SEEDS); do for credit in own team silence; do for price in 0.5 2; do \
-	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=2048 train.steps=20 \
-	    learner.credit=$$credit env.reward.price=$$price agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed \
-	    resume=true hydra.run.dir=$(EVIDENCE)/credits/$$credit-$$price/$$seed || exit 1; \
-	done; done; done
-
-evidence-balance: evidence-math  ## silence on balance and without, from the start of evidence-math (docs/evidence.md)
-	for seed in $(SEEDS); do for balance in true false; do \
-	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=2048 train.steps=20 \
-	    learner.balance_silence=$$balance agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed resume=true \
-	    hydra.run.dir=$(EVIDENCE)/balance/$$balance/$$seed || exit 1; \
-	done; done
-
-HARDER := $(EVIDENCE)/gsm8k_harder
-WIDE := agent.budget.message=96 agent.budget.episode=384 agent.speech.max_reply_tokens=97 learner.microbatch_tokens=2048
-SILENT := env=gsm8k 'env.generator.level=[1,3]' $(WIDE) $(ONCE) learner.collect.others=1 \
-  learner.collect.teacher.silent_uninformed=0.9 learner.collect.teacher.silent_informed=0
-# Level 2 alone at first, then all three, then silence and more words, then both wordings; a team that solves little
-# falls silent where failures are charged, too, and unlearns silence from a start that hardly knows it.
-evidence-harder: FROM ?= wordings
-evidence-harder: .venv/installed smollm2  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/evidence.md)
-	$(START) env=gsm8k env.generator.level=2 $(WIDE) train.steps=240 optimizer.lr=3e-4 seed=0 hydra.run.dir=$(HARDER)/first \
-	  learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.3 learner.collect.teacher.silent_uninformed=0.6 \
-	  learner.collect.teacher.silent_informed=0 learner.collect.others=0.25
-	$(START) env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=100 optimizer.lr=2e-4 seed=1 hydra.run.dir=$(HARDER)/start \
-	  agent.model=$(HARDER)/first/policy learner.collect.teacher.calculated=0.3 learner.collect.teacher.terse=0.3 \
-	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
-	$(START) $(SILENT) train.steps=40 optimizer.lr=2e-4 seed=2 hydra.run.dir=$(HARDER)/silence agent.model=$(HARDER)/start/policy \
-	  learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.1
-	test $(FROM) != wordings || \
-	  $(START) $(SILENT) train.steps=64 optimizer.lr=2e-4 seed=3 hydra.run.dir=$(HARDER)/wordings agent.model=$(HARDER)/silence/policy \
-	  learner.collect.teacher.calculated=0.35 learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1
-	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=45 \
-	    agent.speech.temperature=0.5 env.reward.when=solved \
-	    agent.model=$(HARDER)/$(FROM)/policy seed=$$seed resume=true hydra.run.dir=$(HARDER)/from_$(FROM)/$$seed || exit 1; \
-	done
-
-COOP := $(EVIDENCE)/coop
-TLDR := $(EVIDENCE)/tldr
-# MAGRPO with an adapter for each agent.
-ADAPTERS := agent=smollm2 agent.sharing=lora agent.learning_rate=1e-3 learner.microbatch_tokens=4096 threads=1 resume=true
-evidence-coop: .venv/installed smollm2  ## SmolLM2 learns to write programs in twos (docs/evidence.md)
-	$(BIN)/laconic warm-start env=coop_humaneval $(ADAPTERS) optimizer.lr=1e-3 learner.decay=cosine train.steps=30 \
-	  train.tasks_per_step=8 train.group_size=2 learner.collect.teacher.best=0.1 evaluation.tasks=16 seed=0 \
-	  hydra.run.dir=$(COOP)/start
-	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train env=coop_humaneval learner=magrpo $(ADAPTERS) agent.model=$(COOP)/start/policy train.steps=10 \
-	    train.tasks_per_step=4 evaluation.tasks=8 seed=$$seed hydra.run.dir=$(COOP)/$$seed || exit 1; \
-	done
-
-# Posts are no part of this project: LACONIC_DATA=<folder> has them in <folder>/tldr/test.jsonl.
-evidence-tldr: .venv/installed smollm2  ## SmolLM2 learns to summarise real posts in twos (docs/evidence.md)
-	@test -e $(LACONIC_DATA)/tldr || \
-	  { echo "$(LACONIC_DATA)/tldr: no such folder; name one with rows of TL;DR posts: LACONIC_DATA=<folder above tldr/>"; exit 1; }
-	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train env=tldr env.source=$(LACONIC_DATA)/tldr env.holdout=0.4 learner=magrpo $(ADAPTERS) train.steps=9 \
-	    train.tasks_per_step=3 evaluation.tasks=8 seed=$$seed hydra.run.dir=$(TLDR)/$$seed || exit 1; \
-	done
-
-evidence-pictures: .venv/installed  ## draw the trainings of docs/evidence.md from the rows in docs/evidence/
-	$(BIN)/python docs/evidence/pictures.py
+include docs/evidence/evidence.mk
 
 gpu: .venv/installed  ## run the tests that need a GPU and measure on it; write docs/gpu.md
 	@$(BIN)/python tests/gpu/table.py docs/gpu.md

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hydra import compose, initialize_config_dir
 from hydra._internal.utils import get_args_parser
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import IntervalSweep, Override
+from omegaconf import OmegaConf
+from places import ROOT
+
+from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.command_line.console import ALIASES
 
 _MODULES = "laconic.experiments."
 _PLACEHOLDER = re.compile(r"<[\w /]+>")
@@ -61,3 +69,62 @@ def _commands(code: str) -> Iterator[Command]:
         words = shlex.split(_PLACEHOLDER.sub("placeholder", line), comments=True)
         if words:
             yield Command(tuple(words), " ".join(line.split()))
+
+
+@pytest.fixture(scope="session")
+def command() -> Callable[[Iterable[str]], Command]:
+    """A command of these words."""
+    return lambda words: Command(tuple(words), " ".join(words))
+
+
+@pytest.fixture(scope="session")
+def check_program() -> Callable[[Command, Path], None]:
+    """Composes what a command of ours names; configurations of its own are below the folder."""
+    return _check
+
+
+def _check(command: Command, folder: Path) -> None:
+    """Compose every value that a command names."""
+    program, *settings = ALIASES.get(command.program.replace("_", "-"), (command.program,))
+    if not (CONF / f"{program}.yaml").exists():
+        assert (ROOT / "experiments" / f"{program}.py").exists(), command.text
+        return
+    parsed = command.parsed()
+    searched = parsed.config_dir and f"hydra.searchpath=[file://{folder / parsed.config_dir}]"
+    with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
+        for overrides in _variants(parsed.overrides):
+            cfg = compose(program, [*settings, *overrides, *([searched] if searched else [])])
+            missing = OmegaConf.missing_keys(cfg)
+            assert not missing, f"{command.text}: needs {missing}"
+
+
+def _variants(written: list[str]) -> Iterator[list[str]]:
+    """The overrides of a sweep's jobs: each choice of a group once, beside the first of all others.
+
+    Plain values compose alike, so the first stands for all. Choices of launchers and sweepers are
+    left out, because their packages are not needed here.
+    """
+    parsed = [
+        one
+        for one in OverridesParser.create().parse_overrides(written)
+        if not one.key_or_group.startswith(("hydra/", "hydra."))
+    ]
+    choices = [list(_values(one))[: None if _is_group(one) else 1] for one in parsed]
+    yield [every[0] for every in choices]
+    for place, every in enumerate(choices):
+        for value in every[1:]:
+            yield [value if at == place else other[0] for at, other in enumerate(choices)]
+
+
+def _is_group(override: Override) -> bool:
+    return (CONF / override.key_or_group.partition("@")[0]).is_dir()
+
+
+def _values(override: Override) -> Iterator[str]:
+    if not override.is_sweep_override():
+        yield override.input_line
+    elif isinstance(override.value(), IntervalSweep):
+        yield f"{override.get_key_element()}={override.value().start}"
+    else:
+        for value in override.sweep_string_iterator():
+            yield f"{override.get_key_element()}={value}"

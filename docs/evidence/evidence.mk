@@ -1,0 +1,214 @@
+# What docs/evidence.md reports: hours on processor cores; each target goes on where it was. SEEDS are those of the
+# trainings, FROM the start of those that have several; of rows of others LACONIC_DATA is the folder above.
+EVIDENCE ?= outputs/evidence
+SEEDS ?= 1 2 3
+
+# Other people's rows are no part of this project.
+have-%:
+	@test -e $(LACONIC_DATA)/$* || { echo "$(LACONIC_DATA)/$*: no such folder; name one with $*/test.jsonl in it, and for" \
+	  "gsm8k train.jsonl: LACONIC_DATA=<folder above $*/>"; exit 1; }
+
+GSM8K := $(EVIDENCE)/gsm8k
+# The start is taught in parts: by a wordy teacher that is hardly ever silent, then by one that is silent more often
+# where it has nothing useful, and less often where it has.
+START := $(BIN)/laconic warm-start agent=smollm2 agent.instructions=brief threads=1 train.tasks_per_step=8 \
+  train.group_size=2 evaluation.tasks=64 evaluation.batch=64 resume=true
+evidence-gsm8k: .venv/installed smollm2  ## SmolLM2 learns to be laconic on generated gsm8k (docs/evidence.md)
+	$(START) env=gsm8k train.steps=60 seed=0 hydra.run.dir=$(GSM8K)/first
+	$(START) env=gsm8k train.steps=60 seed=1 hydra.run.dir=$(GSM8K)/second agent.model=$(GSM8K)/first/policy \
+	  learner.collect.teacher.silent_uninformed=0.5 learner.collect.teacher.silent_informed=0.02
+	$(START) env=gsm8k train.steps=40 seed=2 hydra.run.dir=$(GSM8K)/start agent.model=$(GSM8K)/second/policy \
+	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train experiment=pretrained env=gsm8k agent.model=$(GSM8K)/start/policy seed=$$seed \
+	    resume=true hydra.run.dir=$(GSM8K)/$$seed || exit 1; \
+	done
+
+SPORTS := $(EVIDENCE)/sports
+SPORTS_ROOM := agent.budget.message=64 agent.budget.episode=256 agent.speech.max_reply_tokens=65
+ROOM := $(SPORTS_ROOM) learner.microbatch_tokens=4096
+# As above; a tenth of the teacher's answers are bare, and the later parts imitate more of the scouts. Two parts more, in which
+# more answers are bare, until those are right as well; FROM=start goes without them.
+ONCE := train.tasks_per_step=16 train.group_size=1
+SPORTS_FROM = $(or $(FROM),bare)
+evidence-sports: .venv/installed smollm2  ## SmolLM2 learns to be laconic on Sports Understanding (docs/evidence.md)
+	$(START) env=sports $(ROOM) train.steps=45 learner.decay_updates=90 seed=0 hydra.run.dir=$(SPORTS)/first \
+	  learner.collect.teacher.bare=0.1 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0.02
+	$(START) env=sports $(ROOM) train.steps=40 seed=1 hydra.run.dir=$(SPORTS)/second agent.model=$(SPORTS)/first/policy \
+	  learner.collect.teacher.bare=0.1 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
+	  learner.collect.others=0.8
+	$(START) env=sports $(ROOM) train.steps=60 seed=2 hydra.run.dir=$(SPORTS)/start agent.model=$(SPORTS)/second/policy \
+	  learner.collect.teacher.bare=0.1 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
+	  learner.collect.others=1
+	test $(SPORTS_FROM) != bare || { \
+	  $(START) env=sports $(ROOM) $(ONCE) train.steps=12 seed=4 hydra.run.dir=$(SPORTS)/some_bare agent.model=$(SPORTS)/start/policy \
+	    learner.collect.teacher.bare=0.25 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
+	    learner.collect.others=1 && \
+	  $(START) env=sports $(ROOM) $(ONCE) train.steps=40 seed=5 hydra.run.dir=$(SPORTS)/bare agent.model=$(SPORTS)/some_bare/policy \
+	    learner.collect.teacher.bare=0.4 learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 \
+	    learner.collect.others=0.5; }
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train experiment=pretrained env=sports $(ROOM) agent.model=$(SPORTS)/$(SPORTS_FROM)/policy seed=$$seed \
+	    resume=true hydra.run.dir=$(SPORTS)/from_$(SPORTS_FROM)/$$seed || exit 1; \
+	done
+
+MATH := $(EVIDENCE)/math
+comma := ,
+TWO := env=math 'env.generator.subjects=[algebra$(comma)geometry]'
+# As above; three answers of ten calculate at once.
+evidence-math: .venv/installed smollm2  ## SmolLM2 learns to be laconic on generated math (docs/evidence.md)
+	$(START) $(TWO) env.tasks=100000 learner.microbatch_tokens=2048 train.steps=12 learner.decay_updates=70 seed=0 \
+	  hydra.run.dir=$(MATH)/first learner.collect.teacher.calculated=0.3 learner.collect.teacher.silent_uninformed=0.6 \
+	  learner.collect.teacher.silent_informed=0 learner.collect.others=0.8
+	$(START) $(TWO) env.tasks=100000 learner.microbatch_tokens=2048 train.steps=30 learner.decay_updates=50 seed=1 \
+	  hydra.run.dir=$(MATH)/start agent.model=$(MATH)/first/policy learner.collect.teacher.calculated=0.3 \
+	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=60 \
+	    agent.model=$(MATH)/start/policy seed=$$seed resume=true hydra.run.dir=$(MATH)/$$seed || exit 1; \
+	done
+
+evidence-methods: evidence-math  ## methods from the start of evidence-math (docs/evidence.md)
+	for seed in $(SEEDS); do for method in gspo agent_gspo dr_mas "magrpo learner.sharing=shared"; do \
+	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=36 \
+	    learner=$$method agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed resume=true \
+	    hydra.run.dir=$(EVIDENCE)/methods/$${method%% *}/$$seed || exit 1; \
+	done; done
+
+evidence-credits: evidence-math  ## three kinds of credit at two prices from the start of evidence-math (docs/evidence.md)
+	for seed in $(SEEDS); do for credit in own team silence; do for price in 0.5 2; do \
+	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=2048 train.steps=20 \
+	    learner.credit=$$credit env.reward.price=$$price agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed \
+	    resume=true hydra.run.dir=$(EVIDENCE)/credits/$$credit-$$price/$$seed || exit 1; \
+	done; done; done
+
+evidence-balance: evidence-math  ## silence on balance and without, from the start of evidence-math (docs/evidence.md)
+	for seed in $(SEEDS); do for balance in true false; do \
+	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=2048 train.steps=20 \
+	    learner.balance_silence=$$balance agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed resume=true \
+	    hydra.run.dir=$(EVIDENCE)/balance/$$balance/$$seed || exit 1; \
+	done; done
+
+HARDER := $(EVIDENCE)/gsm8k_harder
+HARDER_ROOM := agent.budget.message=96 agent.budget.episode=384 agent.speech.max_reply_tokens=97
+WIDE := $(HARDER_ROOM) learner.microbatch_tokens=2048
+# A teacher that is silent in nine of ten turns with nothing useful, and never with something.
+DISCREET := $(ONCE) optimizer.lr=2e-4 learner.collect.teacher.silent_uninformed=0.9 learner.collect.teacher.silent_informed=0
+SILENT := env=gsm8k 'env.generator.level=[1,3]' $(WIDE) $(DISCREET) learner.collect.others=1
+# Level 2 alone at first, then all three, then silence and more words, then both wordings; a team that solves little
+# falls silent where failures are charged, too, and unlearns silence from a start that hardly knows it.
+HARDER_FROM = $(or $(FROM),wordings)
+evidence-harder-start: .venv/installed smollm2
+	$(START) env=gsm8k env.generator.level=2 $(WIDE) train.steps=240 optimizer.lr=3e-4 seed=0 hydra.run.dir=$(HARDER)/first \
+	  learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.3 learner.collect.teacher.silent_uninformed=0.6 \
+	  learner.collect.teacher.silent_informed=0 learner.collect.others=0.25
+	$(START) env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=100 optimizer.lr=2e-4 seed=1 hydra.run.dir=$(HARDER)/start \
+	  agent.model=$(HARDER)/first/policy learner.collect.teacher.calculated=0.3 learner.collect.teacher.terse=0.3 \
+	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
+	$(START) $(SILENT) train.steps=40 seed=2 hydra.run.dir=$(HARDER)/silence agent.model=$(HARDER)/start/policy \
+	  learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.1
+	test $(HARDER_FROM) != wordings || \
+	  $(START) $(SILENT) train.steps=64 seed=3 hydra.run.dir=$(HARDER)/wordings agent.model=$(HARDER)/silence/policy \
+	  learner.collect.teacher.calculated=0.35 learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1
+evidence-harder: evidence-harder-start  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/evidence.md)
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=$(or $(UPDATES),45) \
+	    agent.speech.temperature=0.5 env.reward.when=solved \
+	    agent.model=$(HARDER)/$(HARDER_FROM)/policy seed=$$seed resume=true hydra.run.dir=$(HARDER)/from_$(HARDER_FROM)/$$seed || exit 1; \
+	done
+
+# The policy of 0.7 million parameters on levels 2 and 3 with two distractors.
+SMALL := $(EVIDENCE)/small
+SMALL_WORLD := env=gsm8k 'env.generator.level=[2,3]' env.generator.distractors=2 env.budget.message=192 env.budget.episode=768 \
+  agent.speech.max_reply_tokens=193 threads=1 resume=true
+evidence-small: SEEDS := 1 2 3 4 5
+evidence-small: .venv/installed  ## the small policy on harder worlds (docs/evidence.md)
+	$(BIN)/laconic warm-start $(SMALL_WORLD) agent.model=learners/agents/tiny optimizer=muon optimizer.lr=6e-3 train.steps=1500 \
+	  train.tasks_per_step=64 train.group_size=1 learner.decay=cosine learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1 \
+	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0.02 hydra.run.dir=$(SMALL)/start
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train $(SMALL_WORLD) agent.model=$(SMALL)/start/policy env.reward.when=solved evaluation.tasks=500 seed=$$seed \
+	    hydra.run.dir=$(SMALL)/$$seed || exit 1; \
+	done
+
+# Rows of others, from the start of evidence-harder that knows silence.
+ROWS_ROOM := agent.budget.message=128 agent.budget.episode=512 agent.speech.max_reply_tokens=129
+LONG := $(ROWS_ROOM) learner.microbatch_tokens=2048
+STRATEGYQA := $(EVIDENCE)/strategyqa
+FACTS = env=strategyqa env.source=$(LACONIC_DATA)/strategyqa env.holdout=0.3 env.reader.facts=true
+evidence-strategyqa: FROM := silence
+evidence-strategyqa: have-strategyqa evidence-harder-start  ## SmolLM2 on real rows of StrategyQA (docs/evidence.md)
+	$(START) $(FACTS) $(LONG) $(DISCREET) train.steps=50 seed=0 hydra.run.dir=$(STRATEGYQA)/second agent.model=$(HARDER)/silence/policy
+	$(START) $(FACTS) $(LONG) $(DISCREET) train.steps=12 optimizer.lr=1e-4 seed=1 hydra.run.dir=$(STRATEGYQA)/bare \
+	  agent.model=$(STRATEGYQA)/second/policy learner.collect.teacher.bare=0.25
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train experiment=pretrained $(FACTS) $(LONG) agent.speech.temperature=0.5 env.reward.when=solved train.steps=25 \
+	    agent.model=$(STRATEGYQA)/bare/policy seed=$$seed resume=true hydra.run.dir=$(STRATEGYQA)/$$seed || exit 1; \
+	done
+
+GSM8K_ROWS := $(EVIDENCE)/gsm8k_rows
+PROBLEMS = env=gsm8k env.source=$(LACONIC_DATA)/gsm8k
+evidence-gsm8k-rows: FROM := silence
+evidence-gsm8k-rows: have-gsm8k evidence-harder-start  ## SmolLM2 on GSM8K's own problems (docs/evidence.md)
+	$(START) $(PROBLEMS) $(LONG) $(DISCREET) train.steps=40 seed=0 hydra.run.dir=$(GSM8K_ROWS)/start \
+	  agent.model=$(HARDER)/silence/policy learner.collect.others=0.5
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train experiment=pretrained $(PROBLEMS) $(LONG) agent.speech.temperature=0.5 env.reward.when=solved \
+	    train.steps=$(or $(UPDATES),10) agent.model=$(GSM8K_ROWS)/start/policy seed=$$seed resume=true hydra.run.dir=$(GSM8K_ROWS)/$$seed || exit 1; \
+	done
+
+# Trained teams at the tokens of the first of them, beside their start, the same under a cap and without what one agent says, and
+# beside one agent that reads everything, a vote and a debate of these: a policy that was taught all these forms from the same start.
+# $(call controls,<world>,<room>,<start>,<folder of the trained>,<who is left out>,<settings of the lessons>)
+define controls
+	$(START) $(1) agent.model=$(3)/policy 'train.shapes=[team,alone,alone,debate]' learner.collect.teacher.silent_uninformed=0.6 \
+	  learner.collect.teacher.silent_informed=0 seed=3 $(6) hydra.run.dir=$(4)/forms
+	runs=$$(printf 'seed_%s: $(4)/%s, ' $(foreach seed,$(SEEDS),$(seed) $(seed))); \
+	$(BIN)/laconic compare $(1) $(2) agent=smollm2 agent.instructions=brief agent.model=$(4)/forms/policy \
+	  'entry=[single,self_consistency,debate,team]' "compare.runs={$${runs%, }}" compare.reference=seed_$(firstword $(SEEDS)) \
+	  compare.alone=start '+entries.start={shape: team, agent: {model: $(3)/policy}}' \
+	  '+entries.capped={shape: team, agent: {model: $(3)/policy}, env: {budget: {episode: matched}}}' \
+	  '+entries.pruned={shape: team, agent: {model: $(3)/policy}, silenced: [$(5)]}' \
+	  evaluation.tasks=200 evaluation.batch=64 threads=1 resume=true hydra.run.dir=$(4)/controls
+endef
+NARROW := agent.budget.message=48 agent.budget.episode=192
+evidence-gsm8k-controls: evidence-gsm8k  ## those teams beside one agent, a vote, a debate, a cap (docs/evidence.md)
+	$(call controls,env=gsm8k,$(NARROW),$(GSM8K)/start,$(GSM8K),helper_2,train.steps=60)
+evidence-sports-controls: evidence-sports  ## the same on Sports Understanding
+	$(call controls,env=sports,$(SPORTS_ROOM),$(SPORTS)/$(SPORTS_FROM),$(SPORTS)/from_$(SPORTS_FROM),scout_2,$(ROOM) $(ONCE) \
+	  train.steps=40 learner.collect.teacher.bare=0.1 learner.collect.others=1)
+evidence-math-controls: evidence-math  ## the same on mathematics
+	$(call controls,$(TWO),env.tasks=20000 $(NARROW),$(MATH)/start,$(MATH),helper_2,env.tasks=100000 train.steps=60 \
+	  learner.microbatch_tokens=2048 learner.collect.teacher.calculated=0.3)
+evidence-harder-controls: evidence-harder  ## the same on gsm8k's levels 1 to 3
+	$(call controls,env=gsm8k 'env.generator.level=[1$(comma)3]',$(HARDER_ROOM),$(HARDER)/$(HARDER_FROM),$(HARDER)/from_$(HARDER_FROM),\
+	  helper_2,$(WIDE) $(DISCREET) train.steps=40 learner.collect.others=1 learner.collect.teacher.terse=0.1 learner.collect.teacher.calculated=0.1)
+evidence-strategyqa-controls: evidence-strategyqa  ## the same on StrategyQA's rows
+	$(call controls,$(FACTS),$(ROWS_ROOM),$(STRATEGYQA)/bare,$(STRATEGYQA),helper_2,$(LONG) $(DISCREET) train.steps=24 \
+	  learner.collect.others=1 learner.collect.teacher.bare=0.25)
+evidence-gsm8k-rows-controls: evidence-gsm8k-rows  ## the same on GSM8K's problems
+	$(call controls,$(PROBLEMS),$(ROWS_ROOM),$(GSM8K_ROWS)/start,$(GSM8K_ROWS),helper_2,$(LONG) $(DISCREET) train.steps=24 \
+	  learner.collect.others=0.5)
+
+COOP := $(EVIDENCE)/coop
+TLDR := $(EVIDENCE)/tldr
+# MAGRPO with an adapter for each agent.
+ADAPTERS := agent=smollm2 agent.sharing=lora agent.learning_rate=1e-3 learner.microbatch_tokens=4096 threads=1 resume=true
+evidence-coop: .venv/installed smollm2  ## SmolLM2 learns to write programs in twos (docs/evidence.md)
+	$(BIN)/laconic warm-start env=coop_humaneval $(ADAPTERS) optimizer.lr=1e-3 learner.decay=cosine train.steps=30 \
+	  train.tasks_per_step=8 train.group_size=2 learner.collect.teacher.best=0.1 evaluation.tasks=16 seed=0 \
+	  hydra.run.dir=$(COOP)/start
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train env=coop_humaneval learner=magrpo $(ADAPTERS) agent.model=$(COOP)/start/policy train.steps=10 \
+	    train.tasks_per_step=4 evaluation.tasks=8 seed=$$seed hydra.run.dir=$(COOP)/$$seed || exit 1; \
+	done
+
+evidence-tldr: have-tldr .venv/installed smollm2  ## SmolLM2 learns to summarise real posts in twos (docs/evidence.md)
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train env=tldr env.source=$(LACONIC_DATA)/tldr env.holdout=0.4 learner=magrpo $(ADAPTERS) train.steps=9 \
+	    train.tasks_per_step=3 evaluation.tasks=8 seed=$$seed hydra.run.dir=$(TLDR)/$$seed || exit 1; \
+	done
+
+evidence-pictures: .venv/installed  ## draw the trainings of docs/evidence.md from the rows in docs/evidence/
+	$(BIN)/python docs/evidence/pictures.py
+

@@ -1,0 +1,103 @@
+"""What `make evidence-...` runs: recipes are run with a program that writes down its words."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+from places import ROOT
+
+RECIPES = ROOT / "docs" / "evidence" / "evidence.mk"
+TARGETS = sorted(
+    set(re.findall(r"^(evidence-[\w-]+):.*##", RECIPES.read_text(), re.M)) - {"evidence-pictures"}
+)
+RECORDER = """#!/bin/sh
+for word in "$@"; do printf '%s\\037' "$word"; done >> "$RECORDED"
+echo >> "$RECORDED"
+"""
+
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a target; its answer, and the words of each call of ours."""
+    program, recorded = tmp_path / "bin" / "laconic", tmp_path / "recorded"
+    for folder in ("bin", "model", "data/tldr", "data/gsm8k", "data/strategyqa"):
+        (tmp_path / folder).mkdir(parents=True)
+    program.write_text(RECORDER)
+    program.chmod(0o755)
+    (tmp_path / "model" / "config.json").touch()
+
+    def call(target: str, **given: object) -> tuple[subprocess.CompletedProcess, list[list[str]]]:
+        settings = {
+            "BIN": program.parent,
+            "SMOLLM2": tmp_path / "model",
+            "EVIDENCE": "runs",
+            "LACONIC_DATA": tmp_path / "data",
+            "SEEDS": "1 2",
+            **given,
+        }
+        words = [f"{key}={value}" for key, value in settings.items()]
+        done = subprocess.run(
+            ["make", "--assume-old=.venv/installed", target, *words],
+            cwd=ROOT,
+            env={**os.environ, "RECORDED": str(recorded), "MAKEFLAGS": ""},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        lines = recorded.read_text().splitlines() if recorded.exists() else []
+        return done, [line.split("\037")[:-1] for line in lines]
+
+    return call
+
+
+def run_folder(words: list[str]) -> str:
+    return next(one.partition("=")[2] for one in words if one.startswith("hydra.run.dir="))
+
+
+@pytest.mark.usefixtures("composed_once")
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_run_of_a_target_can_be_composed_goes_on_and_uses_what_was_run_before(
+    run, command, check_program, tmp_path, target
+):
+    done, calls = run(target)
+    assert done.returncode == 0, done.stderr
+    assert calls
+    made: set[str] = set()
+    for words in calls:
+        check_program(command(("laconic", *words)), tmp_path)
+        folder, text = run_folder(words), " ".join(words)
+        assert "resume=true" in words, f"{folder}: a second call would not go on"
+        assert folder not in made
+        made.add(folder)
+        for used in re.findall(r"runs/[\w/.-]+", text):
+            assert used.removesuffix("/policy") in made, f"{folder} uses {used}, made by none"
+
+
+@pytest.mark.parametrize("target", ["evidence-strategyqa", "evidence-gsm8k-rows", "evidence-tldr"])
+def test_without_rows_nothing_is_run_and_what_to_name_is_said(run, tmp_path, target):
+    done, calls = run(target, LACONIC_DATA=tmp_path / "nowhere")
+    assert done.returncode != 0
+    assert calls == []
+    assert "nowhere" in done.stdout
+    assert "LACONIC_DATA=<folder above" in done.stdout
+
+
+def test_a_start_may_be_named_and_later_ones_are_not_taught_for_it(run):
+    folders = [run_folder(words) for words in run("evidence-harder", FROM="silence", UPDATES=20)[1]]
+    assert "runs/gsm8k_harder/wordings" not in folders
+    assert folders[-1] == "runs/gsm8k_harder/from_silence/2"
+
+
+def test_controls_put_every_trained_seed_beside_its_start(run):
+    *_, compared = run("evidence-strategyqa-controls", SEEDS="1 2 3")[1]
+    text = " ".join(compared)
+    for seed in (1, 2, 3):
+        assert f"seed_{seed}: runs/strategyqa/{seed}" in text
+    assert "compare.reference=seed_1" in compared
+    assert text.count("agent: {model: runs/strategyqa/bare/policy}") == 3
