@@ -51,6 +51,7 @@ MAY_DIFFER = (
     "agent.*gradient_checkpointing",
     # `learner.balance_silence` alone is learned by; a run of before it followed the agent goes on.
     "agent.*balance_silence",
+    "entry.*balance_silence",
     # What a run warns of changes no weights.
     *(f"*guard.{name}" for name in ("silence", "silence_informed", "accuracy_drop", "window")),
     # Another server of the same kind.

@@ -93,7 +93,8 @@ def test_keys_that_may_differ_do_not_stop_a_resume(folder, cfg):
 def test_a_run_from_before_agents_asked_for_balance_goes_on_as_it_learned(folder, cfg):
     run = OmegaConf.merge(cfg, {"learner": {"balance_silence": True}, "agent": {"model": "m"}})
     folder.start(run, resume=False)
-    later = OmegaConf.merge(run, {"agent": {"balance_silence": True}})
+    added = {"balance_silence": True}
+    later = OmegaConf.merge(run, {"agent": added, "entry": {"counted_by": added}})
     assert folder.start(later, resume=True) is True
     later.learner.balance_silence = False
     with pytest.raises(SettingError, match=r"  learner.balance_silence: was True, now False"):
