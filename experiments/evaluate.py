@@ -58,6 +58,8 @@ MAY_DIFFER = (
     "threads",
     "env.max_rounds",
     "evaluation.transcripts",
+    # Of learners.
+    "agent.*balance_silence",
     *(
         f"agent.{where}{name}"
         for where in ("", "members.*.")

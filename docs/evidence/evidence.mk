@@ -1,12 +1,13 @@
 # What docs/evidence.md reports: hours on processor cores; each target goes on where it was. SEEDS are those of the
-# trainings, FROM the start of those that have several; of rows of others LACONIC_DATA is the folder above.
+# trainings. Of rows of others LACONIC_DATA is the folder above. Sports and gsm8k's levels have several starts, FROM
+# names one; gsm8k's levels and its problems take UPDATES.
 EVIDENCE ?= outputs/evidence
 SEEDS ?= 1 2 3
 
 # Other people's rows are no part of this project.
 have-%:
-	@test -e $(LACONIC_DATA)/$* || { echo "$(LACONIC_DATA)/$*: no such folder; name one with $*/test.jsonl in it, and for" \
-	  "gsm8k train.jsonl: LACONIC_DATA=<folder above $*/>"; exit 1; }
+	@test -e $(LACONIC_DATA)/$* || { echo "$(LACONIC_DATA)/$*: no such folder; name the one above it, with files of $*" \
+	  "that env.source reads in it (docs/environments/): LACONIC_DATA=<folder above $*/>"; exit 1; }
 
 GSM8K := $(EVIDENCE)/gsm8k
 # The start is taught in parts: by a wordy teacher that is hardly ever silent, then by one that is silent more often
@@ -107,10 +108,10 @@ evidence-harder-start: .venv/installed smollm2
 	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
 	$(START) $(SILENT) train.steps=40 seed=2 hydra.run.dir=$(HARDER)/silence agent.model=$(HARDER)/start/policy \
 	  learner.collect.teacher.calculated=0.1 learner.collect.teacher.terse=0.1
-	test $(HARDER_FROM) != wordings || \
-	  $(START) $(SILENT) train.steps=64 seed=3 hydra.run.dir=$(HARDER)/wordings agent.model=$(HARDER)/silence/policy \
+evidence-harder-wordings: evidence-harder-start
+	$(START) $(SILENT) train.steps=64 seed=3 hydra.run.dir=$(HARDER)/wordings agent.model=$(HARDER)/silence/policy \
 	  learner.collect.teacher.calculated=0.35 learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1
-evidence-harder: evidence-harder-start  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/evidence.md)
+evidence-harder: $(if $(filter wordings,$(HARDER_FROM)),evidence-harder-wordings,evidence-harder-start)  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/evidence.md)
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=$(or $(UPDATES),45) \
 	    agent.speech.temperature=0.5 env.reward.when=solved \
@@ -136,7 +137,6 @@ ROWS_ROOM := agent.budget.message=128 agent.budget.episode=512 agent.speech.max_
 LONG := $(ROWS_ROOM) learner.microbatch_tokens=2048
 STRATEGYQA := $(EVIDENCE)/strategyqa
 FACTS = env=strategyqa env.source=$(LACONIC_DATA)/strategyqa env.holdout=0.3 env.reader.facts=true
-evidence-strategyqa: FROM := silence
 evidence-strategyqa: have-strategyqa evidence-harder-start  ## SmolLM2 on real rows of StrategyQA (docs/evidence.md)
 	$(START) $(FACTS) $(LONG) $(DISCREET) train.steps=50 seed=0 hydra.run.dir=$(STRATEGYQA)/second agent.model=$(HARDER)/silence/policy
 	$(START) $(FACTS) $(LONG) $(DISCREET) train.steps=12 optimizer.lr=1e-4 seed=1 hydra.run.dir=$(STRATEGYQA)/bare \
@@ -148,7 +148,6 @@ evidence-strategyqa: have-strategyqa evidence-harder-start  ## SmolLM2 on real r
 
 GSM8K_ROWS := $(EVIDENCE)/gsm8k_rows
 PROBLEMS = env=gsm8k env.source=$(LACONIC_DATA)/gsm8k
-evidence-gsm8k-rows: FROM := silence
 evidence-gsm8k-rows: have-gsm8k evidence-harder-start  ## SmolLM2 on GSM8K's own problems (docs/evidence.md)
 	$(START) $(PROBLEMS) $(LONG) $(DISCREET) train.steps=40 seed=0 hydra.run.dir=$(GSM8K_ROWS)/start \
 	  agent.model=$(HARDER)/silence/policy learner.collect.others=0.5
@@ -157,19 +156,20 @@ evidence-gsm8k-rows: have-gsm8k evidence-harder-start  ## SmolLM2 on GSM8K's own
 	    train.steps=$(or $(UPDATES),10) agent.model=$(GSM8K_ROWS)/start/policy seed=$$seed resume=true hydra.run.dir=$(GSM8K_ROWS)/$$seed || exit 1; \
 	done
 
-# Trained teams at the tokens of the first of them, beside their start, the same under a cap and without what one agent says, and
+# Trained teams (those of SEEDS, and by name of ALSO="name: <run>, ...") at the tokens of the first of them, beside their start, the same under a cap and without what one agent says, and
 # beside one agent that reads everything, a vote and a debate of these: a policy that was taught all these forms from the same start.
+COMPARED = $(firstword $(SEEDS:%=seed_%) $(subst :, ,$(ALSO)))
 # $(call controls,<world>,<room>,<start>,<folder of the trained>,<who is left out>,<settings of the lessons>)
 define controls
 	$(START) $(1) agent.model=$(3)/policy 'train.shapes=[team,alone,alone,debate]' learner.collect.teacher.silent_uninformed=0.6 \
 	  learner.collect.teacher.silent_informed=0 seed=3 $(6) hydra.run.dir=$(4)/forms
-	runs=$$(printf 'seed_%s: $(4)/%s, ' $(foreach seed,$(SEEDS),$(seed) $(seed))); \
+	runs='$(strip $(foreach seed,$(SEEDS),seed_$(seed): $(4)/$(seed)$(comma)) $(ALSO))'; \
 	$(BIN)/laconic compare $(1) $(2) agent=smollm2 agent.instructions=brief agent.model=$(4)/forms/policy \
-	  'entry=[single,self_consistency,debate,team]' "compare.runs={$${runs%, }}" compare.reference=seed_$(firstword $(SEEDS)) \
+	  'entry=[single,self_consistency,debate,team]' "compare.runs={$${runs%,}}" compare.reference=$(COMPARED) \
 	  compare.alone=start '+entries.start={shape: team, agent: {model: $(3)/policy}}' \
 	  '+entries.capped={shape: team, agent: {model: $(3)/policy}, env: {budget: {episode: matched}}}' \
 	  '+entries.pruned={shape: team, agent: {model: $(3)/policy}, silenced: [$(5)]}' \
-	  evaluation.tasks=200 evaluation.batch=64 threads=1 resume=true hydra.run.dir=$(4)/controls
+	  evaluation.tasks=200 evaluation.batch=64 threads=1 resume=true hydra.run.dir=$(4)/controls_$(COMPARED)
 endef
 NARROW := agent.budget.message=48 agent.budget.episode=192
 evidence-gsm8k-controls: evidence-gsm8k  ## those teams beside one agent, a vote, a debate, a cap (docs/evidence.md)
@@ -199,13 +199,13 @@ evidence-coop: .venv/installed smollm2  ## SmolLM2 learns to write programs in t
 	  train.tasks_per_step=8 train.group_size=2 learner.collect.teacher.best=0.1 evaluation.tasks=16 seed=0 \
 	  hydra.run.dir=$(COOP)/start
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train env=coop_humaneval learner=magrpo $(ADAPTERS) agent.model=$(COOP)/start/policy train.steps=10 \
+	  $(BIN)/laconic train env=coop_humaneval learner=magrpo $(ADAPTERS) learner.balance_silence=false agent.model=$(COOP)/start/policy train.steps=10 \
 	    train.tasks_per_step=4 evaluation.tasks=8 seed=$$seed hydra.run.dir=$(COOP)/$$seed || exit 1; \
 	done
 
 evidence-tldr: have-tldr .venv/installed smollm2  ## SmolLM2 learns to summarise real posts in twos (docs/evidence.md)
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train env=tldr env.source=$(LACONIC_DATA)/tldr env.holdout=0.4 learner=magrpo $(ADAPTERS) train.steps=9 \
+	  $(BIN)/laconic train env=tldr env.source=$(LACONIC_DATA)/tldr env.holdout=0.4 learner=magrpo $(ADAPTERS) learner.balance_silence=false train.steps=9 \
 	    train.tasks_per_step=3 evaluation.tasks=8 seed=$$seed hydra.run.dir=$(TLDR)/$$seed || exit 1; \
 	done
 

@@ -104,8 +104,8 @@ class HFTeam:
     learning_rate: float = 1e-6
     """That of them which is meant; for `optimizer.lr`, which alone reads it."""
     balance_silence: bool = True
-    """Whether an update may not make silence rarer on balance, for such a model is apt to lose it;
-    for `learner.balance_silence`, which alone reads it."""
+    """Whether what tells against silence in an update is scaled down to what tells for it, for
+    SmolLM2 is apt to lose it otherwise. For `learner.balance_silence`, which alone reads it."""
 
     def __post_init__(self) -> None:
         """Check what can be checked without loading."""

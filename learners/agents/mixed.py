@@ -43,8 +43,8 @@ class MixedTeam:
     """A learning rate that suits those who are trained; for `optimizer.lr`, which alone reads it.
     The members' own are not read."""
     balance_silence: bool = False
-    """Whether an update may not make silence rarer on balance; for `learner.balance_silence`, which
-    alone reads it."""
+    """Whether what tells against silence in an update is scaled down to what tells for it; for
+    `learner.balance_silence`, which alone reads it."""
 
     def __post_init__(self) -> None:
         """Check that there are members, and that they are builders.

@@ -58,8 +58,8 @@ class ExtinctionGuard:
         return (
             f"silence extinction at step {step}: over {over} agents with nothing useful to say kept"
             f" silent in {mean:.1%} of their turns, so that the team hardly finds out where silence"
-            " pays. Try silence on balance (learner.balance_silence=true), silence on purpose"
-            " (learner/collect=tried_silence), or a start that keeps silent more often."
+            " pays. Try silence on balance (learner.balance_silence=true, where it is off), silence"
+            " on purpose (learner/collect=tried_silence), or a start that keeps silent more often."
         )
 
     def state_dict(self) -> dict[str, Any]:

@@ -318,6 +318,8 @@ def test_learning_rate_and_limits_follow_the_agent_and_its_sharing(
         (["agent=smollm2", "learner.balance_silence=false"], False),
         (["agent=smollm2", "agent.balance_silence=false"], False),
         (["experiment=pretrained", "agent.model=a-model"], True),
+        (["experiment=pretrained", "agent=tiny"], False),
+        (["agent=scripted", "env=gsm8k"], False),
         (["agent=mixed"], False),
         (["agent=mixed", "agent@agent.members.solver=smollm2"], False),
         (["agent=mixed", "agent@agent.members.helper=smollm2"], True),

@@ -43,7 +43,7 @@ def run(tmp_path):
         }
         words = [f"{key}={value}" for key, value in settings.items()]
         done = subprocess.run(
-            ["make", "--assume-old=.venv/installed", target, *words],
+            ["make", "--assume-old=.venv/installed", *target.split(), *words],
             cwd=ROOT,
             env={**os.environ, "RECORDED": str(recorded), "MAKEFLAGS": ""},
             capture_output=True,
@@ -74,9 +74,9 @@ def test_every_run_of_a_target_can_be_composed_goes_on_and_uses_what_was_run_bef
         folder, text = run_folder(words), " ".join(words)
         assert "resume=true" in words, f"{folder}: a second call would not go on"
         assert folder not in made
-        made.add(folder)
-        for used in re.findall(r"runs/[\w/.-]+", text):
+        for used in re.findall(r"runs/[\w/.-]+", text.replace(f"hydra.run.dir={folder}", "")):
             assert used.removesuffix("/policy") in made, f"{folder} uses {used}, made by none"
+        made.add(folder)
 
 
 @pytest.mark.parametrize("target", ["evidence-strategyqa", "evidence-gsm8k-rows", "evidence-tldr"])
@@ -88,10 +88,25 @@ def test_without_rows_nothing_is_run_and_what_to_name_is_said(run, tmp_path, tar
     assert "LACONIC_DATA=<folder above" in done.stdout
 
 
-def test_a_start_may_be_named_and_later_ones_are_not_taught_for_it(run):
-    folders = [run_folder(words) for words in run("evidence-harder", FROM="silence", UPDATES=20)[1]]
-    assert "runs/gsm8k_harder/wordings" not in folders
-    assert folders[-1] == "runs/gsm8k_harder/from_silence/2"
+@pytest.mark.parametrize(
+    ("given", "start", "updates"),
+    [({}, "wordings", 45), ({"FROM": "silence", "UPDATES": 20}, "silence", 20)],
+)
+def test_a_start_and_updates_may_be_named_and_later_starts_are_not_taught(
+    run, given, start, updates
+):
+    *taught, _, last = run("evidence-harder", **given)[1]
+    assert run_folder(taught[-1]) == f"runs/gsm8k_harder/{start}"
+    assert run_folder(last) == f"runs/gsm8k_harder/from_{start}/2"
+    assert f"agent.model=runs/gsm8k_harder/{start}/policy" in last
+    assert f"train.steps={updates}" in last
+
+
+def test_a_start_that_two_targets_share_is_taught_once_and_what_each_needs_is_there(run):
+    folders = [run_folder(words) for words in run("evidence-gsm8k-rows evidence-harder")[1]]
+    assert folders.count("runs/gsm8k_harder/silence") == 1
+    assert "runs/gsm8k_harder/wordings" in folders
+    assert len(folders) == len(set(folders))
 
 
 def test_controls_put_every_trained_seed_beside_its_start(run):
@@ -101,3 +116,12 @@ def test_controls_put_every_trained_seed_beside_its_start(run):
         assert f"seed_{seed}: runs/strategyqa/{seed}" in text
     assert "compare.reference=seed_1" in compared
     assert text.count("agent: {model: runs/strategyqa/bare/policy}") == 3
+
+
+def test_controls_take_other_runs_by_name(run):
+    *_, compared = run("evidence-math-controls", SEEDS="", ALSO="gspo: a/1, silence_2: b/2")[1]
+    assert "compare.runs={gspo: a/1, silence_2: b/2}" in compared
+    assert "compare.reference=gspo" in compared
+    *_, compared = run("evidence-sports-controls", SEEDS="1", ALSO="seed_7: c/7")[1]
+    assert "compare.runs={seed_1: runs/sports/from_bare/1, seed_7: c/7}" in compared
+    assert "compare.reference=seed_1" in compared

@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 
 import laconic.conf
 from laconic.envs.errors import SettingError
+from laconic.experiments import evaluate
 from laconic.experiments.running import provenance
 from laconic.experiments.running.run_folder import (
     ADDED,
@@ -99,6 +100,13 @@ def test_a_run_from_before_agents_asked_for_balance_goes_on_as_it_learned(folder
     later.learner.balance_silence = False
     with pytest.raises(SettingError, match=r"  learner.balance_silence: was True, now False"):
         folder.start(later, resume=True)
+
+
+def test_an_evaluation_from_before_agents_asked_for_balance_goes_on(folder, cfg):
+    run = OmegaConf.merge(cfg, {"agent": {"model": "m"}})
+    folder.start(run, resume=False, may_differ=evaluate.MAY_DIFFER)
+    later = OmegaConf.merge(run, {"agent": {"balance_silence": True}})
+    assert folder.start(later, resume=True, may_differ=evaluate.MAY_DIFFER) is True
 
 
 def test_what_a_run_warns_of_may_differ_but_not_who_warns(folder, cfg):
