@@ -58,7 +58,11 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
     ),
     "methods_third_start": (
         "math",
-        [{"third_start_gspo_3": "GSPO"}, {"third_start_magrpo_3": "MAGRPO"}],
+        [
+            {"third_start_gspo_3": "GSPO"},
+            {"third_start_magrpo_3": "MAGRPO"},
+            {"third_start_magrpo_divided_3": "MAGRPO, divided"},
+        ],
     ),
     "credits_pretrained": (
         "math",
