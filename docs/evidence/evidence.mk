@@ -111,7 +111,10 @@ evidence-harder-start: .venv/installed smollm2
 evidence-harder-wordings: evidence-harder-start
 	$(START) $(SILENT) train.steps=64 seed=3 hydra.run.dir=$(HARDER)/wordings agent.model=$(HARDER)/silence/policy \
 	  learner.collect.teacher.calculated=0.35 learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1
-evidence-harder: $(if $(filter wordings,$(HARDER_FROM)),evidence-harder-wordings,evidence-harder-start)  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/evidence.md)
+evidence-harder-wordy: evidence-harder-wordings
+	$(START) $(SILENT) train.steps=96 seed=5 hydra.run.dir=$(HARDER)/wordy agent.model=$(HARDER)/wordings/policy \
+	  learner.collect.teacher.calculated=0.2 learner.collect.teacher.terse=0.15 learner.collect.teacher.frames=1
+evidence-harder: $(if $(filter wordings wordy,$(HARDER_FROM)),evidence-harder-$(HARDER_FROM),evidence-harder-start)  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/evidence.md)
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=$(or $(UPDATES),45) \
 	    agent.speech.temperature=0.5 env.reward.when=solved \
