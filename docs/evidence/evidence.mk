@@ -196,20 +196,20 @@ evidence-gsm8k-rows-controls: evidence-gsm8k-rows  ## the same on GSM8K's proble
 COOP := $(EVIDENCE)/coop
 TLDR := $(EVIDENCE)/tldr
 # MAGRPO with an adapter for each agent.
-ADAPTERS := agent=smollm2 agent.sharing=lora agent.learning_rate=1e-3 learner.microbatch_tokens=4096 threads=1 resume=true
+ADAPTERS := agent=smollm2 agent.sharing=lora learner.microbatch_tokens=4096 threads=1 resume=true
 evidence-coop: .venv/installed smollm2  ## SmolLM2 learns to write programs in twos (docs/evidence.md)
-	$(BIN)/laconic warm-start env=coop_humaneval $(ADAPTERS) optimizer.lr=1e-3 learner.decay=cosine train.steps=30 \
-	  train.tasks_per_step=8 train.group_size=2 learner.collect.teacher.best=0.1 evaluation.tasks=16 seed=0 \
-	  hydra.run.dir=$(COOP)/start
+	$(BIN)/laconic warm-start env=coop_humaneval $(ADAPTERS) optimizer.lr=1e-3 learner.decay=cosine train.steps=40 \
+	  $(ONCE) learner.collect.teacher.best=0.6 evaluation.tasks=64 evaluation.batch=64 seed=0 hydra.run.dir=$(COOP)/start
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train env=coop_humaneval learner=magrpo $(ADAPTERS) learner.balance_silence=false agent.model=$(COOP)/start/policy train.steps=10 \
-	    train.tasks_per_step=4 evaluation.tasks=8 seed=$$seed hydra.run.dir=$(COOP)/$$seed || exit 1; \
+	  $(BIN)/laconic train env=coop_humaneval learner=magrpo $(ADAPTERS) agent.learning_rate=5e-5 agent.speech.temperature=0.5 \
+	    learner.balance_silence=false agent.model=$(COOP)/start/policy train.steps=45 train.tasks_per_step=4 evaluation.tasks=64 \
+	    evaluation.batch=64 seed=$$seed hydra.run.dir=$(COOP)/$$seed || exit 1; \
 	done
 
 evidence-tldr: have-tldr .venv/installed smollm2  ## SmolLM2 learns to summarise real posts in twos (docs/evidence.md)
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train env=tldr env.source=$(LACONIC_DATA)/tldr env.holdout=0.4 learner=magrpo $(ADAPTERS) learner.balance_silence=false train.steps=9 \
-	    train.tasks_per_step=3 evaluation.tasks=8 seed=$$seed hydra.run.dir=$(TLDR)/$$seed || exit 1; \
+	  $(BIN)/laconic train env=tldr env.source=$(LACONIC_DATA)/tldr env.holdout=0.4 learner=magrpo $(ADAPTERS) agent.learning_rate=1e-3 learner.balance_silence=false \
+	    train.steps=9 train.tasks_per_step=3 evaluation.tasks=8 seed=$$seed hydra.run.dir=$(TLDR)/$$seed || exit 1; \
 	done
 
 evidence-pictures: .venv/installed  ## draw the trainings of docs/evidence.md from the rows in docs/evidence/

@@ -166,6 +166,17 @@ def authors(*panels: Axes) -> None:
         axes.legend(loc="lower right")
 
 
+def programs(*panels: Axes) -> None:
+    """What programs of authors whose start can write them scored, and how many passed."""
+    for axes, metric in zip(panels, ("score", "accuracy"), strict=True):
+        lines(axes, "coop_humaneval", seeds(2, 3, 4, run="best"), metric, width=WINDOW)
+        axes.set_title(metric)
+    panels[0].set_ylim(0, 4)
+    panels[1].set_ylim(0, 1.02)
+    in_percent(panels[1])
+    panels[1].legend(loc="upper right")
+
+
 def main() -> None:
     """Draw every picture."""
     for name, (folder, runs) in TEAMS.items():
@@ -173,6 +184,8 @@ def main() -> None:
         (PICTURES / f"{name}.png").write_bytes(picture)
     picture = draw(10, 3.6, len(AUTHORS), authors)
     (PICTURES / "coop_pretrained.png").write_bytes(picture)
+    picture = draw(8, 3.2, 2, programs)
+    (PICTURES / "coop_programs.png").write_bytes(picture)
 
 
 if __name__ == "__main__":
