@@ -58,7 +58,7 @@ MAY_DIFFER = (
     "threads",
     "env.max_rounds",
     "evaluation.transcripts",
-    # Of learners.
+    # Only learners follow it.
     "agent.*balance_silence",
     *(
         f"agent.{where}{name}"

@@ -96,7 +96,7 @@ WIDE := $(HARDER_ROOM) learner.microbatch_tokens=2048
 # A teacher that is silent in nine of ten turns with nothing useful, and never with something.
 DISCREET := $(ONCE) optimizer.lr=2e-4 learner.collect.teacher.silent_uninformed=0.9 learner.collect.teacher.silent_informed=0
 SILENT := env=gsm8k 'env.generator.level=[1,3]' $(WIDE) $(DISCREET) learner.collect.others=1
-# Level 2 alone at first, then all three, then silence and more words, then both wordings; a team that solves little
+# Level 2 alone at first, then all three, then silence and more words, then both wordings, then more words again; a team that solves little
 # falls silent where failures are charged, too, and unlearns silence from a start that hardly knows it.
 HARDER_FROM = $(or $(FROM),wordings)
 evidence-harder-start: .venv/installed smollm2
@@ -159,8 +159,9 @@ evidence-gsm8k-rows: have-gsm8k evidence-harder-start  ## SmolLM2 on GSM8K's own
 	    train.steps=$(or $(UPDATES),10) agent.model=$(GSM8K_ROWS)/start/policy seed=$$seed resume=true hydra.run.dir=$(GSM8K_ROWS)/$$seed || exit 1; \
 	done
 
-# Trained teams (those of SEEDS, and by name of ALSO="name: <run>, ...") at the tokens of the first of them, beside their start, the same under a cap and without what one agent says, and
-# beside one agent that reads everything, a vote and a debate of these: a policy that was taught all these forms from the same start.
+# Trained teams (those of SEEDS, and by name of ALSO="name: <run>, ...") at the tokens of the first of them, beside their
+# start, the same under a cap and without what one agent says, and beside one agent that reads everything, a vote and a
+# debate of these: a policy that was taught all these forms from the same start.
 COMPARED = $(firstword $(SEEDS:%=seed_%) $(subst :, ,$(ALSO)))
 # $(call controls,<world>,<room>,<start>,<folder of the trained>,<who is left out>,<settings of the lessons>)
 define controls

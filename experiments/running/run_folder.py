@@ -49,7 +49,7 @@ MAY_DIFFER = (
     "learner.*microbatch_tokens",
     "agent.*generate_batch",
     "agent.*gradient_checkpointing",
-    # `learner.balance_silence` alone is learned by; a run of before it followed the agent goes on.
+    # Learners read what follows it, `learner.balance_silence`; runs from before agents had it go on.
     "agent.*balance_silence",
     "entry.*balance_silence",
     # What a run warns of changes no weights.

@@ -106,7 +106,7 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
         names |= written(tmp_path / f"wordy_{name}", rows)
     assert unexplained(names) == set()
     # The other way round; no provider was asked in a training, nobody thought, no critic broke, and
-    # of what worlds measure this one knows which facts were told.
+    # of the measures that only some worlds have these runs wrote facts_told.
     ghosts = {each for each in explained() if not any(fnmatchcase(one, each) for one in names)}
     assert ghosts == {f"train/{name}" for name in SPENDING} | {
         f"{kind}/{name}"
