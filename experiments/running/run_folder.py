@@ -49,7 +49,7 @@ MAY_DIFFER = (
     "learner.*microbatch_tokens",
     "agent.*generate_batch",
     "agent.*gradient_checkpointing",
-    # Learners read what follows it, `learner.balance_silence`; runs from before agents had it go on.
+    # Learners read what follows it, `learner.balance_silence`; runs from before it was there go on.
     "agent.*balance_silence",
     "entry.*balance_silence",
     # What a run warns of changes no weights.
