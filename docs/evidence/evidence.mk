@@ -160,39 +160,64 @@ evidence-gsm8k-rows: have-gsm8k evidence-harder-start  ## SmolLM2 on GSM8K's own
 	done
 
 # Trained teams (those of SEEDS, and by name of ALSO="name: <run>, ...") at the tokens of the first of them, beside their
-# start, the same under a cap and without what one agent says, and beside one agent that reads everything, a vote and a
-# debate of these: a policy that was taught all these forms from the same start.
+# start, the same under a cap and without what each agent but the solver says, and beside one agent that reads everything, a
+# vote and a debate of these, or other ENTRIES: a policy that was taught all FORMS from the same start.
+FORMS ?= team,alone,alone,debate
+ENTRIES ?= single,self_consistency,debate,team
 COMPARED = $(firstword $(SEEDS:%=seed_%) $(subst :, ,$(ALSO)))
-# $(call controls,<world>,<room>,<start>,<folder of the trained>,<who is left out>,<settings of the lessons>)
+# $(call controls,<world>,<room>,<start>,<folder of the trained>,<role that is left out>,<settings of the lessons>)
 define controls
-	$(START) $(1) agent.model=$(3)/policy 'train.shapes=[team,alone,alone,debate]' learner.collect.teacher.silent_uninformed=0.6 \
+	$(START) $(1) agent.model=$(3)/policy 'train.shapes=[$(FORMS)]' learner.collect.teacher.silent_uninformed=0.6 \
 	  learner.collect.teacher.silent_informed=0 seed=3 $(6) hydra.run.dir=$(4)/forms
 	runs='$(strip $(foreach seed,$(SEEDS),seed_$(seed): $(4)/$(seed)$(comma)) $(ALSO))'; \
 	$(BIN)/laconic compare $(1) $(2) agent=smollm2 agent.instructions=brief agent.model=$(4)/forms/policy \
-	  'entry=[single,self_consistency,debate,team]' "compare.runs={$${runs%,}}" compare.reference=$(COMPARED) \
+	  'entry=[$(ENTRIES)]' "compare.runs={$${runs%,}}" compare.reference=$(COMPARED) \
 	  compare.alone=start '+entries.start={shape: team, agent: {model: $(3)/policy}}' \
 	  '+entries.capped={shape: team, agent: {model: $(3)/policy}, env: {budget: {episode: matched}}}' \
-	  '+entries.pruned={shape: team, agent: {model: $(3)/policy}, silenced: [$(5)]}' \
+	  $(foreach left,$(5:%=%_0) $(5:%=%_1) $(5:%=%_2),\
+	    '+entries.without_$(left)={shape: team$(comma) agent: {model: $(3)/policy}$(comma) silenced: [$(left)]}') \
 	  evaluation.tasks=200 evaluation.batch=64 threads=1 resume=true hydra.run.dir=$(4)/controls_$(COMPARED)
 endef
 NARROW := agent.budget.message=48 agent.budget.episode=192
 evidence-gsm8k-controls: evidence-gsm8k  ## those teams beside one agent, a vote, a debate, a cap (docs/evidence.md)
-	$(call controls,env=gsm8k,$(NARROW),$(GSM8K)/start,$(GSM8K),helper_2,train.steps=60)
+	$(call controls,env=gsm8k,$(NARROW),$(GSM8K)/start,$(GSM8K),helper,train.steps=60)
 evidence-sports-controls: evidence-sports  ## the same on Sports Understanding
-	$(call controls,env=sports,$(SPORTS_ROOM),$(SPORTS)/$(SPORTS_FROM),$(SPORTS)/from_$(SPORTS_FROM),scout_2,$(ROOM) $(ONCE) \
+	$(call controls,env=sports,$(SPORTS_ROOM),$(SPORTS)/$(SPORTS_FROM),$(SPORTS)/from_$(SPORTS_FROM),scout,$(ROOM) $(ONCE) \
 	  train.steps=40 learner.collect.teacher.bare=0.1 learner.collect.others=1)
 evidence-math-controls: evidence-math  ## the same on mathematics
-	$(call controls,$(TWO),env.tasks=20000 $(NARROW),$(MATH)/start,$(MATH),helper_2,env.tasks=100000 train.steps=60 \
-	  learner.microbatch_tokens=2048 learner.collect.teacher.calculated=0.3)
+	$(call controls,$(TWO),env.tasks=20000 $(NARROW),$(MATH)/start,$(MATH),helper,env.tasks=100000 train.steps=60 \
+	  learner.microbatch_tokens=2048 learner.collect.teacher.calculated=0.3 learner.collect.others=0.8)
 evidence-harder-controls: evidence-harder  ## the same on gsm8k's levels 1 to 3
 	$(call controls,env=gsm8k 'env.generator.level=[1$(comma)3]',$(HARDER_ROOM),$(HARDER)/$(HARDER_FROM),$(HARDER)/from_$(HARDER_FROM),\
-	  helper_2,$(WIDE) $(DISCREET) train.steps=40 learner.collect.others=1 learner.collect.teacher.terse=0.1 learner.collect.teacher.calculated=0.1)
+	  helper,$(WIDE) $(DISCREET) train.steps=40 learner.collect.others=1 learner.collect.teacher.terse=0.1 learner.collect.teacher.calculated=0.1)
 evidence-strategyqa-controls: evidence-strategyqa  ## the same on StrategyQA's rows
-	$(call controls,$(FACTS),$(ROWS_ROOM),$(STRATEGYQA)/bare,$(STRATEGYQA),helper_2,$(LONG) $(DISCREET) train.steps=24 \
+	$(call controls,$(FACTS),$(ROWS_ROOM),$(STRATEGYQA)/bare,$(STRATEGYQA),helper,$(LONG) $(DISCREET) train.steps=24 \
 	  learner.collect.others=1 learner.collect.teacher.bare=0.25)
 evidence-gsm8k-rows-controls: evidence-gsm8k-rows  ## the same on GSM8K's problems
-	$(call controls,$(PROBLEMS),$(ROWS_ROOM),$(GSM8K_ROWS)/start,$(GSM8K_ROWS),helper_2,$(LONG) $(DISCREET) train.steps=24 \
+	$(call controls,$(PROBLEMS),$(ROWS_ROOM),$(GSM8K_ROWS)/start,$(GSM8K_ROWS),helper,$(LONG) $(DISCREET) train.steps=24 \
 	  learner.collect.others=0.5)
+
+# Teams that read instructions in words, and the same told besides to be brief.
+TOLD := $(EVIDENCE)/told
+INSTRUCTED = $(START) $(ONCE) agent.instructions=short learner.collect.teacher.silent_uninformed=0.8 \
+  learner.collect.teacher.silent_informed=0 learner.collect.others=0.8 learner.microbatch_tokens=4096
+# $(call told,<world>,<room>,<run whose team is told>,<folder>)
+told = $(BIN)/laconic compare $(1) $(2) agent=smollm2 agent.instructions=short agent.model=$(TOLD)/$(3)/policy \
+  'entry=[team,told_brief]' compare.alone=team evaluation.tasks=200 evaluation.batch=64 threads=1 resume=true hydra.run.dir=$(TOLD)/$(4)
+evidence-told: have-strategyqa have-gsm8k .venv/installed smollm2  ## teams told in words to be brief (docs/evidence.md)
+	$(INSTRUCTED) env=gsm8k 'env.generator.level=[1,3]' $(HARDER_ROOM) train.steps=80 optimizer.lr=3e-4 seed=0 \
+	  learner.collect.teacher.calculated=0.2 learner.collect.teacher.terse=0.1 hydra.run.dir=$(TOLD)/instructed
+	$(INSTRUCTED) env=sports $(SPORTS_ROOM) train.steps=16 optimizer.lr=2e-4 seed=1 agent.model=$(TOLD)/instructed/policy \
+	  learner.collect.teacher.bare=0.1 hydra.run.dir=$(TOLD)/instructed_sports
+	$(INSTRUCTED) $(FACTS) $(ROWS_ROOM) train.steps=24 optimizer.lr=2e-4 seed=2 agent.model=$(TOLD)/instructed/policy \
+	  hydra.run.dir=$(TOLD)/instructed_strategyqa
+	$(INSTRUCTED) $(PROBLEMS) $(ROWS_ROOM) train.steps=24 optimizer.lr=2e-4 seed=3 agent.model=$(TOLD)/instructed/policy \
+	  hydra.run.dir=$(TOLD)/instructed_gsm8k_rows
+	$(call told,env=gsm8k,$(HARDER_ROOM),instructed,gsm8k)
+	$(call told,env=gsm8k 'env.generator.level=[1$(comma)3]',$(HARDER_ROOM),instructed,gsm8k_harder)
+	$(call told,env=sports,$(SPORTS_ROOM),instructed_sports,sports)
+	$(call told,$(FACTS),$(ROWS_ROOM),instructed_strategyqa,strategyqa)
+	$(call told,$(PROBLEMS),$(ROWS_ROOM),instructed_gsm8k_rows,gsm8k_rows)
 
 COOP := $(EVIDENCE)/coop
 TLDR := $(EVIDENCE)/tldr

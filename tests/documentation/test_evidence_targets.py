@@ -115,7 +115,16 @@ def test_controls_put_every_trained_seed_beside_its_start(run):
     for seed in (1, 2, 3):
         assert f"seed_{seed}: runs/strategyqa/{seed}" in text
     assert "compare.reference=seed_1" in compared
-    assert text.count("agent: {model: runs/strategyqa/bare/policy}") == 3
+    # The start as it is, under a cap, and without each of three helpers.
+    assert text.count("agent: {model: runs/strategyqa/bare/policy}") == 5
+    for agent in ("helper_0", "helper_1", "helper_2"):
+        assert f"silenced: [{agent}]" in text
+
+
+def test_controls_take_other_forms_and_entries(run):
+    *_, taught, compared = run("evidence-math-controls", FORMS="team,revise", ENTRIES="revise")[1]
+    assert "train.shapes=[team,revise]" in taught
+    assert "entry=[revise]" in compared
 
 
 def test_controls_take_other_runs_by_name(run):
