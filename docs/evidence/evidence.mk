@@ -1,6 +1,6 @@
 # What docs/evidence.md reports: hours on processor cores; each target goes on where it was. SEEDS are those of the
 # trainings. Of rows of others LACONIC_DATA is the folder above. Sports and gsm8k's levels have several starts, FROM
-# names one; gsm8k's levels and its problems take UPDATES.
+# names one; mathematics, gsm8k's levels and its problems take UPDATES.
 EVIDENCE ?= outputs/evidence
 SEEDS ?= 1 2 3
 
@@ -65,7 +65,7 @@ evidence-math: .venv/installed smollm2  ## SmolLM2 learns to be laconic on gener
 	  hydra.run.dir=$(MATH)/start agent.model=$(MATH)/first/policy learner.collect.teacher.calculated=0.3 \
 	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=60 \
+	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=$(or $(UPDATES),60) \
 	    agent.model=$(MATH)/start/policy seed=$$seed resume=true hydra.run.dir=$(MATH)/$$seed || exit 1; \
 	done
 
@@ -207,12 +207,12 @@ told = $(BIN)/laconic compare $(1) $(2) agent=smollm2 agent.instructions=short a
 evidence-told: have-strategyqa have-gsm8k .venv/installed smollm2  ## teams told in words to be brief (docs/evidence.md)
 	$(INSTRUCTED) env=gsm8k 'env.generator.level=[1,3]' $(HARDER_ROOM) train.steps=80 optimizer.lr=3e-4 seed=0 \
 	  learner.collect.teacher.calculated=0.2 learner.collect.teacher.terse=0.1 hydra.run.dir=$(TOLD)/instructed
-	$(INSTRUCTED) env=sports $(SPORTS_ROOM) train.steps=16 optimizer.lr=2e-4 seed=1 agent.model=$(TOLD)/instructed/policy \
-	  learner.collect.teacher.bare=0.1 hydra.run.dir=$(TOLD)/instructed_sports
-	$(INSTRUCTED) $(FACTS) $(ROWS_ROOM) train.steps=24 optimizer.lr=2e-4 seed=2 agent.model=$(TOLD)/instructed/policy \
-	  hydra.run.dir=$(TOLD)/instructed_strategyqa
-	$(INSTRUCTED) $(PROBLEMS) $(ROWS_ROOM) train.steps=24 optimizer.lr=2e-4 seed=3 agent.model=$(TOLD)/instructed/policy \
-	  hydra.run.dir=$(TOLD)/instructed_gsm8k_rows
+	$(INSTRUCTED) env=sports $(SPORTS_ROOM) train.steps=30 optimizer.lr=2e-4 seed=1 agent.model=$(TOLD)/instructed/policy \
+	  learner.collect.teacher.silent_uninformed=0.3 learner.collect.others=1 evaluation.tasks=16 hydra.run.dir=$(TOLD)/instructed_sports
+	$(INSTRUCTED) $(FACTS) $(ROWS_ROOM) train.steps=16 optimizer.lr=2e-4 seed=2 agent.model=$(TOLD)/instructed/policy \
+	  evaluation.tasks=16 hydra.run.dir=$(TOLD)/instructed_strategyqa
+	$(INSTRUCTED) $(PROBLEMS) $(ROWS_ROOM) train.steps=16 optimizer.lr=2e-4 seed=3 agent.model=$(TOLD)/instructed/policy \
+	  evaluation.tasks=16 hydra.run.dir=$(TOLD)/instructed_gsm8k_rows
 	$(call told,env=gsm8k,$(HARDER_ROOM),instructed,gsm8k)
 	$(call told,env=gsm8k 'env.generator.level=[1$(comma)3]',$(HARDER_ROOM),instructed,gsm8k_harder)
 	$(call told,env=sports,$(SPORTS_ROOM),instructed_sports,sports)

@@ -79,7 +79,9 @@ def test_every_run_of_a_target_can_be_composed_goes_on_and_uses_what_was_run_bef
         made.add(folder)
 
 
-@pytest.mark.parametrize("target", ["evidence-strategyqa", "evidence-gsm8k-rows", "evidence-tldr"])
+@pytest.mark.parametrize(
+    "target", ["evidence-strategyqa", "evidence-gsm8k-rows", "evidence-told", "evidence-tldr"]
+)
 def test_without_rows_nothing_is_run_and_what_to_name_is_said(run, tmp_path, target):
     done, calls = run(target, LACONIC_DATA=tmp_path / "nowhere")
     assert done.returncode != 0
