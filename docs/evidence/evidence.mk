@@ -186,7 +186,7 @@ evidence-sports-controls: evidence-sports  ## the same on Sports Understanding
 	  train.steps=40 learner.collect.teacher.bare=0.1 learner.collect.others=1)
 evidence-math-controls: evidence-math  ## the same on mathematics
 	$(call controls,$(TWO),env.tasks=20000 $(NARROW),$(MATH)/start,$(MATH),helper,env.tasks=100000 train.steps=60 \
-	  learner.microbatch_tokens=2048 learner.collect.teacher.calculated=0.3 learner.collect.others=0.8)
+	  learner.microbatch_tokens=2048 learner.collect.teacher.calculated=0.3)
 evidence-harder-controls: evidence-harder  ## the same on gsm8k's levels 1 to 3
 	$(call controls,env=gsm8k 'env.generator.level=[1$(comma)3]',$(HARDER_ROOM),$(HARDER)/$(HARDER_FROM),$(HARDER)/from_$(HARDER_FROM),\
 	  helper,$(WIDE) $(DISCREET) train.steps=40 learner.collect.others=1 learner.collect.teacher.terse=0.1 learner.collect.teacher.calculated=0.1)
@@ -207,7 +207,7 @@ told = $(BIN)/laconic compare $(1) $(2) agent=smollm2 agent.instructions=short a
 evidence-told: have-strategyqa have-gsm8k .venv/installed smollm2  ## teams told in words to be brief (docs/evidence.md)
 	$(INSTRUCTED) env=gsm8k 'env.generator.level=[1,3]' $(HARDER_ROOM) train.steps=80 optimizer.lr=3e-4 seed=0 \
 	  learner.collect.teacher.calculated=0.2 learner.collect.teacher.terse=0.1 hydra.run.dir=$(TOLD)/instructed
-	$(INSTRUCTED) env=sports $(SPORTS_ROOM) train.steps=30 optimizer.lr=2e-4 seed=1 agent.model=$(TOLD)/instructed/policy \
+	$(INSTRUCTED) env=sports $(SPORTS_ROOM) train.steps=20 optimizer.lr=2e-4 seed=1 agent.model=$(TOLD)/instructed/policy \
 	  learner.collect.teacher.silent_uninformed=0.3 learner.collect.others=1 evaluation.tasks=16 hydra.run.dir=$(TOLD)/instructed_sports
 	$(INSTRUCTED) $(FACTS) $(ROWS_ROOM) train.steps=16 optimizer.lr=2e-4 seed=2 agent.model=$(TOLD)/instructed/policy \
 	  evaluation.tasks=16 hydra.run.dir=$(TOLD)/instructed_strategyqa

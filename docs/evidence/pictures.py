@@ -43,6 +43,7 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
         [*seeds(7, 8, 9, run="at_once"), {"at_once_4": "seed 4, before"}],
     ),
     "math_pretrained": ("math", seeds(1, 2, 3)),
+    "math_third_start": ("math", seeds(3, 4, 5, 6, run="third_start_gspo")),
     "methods_pretrained": (
         "math",
         [{"seed_1": "GSPO"}, {"agent_gspo_1": "Agent-GSPO"}, {"dr_mas_1": "Dr. MAS"}],
