@@ -241,3 +241,5 @@ evidence-tldr: have-tldr .venv/installed smollm2  ## SmolLM2 learns to summarise
 evidence-pictures: .venv/installed  ## draw the trainings of docs/evidence.md from the rows in docs/evidence/
 	$(BIN)/python docs/evidence/pictures.py
 
+evidence-reports: .venv/installed  ## make docs/evidence/reports/ from the rows in docs/evidence/
+	$(BIN)/python docs/evidence/reports.py

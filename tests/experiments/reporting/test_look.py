@@ -6,12 +6,15 @@ import io
 import math
 
 import matplotlib
+import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imread
+from PIL import Image
 
-from laconic.experiments.reporting.look import against_tokens, draw, mark, marks, say
+from laconic.experiments.reporting.look import PALETTE, against_tokens, draw, mark, marks, say
 from laconic.learners.metrics import Interval
 
 
@@ -39,6 +42,21 @@ def test_drawing_leaves_the_settings_of_the_library_alone_and_is_the_same_each_t
     pictures = {draw(2.0, 1.0, 1, lambda axes: say(axes, "nothing $x^{2 yet")) for _ in range(2)}
     assert len(pictures) == 1
     assert dict(matplotlib.rcParams) == before
+
+
+def test_a_picture_of_few_colours_keeps_the_palette_and_its_resolution() -> None:
+    """Thin lines of every colour: none may be merged into what covers more."""
+
+    def paint(axes: Axes) -> None:
+        for place, colour in enumerate(PALETTE):
+            axes.plot([0, 1], [place, place], color=colour, linewidth=1)
+
+    png = Image.open(io.BytesIO(draw(3.0, 2.0, 1, paint)))
+    assert png.mode == "P" and png.info["dpi"] == pytest.approx((150, 150), abs=0.1)
+    seen = np.asarray(png.convert("RGB")).reshape(-1, 3).astype(int)
+    for colour in PALETTE:
+        wanted = 255 * np.array(to_rgb(colour))
+        assert np.abs(seen - wanted).max(axis=1).min() < 12, colour
 
 
 def test_a_mark_stands_at_its_means_with_bars_as_far_as_they_are_known(axes: Axes) -> None:

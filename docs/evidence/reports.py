@@ -1,0 +1,183 @@
+"""Makes docs/evidence/reports/*.html from the rows beside this file: make evidence-reports.
+
+A report is that of a sweep over seeds, as `laconic report` makes it: training as it was recorded,
+and the evaluations of the page's tables before and after it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from os import utime
+from pathlib import Path
+from typing import Any
+
+from laconic.experiments.report import PAGE, write_report
+
+HERE = Path(__file__).parent
+REPORTS = HERE / "reports"
+LEVELS = "env.generator.level=[1,3]"
+SOLVED = ("experiment=pretrained", "env=gsm8k", LEVELS, "env.reward.when=solved")
+TWO = ("experiment=pretrained", "env=math", "env.generator.subjects=[algebra,geometry]")
+
+
+@dataclass(frozen=True)
+class Series:
+    """Runs of one setting that differ in their seed."""
+
+    start: str
+    """Rows of the evaluation before training."""
+    run: str
+    """Rows of a training, with `{}` for the seed."""
+    seeds: Sequence[int]
+    """All seeds of the page's table."""
+    overrides: Sequence[str]
+    """What the setting is; the whole command stands on the page and in the provenance."""
+    evaluation: str = "{}_evaluation"
+    """Rows of the evaluation after training, with `{}` for the run."""
+
+
+SERIES: Mapping[str, Series] = {
+    "gsm8k": Series(
+        "gsm8k_level1/start_evaluation",
+        "gsm8k_level1/seed_{}",
+        (1, 2, 3),
+        ("experiment=pretrained", "env=gsm8k"),
+    ),
+    "sports": Series(
+        "sports/start_evaluation",
+        "sports/seed_{}",
+        (1, 2, 3),
+        ("experiment=pretrained", "env=sports"),
+    ),
+    "sports_at_once": Series(
+        "sports/at_once_start_evaluation",
+        "sports/at_once_{}",
+        (7, 8, 9),
+        ("experiment=pretrained", "env=sports"),
+    ),
+    "math": Series("math/start_evaluation", "math/seed_{}", (1, 2, 3), TWO),
+    "math_third_start": Series(
+        "math/third_start_evaluation", "math/third_start_gspo_{}", (3, 4, 5, 6), TWO
+    ),
+    "gsm8k_harder": Series(
+        "gsm8k_harder/levels_1_to_3_start_500_evaluation",
+        "gsm8k_harder/levels_1_to_3_solved_{}",
+        (4, 5, 6),
+        SOLVED,
+    ),
+    "gsm8k_harder_silence": Series(
+        "gsm8k_harder/knows_silence_start_500_evaluation",
+        "gsm8k_harder/knows_silence_{}",
+        (4, 5, 6),
+        SOLVED,
+    ),
+    "gsm8k_harder_wordings": Series(
+        "gsm8k_harder/two_wordings_start_500_evaluation",
+        "gsm8k_harder/two_wordings_{}",
+        (7, 8, 9),
+        SOLVED,
+    ),
+    "gsm8k_harder_wordy": Series(
+        "gsm8k_harder/wordy_start_500_evaluation", "gsm8k_harder/wordy_{}", (13, 14, 15), SOLVED
+    ),
+    "strategyqa": Series(
+        "strategyqa/bare_start_evaluation",
+        "strategyqa/bare_{}",
+        (1, 2, 3),
+        ("experiment=pretrained", "env=strategyqa", "env.reward.when=solved"),
+    ),
+    "gsm8k_rows": Series(
+        "gsm8k_rows/second_start_500_evaluation",
+        "gsm8k_rows/solved_{}",
+        (1, 2, 3),
+        ("experiment=pretrained", "env=gsm8k", "env.source=<rows>", "env.reward.when=solved"),
+        "{}_500_evaluation",
+    ),
+    "coop_humaneval": Series(
+        "coop_humaneval/best_start_greedy_evaluation",
+        "coop_humaneval/best_{}",
+        (2, 3, 4),
+        ("env=coop_humaneval", "learner=magrpo"),
+        "{}_greedy_evaluation",
+    ),
+    "tldr": Series(
+        "tldr/start_evaluation",
+        "tldr/seed_{}",
+        (2, 3, 4),
+        ("env=tldr", "env.source=<rows>", "learner=magrpo"),
+    ),
+    "small_harder": Series(
+        "harder/shipped_start_500_evaluation",
+        "harder/solved_{}",
+        (1, 2, 3, 4, 5),
+        ("env=gsm8k", "env.generator.level=[2,3]", "env.reward.when=solved"),
+    ),
+}
+"""Report -> what is in it; agents are those of docs/evidence.md."""
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    """The rows of a file beside this one."""
+    return [json.loads(line) for line in (HERE / f"{name}.jsonl").read_text("utf-8").splitlines()]
+
+
+def write(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows, as a run does."""
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+
+
+def ended(name: str, provenance: Sequence[Mapping[str, Any]]) -> float:
+    """When rows were written: as their provenance says, else when they were committed."""
+    if provenance:
+        last = provenance[-1]
+        started = datetime.strptime(last["started"], "%Y-%m-%dT%H:%M:%S%z")
+        return started.timestamp() + float(last["seconds"])
+    command = ("git", "log", "--diff-filter=A", "--format=%ct", "--", f"{name}.jsonl")
+    said = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True)
+    return float(said.stdout.split()[-1])
+
+
+def lay_out(folder: Path, series: Series, seed: int) -> None:
+    """A run folder of the rows of one seed."""
+    name = series.run.format(seed)
+    provenance = [line for line in rows("provenance") if line["rows"] == f"{name}.jsonl"]
+    # The run's own evaluations are of fewer tasks, or of others.
+    metrics = [
+        {key: value for key, value in row.items() if not key.startswith("eval/")}
+        for row in rows(name)
+    ]
+    before, after = rows(series.start)[-1], rows(series.evaluation.format(name))[-1]
+    last = max(row["step"] for row in metrics)
+    environment = next(one[4:] for one in series.overrides if one.startswith("env="))
+    (folder / ".hydra").mkdir(parents=True)
+    overrides = [*series.overrides, f"seed={seed}"]
+    (folder / ".hydra" / "overrides.yaml").write_text(json.dumps(overrides))
+    (folder / "config.yaml").write_text(json.dumps({"seed": seed, "env": {"name": environment}}))
+    (folder / "status.json").write_text(json.dumps({"state": "finished"}))
+    (folder / "provenance.json").write_text(json.dumps(provenance))
+    write(folder / "metrics.jsonl", metrics)
+    write(folder / "evaluations.jsonl", [{**before, "step": 0}, {**after, "step": last}])
+    written = ended(name, provenance)
+    utime(folder / "metrics.jsonl", (written, written))
+
+
+def main() -> None:
+    """Make all reports anew."""
+    REPORTS.mkdir(exist_ok=True)
+    for name, series in SERIES.items():
+        with tempfile.TemporaryDirectory() as space:
+            folder = Path(space) / name
+            for seed in series.seeds:
+                lay_out(folder / f"seed_{seed}", series, seed)
+            write_report(folder)
+            shutil.copy(folder / PAGE, REPORTS / f"{name}.html")
+
+
+if __name__ == "__main__":
+    main()
