@@ -114,7 +114,11 @@ evidence-harder-wordings: evidence-harder-start
 evidence-harder-wordy: evidence-harder-wordings
 	$(START) $(SILENT) train.steps=96 seed=5 hydra.run.dir=$(HARDER)/wordy agent.model=$(HARDER)/wordings/policy \
 	  learner.collect.teacher.calculated=0.2 learner.collect.teacher.terse=0.15 learner.collect.teacher.frames=1
-evidence-harder: $(if $(filter wordings wordy,$(HARDER_FROM)),evidence-harder-$(HARDER_FROM),evidence-harder-start)  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/evidence.md)
+# Or from a team that was taught with instructions, by a teacher that calculates at once in half of its answers.
+evidence-harder-sums: evidence-instructed
+	$(START) $(SILENT) train.steps=90 optimizer.lr=3e-4 seed=6 hydra.run.dir=$(HARDER)/sums agent.model=$(TOLD)/instructed/policy \
+	  learner.collect.teacher.calculated=0.5 learner.collect.teacher.terse=0.1
+evidence-harder: $(if $(filter wordings wordy sums,$(HARDER_FROM)),evidence-harder-$(HARDER_FROM),evidence-harder-start)  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/evidence.md)
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=$(or $(UPDATES),45) \
 	    agent.speech.temperature=0.5 env.reward.when=solved \
@@ -204,9 +208,10 @@ INSTRUCTED = $(START) $(ONCE) agent.instructions=short learner.collect.teacher.s
 # $(call told,<world>,<room>,<run whose team is told>,<folder>)
 told = $(BIN)/laconic compare $(1) $(2) agent=smollm2 agent.instructions=short agent.model=$(TOLD)/$(3)/policy \
   'entry=[team,told_brief]' compare.alone=team evaluation.tasks=200 evaluation.batch=64 threads=1 resume=true hydra.run.dir=$(TOLD)/$(4)
-evidence-told: have-strategyqa have-gsm8k .venv/installed smollm2  ## teams told in words to be brief (docs/evidence.md)
+evidence-instructed: .venv/installed smollm2
 	$(INSTRUCTED) env=gsm8k 'env.generator.level=[1,3]' $(HARDER_ROOM) train.steps=80 optimizer.lr=3e-4 seed=0 \
 	  learner.collect.teacher.calculated=0.2 learner.collect.teacher.terse=0.1 hydra.run.dir=$(TOLD)/instructed
+evidence-told: have-strategyqa have-gsm8k evidence-instructed  ## teams told in words to be brief (docs/evidence.md)
 	$(INSTRUCTED) env=sports $(SPORTS_ROOM) train.steps=20 optimizer.lr=2e-4 seed=1 agent.model=$(TOLD)/instructed/policy \
 	  learner.collect.teacher.silent_uninformed=0.3 learner.collect.others=1 evaluation.tasks=16 hydra.run.dir=$(TOLD)/instructed_sports
 	$(INSTRUCTED) $(FACTS) $(ROWS_ROOM) train.steps=16 optimizer.lr=2e-4 seed=2 agent.model=$(TOLD)/instructed/policy \
