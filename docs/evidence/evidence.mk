@@ -90,6 +90,12 @@ evidence-balance: evidence-math  ## silence on balance and without, from the sta
 	    hydra.run.dir=$(EVIDENCE)/balance/$$balance/$$seed || exit 1; \
 	done; done
 
+evidence-own-best: evidence-math  ## its own best episodes imitated, from the start of evidence-math (docs/evidence.md)
+	for seed in $(SEEDS); do for rate in 1e-4 2e-5; do \
+	  $(START) $(TWO) env.tasks=20000 $(NARROW) learner/collect=own_best train.tasks_per_step=4 train.group_size=8 train.steps=36 \
+	    learner.microbatch_tokens=2048 optimizer.lr=$$rate agent.model=$(MATH)/start/policy seed=$$seed hydra.run.dir=$(EVIDENCE)/own_best/$$rate/$$seed || exit 1; \
+	done; done
+
 HARDER := $(EVIDENCE)/gsm8k_harder
 HARDER_ROOM := agent.budget.message=96 agent.budget.episode=384 agent.speech.max_reply_tokens=97
 WIDE := $(HARDER_ROOM) learner.microbatch_tokens=2048
@@ -190,7 +196,7 @@ evidence-sports-controls: evidence-sports  ## the same on Sports Understanding
 	  train.steps=40 learner.collect.teacher.bare=0.1 learner.collect.others=1)
 evidence-math-controls: evidence-math  ## the same on mathematics
 	$(call controls,$(TWO),env.tasks=20000 $(NARROW),$(MATH)/start,$(MATH),helper,env.tasks=100000 train.steps=60 \
-	  learner.microbatch_tokens=2048 learner.collect.teacher.calculated=0.3)
+	  learner.microbatch_tokens=2048 learner.collect.teacher.calculated=0.3 learner.collect.others=0.8)
 evidence-harder-controls: evidence-harder  ## the same on gsm8k's levels 1 to 3
 	$(call controls,env=gsm8k 'env.generator.level=[1$(comma)3]',$(HARDER_ROOM),$(HARDER)/$(HARDER_FROM),$(HARDER)/from_$(HARDER_FROM),\
 	  helper,$(WIDE) $(DISCREET) train.steps=40 learner.collect.others=1 learner.collect.teacher.terse=0.1 learner.collect.teacher.calculated=0.1)
