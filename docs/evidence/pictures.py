@@ -101,6 +101,7 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
     ),
     "harder_two_wordings": ("gsm8k_harder", seeds(7, 8, 9, run="two_wordings")),
     "harder_wordy": ("gsm8k_harder", seeds(13, 14, 15, run="wordy")),
+    "harder_sums": ("gsm8k_harder", seeds(16, 18, run="sums")),
     "harder_small": ("harder", seeds(1, 2, 3, 4, 5, run="solved")),
     "strategyqa_solved": (
         "strategyqa",
