@@ -58,8 +58,9 @@ MAY_DIFFER = (
     "threads",
     "env.max_rounds",
     "evaluation.transcripts",
-    # Only learners follow it.
+    # Only learners follow them.
     "agent.*balance_silence",
+    "agent.*teaching",
     *(
         f"agent.{where}{name}"
         for where in ("", "members.*.")

@@ -11,11 +11,12 @@ have-%:
 
 GSM8K := $(EVIDENCE)/gsm8k
 # The start is taught in parts: by a wordy teacher that is hardly ever silent, then by one that is silent more often
-# where it has nothing useful, and less often where it has.
+# where it has nothing useful, and less often where it has. (agent=smollm2 asks for the third part's at once today, which agent.teaching=null takes back.)
 START := $(BIN)/laconic warm-start agent=smollm2 agent.instructions=brief threads=1 train.tasks_per_step=8 \
-  train.group_size=2 evaluation.tasks=64 evaluation.batch=64 resume=true
-evidence-gsm8k: .venv/installed smollm2  ## SmolLM2 learns to be laconic on generated gsm8k (docs/evidence.md)
+  train.group_size=2 evaluation.tasks=64 evaluation.batch=64 resume=true agent.teaching=null
+evidence-gsm8k-first: .venv/installed smollm2
 	$(START) env=gsm8k train.steps=60 seed=0 hydra.run.dir=$(GSM8K)/first
+evidence-gsm8k: evidence-gsm8k-first  ## SmolLM2 learns to be laconic on generated gsm8k (docs/evidence.md)
 	$(START) env=gsm8k train.steps=60 seed=1 hydra.run.dir=$(GSM8K)/second agent.model=$(GSM8K)/first/policy \
 	  learner.collect.teacher.silent_uninformed=0.5 learner.collect.teacher.silent_informed=0.02
 	$(START) env=gsm8k train.steps=40 seed=2 hydra.run.dir=$(GSM8K)/start agent.model=$(GSM8K)/second/policy \
@@ -24,6 +25,20 @@ evidence-gsm8k: .venv/installed smollm2  ## SmolLM2 learns to be laconic on gene
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k agent.model=$(GSM8K)/start/policy seed=$$seed \
 	    resume=true hydra.run.dir=$(GSM8K)/$$seed || exit 1; \
 	done
+
+# What keeps silence from dying out: from the first part alone; or from one of the same length whose teacher tells the two kinds of
+# silence apart, as agent=smollm2 asks for.
+evidence-extinction: evidence-gsm8k-first  ## what helps where silence dies out (docs/evidence.md)
+	$(START) env=gsm8k train.steps=60 seed=0 hydra.run.dir=$(GSM8K)/apart learner.collect.teacher.silent_uninformed=0.6 \
+	  learner.collect.teacher.silent_informed=0 learner.collect.others=0.8
+	for seed in $(SEEDS); do for remedy in "none learner.balance_silence=false" "balance learner.balance_silence=true" \
+	    "silence learner.credit=silence" "shapley learner.credit=shapley" "epsilon learner.advantages.epsilon=1e-4" \
+	    "tried learner/collect=tried_silence" "accuracy_floor learner/price=accuracy_floor learner.price.accuracy=0.9" \
+	    "apart agent.model=$(GSM8K)/apart/policy"; do \
+	  $(BIN)/laconic train experiment=pretrained env=gsm8k agent.model=$(GSM8K)/first/policy seed=$$seed optimizer.lr=2e-5 \
+	    learner.warmup_updates=0 train.steps=6 learner.microbatch_tokens=2048 evaluation.tasks=8 resume=true \
+	    hydra.run.dir=$(EVIDENCE)/extinction/$${remedy%% *}/$$seed $${remedy#* } || exit 1; \
+	done; done
 
 SPORTS := $(EVIDENCE)/sports
 SPORTS_ROOM := agent.budget.message=64 agent.budget.episode=256 agent.speech.max_reply_tokens=65

@@ -52,6 +52,9 @@ MAY_DIFFER = (
     # Learners read what follows it, `learner.balance_silence`; runs from before it was there go on.
     "agent.*balance_silence",
     "entry.*balance_silence",
+    # As well: `learner.collect` is what counts.
+    "agent.*teaching",
+    "entry.*teaching",
     # What a run warns of changes no weights.
     *(f"*guard.{name}" for name in ("silence", "silence_informed", "accuracy_drop", "window")),
     # Another server of the same kind.

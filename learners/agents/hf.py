@@ -106,6 +106,11 @@ class HFTeam:
     balance_silence: bool = True
     """Whether what tells against silence in an update is scaled down to what tells for it, for
     SmolLM2 is apt to lose it otherwise. For `learner.balance_silence`, which alone reads it."""
+    teaching: Mapping[str, float] = field(
+        default_factory=lambda: {"silent_informed": 0.0, "silent_uninformed": 0.6, "others": 0.8}
+    )
+    """A teacher that tells the two kinds of silence apart, and the share of conversations of those
+    who do not answer which is imitated. For `learner.collect`, which alone reads it."""
 
     def __post_init__(self) -> None:
         """Check what can be checked without loading."""

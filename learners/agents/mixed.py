@@ -45,6 +45,9 @@ class MixedTeam:
     balance_silence: bool = False
     """Whether what tells against silence in an update is scaled down to what tells for it; for
     `learner.balance_silence`, which alone reads it."""
+    teaching: Mapping[str, float] | None = None
+    """How a warm start's teacher differs for those who are trained; for `learner.collect`, which
+    alone reads it."""
 
     def __post_init__(self) -> None:
         """Check that there are members, and that they are builders.

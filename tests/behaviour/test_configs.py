@@ -331,6 +331,28 @@ def test_pretrained_models_keep_silence_on_balance(composed, choices, balance):
     assert composed("train", *choices).learner.balance_silence is balance
 
 
+@pytest.mark.parametrize(
+    ("choices", "manners"),
+    [
+        ([], (0.05, 0.25, 0.2)),
+        (["agent=tiny"], (0.05, 0.25, 0.2)),
+        (["agent=hf", "agent.model=a-model"], (0.0, 0.6, 0.8)),
+        (["agent=smollm2"], (0.0, 0.6, 0.8)),
+        (["agent=smollm2", "learner.collect.others=0.5"], (0.0, 0.6, 0.5)),
+        (["agent=smollm2", "agent.teaching.silent_uninformed=0.9"], (0.0, 0.9, 0.8)),
+        (["agent=mixed"], (0.05, 0.25, 0.2)),
+        (["agent=mixed", "agent@agent.members.helper=smollm2"], (0.0, 0.6, 0.8)),
+        (["agent=mixed", "agent@agent.members.solver=smollm2"], (0.05, 0.25, 0.2)),
+    ],
+)
+def test_pretrained_models_are_taught_to_tell_the_two_kinds_of_silence_apart(
+    composed, choices, manners
+):
+    collect = composed("train", "experiment=warm_start", *choices).learner.collect
+    teacher = collect.teacher
+    assert (teacher.silent_informed, teacher.silent_uninformed, collect.others) == manners
+
+
 def test_what_environments_inherit_is_not_offered_as_an_environment(composed):
     with pytest.raises(MissingConfigException) as raised:
         composed("train", "env=base")

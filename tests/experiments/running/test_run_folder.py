@@ -94,7 +94,7 @@ def test_keys_that_may_differ_do_not_stop_a_resume(folder, cfg):
 def test_a_run_from_before_agents_asked_for_balance_goes_on_as_it_learned(folder, cfg):
     run = OmegaConf.merge(cfg, {"learner": {"balance_silence": True}, "agent": {"model": "m"}})
     folder.start(run, resume=False)
-    added = {"balance_silence": True}
+    added = {"balance_silence": True, "teaching": {"others": 0.8}}
     later = OmegaConf.merge(run, {"agent": added, "entry": {"counted_by": added}})
     assert folder.start(later, resume=True) is True
     later.learner.balance_silence = False
@@ -105,7 +105,8 @@ def test_a_run_from_before_agents_asked_for_balance_goes_on_as_it_learned(folder
 def test_an_evaluation_from_before_agents_asked_for_balance_goes_on(folder, cfg):
     run = OmegaConf.merge(cfg, {"agent": {"model": "m"}})
     folder.start(run, resume=False, may_differ=evaluate.MAY_DIFFER)
-    later = OmegaConf.merge(run, {"agent": {"balance_silence": True}})
+    added = {"balance_silence": True, "teaching": {"others": 0.8}}
+    later = OmegaConf.merge(run, {"agent": added})
     assert folder.start(later, resume=True, may_differ=evaluate.MAY_DIFFER) is True
 
 
