@@ -86,6 +86,9 @@ SERIES: Mapping[str, Series] = {
     "gsm8k_harder_wordy": Series(
         "gsm8k_harder/wordy_start_500_evaluation", "gsm8k_harder/wordy_{}", (13, 14, 15), SOLVED
     ),
+    "gsm8k_harder_sums": Series(
+        "gsm8k_harder/sums_start_500_evaluation", "gsm8k_harder/sums_{}", (16, 18), SOLVED
+    ),
     "strategyqa": Series(
         "strategyqa/bare_start_evaluation",
         "strategyqa/bare_{}",
