@@ -1,6 +1,6 @@
 # What docs/evidence.md reports: hours on processor cores; each target goes on where it was. SEEDS are those of the
-# trainings. Of rows of others LACONIC_DATA is the folder above. Sports and gsm8k's levels have several starts, FROM
-# names one; mathematics, gsm8k's levels and its problems take UPDATES.
+# trainings. Of rows of others LACONIC_DATA is the folder above. Gsm8k, Sports and gsm8k's levels have several starts,
+# FROM names one; mathematics, gsm8k's levels and its problems take UPDATES.
 EVIDENCE ?= outputs/evidence
 SEEDS ?= 1 2 3
 
@@ -11,26 +11,29 @@ have-%:
 
 GSM8K := $(EVIDENCE)/gsm8k
 # The start is taught in parts: by a wordy teacher that is hardly ever silent, then by one that is silent more often
-# where it has nothing useful, and less often where it has. (agent=smollm2 asks for the third part's at once today, which agent.teaching=null takes back.)
+# where it has nothing useful, and less often where it has; agent=smollm2 asks for one like the last, agent.teaching=null does not.
 START := $(BIN)/laconic warm-start agent=smollm2 agent.instructions=brief threads=1 train.tasks_per_step=8 \
   train.group_size=2 evaluation.tasks=64 evaluation.batch=64 resume=true agent.teaching=null
 evidence-gsm8k-first: .venv/installed smollm2
 	$(START) env=gsm8k train.steps=60 seed=0 hydra.run.dir=$(GSM8K)/first
-evidence-gsm8k: evidence-gsm8k-first  ## SmolLM2 learns to be laconic on generated gsm8k (docs/evidence.md)
+evidence-gsm8k-start: evidence-gsm8k-first
 	$(START) env=gsm8k train.steps=60 seed=1 hydra.run.dir=$(GSM8K)/second agent.model=$(GSM8K)/first/policy \
 	  learner.collect.teacher.silent_uninformed=0.5 learner.collect.teacher.silent_informed=0.02
 	$(START) env=gsm8k train.steps=40 seed=2 hydra.run.dir=$(GSM8K)/start agent.model=$(GSM8K)/second/policy \
 	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0
-	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained env=gsm8k agent.model=$(GSM8K)/start/policy seed=$$seed \
-	    resume=true hydra.run.dir=$(GSM8K)/$$seed || exit 1; \
-	done
-
-# What keeps silence from dying out: from the first part alone; or from one of the same length whose teacher tells the two kinds of
-# silence apart, as agent=smollm2 asks for.
-evidence-extinction: evidence-gsm8k-first  ## what helps where silence dies out (docs/evidence.md)
+# Or in one part as long as the first, by a teacher that tells the two kinds of silence apart.
+evidence-gsm8k-apart: .venv/installed smollm2
 	$(START) env=gsm8k train.steps=60 seed=0 hydra.run.dir=$(GSM8K)/apart learner.collect.teacher.silent_uninformed=0.6 \
 	  learner.collect.teacher.silent_informed=0 learner.collect.others=0.8
+GSM8K_FROM = $(if $(filter apart,$(FROM)),apart,start)
+evidence-gsm8k: evidence-gsm8k-$(GSM8K_FROM)  ## SmolLM2 learns to be laconic on generated gsm8k (docs/evidence.md)
+	for seed in $(SEEDS); do \
+	  $(BIN)/laconic train experiment=pretrained env=gsm8k agent.model=$(GSM8K)/$(GSM8K_FROM)/policy seed=$$seed \
+	    resume=true hydra.run.dir=$(GSM8K)/$(if $(FROM),from_$(FROM)/)$$seed || exit 1; \
+	done
+
+# What keeps silence from dying out.
+evidence-extinction: evidence-gsm8k-first evidence-gsm8k-apart  ## what helps where silence dies out (docs/evidence.md)
 	for seed in $(SEEDS); do for remedy in "none learner.balance_silence=false" "balance learner.balance_silence=true" \
 	    "silence learner.credit=silence" "shapley learner.credit=shapley" "epsilon learner.advantages.epsilon=1e-4" \
 	    "tried learner/collect=tried_silence" "accuracy_floor learner/price=accuracy_floor learner.price.accuracy=0.9" \

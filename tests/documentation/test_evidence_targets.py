@@ -105,6 +105,22 @@ def test_a_start_and_updates_may_be_named_and_later_starts_are_not_taught(
     assert f"train.steps={updates}" in last
 
 
+@pytest.mark.parametrize(
+    ("given", "taught", "runs"),
+    [
+        ({}, ["first", "second", "start"], ["1", "2"]),
+        ({"FROM": "apart"}, ["apart"], ["from_apart/1", "from_apart/2"]),
+    ],
+)
+def test_gsm8k_is_learned_from_a_start_in_three_parts_or_in_one(run, given, taught, runs):
+    calls = run("evidence-gsm8k", **given)[1]
+    assert [run_folder(words) for words in calls] == [
+        f"runs/gsm8k/{name}" for name in taught + runs
+    ]
+    for words in calls[len(taught) :]:
+        assert f"agent.model=runs/gsm8k/{taught[-1]}/policy" in words
+
+
 def test_a_start_that_two_targets_share_is_taught_once_and_what_each_needs_is_there(run):
     folders = [run_folder(words) for words in run("evidence-gsm8k-rows evidence-harder")[1]]
     assert folders.count("runs/gsm8k_harder/silence") == 1
