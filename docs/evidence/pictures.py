@@ -119,6 +119,16 @@ AUTHORS: Mapping[str, tuple[str, float, Runs]] = {
     "tldr": ("real posts", 2.98, [*seeds(2, 3, 4), {"seed_1": "seed 1, half the rate"}]),
 }
 """Folder -> what is written, the most it can score, and the runs."""
+REMEDIES: Mapping[str, str] = {
+    "none": "nothing",
+    "balance": "balance",
+    "epsilon": "epsilon 1e-4",
+    "accuracy_floor": "price waits",
+    "silence": "credit of silence",
+    "tried": "silence tried",
+    "apart": "another start",
+}
+"""Runs of the folder `extinction`, and what was done about extinction in them."""
 WINDOW = 5
 """Updates of a mean, as many before as after."""
 
@@ -148,8 +158,24 @@ def lines(axes: Axes, folder: str, runs: Runs, metric: str, *, width: int = 1) -
 
 def team(folder: str, runs: Runs, *panels: Axes) -> None:
     """What a team solved and said, and when it kept silent."""
-    for axes, (metric, title) in zip(panels, METRICS.items(), strict=True):
+    for axes, metric in zip(panels, METRICS, strict=True):
         lines(axes, folder, runs, metric, width=WINDOW)
+    name_panels(panels)
+
+
+def remedies(*panels: Axes) -> None:
+    """What was done about extinction, means of three seeds."""
+    for axes, metric in zip(panels, METRICS, strict=True):
+        for colour, (run, name) in zip(PALETTE, REMEDIES.items(), strict=True):
+            values = [series("extinction", f"{run}_{seed}", metric) for seed in (1, 2, 3)]
+            axes.plot(range(1, 7), np.nanmean(values, axis=0), color=colour, label=name)
+        axes.set(xlabel="update")
+    name_panels(panels)
+
+
+def name_panels(panels: Sequence[Axes]) -> None:
+    """Titles, ranges and one legend."""
+    for axes, (metric, title) in zip(panels, METRICS.items(), strict=True):
         axes.set_title(title)
         if metric == "tokens_said":
             axes.set_ylim(0, None)
@@ -184,6 +210,8 @@ def main() -> None:
     for name, (folder, runs) in TEAMS.items():
         picture = draw(13, 3.2, len(METRICS), partial(team, folder, runs))
         (PICTURES / f"{name}.png").write_bytes(picture)
+    picture = draw(13, 3.4, len(METRICS), remedies)
+    (PICTURES / "extinction_remedies.png").write_bytes(picture)
     picture = draw(10, 3.6, len(AUTHORS), authors)
     (PICTURES / "coop_pretrained.png").write_bytes(picture)
     picture = draw(8, 3.2, 2, programs)
