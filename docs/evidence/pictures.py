@@ -164,10 +164,11 @@ def team(folder: str, runs: Runs, *panels: Axes) -> None:
 
 
 def remedies(*panels: Axes) -> None:
-    """What was done about extinction, means of three seeds."""
+    """What was done about extinction, means of the seeds that were run."""
     for axes, metric in zip(panels, METRICS, strict=True):
         for colour, (run, name) in zip(PALETTE, REMEDIES.items(), strict=True):
-            values = [series("extinction", f"{run}_{seed}", metric) for seed in (1, 2, 3)]
+            found = sorted((HERE / "extinction").glob(f"{run}_[0-9].jsonl"))
+            values = [series("extinction", one.stem, metric) for one in found]
             axes.plot(range(1, 7), np.nanmean(values, axis=0), color=colour, label=name)
         axes.set(xlabel="update")
     name_panels(panels)
