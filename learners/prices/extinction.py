@@ -58,8 +58,9 @@ class ExtinctionGuard:
         return (
             f"silence extinction at step {step}: over {over} agents with nothing useful to say kept"
             f" silent in {mean:.1%} of their turns, so that the team hardly finds out where silence"
-            " pays. Try silence on balance (learner.balance_silence=true, where it is off), silence"
-            " on purpose (learner/collect=tried_silence), or a start that keeps silent more often."
+            " pays. Try silence on balance (learner.balance_silence=true, where it is off), a lower"
+            " optimizer.lr with learner.warmup_updates, or a start that keeps silent where it has"
+            " nothing useful and speaks where it has (laconic warm-start, learner.collect.teacher)."
         )
 
     def state_dict(self) -> dict[str, Any]:
