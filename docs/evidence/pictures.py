@@ -37,6 +37,7 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
         "gsm8k_level1",
         [{"seed_0": "seed 0", "without_balance": "seed 0 without balance"}, *seeds(1, 2, 3)],
     ),
+    "pretrained_apart": ("gsm8k_level1", seeds(1, 2, 3, run="apart")),
     "sports_pretrained": ("sports", seeds(1, 2, 3)),
     "sports_at_once": (
         "sports",

@@ -49,6 +49,12 @@ SERIES: Mapping[str, Series] = {
         (1, 2, 3),
         ("experiment=pretrained", "env=gsm8k"),
     ),
+    "gsm8k_apart": Series(
+        "gsm8k_level1/apart_start_evaluation",
+        "gsm8k_level1/apart_{}",
+        (1, 2, 3),
+        ("experiment=pretrained", "env=gsm8k"),
+    ),
     "sports": Series(
         "sports/start_evaluation",
         "sports/seed_{}",
