@@ -165,7 +165,7 @@ def team(folder: str, runs: Runs, *panels: Axes) -> None:
 
 
 def remedies(*panels: Axes) -> None:
-    """What was done about extinction, means of the seeds that were run."""
+    """What was done about extinction, means of the seeds."""
     for axes, metric in zip(panels, METRICS, strict=True):
         for colour, (run, name) in zip(PALETTE, REMEDIES.items(), strict=True):
             found = sorted((HERE / "extinction").glob(f"{run}_[0-9].jsonl"))
