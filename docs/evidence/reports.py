@@ -71,6 +71,12 @@ SERIES: Mapping[str, Series] = {
     "math_third_start": Series(
         "math/third_start_evaluation", "math/third_start_gspo_{}", (3, 4, 5, 6), TWO
     ),
+    "math_own_best": Series(
+        "math/third_start_evaluation",
+        "math/third_start_own_best_slow_{}",
+        (3, 4, 5),
+        ("experiment=warm_start", *TWO[1:], "learner/collect=own_best", "optimizer.lr=2e-5"),
+    ),
     "gsm8k_harder": Series(
         "gsm8k_harder/levels_1_to_3_start_500_evaluation",
         "gsm8k_harder/levels_1_to_3_solved_{}",
