@@ -61,9 +61,11 @@ TEAMS: Mapping[str, tuple[str, Runs]] = {
     "methods_third_start": (
         "math",
         [
-            {"third_start_gspo_3": "GSPO"},
-            {"third_start_magrpo_3": "MAGRPO"},
-            {"third_start_magrpo_divided_3": "MAGRPO, divided"},
+            {"third_start_gspo_3": "GSPO, seed 3", "third_start_gspo_4": "seed 4"},
+            {"third_start_agent_gspo_3": "Agent-GSPO, 3", "third_start_agent_gspo_4": "4"},
+            {"third_start_dr_mas_3": "Dr. MAS, 3"},
+            {"third_start_magrpo_3": "MAGRPO, 3", "third_start_magrpo_4": "4"},
+            {"third_start_magrpo_divided_3": "divided, 3"},
         ],
     ),
     "credits_pretrained": (
