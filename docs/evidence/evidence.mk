@@ -36,7 +36,7 @@ evidence-gsm8k: evidence-gsm8k-$(GSM8K_FROM)  ## SmolLM2 learns to be laconic on
 evidence-extinction: evidence-gsm8k-first evidence-gsm8k-apart  ## what helps where silence dies out (docs/evidence.md)
 	for seed in $(SEEDS); do for remedy in "none learner.balance_silence=false" "balance learner.balance_silence=true" \
 	    "silence learner.credit=silence" "shapley learner.credit=shapley" "epsilon learner.advantages.epsilon=1e-4" \
-	    "tried learner/collect=tried_silence" "accuracy_floor learner/price=accuracy_floor learner.price.accuracy=0.9" \
+	    "tried learner/collect=tried_silence" "ramp learner/price=ramp learner.price.delay=2 learner.price.steps=2" "accuracy_floor learner/price=accuracy_floor learner.price.accuracy=0.9" \
 	    "apart agent.model=$(GSM8K)/apart/policy"; do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k agent.model=$(GSM8K)/first/policy seed=$$seed optimizer.lr=2e-5 \
 	    learner.warmup_updates=0 train.steps=6 learner.microbatch_tokens=2048 evaluation.tasks=8 resume=true \

@@ -5,9 +5,9 @@ agent knew something makes it rarer where nobody did. While informed agents are 
 what they lose outweighs what the others save, and silence dies out before a policy has learned to
 tell the two apart (*silence extinction*). Here the advantages of silent sequences that did worse
 are scaled down until, over an update, they sum up to no more than those of silent ones that did
-better. This bounds what silence as such is told, not how often it is drawn after the step, which can
-fall all the same. Nothing holds back silence that does better; against its collapse there is the
-price.
+better. This bounds what silence as such is told, not how often it is drawn after the step, which
+can fall all the same. Nothing holds back silence that does better; against its collapse there is
+the price.
 """
 
 from __future__ import annotations
