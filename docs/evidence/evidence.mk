@@ -36,7 +36,8 @@ evidence-gsm8k: evidence-gsm8k-$(GSM8K_FROM)  ## SmolLM2 learns to be laconic on
 evidence-extinction: evidence-gsm8k-first evidence-gsm8k-apart  ## what helps where silence dies out (docs/evidence.md)
 	for seed in $(SEEDS); do for remedy in "none learner.balance_silence=false" "balance learner.balance_silence=true" \
 	    "silence learner.credit=silence" "shapley learner.credit=shapley" "epsilon learner.advantages.epsilon=1e-4" \
-	    "tried learner/collect=tried_silence" "ramp learner/price=ramp learner.price.delay=2 learner.price.steps=2" "accuracy_floor learner/price=accuracy_floor learner.price.accuracy=0.9" \
+	    "tried learner/collect=tried_silence" "accuracy_floor learner/price=accuracy_floor learner.price.accuracy=0.9" \
+	    "ramp learner/price=ramp learner.price.delay=2 learner.price.steps=2" \
 	    "apart agent.model=$(GSM8K)/apart/policy"; do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k agent.model=$(GSM8K)/first/policy seed=$$seed optimizer.lr=2e-5 \
 	    learner.warmup_updates=0 train.steps=6 learner.microbatch_tokens=2048 evaluation.tasks=8 resume=true \
@@ -75,40 +76,41 @@ MATH := $(EVIDENCE)/math
 comma := ,
 TWO := env=math 'env.generator.subjects=[algebra$(comma)geometry]'
 # As above; three answers of ten calculate at once.
-evidence-math: .venv/installed smollm2  ## SmolLM2 learns to be laconic on generated math (docs/evidence.md)
+evidence-math-start: .venv/installed smollm2
 	$(START) $(TWO) env.tasks=100000 learner.microbatch_tokens=2048 train.steps=12 learner.decay_updates=70 seed=0 \
 	  hydra.run.dir=$(MATH)/first learner.collect.teacher.calculated=0.3 learner.collect.teacher.silent_uninformed=0.6 \
 	  learner.collect.teacher.silent_informed=0 learner.collect.others=0.8
 	$(START) $(TWO) env.tasks=100000 learner.microbatch_tokens=2048 train.steps=30 learner.decay_updates=50 seed=1 \
 	  hydra.run.dir=$(MATH)/start agent.model=$(MATH)/first/policy learner.collect.teacher.calculated=0.3 \
 	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0 learner.collect.others=0.5
+evidence-math: evidence-math-start  ## SmolLM2 learns to be laconic on generated math (docs/evidence.md)
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=$(or $(UPDATES),60) \
 	    agent.model=$(MATH)/start/policy seed=$$seed resume=true hydra.run.dir=$(MATH)/$$seed || exit 1; \
 	done
 
-evidence-methods: evidence-math  ## methods from the start of evidence-math (docs/evidence.md)
+evidence-methods: evidence-math-start  ## methods from the start of evidence-math (docs/evidence.md)
 	for seed in $(SEEDS); do for method in gspo agent_gspo dr_mas "magrpo learner.sharing=shared"; do \
 	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=4096 train.steps=36 \
 	    learner=$$method agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed resume=true \
 	    hydra.run.dir=$(EVIDENCE)/methods/$${method%% *}/$$seed || exit 1; \
 	done; done
 
-evidence-credits: evidence-math  ## three kinds of credit at two prices from the start of evidence-math (docs/evidence.md)
+evidence-credits: evidence-math-start  ## three kinds of credit at two prices from the start of evidence-math (docs/evidence.md)
 	for seed in $(SEEDS); do for credit in own team silence; do for price in 0.5 2; do \
 	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=2048 train.steps=20 \
 	    learner.credit=$$credit env.reward.price=$$price agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed \
 	    resume=true hydra.run.dir=$(EVIDENCE)/credits/$$credit-$$price/$$seed || exit 1; \
 	done; done; done
 
-evidence-balance: evidence-math  ## silence on balance and without, from the start of evidence-math (docs/evidence.md)
+evidence-balance: evidence-math-start  ## silence on balance and without, from the start of evidence-math (docs/evidence.md)
 	for seed in $(SEEDS); do for balance in true false; do \
 	  $(BIN)/laconic train experiment=pretrained $(TWO) env.tasks=20000 learner.microbatch_tokens=2048 train.steps=20 \
 	    learner.balance_silence=$$balance agent.sharing=shared agent.model=$(MATH)/start/policy seed=$$seed resume=true \
 	    hydra.run.dir=$(EVIDENCE)/balance/$$balance/$$seed || exit 1; \
 	done; done
 
-evidence-own-best: evidence-math  ## its own best episodes imitated, from the start of evidence-math (docs/evidence.md)
+evidence-own-best: evidence-math-start  ## its own best episodes imitated, from the start of evidence-math (docs/evidence.md)
 	for seed in $(SEEDS); do for rate in 1e-4 2e-5; do \
 	  $(START) $(TWO) env.tasks=20000 $(NARROW) learner/collect=own_best train.tasks_per_step=4 train.group_size=8 train.steps=36 \
 	    learner.microbatch_tokens=2048 optimizer.lr=$$rate agent.model=$(MATH)/start/policy seed=$$seed hydra.run.dir=$(EVIDENCE)/own_best/$$rate/$$seed || exit 1; \
