@@ -18,6 +18,10 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 
 
+LONGEST_NAME = 80
+"""Bytes of an agent's name: escaped for a path it then stays below the 255 of a file name."""
+
+
 def is_whole(value: object) -> TypeGuard[int]:
     """Whether a value is a whole number; true and false are none."""
     return isinstance(value, Integral) and not isinstance(value, bool)
@@ -94,6 +98,23 @@ def check_names(kind: str, given: Iterable[str], known: Collection[str]) -> None
     """Raise UnknownNameError where a name is not known."""
     for name in given:
         choice(kind, name, known)
+
+
+def check_agents(possible_agents: Any) -> None:
+    """Raise SettingError unless these are names of agents: distinct, printable, 1 to 80 bytes."""
+    listed = isinstance(possible_agents, Collection) and not isinstance(possible_agents, str)
+    names: list[Any] = list(possible_agents) if listed else []
+    named = all(isinstance(name, str) and name.isprintable() for name in names)
+    if not names or not named or len(set(names)) < len(names) or not _fit(names):
+        raise SettingError(
+            "an environment must name its agents by distinct, printable strings of 1 to 80 bytes,"
+            f" such as 'player_0'; got possible_agents={possible_agents!r:.200}. Rename them in the"
+            " environment, or wrap it in one that does (docs/bring_your_own.md)"
+        )
+
+
+def _fit(names: Iterable[str]) -> bool:
+    return all(1 <= len(name.encode()) <= LONGEST_NAME for name in names)
 
 
 def _wrong(name: str, expected: str, value: object, optional: bool = False) -> SettingError:

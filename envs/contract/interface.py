@@ -48,7 +48,7 @@ def _reset(make: Callable[[], Env], seeds: Sequence[int]) -> None:
         raise broken(_reset, f"reset{signature}: {error}") from error
     for seed in seeds:
         returned: Any = env.reset(seed=seed)
-        require(_dicts(returned, 2), _reset, _shape(returned))
+        require(are_dicts(returned, 2), _reset, describe(returned))
         agents = set(getattr(env, "agents", ()))
         possible = bool(agents) and agents <= set(env.possible_agents)
         require(possible, _reset, f"agents={getattr(env, 'agents', None)!r} after it")
@@ -63,7 +63,7 @@ def _step(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     """
     for seed in seeds:
         for step in _played(make(), seed).steps:
-            require(_dicts(step.returned, 5), _step, _shape(step.returned))
+            require(are_dicts(step.returned, 5), _step, describe(step.returned))
             for returned in step.returned:
                 require(set(returned) == set(step.alive), _step, list(returned))
 
@@ -90,16 +90,16 @@ def misfit(value: Any, space: Space[Any]) -> str:
         return f"{repr(value)[:300]}, on which {space} fails: {_trouble(error)}"
 
 
-def _dicts(returned: Any, count: int) -> bool:
-    """Whether so many dicts were returned."""
+def are_dicts(returned: Any, count: int) -> bool:
+    """Return whether a method returned this number of dicts."""
     several = isinstance(returned, tuple | list) and len(returned) == count
     return several and all(isinstance(one, Mapping) for one in returned)
 
 
-def _shape(returned: Any) -> str:
-    """What was returned, in words."""
+def describe(returned: Any) -> str:
+    """Describe what a method returned, for messages."""
     if not isinstance(returned, tuple | list):
-        return f"{type(returned).__name__} {returned!r}"
+        return f"{type(returned).__name__} {repr(returned)[:300]}"
     return f"{len(returned)} values: {', '.join(type(one).__name__ for one in returned)}"
 
 

@@ -16,6 +16,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf, open_dict
 from pettingzoo import AECEnv
 
+from laconic.envs.checks import check_agents
 from laconic.envs.errors import SettingError
 
 REQUIRED = ("agent", "env", "learner", "optimizer")
@@ -89,7 +90,8 @@ def check_environments(made: Sequence[Any], target: str) -> None:
     """Refuse environments that `target` made and a rollout could not play.
 
     Raises:
-        SettingError: it is no parallel environment, or the same one several times.
+        SettingError: it is no parallel environment, its agents are not named by strings, or it is
+            the same environment several times.
     """
     for one in made[:1]:
         wanted = ("possible_agents", "reset", "step")
@@ -104,6 +106,7 @@ def check_environments(made: Sequence[Any], target: str) -> None:
                 "env._target_ must name what makes a pettingzoo.ParallelEnv;"
                 f" {target} made {_article(one)}: {advice} (docs/bring_your_own.md)"
             )
+        check_agents(one.possible_agents)
     if len(set(map(id, made))) < len(made):
         raise SettingError(
             f"env._target_ must make a new environment at every call, because several are played"

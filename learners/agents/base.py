@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from laconic.envs.checks import check_agents
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import UnknownNameError
 
@@ -124,19 +125,21 @@ class Remembering(Protocol):
 
 
 def by_agent(kind: str, named: Mapping[str, Value], agents: Sequence[str]) -> dict[str, Value]:
-    """What a mapping of roles and agents holds for each agent.
+    """Return for each agent what a mapping of roles and agents holds for it.
 
     Args:
-        kind: what the names are of, for the message.
+        kind: kind of the names, for the message.
         named: by role (`helper`) or agent (`helper_1`); an agent's own entry replaces its role's.
         agents: the agents of an environment, `<role>_<number>`.
 
     Returns:
-        Agent -> value; agents that neither they nor their role are named of are left out.
+        Agent -> value, without the agents for which neither they nor their role are named.
 
     Raises:
+        SettingError: the environment does not name its agents by strings.
         UnknownNameError: a name is neither a role nor an agent of the environment.
     """
+    check_agents(agents)
     known = {*agents, *map(role_of, agents)}
     for name in named:
         if name not in known:

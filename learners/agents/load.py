@@ -1,7 +1,7 @@
 """Loads causal language models and tokenizers, and says what to do where that fails.
 
-Knows how separate policies lie on disk and on the hub (`<folder>/<agent>`, each as
-`save_pretrained` wrote it), how several policies have one set of weights in common, and how
+Knows how separate policies lie on disk and on the hub (`<folder>/<agent>`, the name escaped by
+`folder_name`, each as `save_pretrained` wrote it), how several policies have one set of weights in common, and how
 gradient checkpointing is switched on.
 """
 
@@ -13,6 +13,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 from weakref import WeakValueDictionary
 
 import torch
@@ -200,17 +201,28 @@ def recompute_activations(model: PreTrainedModel) -> None:
                 setattr(layer, name, 0.0)
 
 
+def folder_name(agent: str) -> str:
+    """Return the name of an agent's folder; its agent is `unquote` of it.
+
+    All but ASCII letters, digits and `_.-~` is escaped as in a URL, and so is a dot at the
+    beginning: no name leads out of the folder that holds the team, and none is hidden.
+    """
+    name = quote(agent, safe="")
+    return f"%2E{name[1:]}" if name.startswith(".") else name
+
+
 def agent_folders(name: str, file: str = "config.json") -> dict[str, str]:
-    """The folders of separately saved policies by agent; empty where `name` is a policy itself.
+    """Return agent -> folder of separately saved policies; empty where `name` is a policy itself.
 
     Args:
         name: name on the hub (which has none), or path of a folder.
-        file: what each of them holds.
+        file: the file that each of these folders holds.
     """
     folder = Path(name).expanduser()
     if not folder.is_dir() or (folder / file).is_file():
         return {}
-    return {path.parent.name: str(path.parent) for path in sorted(folder.glob(f"*/{file}"))}
+    places = sorted(folder.glob(f"*/{file}"))
+    return {unquote(path.parent.name): str(path.parent) for path in places}
 
 
 @lru_cache(maxsize=32)

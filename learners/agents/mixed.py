@@ -17,7 +17,7 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Style
 from laconic.learners.agents.base import Policy, by_agent
 from laconic.learners.agents.hf import HFPolicy, HFTeam, give_optimizers
-from laconic.learners.agents.load import fetched
+from laconic.learners.agents.load import fetched, folder_name
 
 
 @dataclass
@@ -110,9 +110,10 @@ class MixedTeam:
                 "agent.model must be a folder in which a training left its policies, or a"
                 f" repository on the hub with such folders; {self.model!r} is neither"
             )
-        if not any((folder / agent).is_dir() for agent in agents):
+        places = [folder / folder_name(agent) for agent in agents]
+        if not any(place.is_dir() for place in places):
             return member
-        return replace(member, model=str(folder / agents[0] if _one(member) else folder))
+        return replace(member, model=str(places[0] if _one(member) else folder))
 
 
 class _Part:

@@ -1,7 +1,8 @@
 """The weights that an engine is handed on disk: a new name and a new folder for each version.
 
-    <folder>/<agent>/v00012/
+    <folder>/<life>/<agent>/v00012/
 
+The agent's name is escaped (`learners.agents.load.folder_name`), in the folder and in the name.
 Names are never used again, because servers keep what they computed of a conversation by the name of
 the adapter that read it. A folder is written beside its place and renamed when it is whole, so a
 server never sees half of one.
@@ -17,6 +18,7 @@ from secrets import token_hex
 
 from safetensors import SafetensorError
 
+from laconic.learners.agents.load import folder_name
 from laconic.learners.errors import CheckpointError
 
 
@@ -42,11 +44,15 @@ class Versions:
 
     def name(self, agent: str, version: int) -> str:
         """Under which a server knows a policy's version."""
-        return f"{self.life}/{agent}/v{version:05d}"
+        return f"{self.life}/{folder_name(agent)}/v{version:05d}"
 
     def place(self, agent: str, version: int) -> Path:
         """The folder of a version."""
-        return self.folder / self.life / agent / f"v{version:05d}"
+        return self._home(agent) / f"v{version:05d}"
+
+    def _home(self, agent: str) -> Path:
+        """Return the folder of all versions of a policy."""
+        return self.folder / self.life / folder_name(agent)
 
     def take(self) -> int:
         """The number of the next version; one whose sync failed is not given again."""
@@ -86,16 +92,16 @@ class Versions:
     def written(self, agents: Iterable[str]) -> list[str]:
         """The names of all versions that lie here, those whose sync failed among them."""
         return [
-            f"{self.life}/{agent}/{place.name}"
+            f"{self.life}/{folder_name(agent)}/{place.name}"
             for agent in agents
-            for place in sorted((self.folder / self.life / agent).glob("v*"))
+            for place in sorted(self._home(agent).glob("v*"))
         ]
 
     def forget(self, agents: Iterable[str]) -> list[str]:
         """Remove what is older than the window; returns the names that servers may forget."""
         gone, self.good = [], self.window()
         for agent in agents:
-            for place in sorted((self.folder / self.life / agent).glob("v*")):
+            for place in sorted(self._home(agent).glob("v*")):
                 version = int(place.name[1:])
                 if version not in self.good:
                     shutil.rmtree(place, ignore_errors=True)

@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium.spaces import Space
 from pettingzoo import ParallelEnv
 
+from laconic.envs.checks import check_agents
 from laconic.envs.dialogue.thoughts import BEGIN, join
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
@@ -24,7 +25,9 @@ from laconic.learners.rollout.text_env import (
     fit_to_space,
     known,
     measures,
-    number_of,
+    outcome_of,
+    reset,
+    reward_of,
     short,
     speech_space,
     unspeakable,
@@ -116,7 +119,12 @@ class EpisodeRunner:
     """Plays one episode, a round at a time."""
 
     def __init__(self, environment: ParallelEnv[str, Any, Any], start: Start) -> None:
-        """Reset the environment as the start says and take in what it shows."""
+        """Reset the environment as the start says and read its first observations.
+
+        Raises:
+            SettingError: its agents are not named by strings, or `reset` has an older form.
+        """
+        check_agents(environment.possible_agents)
         self._environment = environment
         self._start = start
         metadata = getattr(environment, "metadata", None) or {}
@@ -125,7 +133,7 @@ class EpisodeRunner:
         self._max_rounds = start.max_rounds or int(metadata.get("max_rounds") or MAX_ROUNDS)
         self.round = 0
         options = None if start.task is None else {"task": start.task}
-        observations, infos = environment.reset(seed=start.seed, options=options)
+        observations, infos = reset(environment, start.seed, options)
         agents = environment.agents
         self._thoughts: int | None = metadata.get("thought_tokens")
         self._states = {
@@ -134,12 +142,19 @@ class EpisodeRunner:
         self._outcome: dict[str, Any] = {}
         self._turns: list[Turn] = []
         self._truncated = False
+        self._ended: set[str] = set()
+        """Agents that were terminated or truncated; some environments go on listing them."""
         self._read(observations, infos)
 
     @property
     def running(self) -> bool:
-        """Whether anybody is left to speak."""
-        return bool(self._environment.agents)
+        """Whether the episode goes on."""
+        return bool(self._living)
+
+    @property
+    def _living(self) -> list[str]:
+        """The agents that the environment lists and has not ended."""
+        return [agent for agent in self._environment.agents if agent not in self._ended]
 
     def requests(self) -> list[tuple[Request, Reply | None]]:
         """One request for each living agent that has tokens left, with the reply the start gives.
@@ -156,7 +171,7 @@ class EpisodeRunner:
                 " it, or raise env.max_rounds (in Python: Start(max_rounds=...))"
             )
         found: list[tuple[Request, Reply | None]] = []
-        for agent in self._environment.agents:
+        for agent in self._living:
             if self._states[agent].max_tokens != 0:
                 request = self._states[agent].request()
                 given = self._start.given.get((agent, self.round))
@@ -164,14 +179,16 @@ class EpisodeRunner:
         return found
 
     def step(self, said: Sequence[tuple[Request, Reply]]) -> None:
-        """Play a round: the replies to its requests, and silence of everybody else.
+        """Play a round with the replies to its requests; all other agents are silent.
 
         Raises:
             SettingError: the environment refuses a message that lies outside its action space,
-                rewards what is no number, shows what is no text, or lets an agent join.
+                returns something other than five dicts, pays a reward that is no finite number,
+                shows an observation without a text, or lets an agent join.
         """
-        alive = tuple(self._environment.agents)
-        actions = dict.fromkeys(alive, "")
+        alive = self._living
+        # Whom the environment goes on listing it may go on asking for an action.
+        actions = dict.fromkeys(self._environment.agents, "")
         sent = dict(actions)
         for request, reply in said:
             state = self._states[request.agent]
@@ -183,19 +200,23 @@ class EpisodeRunner:
             state.texts.append(request.text)
             state.history.append(reply)
         try:
-            observations, rewards, _, truncations, infos = self._environment.step(sent)
+            returned = self._environment.step(sent)
         except Exception as error:
             spaces = {agent: self._states[agent].space for agent in actions}
             if outside := unspeakable(spaces, actions):
                 raise SettingError(f"the environment took no step: {outside}") from error
             raise
+        outcome = outcome_of(self._environment, returned)
+        observations, rewards, terminations, truncations, infos = outcome
         for request, reply in said:
             info = known(infos.get(request.agent))
             self._turns.append(_turn(self.round, request, reply, actions[request.agent], info))
         for agent in alive:
-            self._states[agent].rewards.append(number_of(agent, rewards.get(agent)))
+            self._states[agent].rewards.append(reward_of(agent, rewards))
         self._read(observations, infos)
         self._truncated |= any(truncations.values())
+        flags = (terminations, truncations)
+        self._ended |= {agent for agent in alive if any(flag.get(agent) for flag in flags)}
         self.round += 1
 
     def episode(self) -> Episode:

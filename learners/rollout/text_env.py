@@ -1,4 +1,4 @@
-"""What is read of an environment over text, ours or those of others, and what it will take.
+"""Reads an environment over text, ours or someone else's, and fits messages to it.
 
 An observation is a string, or a mapping with a string under `text`; `tokens_left`, where there is
 one, says in its first entry what the next message may have. Of infos these keys are read where an
@@ -6,23 +6,27 @@ environment has them: `task`, `message`, `cut`, `informed`, `tokens_said`, `toke
 `tokens_thought`, `act`, `score`, `solved`, `answer`.
 
 PettingZoo leaves much open: spaces of text, what infos hold, whether a reward is a number or an
-array of one. What can be understood in one way only is understood; the rest is refused with the
-agent's name and what to do. Thoughts go to environments with `metadata["thought_tokens"]` alone
+array of one. What has a single reading is read that way. The rest is refused with the agent's name
+and what to do. Only environments with `metadata["thought_tokens"]` receive thoughts
 (`envs.dialogue.thoughts`).
 """
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from gymnasium.spaces import Space, Text
 from gymnasium.spaces.text import alphanumeric
 from pettingzoo import ParallelEnv
 
+from laconic.envs.contract.interface import are_dicts, describe
 from laconic.envs.errors import SettingError
 
+Env: TypeAlias = ParallelEnv[str, Any, Any]
 ADVICE = "wrap the environment in one that does (docs/bring_your_own.md)"
 
 
@@ -39,14 +43,61 @@ def fit_to_space(space: Space[Any] | None, message: str) -> str:
     return message[: space.max_length]
 
 
-def number_of(agent: str, reward: Any) -> float:
-    """A reward as a number: one, an array of one, or None for 0; else a `SettingError`."""
+def reset(env: Env, seed: int, options: Mapping[str, Any] | None) -> tuple[Any, Any]:
+    """Reset an environment; return observations and infos, each a dict by agent.
+
+    Raises:
+        SettingError: `reset` has an older form: it takes no `seed` or `options`, or returns
+            observations alone.
+    """
+    signature = inspect.signature(env.reset)
     try:
-        return 0.0 if reward is None else float(np.asarray(reward, dtype=np.float64).item())
-    except (TypeError, ValueError) as error:
+        signature.bind(seed=seed, options=options)
+    except TypeError as error:
         raise SettingError(
-            f"a reward must be a number; agent {agent!r} was paid {short(reward)}"
+            f"{type(env).__name__}.reset must take seed and options, as PettingZoo asks; it is"
+            f" reset{signature}. Write reset(self, seed=None, options=None)"
         ) from error
+    returned: Any = env.reset(seed=seed, options=options)
+    if not are_dicts(returned, 2):
+        raise SettingError(
+            f"{type(env).__name__}.reset must return two dicts by agent, observations and infos;"
+            f" it returned {describe(returned)}. Write return observations, infos"
+        )
+    return returned[0], returned[1]
+
+
+def outcome_of(env: Env, returned: Any) -> tuple[Any, ...]:
+    """Return the five dicts by agent that PettingZoo asks of a step.
+
+    Raises:
+        SettingError: the step returned something else, such as the four values of older versions.
+    """
+    if not are_dicts(returned, 5):
+        raise SettingError(
+            f"{type(env).__name__}.step must return five dicts by agent: observations, rewards,"
+            f" terminations, truncations and infos; it returned {describe(returned)}"
+        )
+    return tuple(returned)
+
+
+def reward_of(agent: str, rewards: Mapping[str, Any]) -> float:
+    """Return an agent's reward as a finite number; an array of one number is one.
+
+    Raises:
+        SettingError: the agent has no reward, or one that is no finite number, such as None.
+    """
+    reward = rewards.get(agent)
+    try:
+        value = float(np.asarray(reward, dtype=np.float64).item())
+    except (TypeError, ValueError):
+        value = math.nan
+    if reward is None or not math.isfinite(value):
+        raise SettingError(
+            "a reward must be a finite number for each agent in each round, 0.0 for none;"
+            f" agent {agent!r} was paid {short(reward) if agent in rewards else 'nothing'}"
+        )
+    return value
 
 
 def known(info: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -87,9 +87,10 @@ class Guests(ParallelEnv):
     """Other people's: names of any form, spaces of Gymnasium, truncation, and an early leaver."""
 
     metadata = {"name": "guests_v0"}
+    names = ["alice", "bob"]
 
     def __init__(self):
-        self.possible_agents, self.agents = ["alice", "bob"], []
+        self.possible_agents, self.agents = list(self.names), []
         self.space = Text(200, min_length=0, charset="".join(map(chr, range(32, 127))))
 
     def observation_space(self, agent):
@@ -99,18 +100,21 @@ class Guests(ParallelEnv):
         return self.space
 
     def reset(self, seed=None, options=None):
-        self.agents, self.round = ["alice", "bob"], 0
-        return {agent: f"Good evening, {agent}." for agent in self.agents}, {"alice": {}, "bob": {}}
+        self.agents, self.round = list(self.names), 0
+        return {agent: f"Good evening, {agent}." for agent in self.agents}, {
+            agent: {} for agent in self.agents
+        }
 
     def step(self, actions):
         alive, self.round = self.agents, self.round + 1
         # Alice leaves after a round, and Bob is shown out after three.
-        self.agents = ["bob"] if self.round < 3 else []
+        first, second = self.names
+        self.agents = [second] if self.round < 3 else []
         return (
             {agent: "Go on." for agent in alive},
             {agent: float(len(actions[agent]) > 3) for agent in alive},
-            {agent: agent == "alice" for agent in alive},
-            {agent: agent == "bob" and self.round == 3 for agent in alive},
+            {agent: agent == first for agent in alive},
+            {agent: agent == second and self.round == 3 for agent in alive},
             {agent: {} for agent in alive},
         )
 
@@ -134,6 +138,45 @@ def test_an_environment_of_other_people_trains_with_agents_of_any_name_that_leav
     assert "reward" in told and (tmp_path / "run" / "report.html").exists()
     card = (tmp_path / "run" / "policy" / "README.md").read_text()
     assert "tokens said" not in card and "price" not in card.partition("## Settings")[0]
+
+
+class Strangers(Guests):
+    """Guests by names that are no plain names of files."""
+
+    names = ["team/a", "../b"]
+
+
+def test_agents_of_any_name_have_weights_of_their_own_within_the_run_and_are_loaded_again(
+    run, small, rows, tmp_path
+):
+    sizes = [one for one in small if not one.startswith("env.")]
+    target, folder = ["~env", f"+env._target_={__name__}.Strangers"], tmp_path / "run"
+    wanted = [*target, *sizes, "agent.sharing=separate", "train.steps=1"]
+    outcome = run("train", *wanted, f"hydra.run.dir={folder}")
+    assert outcome.code == 0, outcome.err
+    assert [place.name for place in tmp_path.iterdir()] == ["run"]
+    policies = sorted(path.parent for path in folder.rglob("config.json"))
+    assert policies == [folder / "policy" / "%2E.%2Fb", folder / "policy" / "team%2Fa"]
+    team = json.loads((folder / "policy" / "team.json").read_text())
+    assert team == {"team/a": "team%2Fa", "../b": "%2E.%2Fb"}
+    model = [f"agent.model={folder}/policy", "agent.sharing=separate", "evaluation.tasks=2"]
+    again = [*target, *model, "agent.speech.max_reply_tokens=4", f"hydra.run.dir={tmp_path}/again"]
+    outcome = run("evaluate", *again)
+    assert outcome.code == 0, outcome.err
+    assert len(rows(tmp_path / "again" / "episodes.jsonl")) == 2
+
+
+class Numbered(Strangers):
+    names = [0, 1]
+
+
+def test_agents_without_names_are_refused_in_a_line_that_leaves_nothing(run, small, tmp_path):
+    sizes = [one for one in small if not one.startswith("env.")]
+    target = ["~env", f"+env._target_={__name__}.Numbered"]
+    outcome = run("train", *target, *sizes, f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code == 1
+    assert "printable strings of 1 to 80 bytes" in outcome.message
+    assert "got possible_agents=[0, 1]" in outcome.message
 
 
 def test_no_more_tasks_are_evaluated_than_asked_for(run, my_package, policy_folder, rows, tmp_path):

@@ -7,7 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from laconic.envs.checks import by_key, check_names, choice, flag, number, whole
+from laconic.envs.checks import (
+    by_key,
+    check_agents,
+    check_names,
+    choice,
+    flag,
+    number,
+    whole,
+)
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 
@@ -57,6 +65,36 @@ def test_a_choice_is_a_known_word_and_another_one_names_the_nearest():
     check_names("setting", [], ())
     with pytest.raises(UnknownNameError, match="unknown setting 'c'"):
         check_names("setting", ["a", "c"], ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    "agents",
+    [
+        [],
+        "abc",
+        None,
+        [0, 1],
+        ["a", None],
+        [b"a"],
+        [("a", 0)],
+        ["a", ""],
+        ["a", "a"],
+        ["a\nb"],
+        ["\ud83d"],
+        ["x" * 81],
+        # Two bytes each.
+        ["ü" * 41],
+    ],
+)
+def test_agents_without_names_of_their_own_are_refused(agents):
+    with pytest.raises(SettingError, match="by distinct, printable strings of 1 to 80 bytes"):
+        check_agents(agents)
+
+
+def test_agents_may_have_any_printable_names():
+    check_agents(["solver_0", "alice", "team/a", "..", "x" * 80, "ü" * 40, "Zoë Blå"])
+    check_agents(("a",))
+    check_agents({"a": 1}.keys())
 
 
 def test_tasks_are_there_and_have_keys_of_their_own():

@@ -24,7 +24,7 @@ from laconic.experiments.reporting.single import COLUMNS, rows
 from laconic.experiments.reporting.words import label
 from laconic.experiments.running.run_folder import TEAM, write_atomically
 from laconic.learners.agents.base import Policy
-from laconic.learners.agents.load import ONE
+from laconic.learners.agents.load import ONE, folder_name
 
 METRICS = (
     "accuracy",
@@ -57,10 +57,10 @@ def write_card(run: Run, policies: Mapping[str, Policy]) -> None:
 
 
 def places(policies: Mapping[str, Policy]) -> dict[str, str]:
-    """Agent -> the folder of its policy: "." of a whole team's, else the first of its agents."""
+    """Return agent -> folder of its policy: "." for a whole team's, else that of its first agent."""
     first: dict[int, str] = {}
     for agent, policy in policies.items():
-        first.setdefault(id(policy), agent)
+        first.setdefault(id(policy), folder_name(agent))
     alone = len(first) == 1
     return {agent: "." if alone else first[id(policy)] for agent, policy in policies.items()}
 

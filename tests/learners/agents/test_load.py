@@ -9,7 +9,7 @@ import pytest
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.hf import HFTeam
-from laconic.learners.agents.load import agent_folders
+from laconic.learners.agents.load import agent_folders, folder_name
 
 
 def test_only_a_folder_of_folders_holds_separate_policies(saved, tmp_path):
@@ -84,3 +84,33 @@ def test_a_name_that_cannot_be_downloaded_fails_fast(make_env, monkeypatch, name
 def test_unknown_devices_are_refused(saved, make_env, setting, value):
     with pytest.raises(SettingError, match=f"agent.{setting}"):
         HFTeam(str(saved), **{setting: value}).policies(make_env())
+
+
+NAMES = {
+    "solver_0": "solver_0",
+    "team/a": "team%2Fa",
+    "../a": "%2E.%2Fa",
+    "/etc": "%2Fetc",
+    "..": "%2E.",
+    ".hidden": "%2Ehidden",
+    "%2Fetc": "%252Fetc",
+    "a\\b:c*": "a%5Cb%3Ac%2A",
+    "Zoë": "Zo%C3%AB",
+}
+
+
+@pytest.mark.parametrize(("agent", "folder"), NAMES.items())
+def test_the_folder_of_an_agent_lies_in_that_of_its_team(tmp_path, agent, folder):
+    assert folder_name(agent) == folder
+    place = tmp_path / folder_name(agent)
+    assert place.resolve().parent == tmp_path.resolve()
+    place.mkdir()
+    (place / "config.json").write_text("{}")
+    assert agent_folders(str(tmp_path)) == {agent: str(place)}
+
+
+def test_the_longest_name_of_an_agent_is_a_name_of_a_file(tmp_path):
+    # 80 bytes, three characters for each: 240 of the 255 that a file name may have.
+    place = tmp_path / folder_name("ü" * 40)
+    place.mkdir()
+    assert len(place.name) == 240 and place.is_dir()

@@ -20,6 +20,15 @@ def test_a_version_has_a_name_and_a_folder_of_its_own(tmp_path):
     assert Versions(tmp_path).life != Versions(tmp_path).life
 
 
+def test_an_agent_of_any_name_stays_in_the_folder(tmp_path):
+    versions = Versions(tmp_path / "engine", life="ab")
+    versions.write(versions.take(), "../../a/b", save)
+    assert versions.name("../../a/b", 0) == "ab/%2E.%2F..%2Fa%2Fb/v00000"
+    assert versions.written(["../../a/b"]) == ["ab/%2E.%2F..%2Fa%2Fb/v00000"]
+    assert [one.name for one in tmp_path.iterdir()] == ["engine"]
+    assert versions.forget(["../../a/b"]) == ["ab/%2E.%2F..%2Fa%2Fb/v00000"]
+
+
 def test_old_versions_go_and_the_window_stays(tmp_path):
     versions = Versions(tmp_path, kept=2)
     for _ in range(4):

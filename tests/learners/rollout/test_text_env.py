@@ -12,7 +12,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Reply
 from laconic.learners.rollout.play import Start, play
-from laconic.learners.rollout.text_env import fit_to_space, known, number_of
+from laconic.learners.rollout.text_env import fit_to_space, known, reward_of
 
 SAID = "Tom has 7 apples, I think."
 
@@ -88,13 +88,6 @@ class Nones(Plain):
         return np.array([1.0])
 
 
-class Unpaid(Plain):
-    """Pays with None."""
-
-    def paid(self):
-        return None
-
-
 class Mapped(Plain):
     """Text in a mapping, among other things."""
 
@@ -107,12 +100,12 @@ def played(env):
     return play([env], policies, [Start(3)], seed=0)[0]
 
 
-@pytest.mark.parametrize("kind", [Plain, Bare, Subset, Nones, Unpaid, Mapped])
+@pytest.mark.parametrize("kind", [Plain, Bare, Subset, Nones, Mapped])
 def test_what_is_legal_is_played(kind):
     env = kind()
     episode = played(env)
     taking_part = ["b"] if kind is Subset else ["a", "b"]
-    pays = (0.0, 0.0) if kind is Unpaid else (1.0, 1.0)
+    pays = (1.0, 1.0)
     assert episode.rewards == dict.fromkeys(taking_part, pays)
     assert env.heard == [dict.fromkeys(taking_part, SAID)] * 2
     assert {turn.message for turn in episode.turns} == {SAID}
@@ -189,8 +182,67 @@ class Arrays(Bare):
 
 
 class Paying(Plain):
+    def __init__(self, reward):
+        self.reward = reward
+
     def paid(self):
-        return [1.0, 2.0]
+        return self.reward
+
+
+class HalfPaid(Plain):
+    """Leaves an agent out of the rewards."""
+
+    def step(self, actions):
+        observations, rewards, *others = super().step(actions)
+        return observations, {"a": rewards["a"]}, *others
+
+
+class Lone(Plain):
+    """Returns observations alone."""
+
+    def reset(self, seed=None, options=None):
+        return super().reset()[0]
+
+
+class Unseeded(Plain):
+    def reset(self):
+        return super().reset()
+
+
+class Optionless(Plain):
+    def reset(self, seed=None):
+        return super().reset()
+
+
+class Blank(Plain):
+    """Has None in place of infos."""
+
+    def reset(self, seed=None, options=None):
+        return super().reset()[0], None
+
+
+class Dones(Plain):
+    """Returns the four values of an older version."""
+
+    def step(self, actions):
+        observations, rewards, done, _, infos = super().step(actions)
+        return observations, rewards, done, infos
+
+
+class Numbered(Plain):
+    possible_agents: Any = [0, 1]
+
+
+class Paired(Plain):
+    possible_agents: Any = [("team", 0), ("team", 1)]
+
+
+class Nameless(Plain):
+    possible_agents = ["a", ""]
+
+
+class Twins(Plain):
+    possible_agents = ["a", "a"]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +254,22 @@ class Paying(Plain):
         (Seeing, "an action must be a text; that of agent 'a' is one of Box"),
         (Masked, r"agent 'a' was shown a mapping with the keys \['action_mask', 'observation'\]"),
         (Arrays, "agent 'a' was shown ndarray"),
-        (Paying, r"a reward must be a number; agent 'a' was paid \[1.0, 2.0\]"),
+        (lambda: Paying([1.0, 2.0]), r"0.0 for none; agent 'a' was paid \[1.0, 2.0\]"),
+        (lambda: Paying("much"), "a finite number .* agent 'a' was paid 'much'"),
+        (lambda: Paying(None), "0.0 for none; agent 'a' was paid None"),
+        (lambda: Paying(np.array([None])), r"agent 'a' was paid array\(\[None\]"),
+        (lambda: Paying(float("nan")), "agent 'a' was paid nan"),
+        (lambda: Paying(np.float32("inf")), r"agent 'a' was paid .*inf"),
+        (HalfPaid, "agent 'b' was paid nothing"),
+        (Lone, "Lone.reset must return two dicts by agent, .*; it returned dict {'a': 'round 0'"),
+        (Unseeded, r"Unseeded.reset must take seed and options, .*; it is reset\(\)"),
+        (Optionless, r"reset must take seed and options, .*; it is reset\(seed=None\)"),
+        (Blank, "it returned 2 values: dict, NoneType"),
+        (Dones, "Dones.step must return five dicts by agent: .* returned 4 values: dict, dict"),
+        (Numbered, r"printable strings of 1 to 80 bytes, such as 'player_0'; got possible_agents=\[0, 1\]"),
+        (Paired, r"printable strings .*; got possible_agents=\[\('team', 0\)"),
+        (Nameless, r"1 to 80 bytes, .*; got possible_agents=\['a', ''\]"),
+        (Twins, r"distinct, .*; got possible_agents=\['a', 'a'\]"),
     ],
 )
 def test_what_cannot_be_played_is_refused_with_what_came(kind, words):
@@ -225,10 +292,43 @@ def test_silence_outside_a_space_is_explained():
         play([env], dict.fromkeys(env.possible_agents, Silent()), [Start(0)], seed=0)
 
 
-def test_a_reward_is_a_number_an_array_of_one_or_nothing():
-    assert [number_of("a", one) for one in (2, np.array([0.5]), None)] == [2.0, 0.5, 0.0]
-    with pytest.raises(SettingError, match="agent 'a' was paid 'much'"):
-        number_of("a", "much")
+def test_a_reward_is_a_number_or_an_array_of_one_number():
+    paid = {"a": 2, "b": np.array([0.5]), "c": np.float32(-1.5), "d": True}
+    assert [reward_of(agent, paid) for agent in paid] == [2.0, 0.5, -1.5, 1.0]
+
+
+class Lingering(Plain):
+    """Ends agents by its flags and goes on listing all of them."""
+
+    def __init__(self, ends, flag):
+        self.ends, self.flag = ends, flag
+
+    def step(self, actions):
+        self.heard.append(actions)
+        self.round += 1
+        ended = {agent: self.round >= self.ends[agent] for agent in self.agents}
+        flags = [dict.fromkeys(self.agents, False), dict.fromkeys(self.agents, False)]
+        flags[self.flag] = ended
+        paid = {agent: 1.0 for agent in self.agents if self.round <= self.ends[agent]}
+        return self.shown(), paid, *flags, self.infos()
+
+
+@pytest.mark.parametrize("flag", [0, 1])
+@pytest.mark.parametrize("ends", [{"a": 1, "b": 1}, {"a": 1, "b": 3}, {"a": 2, "b": 1}])
+def test_flags_end_agents_that_the_environment_goes_on_listing(ends, flag):
+    env = Lingering(ends, flag)
+    episode = played(env)
+    # Every agent speaks and is paid in each of its rounds, and in none after its last.
+    assert {agent: len(paid) for agent, paid in episode.rewards.items()} == ends
+    assert episode.returns == {agent: float(rounds) for agent, rounds in ends.items()}
+    spoke = {agent: sum(turn.agent == agent for turn in episode.turns) for agent in ends}
+    assert spoke == ends
+    # Who has ended is still listed, so the environment still gets an action for it: silence.
+    assert env.heard == [
+        {agent: SAID if round < ends[agent] else "" for agent in ends}
+        for round in range(max(ends.values()))
+    ]
+    assert episode.truncated == bool(flag)
 
 
 def test_a_key_with_none_says_nothing():
