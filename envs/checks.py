@@ -17,7 +17,6 @@ from numpy.random import Generator
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 
-
 LONGEST_NAME = 80
 """Bytes of an agent's name: escaped for a path it then stays below the 255 of a file name."""
 

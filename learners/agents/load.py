@@ -1,8 +1,8 @@
 """Loads causal language models and tokenizers, and says what to do where that fails.
 
 Knows how separate policies lie on disk and on the hub (`<folder>/<agent>`, the name escaped by
-`folder_name`, each as `save_pretrained` wrote it), how several policies have one set of weights in common, and how
-gradient checkpointing is switched on.
+`folder_name`, each as `save_pretrained` wrote it), how several policies have one set of weights in
+common, and how gradient checkpointing is switched on.
 """
 
 from __future__ import annotations

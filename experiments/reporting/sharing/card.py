@@ -57,7 +57,7 @@ def write_card(run: Run, policies: Mapping[str, Policy]) -> None:
 
 
 def places(policies: Mapping[str, Policy]) -> dict[str, str]:
-    """Return agent -> folder of its policy: "." for a whole team's, else that of its first agent."""
+    """Return agent -> folder of its policy: "." for a whole team's, else the first agent's."""
     first: dict[int, str] = {}
     for agent, policy in policies.items():
         first.setdefault(id(policy), folder_name(agent))

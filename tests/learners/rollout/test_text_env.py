@@ -266,7 +266,10 @@ class Twins(Plain):
         (Optionless, r"reset must take seed and options, .*; it is reset\(seed=None\)"),
         (Blank, "it returned 2 values: dict, NoneType"),
         (Dones, "Dones.step must return five dicts by agent: .* returned 4 values: dict, dict"),
-        (Numbered, r"printable strings of 1 to 80 bytes, such as 'player_0'; got possible_agents=\[0, 1\]"),
+        (
+            Numbered,
+            r"printable strings of 1 to 80 bytes, such as 'player_0'; got possible_agents=\[0, 1\]",
+        ),
         (Paired, r"printable strings .*; got possible_agents=\[\('team', 0\)"),
         (Nameless, r"1 to 80 bytes, .*; got possible_agents=\['a', ''\]"),
         (Twins, r"distinct, .*; got possible_agents=\['a', 'a'\]"),
