@@ -75,6 +75,25 @@ def test_the_price_keeps_between_zero_and_its_most_and_comes_back_at_once():
     assert prices(multiplier, [{"tokens_said": 10.1}])[-1] > 0.0
 
 
+def test_the_proportional_term_cannot_lift_the_price_above_its_most():
+    # error (100-10)/10 = 9 adds 0.5 * 9 = 4.5 to a level of 0.02 * 9 = 0.18; the most is 4
+    multiplier = TargetTokens(tokens=10, smoothing=0.0)
+    assert prices(multiplier, [{"tokens_said": 100}], price=0.5)[-1] == 2.0
+
+
+def test_a_negative_proportional_term_lowers_the_price_down_to_zero():
+    multiplier = TargetTokens(
+        tokens=40, integral_gain=0.5, proportional_gain=0.25, smoothing=0.0, max_price=4.0
+    )
+    rows = [{"tokens_said": 120}, {"tokens_said": 36}, {"tokens_said": 4}]
+    # errors 2, -0.1, -0.9; levels 1, 0.95, 0.5; prices of 0.5 * (level + error / 4):
+    # 0.5 * 1.5, 0.5 * 0.925, 0.5 * 0.275
+    assert prices(multiplier, rows) == pytest.approx([0.0, 0.75, 0.4625, 0.1375], rel=1e-12)
+    # errors -0.9 from a level of 0 would be a price below 0
+    multiplier = TargetTokens(tokens=40, smoothing=0.0)
+    assert prices(multiplier, [{"tokens_said": 4}])[-1] == 0.0
+
+
 def test_a_state_goes_on_where_it_was_left():
     rows = [{"tokens_said": value} for value in (60, 55, 30, 42)]
     whole = TargetTokens(tokens=40)

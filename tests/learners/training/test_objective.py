@@ -208,6 +208,14 @@ def test_duplicating_every_token_leaves_the_sequence_ratio_unchanged() -> None:
     assert long.loss.item() == pytest.approx(short.loss.item(), rel=1e-6)
 
 
+def test_the_approximate_kl_runs_from_the_behaviour_to_the_current_policy() -> None:
+    # k3 at samples of the behaviour policy: with r = current / behaviour it is r - 1 - ln r.
+    # r = 2: 1 - 0.6931 = 0.3069; r = 1/2: -0.5 + 0.6931 = 0.1931; the other way round they swap.
+    for log_ratio, expected in ((LN2, 0.306853), (-LN2, 0.193147)):
+        outputs = Objective(**WIDE)(inputs([[log_ratio]], [[1]], [1.0]))
+        assert outputs.metrics["approx_kl"] == pytest.approx(expected, abs=1e-5)
+
+
 def test_averaging_by_token_weighs_sequences_by_length() -> None:
     # Three tokens with A = 1, one with A = 5: by token (3 + 5) / 4, by sequence (1 + 5) / 2.
     given = inputs([[0.0] * 3] * 2, [[1, 1, 1], [1, 0, 0]], [1.0, 5.0])

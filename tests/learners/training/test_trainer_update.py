@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
+import torch
 from updates import SGD, played
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
 from laconic.learners.algorithms.group import GroupLearner
+from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.training.objective import mean_over_steps
 from laconic.learners.training.sequences import TokenSequence
-from laconic.learners.training.trainer import UpdateSettings
+from laconic.learners.training.trainer import Trainer, UpdateSettings, dealt
 
 
 def sequences(count: int) -> list[TokenSequence]:
@@ -156,3 +160,40 @@ def test_in_bfloat16_the_first_ratio_is_one_once_behaviour_is_computed_again(sav
         metrics = GroupLearner(policies, SGD, minibatches=1).update([group])
         ranges.append(max(metrics["ratio_max"] - 1, 1 - metrics["ratio_min"]))
     assert ranges[1] < 1e-6 < 1e-5 < ranges[0]
+
+
+class ShardedRank(Processes):
+    """One of two processes whose gradients are means, without the other one: it sums nothing."""
+
+    count = 2
+    sharded = True
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+
+    def clip(self, parameters, max_norm):
+        return 1.0
+
+
+def test_gradients_of_sharded_processes_have_the_mean_of_one_process_alone(make_policy, make_env):
+    policy = make_policy(max_reply_tokens=6)
+    policies = dict.fromkeys(make_env().possible_agents, policy)
+    group = played(policies, make_env)
+    made = [
+        replace(one, advantage=1.0 + number)
+        for number, one in enumerate(GroupLearner(policies, SGD).sequences(group))
+    ]
+
+    def gradient(sequences, processes) -> torch.Tensor:
+        settings = UpdateSettings(minibatches=1, microbatch_tokens=1, max_grad_norm=math.inf)
+        trainer = Trainer(policy, ("a",), partial(torch.optim.SGD, lr=0.0), settings, processes)
+        trainer.update(sequences, 0)
+        return torch.cat([one.grad.flatten() for one in trainer.parameters])
+
+    # Of three rows process 0 has two; process 1 has one and repeats a pass that counts nothing.
+    passes = [[factor for _, factor in dealt(made[:3], 1, ShardedRank(rank))] for rank in (0, 1)]
+    assert passes == [[2.0, 2.0], [2.0, 0.0]]
+    for sequences in (made, made[:3]):
+        alone = gradient(sequences, ALONE)
+        first, second = (gradient(sequences, ShardedRank(rank)) for rank in (0, 1))
+        torch.testing.assert_close((first + second) / 2, alone, rtol=1e-4, atol=1e-6)

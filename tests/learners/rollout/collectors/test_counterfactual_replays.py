@@ -9,9 +9,14 @@ import pytest
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.reward import Reward
 from laconic.learners.agents.scripted import ScriptedTeam
-from laconic.learners.episode import Episode
+from laconic.learners.episode import Episode, Turn
 from laconic.learners.rollout.collectors.base import Players
-from laconic.learners.rollout.collectors.counterfactual import Replay, team_return, team_returns
+from laconic.learners.rollout.collectors.counterfactual import (
+    Replay,
+    spoken_rounds,
+    team_return,
+    team_returns,
+)
 from laconic.learners.rollout.play import Start, play, replies_of
 
 TIGHT = {"rounds": 3, "budget": Budget(message=5, round=12), "reward": Reward(price=0.3)}
@@ -100,3 +105,17 @@ def test_equal_seeds_give_equal_returns(make_env, make_policy):
     assert returns(1, False) == returns(1, False)
     assert returns(1, True) == returns(2, True)
     assert len({tuple(returns(seed, False)) for seed in range(8)}) > 1
+
+
+def test_a_round_is_played_again_if_somebody_spoke_or_thought_in_it():
+    turns = (
+        Turn("x_0", 0, ""),
+        Turn("y_0", 0, "left"),
+        Turn("x_0", 1, "", thought="hm", tokens_thought=1),
+        Turn("y_0", 1, ""),
+        Turn("x_0", 2, ""),
+        Turn("y_0", 2, ""),
+    )
+    episode = Episode(task="t", turns=turns, rewards={"x_0": (0.0,) * 3, "y_0": (0.0,) * 3})
+    replays = spoken_rounds(Start(0), episode)
+    assert [(one.round, set(one.speakers)) for one in replays] == [(0, {"y_0"}), (1, {"x_0"})]
