@@ -1,7 +1,8 @@
 """`resume=<run folder>` spelled out: the overrides that the run was started with, and its folder.
 
-The folder may come from somebody else, and overrides can name code to run and servers to call.
-Those that do are not taken from it; whoever goes on types them.
+The folder may come from a stranger, and overrides can name code, files and servers. What
+`experiments.running.trust` does not take from a folder has to be typed. Settings of Hydra itself
+are left out, because they only say how the run was launched.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.running.trust import is_override_taken
 
-SECRETS = ("base_url", "api_key_env")
-"""Settings by which a folder could have a key of this machine sent to a server of its choice."""
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "")
 """Values of `resume` that name no folder."""
-_TO_TYPE = re.compile(rf"_target_|\$\{{|hydra\.searchpath|{'|'.join(SECRETS)}")
+_HYDRA = re.compile(r"[+~]*hydra(?!\.searchpath)[./@=]")
+"""How overrides begin that are left out; what lies in a search path may be needed."""
 
 
 def spell_out(arguments: Sequence[str], program: str) -> list[str]:
-    """The arguments of a program with those of the run in place of `resume=<run folder>`.
+    """Return the arguments with those of the run in place of `resume=<run folder>`.
 
-    An argument that is typed takes the place of the run's; without such a folder nothing changes.
+    A typed argument replaces the run's. Without such a folder nothing changes.
 
     Raises:
         SettingError: there is no such folder, it records no overrides or those of another program,
@@ -44,19 +45,24 @@ def spell_out(arguments: Sequence[str], program: str) -> list[str]:
         )
     keys = {_key(one) for one in typed}
     saved = [one for one in _recorded(folder, program) if _key(one) not in keys]
-    if unsafe := [one for one in saved if _TO_TYPE.search(one)]:
+    if unsafe := to_type(saved):
         raise SettingError(
-            f"{str(folder)!r} would run code or call a server that is not of this package's own"
-            f" choices; if that is meant, add to the command: {shlex.join(unsafe)}"
+            f"{str(folder)!r} was started with settings that are not taken from a run folder,"
+            " because they may name code, a file or a server; if you know what each of them does,"
+            f" add to the command: {shlex.join(unsafe)}"
         )
-    chosen = [one for one in saved if not one.lstrip("+~").startswith("hydra")]
-    return [*chosen, *typed, "resume=true", f"hydra.run.dir={quoted(folder.absolute())}"]
+    return [*saved, *typed, "resume=true", f"hydra.run.dir={quoted(folder.absolute())}"]
+
+
+def to_type(overrides: Sequence[str]) -> list[str]:
+    """Return the overrides that are not taken from a run folder."""
+    return [one for one in overrides if not is_override_taken(one)]
 
 
 def command(program: str, folder: Path, overrides: Sequence[str] = ()) -> str:
-    """What is typed to go on with a run of these overrides."""
-    to_type = [one for one in overrides if _TO_TYPE.search(one) and _key(one) != "resume"]
-    return f"laconic {program} {shlex.join([f'resume={quoted(folder)}', *to_type])}"
+    """Return what is typed to go on with a run of these overrides."""
+    others = [one for one in overrides if _key(one) != "resume" and not _HYDRA.match(one)]
+    return f"laconic {program} {shlex.join([f'resume={quoted(folder)}', *to_type(others)])}"
 
 
 def quoted(value: object) -> str:
@@ -77,7 +83,7 @@ def _named(arguments: Sequence[str]) -> Path | None:
 
 
 def _recorded(folder: Path, program: str) -> list[str]:
-    """The overrides of the run in a folder, those of Hydra's own settings too."""
+    """Return the overrides of the run in a folder, without those of Hydra's own settings."""
     if not folder.is_dir():
         raise SettingError(f"resume={folder}: there is no such folder; expected that of a run")
     if (folder / "multirun.yaml").is_file():
@@ -100,7 +106,8 @@ def _recorded(folder: Path, program: str) -> list[str]:
         )
     overrides: Any = OmegaConf.to_container(OmegaConf.select(found, "hydra.overrides"))
     both = [*overrides["task"], *overrides["hydra"]]
-    return [str(one) for one in both if _key(str(one)) != "resume"]
+    texts = [str(one) for one in both]
+    return [one for one in texts if _key(one) != "resume" and not _HYDRA.match(one)]
 
 
 def _key(override: str) -> str:

@@ -187,8 +187,8 @@ def _of_run(name: str, folder: Path, environment: str, trusted: list[str]) -> En
     agent = {**(found.get("agent") or {}), "model": str((folder / POLICY).resolve())}
     taken = {key: env[key] for key in TAKEN if key in env}
     for part, settings in (("env", taken), ("agent", agent)):
-        where = f"compare.runs: {folder}: {part}"
-        check_settings(settings, where, trusted, "pass compare.trust=[{}] to allow it")
+        say = "pass compare.trust=[{}] to allow it"
+        check_settings(settings, part, f"compare.runs: {folder}", trusted, say)
     return Entry(name, env=taken, agent=agent, source=str(folder))
 
 

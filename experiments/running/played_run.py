@@ -6,7 +6,7 @@ the whole environment.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -44,19 +44,27 @@ def take_run(cfg: DictConfig, overrides: Sequence[str]) -> None:
             " it with its own env=... agent=..., and each member's model=<run folder>/policy/..."
         )
     typed = typed_values(overrides)
+    apart = (saved.get("evaluation") or {}).get("source")
+    if apart and not {"env", "env.source"} & typed.keys():
+        saved["env"]["source"] = apart
     with open_dict(cfg):
         for group in GROUPS:
             if group not in typed:
-                where = f"run: {folder}: {group}"
-                say = "pass trust=[{}] to allow it"
-                check_settings(saved[group], where, list(cfg.trust), say)
+                own = _without(saved[group], group, typed)
+                say = f"type it ({group}.<setting>=<value>), or pass trust=[{{}}] to allow it"
+                check_settings(own, group, f"run={folder}", list(cfg.trust), say)
                 _replace(cfg, group, saved[group], typed)
-        apart = (saved.get("evaluation") or {}).get("source")
-        if apart and not {"env", "env.source"} & typed.keys():
-            cfg.env.source = apart
         cfg.agent.model = str(folder)
         if cfg.step is not None:
             cfg.agent.step = cfg.step
+
+
+def _without(settings: Any, key: str, typed: Collection[str]) -> Any:
+    """Return settings without those that were typed, whose dotted keys begin with `key`."""
+    if not isinstance(settings, dict):
+        return settings
+    inner = ((name, f"{key}.{name}", one) for name, one in settings.items())
+    return {name: _without(one, path, typed) for name, path, one in inner if path not in typed}
 
 
 def _replace(cfg: DictConfig, group: str, settings: Any, typed: dict[str, Any]) -> None:

@@ -136,14 +136,16 @@ class Run:
         Raises:
             SettingError: the folder would build what is not of this package, and is not `trusted`.
         """
-        cfg = OmegaConf.load(Path(self.folder) / "config.yaml")
-        assert isinstance(cfg, DictConfig)
+        saved = OmegaConf.load(Path(self.folder) / "config.yaml")
+        plain: Any = OmegaConf.to_container(saved, resolve=False)
+        settings = {group: dict(plain.get(group) or {}) for group in GROUPS}
+        settings["env"] = {name: one for name, one in settings["env"].items() if name not in env}
         for group in () if self.trusted else GROUPS:
-            plain = OmegaConf.to_container(cfg[group], resolve=False)
-            check_settings(plain, f"{self.folder}: {group}", say="Run(folder, trusted=True) allows")
+            say = "Run(folder, trusted=True) allows it"
+            check_settings(settings[group], group, str(self.folder), say=say)
+        cfg = OmegaConf.create(settings)
         cfg.agent.model = str(self.folder)
-        for name, value in env.items():
-            cfg.env[name] = value
+        cfg.env.update(env)
         with _in_words([]):
             team = setup.make_team(cfg)
             environments = setup.make_environments(cfg, 1, split, team)

@@ -28,11 +28,11 @@ def folder(tmp_path):
 
 def test_the_folder_stands_for_the_overrides_of_its_run_and_what_is_typed_comes_before_them(folder):
     path = folder(
-        "env=math", "+env.x=1", "seed=3", "resume=true", hydra=["hydra.run.dir=elsewhere"]
+        "env=math", "++env.rounds=3", "seed=3", "resume=true", hydra=["hydra.run.dir=elsewhere"]
     )
     assert spell_out(["seed=4", f"resume='{path}'"], "train") == [
         "env=math",
-        "+env.x=1",
+        "++env.rounds=3",
         "seed=4",
         "resume=true",
         f"hydra.run.dir='{path}'",

@@ -66,6 +66,26 @@ def test_a_folder_that_would_run_code_has_to_be_trusted(evaluation, trained, tmp
     assert (cfg.env._target_, cfg.env.source) == ("my_package.World", "held_out.jsonl")
 
 
+def test_where_tasks_come_from_is_not_taken_from_a_folder(evaluation, trained, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(trained[0], folder)
+    saved = OmegaConf.load(folder / "config.yaml")
+    saved.evaluation.source = "held_out.jsonl"
+    OmegaConf.save(saved, folder / "config.yaml")
+    with pytest.raises(SettingError, match=r"env\.source='held_out\.jsonl' is not taken"):
+        take_run(evaluation(folder), [])
+    cfg = evaluation(folder)
+    cfg.env.source = "mine.jsonl"
+    take_run(cfg, ["env.source=mine.jsonl"])
+    assert (cfg.env.source, cfg.env.name) == ("mine.jsonl", "gsm8k")
+    for group, key in (("evaluation", "source"), ("env", "rounds"), ("agent", "device")):
+        text = OmegaConf.to_container(OmegaConf.load(trained[0] / "config.yaml"))
+        text[group][key] = "${oc.env:HOME}"
+        OmegaConf.save(OmegaConf.create(text), folder / "config.yaml")
+        with pytest.raises(SettingError, match=r"holds the reference '\$\{oc\.env:HOME\}'"):
+            take_run(evaluation(folder), [])
+
+
 def test_what_is_no_training_is_refused(evaluation, trained, tmp_path):
     with pytest.raises(SettingError, match="is no folder of a training"):
         take_run(evaluation(tmp_path), [])
