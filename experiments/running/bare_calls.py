@@ -34,7 +34,7 @@ from laconic.learners.agents.base import Policy, Remembering, Reply, Request
 from laconic.learners.agents.cache import calls
 from laconic.learners.agents.generate import pad_left
 from laconic.learners.agents.hf import HFPolicy
-from laconic.learners.agents.precision import AUTOCAST
+from laconic.learners.agents.sampling import AUTOCAST
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.episode import Episode, Group
 from laconic.learners.rollout.play import collect

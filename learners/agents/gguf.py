@@ -23,10 +23,9 @@ from transformers import (
 )
 
 from laconic.envs.errors import SettingError
+from laconic.learners.agents.folders import GGUF
 from laconic.learners.checkpoint import apply_umask
 
-ENDING = ".gguf"
-"""How the name of such a file ends."""
 _OF_A_FILE = ("quantization_config", "_model_name_or_path")
 """Keys of a config that say what file it was read from."""
 
@@ -43,7 +42,7 @@ def split_name(name: str) -> tuple[str, dict[str, str]]:
     Raises:
         SettingError: it is one, and the package that reads them is not installed.
     """
-    if not name.endswith(ENDING):
+    if not name.endswith(GGUF):
         return name, {}
     if find_spec("gguf") is None:
         raise SettingError(

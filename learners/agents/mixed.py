@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pettingzoo import ParallelEnv
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Style
 from laconic.learners.agents.base import Policy, by_agent
-from laconic.learners.agents.hf import HFPolicy, HFTeam, give_optimizers
-from laconic.learners.agents.load import fetched, folder_name
+from laconic.learners.agents.folders import fetched, folder_name
+from laconic.learners.agents.hf import HFTeam, give_optimizers
+
+if TYPE_CHECKING:
+    from laconic.learners.agents.policy import HFPolicy
 
 
 @dataclass
@@ -81,6 +84,8 @@ class MixedTeam:
             SettingError: an agent has no member, or a member cannot be made.
             UnknownNameError: a member or an optimiser is of an agent or role that does not exist.
         """
+        from laconic.learners.agents.policy import HFPolicy
+
         agents = environment.possible_agents
         names = {name: name for name in self.members}
         member_of = by_agent("agent or role in agent.members", names, agents)

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 import torch
 
 from laconic.envs.errors import UnknownNameError
+from laconic.learners.agents.sampling import AUTOCAST, PRECISIONS
 
 log = logging.getLogger(__name__)
 
-AUTOCAST = "bfloat16_autocast"
-PRECISIONS = ("auto", "float32", AUTOCAST, "bfloat16", "float16", "float64")
 LARGE = 50_000_000
 """A model with more parameters than these computes in bfloat16 by itself."""
 

@@ -1,13 +1,23 @@
-"""How a language policy speaks: settings, checked where they are given."""
+"""Settings of a language policy: how it speaks, and names of precisions and packings.
+
+They are checked without torch, so a mistake is answered before it is imported.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
-from laconic.envs.errors import SettingError
+from laconic.envs.errors import SettingError, UnknownNameError
+
+AUTOCAST = "bfloat16_autocast"
+PRECISIONS = ("auto", "float32", AUTOCAST, "bfloat16", "float16", "float64")
+"""Names of how weights are stored and passes computed (`learners.agents.precision`)."""
+QUANTIZATIONS = ("4bit", "8bit")
+"""Names of how weights that are not trained can be packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,4 +74,20 @@ def check_count(name: str, count: object, least: int = 1) -> None:
     if isinstance(count, bool) or not isinstance(count, int) or count < least:
         raise SettingError(
             f"agent.{name} must be a whole number of at least {least}; got {count!r}"
+        )
+
+
+def check_quantization(name: str) -> None:
+    """Check that weights can be packed as asked.
+
+    Raises:
+        UnknownNameError: there is no such packing.
+        SettingError: the package that packs weights is not installed.
+    """
+    if name not in QUANTIZATIONS:
+        raise UnknownNameError("agent.quantization", name, QUANTIZATIONS)
+    if find_spec("bitsandbytes") is None:
+        raise SettingError(
+            f"agent.quantization={name} needs the package bitsandbytes: pip install"
+            " bitsandbytes, or set agent.quantization=null"
         )

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from laconic.envs.errors import SettingError
-from laconic.learners import checkpoint
-from laconic.learners.agents.policy import HFPolicy
+
+if TYPE_CHECKING:
+    from laconic.learners.agents.policy import HFPolicy
 
 
 def run_folder(name: str) -> Path | None:
@@ -56,6 +57,8 @@ def restore(run: Path, step: int | None, policies: Mapping[str, HFPolicy]) -> No
         SettingError: there is no checkpoint of that step, or it is of another number of policies.
         CheckpointError: it is damaged, or of other policies.
     """
+    from laconic.learners import checkpoint
+
     found = _at(run / "checkpoints", step)
     if found is None:
         earlier = run_folder(str(_agent(run).get("model")))
@@ -82,6 +85,8 @@ def _agent(run: Path) -> dict[str, Any]:
 
 
 def _at(folder: Path, step: int | None) -> Path | None:
+    from laconic.learners import checkpoint
+
     if step is None:
         return checkpoint.latest(folder)
     there = {int(one.name[len("step_") :]): one for one in folder.glob("step_" + "[0-9]" * 8)}

@@ -18,7 +18,7 @@ from secrets import token_hex
 
 from safetensors import SafetensorError
 
-from laconic.learners.agents.load import folder_name
+from laconic.learners.agents.folders import folder_name
 from laconic.learners.errors import CheckpointError
 
 

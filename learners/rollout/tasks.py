@@ -14,17 +14,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
 from threading import Event, Thread
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from pettingzoo import ParallelEnv
 
 from laconic.learners.agents import waiting
 from laconic.learners.agents.base import Policy, Reply, Request, Streaming
-from laconic.learners.agents.policy import HFPolicy
-from laconic.learners.engines.base import AsyncSampler
 from laconic.learners.episode import Episode
 from laconic.learners.rollout.runner import EpisodeRunner, Start
+
+if TYPE_CHECKING:
+    from laconic.learners.engines.base import AsyncSampler
 
 T = TypeVar("T")
 
@@ -36,6 +37,9 @@ _SOON = 30.0
 
 def sampler_of(policies: Mapping[str, Policy]) -> AsyncSampler | None:
     """Who samples single replies for a team; None where nobody does."""
+    from laconic.learners.agents.policy import HFPolicy
+    from laconic.learners.engines.base import AsyncSampler
+
     for policy in policies.values():
         if isinstance(policy, HFPolicy) and isinstance(policy.sampler, AsyncSampler):
             return policy.sampler
@@ -133,6 +137,8 @@ class Tasks:
     ) -> tuple[Request, Reply]:
         if given is not None:
             return request, given
+        from laconic.learners.agents.policy import HFPolicy
+
         policy, greedy = self.policies[request.agent], self.greedy(round)
         drawn = np.random.SeedSequence((self.seed, place, round, order)).generate_state(1)[0]
         seed = int(drawn) % 2**31

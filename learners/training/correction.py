@@ -21,55 +21,23 @@ pi_old, and nothing is corrected.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
-from laconic.envs.checks import choice, number
-from laconic.envs.errors import SettingError
+from laconic.learners.training.settings import CorrectionSettings, Kind
 
-Kind = Literal["auto", "none", "token_truncate", "token_mask", "sequence_mask"]
+__all__ = ["Correction", "Kind"]
 
 _BOUNDS = {"token_truncate": (0.0, 2.0), "token_mask": (0.5, 5.0), "sequence_mask": (0.5, 2.0)}
 _LARGEST = 20.0
 """Of a log-weight, so that it stays finite."""
 
 
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """Which weight the loss of a token gets."""
+class Correction(CorrectionSettings):
+    """The weights that `CorrectionSettings` describe."""
 
-    kind: Kind = "auto"
-    """See the module's text."""
-    low: float | None = None
-    """Least w that counts; None: 0.5 of masks. Truncation knows none."""
-    high: float | None = None
-    """Largest w that counts; None: 2 of truncation and of sequences, 5 of masked tokens."""
-
-    def __post_init__(self) -> None:
-        """Check the word (`UnknownNameError`) and the bounds (`SettingError`)."""
-        choice("learner.correction", self.kind, get_args(Kind))
-        number("learner.correction_low", self.low, lowest=0, below=1, optional=True)
-        number("learner.correction_high", self.high, above=1, optional=True, finite=False)
-
-    def of_ratio(self, ratio: str) -> Correction:
-        """What `auto` is for an objective's ratio.
-
-        Raises:
-            SettingError: tokens are to be corrected under a ratio per sequence.
-        """
-        per_sequence = ratio in ("sequence", "sequence_token")
-        if self.kind == "auto":
-            kind: Kind = "sequence_mask" if per_sequence else "token_truncate"
-            return Correction(kind, self.low, self.high)
-        if per_sequence and self.kind.startswith("token"):
-            raise SettingError(
-                f"learner.correction={self.kind} weighs tokens, and learner.objective.ratio={ratio}"
-                " has one ratio for a whole sequence; take sequence_mask, or a ratio per token"
-            )
-        return self
+    __slots__ = ()
 
     def weights(self, behaviour: Tensor, rollout: Tensor, mask: Tensor, ratio: str) -> Tensor:
         """The weight of each token's loss, without gradient.

@@ -20,16 +20,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
-from laconic.envs.checks import choice, number
 from laconic.envs.errors import SettingError
+from laconic.learners.training.settings import Average, ObjectiveSettings, Ratio
 
-Ratio = Literal["sequence", "sequence_token", "token", "none"]
-Average = Literal["sequence", "token", "sum"]
+__all__ = ["Average", "LossInputs", "LossOutputs", "Objective", "Ratio"]
 
 LIMITS = (-20.0, 20.0)
 """Log-ratios stop at these (a ratio of 4.9e8), so that the loss stays finite; beyond it a ratio has
@@ -115,37 +113,10 @@ class LossOutputs:
         return metrics_of([self.rows], self.divisor)
 
 
-@dataclass(frozen=True, slots=True)
-class Objective:
-    """Which ratio, where it is clipped, how far from the reference, and how losses are averaged."""
+class Objective(ObjectiveSettings):
+    """The loss that `ObjectiveSettings` describe."""
 
-    ratio: Ratio = "sequence"
-    """What an importance ratio covers; see the module's text."""
-    clip_low: float = 0.2
-    """Ratios below 1 - clip_low are clipped where the advantage is negative; 1 clips none."""
-    clip_high: float = 0.25
-    """Ratios above 1 + clip_high are clipped where the advantage is positive; inf clips none."""
-    kl: float = 0.0
-    """Weight of the KL to the reference, per token (estimator k3: exp(d) - d - 1 with
-    d = reference - current log-probability, Schulman 2020). 0: no reference is needed."""
-    average: Average = "sequence"
-    """`sequence`: mean over a sequence's tokens, then over all sequences of the batch. A sequence
-    without generated tokens counts in that number with loss 0, as in TRL's `grpo`; verl 0.9.1
-    leaves it out of the number (state it as `divisor` to get the same). `token`: mean over all
-    generated tokens, which with a sequence ratio weighs sequences by their length. `sum`: sum over
-    a sequence's tokens divided by `normalizer`, then the mean over all sequences."""
-    normalizer: float = 1.0
-    """For average `sum`, tokens. 1 leaves the log-probability of a whole sequence (REINFORCE); a
-    constant such as the longest reply makes it Dr. GRPO's (arXiv 2503.20783)."""
-
-    def __post_init__(self) -> None:
-        """Check the words (`UnknownNameError`) and ranges (`SettingError`)."""
-        choice("objective.ratio", self.ratio, get_args(Ratio))
-        choice("objective.average", self.average, get_args(Average))
-        number("objective.clip_low", self.clip_low, above=0, highest=1)
-        number("objective.clip_high", self.clip_high, above=0, finite=False)
-        number("objective.kl", self.kl, lowest=0)
-        number("objective.normalizer", self.normalizer, above=0)
+    __slots__ = ()
 
     def __call__(self, inputs: LossInputs) -> LossOutputs:
         """Compute the loss of a batch.
@@ -158,8 +129,8 @@ class Objective:
         """
         if self.kl > 0 and inputs.reference_logprobs is None:
             raise SettingError(
-                f"objective.kl is {self.kl!r}, but there are no reference_logprobs to measure it"
-                " from; keep a reference policy or set kl to 0"
+                f"learner.objective.kl={self.kl!r}, but there are no reference_logprobs to measure"
+                " it from; keep a reference policy or set learner.objective.kl=0"
             )
         mask = inputs.generated_mask
         current = _generated(inputs.current_logprobs, mask)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +19,6 @@ from torch import Tensor
 from torch.optim import Optimizer
 from transformers import PreTrainedModel, get_scheduler
 
-from laconic.envs.checks import choice, number, whole
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.load import share_frozen
@@ -35,44 +34,20 @@ from laconic.learners.training.sequences import (
     microbatches,
     rows_of,
 )
+from laconic.learners.training.settings import StepSettings
 
 MakeOptimizer = Callable[..., Optimizer]
 """Called with parameters, and with the settings that a policy has of its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateSettings:
+class UpdateSettings(StepSettings):
     """How an update is cut into optimiser steps, and how large these are."""
 
     objective: Objective = Objective()
     """The loss."""
-    minibatches: int = 4
-    """Optimiser steps per policy and update."""
-    microbatch_tokens: int = 16384
-    """Max. tokens, padding included, of one forward pass."""
-    max_grad_norm: float = 1.0
-    """Gradients are scaled down to this norm."""
-    warmup_updates: int = 0
-    """The learning rate rises on a straight line over so many updates, in the first of which it is
-    0."""
-    decay_updates: int | None = None
-    """It then falls and is 0 after so many updates in all; None and 0 keep it."""
-    seed: int = 0
-    """Of the order in which sequences enter the minibatches."""
     correction: Correction = Correction()
     """What is done about an engine that sampled with other log-probabilities."""
-    decay: Literal["linear", "cosine"] = "linear"
-    """On which curve it falls: a straight line, or half a cosine (arXiv 1608.03983)."""
-
-    def __post_init__(self) -> None:
-        """Check ranges (`SettingError`)."""
-        self.correction.of_ratio(self.objective.ratio)
-        whole("learner.minibatches", self.minibatches, 1)
-        whole("learner.microbatch_tokens", self.microbatch_tokens, 1)
-        whole("learner.warmup_updates", self.warmup_updates, 0)
-        whole("learner.decay_updates", self.decay_updates, 0, optional=True)
-        choice("learner.decay", self.decay, ("linear", "cosine"))
-        number("learner.max_grad_norm", self.max_grad_norm, above=0, finite=False)
 
     def schedule(self) -> Callable[[int], float]:
         """The factor of the learning rate after so many updates (`transformers.get_scheduler`)."""

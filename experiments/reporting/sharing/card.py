@@ -24,7 +24,7 @@ from laconic.experiments.reporting.single import COLUMNS, rows
 from laconic.experiments.reporting.words import label
 from laconic.experiments.running.run_folder import TEAM, write_atomically
 from laconic.learners.agents.base import Policy
-from laconic.learners.agents.load import ONE, folder_name
+from laconic.learners.agents.folders import ONE, folder_name
 
 METRICS = (
     "accuracy",

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.task import Style
 from laconic.envs.worlds.acts import with_act
-from laconic.learners.agents.chat import tokenize_with
-from laconic.learners.agents.hf import HFPolicy, HFTeam
+from laconic.learners.agents.hf import HFTeam
 from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.agents.scripted import Teacher, taught
 from laconic.learners.agents.tiny import TinySamplingSettings, team
 from laconic.learners.agents.tiny.build import Shape, build_model, build_tokenizer
 from laconic.learners.rollout.play import Start, play
+
+if TYPE_CHECKING:
+    from laconic.learners.agents.policy import HFPolicy
 
 _EPISODES = 64
 """Episodes from whose texts the tokenizer learns."""
@@ -69,6 +71,9 @@ class NewTeam:
         Args:
             environment: whose texts the tokenizer is to write in few tokens; it has `tasks`.
         """
+        from laconic.learners.agents.chat import tokenize_with
+        from laconic.learners.agents.policy import HFPolicy
+
         if self._left is not None:
             return self._left.policies(environment)
         self._tokenize = split_words

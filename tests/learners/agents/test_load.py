@@ -8,8 +8,8 @@ import time
 import pytest
 
 from laconic.envs.errors import SettingError
+from laconic.learners.agents.folders import agent_folders, folder_name
 from laconic.learners.agents.hf import HFTeam
-from laconic.learners.agents.load import agent_folders, folder_name
 
 
 def test_only_a_folder_of_folders_holds_separate_policies(saved, tmp_path):

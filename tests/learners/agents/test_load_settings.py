@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.agents import load
+from laconic.learners.agents import folders, load, sampling
 from laconic.learners.agents.hf import HFTeam
 
 ENV = SimpleNamespace(possible_agents=["solver_0"])
@@ -34,9 +34,9 @@ def test_a_revision_reaches_all_that_is_read_from_the_hub(monkeypatch):
     monkeypatch.setattr(load.AutoTokenizer, "from_pretrained", loader)
     monkeypatch.setattr(load.AutoModelForCausalLM, "from_pretrained", loader)
     monkeypatch.setattr(load.AutoConfig, "from_pretrained", loader)
-    monkeypatch.setattr(load, "snapshot_download", loader)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", loader)
     for revision in ("v2", None):
-        load.fetched.cache_clear()
+        folders.fetched.cache_clear()
         team = HFTeam("owner/model", revision=revision, device="cpu")
         for use in (lambda team=team: team.tokenizer, lambda team=team: team.policies(ENV)):
             with pytest.raises(SettingError, match="no network"):
@@ -59,7 +59,7 @@ def test_packed_weights_take_no_steps(saved):
 
 
 def test_without_the_package_it_is_said_what_to_install(saved, monkeypatch):
-    monkeypatch.setattr(load, "find_spec", lambda name: None)
+    monkeypatch.setattr(sampling, "find_spec", lambda name: None)
     with pytest.raises(SettingError, match="pip install bitsandbytes"):
         HFTeam(str(saved), quantization="8bit", frozen=True)
     with pytest.raises(UnknownNameError, match=r"agent\.quantization '5bit'"):
@@ -68,7 +68,7 @@ def test_without_the_package_it_is_said_what_to_install(saved, monkeypatch):
 
 @pytest.mark.parametrize(("kind", "field"), [("4bit", "load_in_4bit"), ("8bit", "load_in_8bit")])
 def test_a_packed_model_is_loaded_where_it_stays_and_moved_nowhere(saved, monkeypatch, kind, field):
-    monkeypatch.setattr(load, "find_spec", lambda name: object())
+    monkeypatch.setattr(sampling, "find_spec", lambda name: object())
     given = {}
     packed = SimpleNamespace(to=lambda place: pytest.fail("moved"))
 

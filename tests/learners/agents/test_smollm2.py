@@ -19,6 +19,7 @@ def test_the_folder_is_taken_where_it_is_and_else_the_hub(tmp_path, monkeypatch)
     # Without a config it is what a download that was broken off has left.
     assert smollm2.found() == smollm2.HUB
     (folder / "config.json").write_text("{}")
+    (folder / "tokenizer.json").write_text("{}")
     assert smollm2.found() == str(folder) == smollm2.SmolLM2Team().model
     assert smollm2.SmolLM2Team(model="another").model == "another"
 

@@ -1,0 +1,132 @@
+"""What lies in the folder of a model or a team, told without loading it and without torch.
+
+Knows how separate policies lie on disk and on the hub: `<folder>/<agent>`, the name escaped by
+`folder_name`, each as `save_pretrained` wrote it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from laconic.envs.errors import SettingError
+
+ONE = ("config.json", "adapter_config.json")
+"""A folder with one of these is one policy."""
+GGUF = ".gguf"
+"""How the name of a file of llama.cpp ends."""
+VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model", "*.tiktoken", "tekken.json")
+"""Files of which a tokenizer has at least one."""
+
+
+def is_path(name: str) -> bool:
+    """Whether a name is a path; a name on the hub has at most one slash."""
+    looks = name.startswith((".", "/", "~")) or name.count("/") > 1
+    return looks or Path(name).expanduser().exists()
+
+
+def check_one(name: str) -> None:
+    """Check that a path is a model that `save_pretrained` wrote, or a GGUF file.
+
+    Raises:
+        SettingError: it does not exist, or has no config.json or no tokenizer.
+    """
+    path = Path(name).expanduser()
+    if not is_path(name) or (name.endswith(GGUF) and path.is_file()):
+        return
+    if not (path / "config.json").is_file():
+        problem = "does not exist" if not path.exists() else "holds no config.json"
+        raise SettingError(
+            f"agent.model={name!r} {problem}; expected a folder written by save_pretrained, a run"
+            " folder, or the name of a causal language model on the hub"
+        )
+    _check_tokenizer(path, name)
+
+
+def check_model(name: str) -> None:
+    """Check that a path holds what a team can be loaded from: one policy, or one per agent.
+
+    Raises:
+        SettingError: it does not exist, or holds neither a model nor an adapter, or no tokenizer.
+    """
+    if agents := agent_folders(name):
+        for folder in agents.values():
+            _check_tokenizer(Path(folder), folder)
+    elif not agent_folders(name, "adapter_config.json") and not _is_adapter(name):
+        check_one(name)
+
+
+def folder_name(agent: str) -> str:
+    """Return the name of an agent's folder; its agent is `unquote` of it.
+
+    All but ASCII letters, digits and `_.-~` is escaped as in a URL, and so is a dot at the
+    beginning: no name leads out of the folder that holds the team, and none is hidden.
+    """
+    name = quote(agent, safe="")
+    return f"%2E{name[1:]}" if name.startswith(".") else name
+
+
+def agent_folders(name: str, file: str = "config.json") -> dict[str, str]:
+    """Return agent -> folder of separately saved policies; empty where `name` is a policy itself.
+
+    Args:
+        name: name on the hub (which has none), or path of a folder.
+        file: the file that each of these folders holds.
+    """
+    folder = Path(name).expanduser()
+    if not folder.is_dir() or (folder / file).is_file():
+        return {}
+    places = sorted(folder.glob(f"*/{file}"))
+    return {unquote(path.parent.name): str(path.parent) for path in places}
+
+
+@lru_cache(maxsize=32)
+def fetched(name: str, revision: str | None = None) -> str:
+    """Return the name or the local folder that policies are loaded from.
+
+    Args:
+        name: name on the hub, or path of a folder.
+        revision: branch, tag or commit on the hub; None: its main one.
+
+    Returns:
+        The local copy of a repository that is no single model but an adapter or a team of
+        policies; else `name`, also where the hub cannot be asked: whoever loads it will say why.
+    """
+    if is_path(name):
+        return name
+    try:
+        folder = Path(_copy(name, revision, [*ONE, *(f"*/{one}" for one in ONE)]))
+        if (folder / ONE[0]).is_file() or not any(_policies(folder)):
+            return name
+        wanted = [f"{one}/*" for one in _policies(folder)]
+        return _copy(name, revision, [*wanted, "*.json", "*.safetensors"])
+    except Exception:  # No name of the hub, no such repository, no network: any error may come.
+        return name
+
+
+def _copy(name: str, revision: str | None, patterns: list[str]) -> str:
+    from huggingface_hub import snapshot_download
+
+    return snapshot_download(name, revision=revision, allow_patterns=patterns)
+
+
+def _policies(folder: Path) -> set[str]:
+    """Return the relative folders of policies; `.` for a lone adapter."""
+    return {
+        path.parent.relative_to(folder).as_posix()
+        for one in ONE
+        for path in (*folder.glob(one), *folder.glob(f"*/{one}"))
+    }
+
+
+def _check_tokenizer(folder: Path, name: str) -> None:
+    if not any(any(folder.glob(pattern)) for pattern in VOCABULARIES):
+        raise SettingError(
+            f"agent.model={name!r} has no tokenizer: expected tokenizer.json beside config.json."
+            " Save it there with tokenizer.save_pretrained(<folder>)"
+        )
+
+
+def _is_adapter(name: str) -> bool:
+    return (Path(name).expanduser() / "adapter_config.json").is_file()

@@ -1,0 +1,119 @@
+"""Settings of an update, checked without torch so that a mistake is answered before it is imported.
+
+What they mean is computed in `objective`, `correction` and `trainer`, which import torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, Self, get_args
+
+from laconic.envs.checks import choice, number, whole
+from laconic.envs.errors import SettingError
+
+Ratio = Literal["sequence", "sequence_token", "token", "none"]
+Average = Literal["sequence", "token", "sum"]
+Kind = Literal["auto", "none", "token_truncate", "token_mask", "sequence_mask"]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveSettings:
+    """Which ratio, where it is clipped, how far from the reference, and how losses are averaged."""
+
+    ratio: Ratio = "sequence"
+    """What an importance ratio covers; see the module's text."""
+    clip_low: float = 0.2
+    """Ratios below 1 - clip_low are clipped where the advantage is negative; 1 clips none."""
+    clip_high: float = 0.25
+    """Ratios above 1 + clip_high are clipped where the advantage is positive; inf clips none."""
+    kl: float = 0.0
+    """Weight of the KL to the reference, per token (estimator k3: exp(d) - d - 1 with
+    d = reference - current log-probability, Schulman 2020). 0: no reference is needed."""
+    average: Average = "sequence"
+    """`sequence`: mean over a sequence's tokens, then over all sequences of the batch. A sequence
+    without generated tokens counts in that number with loss 0, as in TRL's `grpo`; verl 0.9.1
+    leaves it out of the number (state it as `divisor` to get the same). `token`: mean over all
+    generated tokens, which with a sequence ratio weighs sequences by their length. `sum`: sum over
+    a sequence's tokens divided by `normalizer`, then the mean over all sequences."""
+    normalizer: float = 1.0
+    """For average `sum`, tokens. 1 leaves the log-probability of a whole sequence (REINFORCE); a
+    constant such as the longest reply makes it Dr. GRPO's (arXiv 2503.20783)."""
+
+    def __post_init__(self) -> None:
+        """Check the words (`UnknownNameError`) and ranges (`SettingError`)."""
+        choice("learner.objective.ratio", self.ratio, get_args(Ratio))
+        choice("learner.objective.average", self.average, get_args(Average))
+        number("learner.objective.clip_low", self.clip_low, above=0, highest=1)
+        number("learner.objective.clip_high", self.clip_high, above=0, finite=False)
+        number("learner.objective.kl", self.kl, lowest=0)
+        number("learner.objective.normalizer", self.normalizer, above=0)
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionSettings:
+    """Which weight the loss of a token gets."""
+
+    kind: Kind = "auto"
+    """See the module's text."""
+    low: float | None = None
+    """Least w that counts; None: 0.5 of masks. Truncation knows none."""
+    high: float | None = None
+    """Largest w that counts; None: 2 of truncation and of sequences, 5 of masked tokens."""
+
+    def __post_init__(self) -> None:
+        """Check the word (`UnknownNameError`) and the bounds (`SettingError`)."""
+        choice("learner.correction", self.kind, get_args(Kind))
+        number("learner.correction_low", self.low, lowest=0, below=1, optional=True)
+        number("learner.correction_high", self.high, above=1, optional=True, finite=False)
+
+    def of_ratio(self, ratio: str) -> Self:
+        """Return these settings with `auto` replaced by what an objective's ratio needs.
+
+        Raises:
+            SettingError: tokens are to be corrected under a ratio per sequence.
+        """
+        per_sequence = ratio in ("sequence", "sequence_token")
+        if self.kind == "auto":
+            kind: Kind = "sequence_mask" if per_sequence else "token_truncate"
+            return replace(self, kind=kind)
+        if per_sequence and self.kind.startswith("token"):
+            raise SettingError(
+                f"learner.correction={self.kind} weighs tokens, and learner.objective.ratio={ratio}"
+                " has one ratio for a whole sequence; take sequence_mask, or a ratio per token"
+            )
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class StepSettings:
+    """How an update is cut into optimizer steps, and how large these are."""
+
+    objective: ObjectiveSettings = ObjectiveSettings()
+    """The loss."""
+    minibatches: int = 4
+    """Optimiser steps per policy and update."""
+    microbatch_tokens: int = 16384
+    """Max. tokens, padding included, of one forward pass."""
+    max_grad_norm: float = 1.0
+    """Gradients are scaled down to this norm."""
+    warmup_updates: int = 0
+    """The learning rate rises on a straight line over so many updates, in the first of which it is
+    0."""
+    decay_updates: int | None = None
+    """It then falls and is 0 after so many updates in all; None and 0 keep it."""
+    seed: int = 0
+    """Of the order in which sequences enter the minibatches."""
+    correction: CorrectionSettings = CorrectionSettings()
+    """What is done about an engine that sampled with other log-probabilities."""
+    decay: Literal["linear", "cosine"] = "linear"
+    """On which curve it falls: a straight line, or half a cosine (arXiv 1608.03983)."""
+
+    def __post_init__(self) -> None:
+        """Check ranges (`SettingError`)."""
+        self.correction.of_ratio(self.objective.ratio)
+        whole("learner.minibatches", self.minibatches, 1)
+        whole("learner.microbatch_tokens", self.microbatch_tokens, 1)
+        whole("learner.warmup_updates", self.warmup_updates, 0)
+        whole("learner.decay_updates", self.decay_updates, 0, optional=True)
+        choice("learner.decay", self.decay, ("linear", "cosine"))
+        number("learner.max_grad_norm", self.max_grad_norm, above=0, finite=False)
