@@ -102,6 +102,9 @@ class Explained(ABC):
     """What a role does, in words that a small language model heeds."""
     answer_form: str
     """How an answer is stated, for roles that have no duty of their own."""
+    max_reward: ClassVar[float] = 1.0
+    """The highest score that an answer can get. In a world: what the task pays each agent of a team
+    that solves it by fair shares, over the whole episode; a greedy agent may gain more."""
 
     @abstractmethod
     def generate(

@@ -96,6 +96,18 @@ class Episode:
     """Tokens each agent thought before it spoke, in the same way."""
     measures: Mapping[str, float] = field(default_factory=dict)
     """What else the environment measured of the answers, by name."""
+    task_rewards: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """What the task paid each agent in each round; with the charge taken off it is the reward.
+    Empty where the environment does not report it."""
+    bills: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """What each agent's own tokens cost in each round, whoever is charged for them and when.
+    Empty where the environment does not report it."""
+    max_reward: float = 1.0
+    """The most that the task pays an agent in an episode."""
+    common: bool = False
+    """True where the task pays all agents the same."""
+    when: str = "always"
+    """When the environment charges for tokens: `always`, or in `solved` episodes only."""
 
     @property
     def returns(self) -> dict[str, float]:

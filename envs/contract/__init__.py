@@ -22,6 +22,7 @@ from gymnasium.utils.env_checker import data_equivalence
 from laconic.envs.contract.episodes import MAX_STEPS, Env, babble, difference, play, require
 from laconic.envs.contract.interface import INTERFACE_RULES, misfit
 from laconic.envs.contract.text import TEXT_RULES
+from laconic.envs.dialogue.reward import PAY
 
 
 def check_env(make: Callable[[], Env], *, episodes: int = 3, seed: int = 0) -> None:
@@ -92,6 +93,32 @@ def _rewards(make: Callable[[], Env], seeds: Sequence[int]) -> None:
                 require(is_number and math.isfinite(reward), _rewards, reward, agent)
 
 
+def _pay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+    """Infos that say `task_reward`, `billed` and `charged` say what was paid: see `Pay`.
+
+    All infos of steps have the three keys, or none has any; then the environment counts as
+    unpriced. They are finite numbers, a bill is at least 0, and the reward is what the task paid
+    less the charge.
+    """
+    for seed in seeds:
+        steps = play(make(), seed, babble).steps
+        reported = any(key in info for step in steps for info in step.infos.values() for key in PAY)
+        for step in steps if reported else ():
+            for agent, info in step.infos.items():
+                lacking = [key for key in PAY if key not in info]
+                require(not lacking, _pay, f"an info without {', '.join(lacking)}", agent)
+                values = [info[key] for key in PAY]
+                came = ", ".join(f"{key}={info[key]!r}" for key in PAY)
+                numbers = all(isinstance(one, int | float | np.number) for one in values)
+                require(numbers and all(map(math.isfinite, values)), _pay, came, agent)
+                require(info["billed"] >= 0, _pay, came, agent)
+                reward = step.returned[1][agent]
+                paid = info["task_reward"] - info["charged"]
+                # Rewards of others may have been rounded to another precision.
+                same = math.isclose(reward, paid, rel_tol=1e-6, abs_tol=1e-6)
+                require(same, _pay, f"a reward of {reward!r}, {came}", agent)
+
+
 def _replay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     """Equally seeded and acted episodes agree to the last step, in a used environment too."""
     used = make()
@@ -127,6 +154,7 @@ RULES: tuple[Callable[[Callable[[], Env], Sequence[int]], None], ...] = (
     _endings,
     _observations,
     _rewards,
+    _pay,
     _replay,
     _generators,
     _options,

@@ -71,7 +71,11 @@ class DialogueEnv(TeamEnv):
         UnknownNameError: a role, topology or information mode does not exist.
     """
 
-    metadata: dict[str, Any] = {**TeamEnv.metadata, "name": "laconic_dialogue_v0"}
+    metadata: dict[str, Any] = {
+        **TeamEnv.metadata,
+        "name": "laconic_dialogue_v0",
+        "reward": "common",
+    }
 
     def __init__(
         self,
@@ -132,6 +136,10 @@ class DialogueEnv(TeamEnv):
         self.told: dict[str, str] = {}
         """By agent: words that it alone reads before all else that is its own."""
 
+    def _max_reward(self, reward: Reward) -> float:
+        # With `paid=round` every round pays the score.
+        return self.benchmark.max_reward * (self.rounds if reward.paid == "round" else 1)
+
     def _begin(self, generator: np.random.Generator) -> None:
         self._exempted: set[str] = set()
         self._referee = Referee(
@@ -165,8 +173,8 @@ class DialogueEnv(TeamEnv):
         if over and score is None and self.graded:
             score = self._score()
         left = self.rounds - 1 - self.round if terminated else 0
-        rewards = self._account.rewards(self._charged(), score, over=over, rounds_left=left)
-        return Outcome(rewards, score, terminated, truncated)
+        pay = self._account.pay(self._charged(), score, over=over, rounds_left=left)
+        return Outcome(pay, score, terminated, truncated)
 
     def _score(self) -> Score:
         score, name = self._referee.score(), self.reward.multiply_by

@@ -2,7 +2,9 @@
 
     reward = task reward - price * tokens charged / normalizer
 
-Charged are the tokens of messages and, as much of a price as is set, those of the thoughts before.
+`Pay` keeps three numbers apart: what the task pays, what an agent's own tokens cost (its bill), and
+what is taken off its reward (its charge). Messages are charged, and so are the thoughts before
+them, by a share of the price.
 
 Agent-GSPO (arXiv 2510.22477) charges verbosity in the reward; its formula is not public, so the
 form and the settings here are a reconstruction. Knows nothing of messages or rounds.
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from laconic.envs.checks import choice, flag, number
@@ -63,20 +65,56 @@ class Reward:
         choice("reward.paid", self.paid, ("end", "round"))
         flag("reward.exempt_answer", self.exempt_answer)
 
-    def costs(self, tokens: Mapping[str, float]) -> dict[str, float]:
-        """What each agent is charged, at least 0 reward units, for the tokens of all agents."""
+    def bills(self, tokens: Mapping[str, float]) -> dict[str, float]:
+        """Return what each agent's own tokens cost, at least 0 reward units, whoever pays."""
         rate = self.price / self.normalizer
-        if self.charge == "team":
-            return dict.fromkeys(tokens, rate * sum(tokens.values()))
         return {agent: rate * count for agent, count in tokens.items()}
+
+    def costs(self, tokens: Mapping[str, float]) -> dict[str, float]:
+        """Return what each agent is charged, at least 0 reward units, for all agents' tokens."""
+        if self.charge == "team":
+            rate = self.price / self.normalizer
+            return dict.fromkeys(tokens, rate * sum(tokens.values()))
+        return self.bills(tokens)
+
+
+PAY = ("task_reward", "billed", "charged")
+"""Keys of infos that say what an agent was paid in a round, of the environments that report it."""
+PAY_RULES = ("reward", "when", "max_reward")
+"""Keys of an environment's metadata that say how it pays: `reward` is `common` where the task pays
+all agents the same, else `own`; `when` is that of `Reward`; `max_reward` is the most that the task
+pays an agent in an episode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pay:
+    """What one agent is paid in one round, in reward units."""
+
+    task_reward: float = 0.0
+    """What the task pays."""
+    billed: float = 0.0
+    """What the agent's own tokens of this round cost, whoever is charged for them and when."""
+    charged: float = 0.0
+    """What is taken off: the agent's own bill or, with `charge=team`, the bills of all agents.
+    With `when=solved` it is 0 until the last round of a solved episode."""
+
+    @property
+    def reward(self) -> float:
+        """The reward: what the task pays, less the charge."""
+        return self.task_reward - self.charged
+
+    @property
+    def info(self) -> dict[str, float]:
+        """The pay as infos have it: `task_reward`, `billed`, `charged`."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a round came to."""
 
-    rewards: dict[str, float]
-    """Of each agent, charges taken off."""
+    pay: dict[str, Pay]
+    """What each agent is paid for the round."""
     score: Score | None
     """Of the work so far; None where it was not graded."""
     terminated: bool = False
@@ -94,22 +132,22 @@ def free_tokens(benchmark: Benchmark, task: Task, words: str, tokenize: Tokenize
 
 
 class Account:
-    """The rewards of one episode, round by round; charges that wait for its end are kept here."""
+    """The pay of one episode, round by round; charges that wait for its end are kept here."""
 
     def __init__(self, reward: Reward, agents: Iterable[str]) -> None:
         """Nothing is charged yet to those who earn rewards."""
         self._reward = reward
         self._owed = dict.fromkeys(agents, 0.0)
 
-    def rewards(
+    def pay(
         self,
         tokens: Mapping[str, float],
         score: Score | None,
         *,
         over: bool = True,
         rounds_left: int = 0,
-    ) -> dict[str, float]:
-        """The reward of each agent for one round.
+    ) -> dict[str, Pay]:
+        """Pay every agent the score of the answers, less the charge, for one round.
 
         Args:
             tokens: charged tokens of each agent in this round.
@@ -124,19 +162,21 @@ class Account:
         if self._reward.paid == "round":
             value *= 1 + rounds_left
         due = over and score is not None and score.solved
-        return self.net(dict.fromkeys(tokens, value), tokens, due=due)
+        return self.settle(dict.fromkeys(tokens, value), tokens, due=due)
 
-    def net(
+    def settle(
         self, earned: Mapping[str, float], tokens: Mapping[str, float], *, due: bool
-    ) -> dict[str, float]:
-        """What each agent earned in a round, less what it is charged for its tokens.
+    ) -> dict[str, Pay]:
+        """Pay each agent what it earned in a round, less the charge for tokens.
 
-        With `when=solved` charges are kept until they are `due`, which they are in the last round
+        With `when=solved` charges are kept until they are `due`. They are due in the last round
         of a solved episode, and in no other.
         """
-        costs = self._reward.costs(tokens)
-        if self._reward.when == "always":
-            return {agent: earned[agent] - cost for agent, cost in costs.items()}
-        for agent, cost in costs.items():
-            self._owed[agent] += cost
-        return {agent: earned[agent] - (self._owed[agent] if due else 0.0) for agent in costs}
+        bills, charges = self._reward.bills(tokens), self._reward.costs(tokens)
+        if self._reward.when == "solved":
+            for agent, cost in charges.items():
+                self._owed[agent] += cost
+            charges = dict(self._owed) if due else dict.fromkeys(charges, 0.0)
+        return {
+            agent: Pay(float(earned[agent]), bill, charges[agent]) for agent, bill in bills.items()
+        }

@@ -29,7 +29,7 @@ from laconic.envs.checks import by_key, choice, task_of
 from laconic.envs.dialogue.briefing import Briefing, Opening, Rules, templates
 from laconic.envs.dialogue.budget import Ledger, Tokenize, cut, well_formed
 from laconic.envs.dialogue.channel import Channel, Transmission
-from laconic.envs.dialogue.reward import Account, Outcome, Reward
+from laconic.envs.dialogue.reward import Account, Outcome, Pay, Reward
 from laconic.envs.dialogue.roster import check_actions
 from laconic.envs.dialogue.spaces import TextEnv
 from laconic.envs.dialogue.thoughts import BEGIN, split
@@ -80,7 +80,7 @@ class TeamEnv(TextEnv, ABC):
         self._rules, self._roster = rules, rules.roster
         self._take_seats(self._roster.agents)
         self.answering = self._roster.answering
-        self.reward, self.channel = reward or Reward(), channel or Channel()
+        self.channel = channel or Channel()
         self.instructions = instructions
         self._templates = templates(instructions)
         self._told: Briefing | None = None
@@ -91,8 +91,25 @@ class TeamEnv(TextEnv, ABC):
         self.metadata = {**self.metadata, "slow_step": slow}
         # And send thoughts along to environments that say how long they may be.
         self.metadata["thought_tokens"] = self.budget.longest_thought
+        self.reward = reward or Reward()
         self._generator: np.random.Generator | None = None
         self.messages: list[Message] = []
+        self._paid: dict[str, Pay] = {}
+
+    @property
+    def reward(self) -> Reward:
+        """The price of a token; another one counts from the next reset on."""
+        return self._reward
+
+    @reward.setter
+    def reward(self, reward: Reward) -> None:
+        self._reward = reward
+        most = self._max_reward(reward)
+        self.metadata = {**self.metadata, "when": reward.when, "max_reward": most}
+
+    def _max_reward(self, reward: Reward) -> float:
+        """Return the most that the task pays an agent in an episode, charges aside."""
+        return 1.0
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -126,8 +143,10 @@ class TeamEnv(TextEnv, ABC):
 
         Returns:
             Observations, rewards, terminations, truncations and infos of the agents that were
-            alive before the round. The last infos carry `score`, `solved` and `answer`. With
-            nobody alive (before a reset, or after the end) all five are empty.
+            alive before the round. Every info has `task_reward`, `billed` and `charged` of the
+            round (`envs.dialogue.reward.Pay`); the reward is `task_reward - charged`. The last
+            infos also carry `score`, `solved` and `answer`. With nobody alive (before a reset, or
+            after the end) all five are empty.
 
         Raises:
             UnknownNameError: an action is not of an agent of this team.
@@ -139,6 +158,7 @@ class TeamEnv(TextEnv, ABC):
         check_actions(actions, self.possible_agents)
         self._speak(actions)
         outcome = self._resolve()
+        self._paid = outcome.pay
         over = outcome.terminated or outcome.truncated
         self.ledger.start_round()
         self.round += 1
@@ -153,7 +173,8 @@ class TeamEnv(TextEnv, ABC):
             print_round(tuple(self._latest.values()), outcome.score)
         terminated, truncated = outcome.terminated, outcome.truncated
         endings = dict.fromkeys(agents, terminated), dict.fromkeys(agents, truncated)
-        return observations, outcome.rewards, *endings, infos
+        rewards = {agent: pay.reward for agent, pay in outcome.pay.items()}
+        return observations, rewards, *endings, infos
 
     def render(self) -> str | None:
         """The transcript so far as text in mode `ansi`; in `human` it was printed already."""
@@ -169,6 +190,7 @@ class TeamEnv(TextEnv, ABC):
         self.ledger = Ledger(self.budget, self.possible_agents)
         self.messages = []
         self._latest: dict[str, Message] = {}
+        self._paid = {}
         self._account = Account(self.reward, self.possible_agents)
         self._begin(generator)
         self._talking = self._speakers()
@@ -280,6 +302,7 @@ class TeamEnv(TextEnv, ABC):
             "tokens_said": self.ledger.said[agent],
             "tokens_read": self.ledger.read[agent],
             "tokens_thought": self.ledger.thought[agent],
+            **self._paid.get(agent, Pay()).info,
         }
         if score is not None:
             info |= {"score": score.value, "solved": score.solved, "answer": score.answer}

@@ -55,7 +55,7 @@ class WorldEnv(TeamEnv):
         UnknownNameError: a topology does not exist.
     """
 
-    metadata: dict[str, Any] = {**TeamEnv.metadata, "name": "laconic_world_v0"}
+    metadata: dict[str, Any] = {**TeamEnv.metadata, "name": "laconic_world_v0", "reward": "own"}
 
     def __init__(
         self,
@@ -101,6 +101,9 @@ class WorldEnv(TeamEnv):
     def offered(self, agent: str) -> Collection[str]:
         """What makes sense to say or do now, of the world's phrases."""
         return self.world.offered(self._state, agent) if self.agents else frozenset()
+
+    def _max_reward(self, reward: Reward) -> float:
+        return self.world.max_reward
 
     def _begin(self, generator: np.random.Generator) -> None:
         # Apart from what else is drawn, so that settings do not change the luck of a seed.
@@ -151,7 +154,7 @@ class WorldEnv(TeamEnv):
         score = self.world.score(state) if over else None
         earned = {agent: float(gains.get(agent, 0.0)) for agent in self.agents}
         solved = score is not None and score.solved
-        return Outcome(self._account.net(earned, self._charged(), due=solved), score, over)
+        return Outcome(self._account.settle(earned, self._charged(), due=solved), score, over)
 
     def _hears(self) -> Mapping[str, Collection[str]]:
         hears, absent = super()._hears(), self._before.absent

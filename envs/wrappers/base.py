@@ -17,6 +17,7 @@ from pettingzoo import ParallelEnv
 from pettingzoo.utils import BaseParallelWrapper
 
 from laconic.envs.checks import is_whole
+from laconic.envs.dialogue.reward import PAY
 from laconic.envs.errors import UnknownNameError
 
 Array = NDArray[Any]
@@ -45,8 +46,9 @@ class ArrayWrapper(Wrapper, ABC):
     Every info has these numbers, and what a wrapper adds: `task` (number of the task in its source,
     -1 where it has none), `round`, `tokens_left` (what the next message may have),
     `tokens_said`, `tokens_read`, `tokens_thought`, `informed` (1, 0, or -1 where nobody can say),
-    and `score` and `solved`, which are 0 before the end. `reset(options={"task": number})` names
-    the task.
+    and `score` and `solved`, which are 0 before the end. Where the environment reports what it
+    pays, infos of steps have `task_reward`, `billed` and `charged` too, and those of a reset 0.
+    `reset(options={"task": number})` names the task.
     """
 
     def __init__(
@@ -125,6 +127,7 @@ class ArrayWrapper(Wrapper, ABC):
             "informed": -1 if informed is None else int(informed),
             "score": float(info.get("score", 0.0)),
             "solved": int(info.get("solved", False)),
+            **{key: float(info[key]) for key in PAY if key in info},
         }
 
     def _named(self, options: Options) -> Options:

@@ -11,6 +11,7 @@ from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import choice
+from laconic.envs.dialogue.reward import PAY_RULES
 from laconic.envs.errors import SettingError
 
 Parts = Mapping[str, ParallelEnv[str, Any, Any]]
@@ -86,6 +87,8 @@ class Mixture(ParallelEnv[str, Any, Any]):
     def reward(self, reward: Any) -> None:
         for one in self.parts.values():
             one.reward = reward  # type: ignore[attr-defined]
+        rules = self._first.metadata
+        self.metadata |= {key: rules[key] for key in PAY_RULES if key in rules}
 
     @property
     def graded(self) -> Any:

@@ -32,10 +32,17 @@ def vote(environment: DialogueEnv, samples: Sequence[Episode]) -> Episode:
     task = environment.tasks[samples[0].task]
     answers = _numbered([_graded(environment, sample) for sample in samples])
     score = environment.benchmark.score(task, answers)
-    rewards = [
-        {agent: _repaid(paid, score.value - sample.score) for agent, paid in sample.rewards.items()}
-        for sample in samples
-    ]
+    more = [score.value - sample.score for sample in samples]
+    rewards, task_rewards = (
+        [
+            {agent: _repaid(paid, extra) for agent, paid in pay.items()}
+            for pay, extra in zip(ledgers, more, strict=True)
+        ]
+        for ledgers in (
+            [sample.rewards for sample in samples],
+            [sample.task_rewards for sample in samples],
+        )
+    )
     return Episode(
         task=samples[0].task,
         turns=tuple(
@@ -49,6 +56,11 @@ def vote(environment: DialogueEnv, samples: Sequence[Episode]) -> Episode:
         answer=score.answer,
         truncated=any(sample.truncated for sample in samples),
         measures=score.measures,
+        task_rewards=_numbered(task_rewards),
+        bills=_numbered([sample.bills for sample in samples]),
+        max_reward=samples[0].max_reward,
+        common=samples[0].common,
+        when=samples[0].when,
         tokens_said=_numbered([sample.tokens_said for sample in samples]),
         tokens_read=_numbered([sample.tokens_read for sample in samples]),
         tokens_thought=_numbered([sample.tokens_thought for sample in samples]),

@@ -89,10 +89,20 @@ class Transcript:
     """Tokens of the whole team; None: not known."""
     tokens_thought: int | None
     """Tokens that the whole team thought before speaking; None: not known, or none."""
+    rewards: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Reward of each agent in each round; empty in files of earlier versions."""
+    task_rewards: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """What the task paid each agent in each round; the rest of the reward is the charge. Empty:
+    not known."""
+    bills: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """What each agent's own tokens cost in each round; empty: not known."""
 
     def row(self) -> dict[str, Any]:
-        """As `transcripts.jsonl` keeps it, without keys of thoughts where nobody thinks."""
+        """Return the row of `transcripts.jsonl`, without keys that would be empty in all of it."""
         found = asdict(self)
+        for name in ("rewards", "task_rewards", "bills"):
+            if not found[name]:
+                del found[name]
         if not any(one.thought for one in self.messages):
             del found["tokens_thought"]
             for said in found["messages"]:

@@ -233,6 +233,12 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def _ledgers(value: Any) -> dict[str, tuple[float, ...]]:
+    """Numbers by agent and round; what is no number is NaN."""
+    ledgers = value.items() if isinstance(value, dict) else ()
+    return {str(agent): tuple(map(_READ["float"], _list(booked))) for agent, booked in ledgers}
+
+
 _READ: Mapping[str, Callable[[Any], Any]] = {
     "str": lambda value: "" if value is None else str(value),
     "int": lambda value: int(_number(value) or 0),
@@ -241,6 +247,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "int | None": lambda value: None if _number(value) is None else int(value),
     "float | None": _number,
     "bool | None": lambda value: value if isinstance(value, bool) else None,
+    "Mapping[str, tuple[float, ...]]": _ledgers,
     "tuple[str, ...]": lambda value: tuple(map(str, _list(value))),
     "tuple[Said, ...]": lambda value: tuple(
         _read(Said, one) for one in _list(value) if isinstance(one, dict)

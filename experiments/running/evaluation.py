@@ -108,4 +108,7 @@ def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:
         answer=episode.answer,
         tokens_said=sum(episode.tokens_said.values()) if episode.tokens_said else None,
         tokens_thought=sum(episode.tokens_thought.values()) or None,
+        rewards=episode.rewards,
+        task_rewards=episode.task_rewards,
+        bills=episode.bills,
     )

@@ -25,6 +25,8 @@ from laconic.learners.rollout.play import Listener, Start
 _IDS = ("prompt_ids", "reply_ids", "behaviour_logprobs")
 _RENAMED = {"worth": "credit"}
 """Fields of a turn that earlier versions wrote by another name."""
+_LEDGERS = ("rewards", "task_rewards", "bills")
+"""Fields of an episode that have a number for each agent and round."""
 _FORM = {"step": 0}
 """Every row of a run folder says its step; an evaluation by itself has but one."""
 
@@ -157,9 +159,14 @@ def episode_from(plain: Mapping[str, Any]) -> Episode:
         found = {_RENAMED.get(name, name): value for name, value in turn.items()}
         usage = None if turn["usage"] is None else Usage(**turn["usage"])
         turns.append(Turn(**{**found, "usage": usage}))
-    rewards = {agent: tuple(map(_number, paid)) for agent, paid in plain["rewards"].items()}
+    # Rows of earlier versions lack some of the ledgers.
+    ledgers = {
+        name: {agent: tuple(map(_number, paid)) for agent, paid in plain[name].items()}
+        for name in _LEDGERS
+        if name in plain
+    }
     score = _number(plain["score"])
-    return Episode(**{**plain, "turns": tuple(turns), "rewards": rewards, "score": score})
+    return Episode(**{**plain, "turns": tuple(turns), **ledgers, "score": score})
 
 
 def _number(value: float | None) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium.spaces import Space
 from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import check_agents
+from laconic.envs.checks import check_agents, number
 from laconic.envs.dialogue.thoughts import BEGIN, join
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
@@ -73,6 +73,8 @@ class AgentState:
     texts: list[str] = field(default_factory=list)
     history: list[Reply] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
+    task_rewards: list[float] = field(default_factory=list)
+    bills: list[float] = field(default_factory=list)
     max_tokens: int | None = None
     general: str = ""
     info: Mapping[str, Any] = field(default_factory=dict)
@@ -101,6 +103,17 @@ class AgentState:
         self.info = known(info)
         self.general = self.general or str(self.info.get("general", ""))
 
+    def earn(self, rewards: Mapping[str, Any], info: Mapping[str, Any]) -> None:
+        """Book the pay of a round: the reward, and what the info says of it.
+
+        Raises:
+            SettingError: it is no finite number.
+        """
+        self.rewards.append(reward_of(self.agent, rewards))
+        for key, ledger in (("task_reward", self.task_rewards), ("billed", self.bills)):
+            if key in info:
+                ledger.append(reward_of(self.agent, {self.agent: info[key]}, key))
+
     def request(self) -> Request:
         """What the agent's policy is asked."""
         return Request(
@@ -127,9 +140,11 @@ class EpisodeRunner:
         check_agents(environment.possible_agents)
         self._environment = environment
         self._start = start
-        metadata = getattr(environment, "metadata", None) or {}
+        metadata = self._metadata = getattr(environment, "metadata", None) or {}
         self.slow = bool(metadata.get("slow_step", False))
         """Whether a step waits for other processes."""
+        most = metadata.get("max_reward", 1.0)
+        self._max_reward = number("metadata['max_reward'] of the environment", most, above=0)
         self._max_rounds = start.max_rounds or int(metadata.get("max_rounds") or MAX_ROUNDS)
         self.round = 0
         options = None if start.task is None else {"task": start.task}
@@ -212,7 +227,7 @@ class EpisodeRunner:
             info = known(infos.get(request.agent))
             self._turns.append(_turn(self.round, request, reply, actions[request.agent], info))
         for agent in alive:
-            self._states[agent].rewards.append(reward_of(agent, rewards))
+            self._states[agent].earn(rewards, known(infos.get(agent)))
         self._read(observations, infos)
         self._truncated |= any(truncations.values())
         flags = (terminations, truncations)
@@ -222,6 +237,7 @@ class EpisodeRunner:
     def episode(self) -> Episode:
         """What came of it."""
         states, last = self._states, self._outcome
+        rewards = {agent: tuple(state.rewards) for agent, state in states.items()}
         returns = [sum(state.rewards) for state in states.values()] or [0.0]
         counts: dict[str, dict[str, int]] = {f"tokens_{one}": {} for one in LEDGERS}
         for key in counts:
@@ -231,12 +247,17 @@ class EpisodeRunner:
         return Episode(
             task=str(last.get("task", self._start.task or self._start.seed)),
             turns=tuple(self._turns),
-            rewards={agent: tuple(state.rewards) for agent, state in states.items()},
+            rewards=rewards,
             score=float(last.get("score", np.mean(returns))),
             solved=bool(last["solved"]) if "solved" in last else None,
             answer=str(last.get("answer", "")),
             truncated=self._truncated,
             measures=measures(last.get("measures")),
+            task_rewards=_reported(rewards, {a: one.task_rewards for a, one in states.items()}),
+            bills=_reported(rewards, {a: one.bills for a, one in states.items()}),
+            max_reward=self._max_reward,
+            common=self._metadata.get("reward") == "common",
+            when=str(self._metadata.get("when", "always")),
             **counts,
         )
 
@@ -254,6 +275,15 @@ class EpisodeRunner:
         for info in infos.values():
             # Agents may end at different times; what was said of the episode last counts.
             self._outcome.update(known(info))
+
+
+def _reported(
+    rewards: Mapping[str, tuple[float, ...]], ledger: Mapping[str, Sequence[float]]
+) -> dict[str, tuple[float, ...]]:
+    """Return a ledger of all agents by round; empty where a round of any agent is missing."""
+    if not any(ledger.values()) or any(len(ledger[one]) != len(rewards[one]) for one in rewards):
+        return {}
+    return {agent: tuple(booked) for agent, booked in ledger.items()}
 
 
 def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping[str, Any]) -> Turn:

@@ -3,7 +3,8 @@
 An observation is a string, or a mapping with a string under `text`; `tokens_left`, where there is
 one, says in its first entry what the next message may have. Of infos these keys are read where an
 environment has them: `task`, `message`, `cut`, `informed`, `tokens_said`, `tokens_read`,
-`tokens_thought`, `act`, `score`, `solved`, `answer`.
+`tokens_thought`, `act`, `score`, `solved`, `answer`, `task_reward`, `billed`; of metadata
+`reward`, `when` and `max_reward` (`envs.dialogue.reward`).
 
 PettingZoo leaves much open: spaces of text, what infos hold, whether a reward is a number or an
 array of one. What has a single reading is read that way. The rest is refused with the agent's name
@@ -81,11 +82,12 @@ def outcome_of(env: Env, returned: Any) -> tuple[Any, ...]:
     return tuple(returned)
 
 
-def reward_of(agent: str, rewards: Mapping[str, Any]) -> float:
+def reward_of(agent: str, rewards: Mapping[str, Any], name: str = "reward") -> float:
     """Return an agent's reward as a finite number; an array of one number is one.
 
     Raises:
-        SettingError: the agent has no reward, or one that is no finite number, such as None.
+        SettingError: the agent has no reward, or one that is no finite number, such as None. The
+            message calls it by `name`.
     """
     reward = rewards.get(agent)
     try:
@@ -94,7 +96,7 @@ def reward_of(agent: str, rewards: Mapping[str, Any]) -> float:
         value = math.nan
     if reward is None or not math.isfinite(value):
         raise SettingError(
-            "a reward must be a finite number for each agent in each round, 0.0 for none;"
+            f"a {name} must be a finite number for each agent in each round, 0.0 for none;"
             f" agent {agent!r} was paid {short(reward) if agent in rewards else 'nothing'}"
         )
     return value

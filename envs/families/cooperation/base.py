@@ -25,7 +25,7 @@ from laconic.envs.families.common.generation import Span, span
 from laconic.envs.families.cooperation.assemble import AUXILIARY, assemble
 from laconic.envs.families.cooperation.drafts import drafts
 from laconic.envs.families.cooperation.findings import spelled, told
-from laconic.envs.families.cooperation.reward import LevelPoints, grade
+from laconic.envs.families.cooperation.reward import MAX_REWARD, LevelPoints, grade
 from laconic.envs.families.cooperation.schemes import schemes
 from laconic.envs.task import Score, Split, Task
 
@@ -44,6 +44,7 @@ class CooperativeCoding(ProgramBenchmark):
     """
 
     roles = ("auxiliary", "main")
+    max_reward = MAX_REWARD
     answer_form = "Write it in a fence that opens with ```python and closes with ```."
     goal = "You and another agent write one Python program together, at the same time."
     duties = {

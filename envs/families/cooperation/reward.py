@@ -34,6 +34,7 @@ LEVELS: Mapping[str, float] = MappingProxyType(
 )
 """Points of each level."""
 MAX_REWARD = 4.0
+"""Most that a program can earn: all levels, and no value ignored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from math import inf
 from typing import Any, ClassVar
 
 from laconic.envs.dialogue.roster import role_of
-from laconic.envs.families.writing.levels import SOLVED, WORTH, Levels, Plateau, grade
+from laconic.envs.families.writing.levels import MAX_REWARD, SOLVED, WORTH, Levels, Plateau, grade
 from laconic.envs.families.writing.measures import source_overlap
 from laconic.envs.families.writing.words import CONNECTIVES
 from laconic.envs.task import Benchmark, Score, Task
@@ -17,6 +17,7 @@ class WritingBenchmark(Benchmark):
     """Texts that two roles write side by side, graded together; nothing in them commits."""
 
     measures = ("source_overlap",)
+    max_reward = MAX_REWARD
     levels: ClassVar[Levels]
     """The thresholds of the benchmark."""
 

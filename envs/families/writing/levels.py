@@ -36,6 +36,8 @@ WORTH: Mapping[str, float] = {"length": 0.5, "length_ratio": 1.0, "word_ratio": 
 """Full points of each level, in the order in which they are looked at."""
 CONNECTED, SHARED = 0.4, 0.6
 """Parts of the points for style that connectives and shared words earn."""
+MAX_REWARD = 2.98
+"""Most that two texts can earn."""
 SOLVED = 2.5
 """Points from which on a piece counts as solved: all that structure is worth (2) and half of what
 style is. The paper has no such threshold; accuracy needs one."""

@@ -108,6 +108,11 @@ class Commons(Worded):
         return self.months * (1 + self.talks)
 
     @property
+    def max_reward(self) -> float:  # type: ignore[override]
+        """What each of five agents gains by fair shares of what grows back: 1 in twelve months."""
+        return CAPACITY / 2 * self.months / sum(self.team.values()) / SUSTAINED
+
+    @property
     def team(self) -> Mapping[str, int]:
         """Five agents of the wording's role."""
         return {self.words.role: 5}

@@ -29,6 +29,7 @@ from openenv.core.env_server.types import Observation as Observed
 from pettingzoo import ParallelEnv
 
 from laconic import envs
+from laconic.envs.dialogue.reward import PAY_RULES
 from laconic.envs.dialogue.team import Infos, Observations
 from laconic.envs.wrappers.single_agent import SingleAgent
 from laconic.envs.wrappers.teammates import Teammate, silent
@@ -91,6 +92,8 @@ class TeamState(State):
     """All agents of the team."""
     tasks: list[str] = []
     """Keys that `reset(task=...)` takes."""
+    pay_rules: dict[str, Any] = {}
+    """How the team is paid: `reward`, `when` and `max_reward` of the environment's metadata."""
 
 
 class _Served(Environment):  # type: ignore[type-arg]
@@ -102,7 +105,10 @@ class _Served(Environment):  # type: ignore[type-arg]
         super().__init__()
         self._env = env
         tasks = [str(key) for key in getattr(team, "tasks", ())]
-        self._state = TeamState(possible_agents=list(team.possible_agents), tasks=tasks)
+        rules = {key: team.metadata[key] for key in PAY_RULES if key in team.metadata}
+        self._state = TeamState(
+            possible_agents=list(team.possible_agents), tasks=tasks, pay_rules=plain(rules)
+        )
         self._name = str(team.metadata.get("name", type(team).__name__))
 
     def _begin(self, seed: int | None, episode_id: str | None, task: str | None) -> Any:

@@ -31,6 +31,7 @@ class RemoteTeam(TextEnv):
         self._client = GenericEnvClient(base_url=base_url).sync()
         self._client.connect()
         state = self._client.state()
+        self.metadata |= state.get("pay_rules", {})
         self._take_seats(state["possible_agents"])
         self.tasks = {key: key for key in state["tasks"]}
 

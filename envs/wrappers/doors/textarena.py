@@ -29,7 +29,7 @@ from textarena.envs.registration import ENV_REGISTRY
 
 from laconic.envs.checks import choice, whole
 from laconic.envs.dialogue.budget import Budget, Ledger, Tokenize, cut, split_words, well_formed
-from laconic.envs.dialogue.reward import Reward
+from laconic.envs.dialogue.reward import Pay, Reward
 from laconic.envs.dialogue.roster import check_actions
 from laconic.envs.dialogue.spaces import TextEnv
 from laconic.envs.dialogue.team import Infos, Observations, StepResult
@@ -68,6 +68,9 @@ class TextArena(TextEnv):
         "name": "laconic_textarena_v0",
         "render_modes": ["ansi"],
         "is_parallelizable": True,
+        "reward": "own",
+        "when": "always",
+        "max_reward": 1.0,
     }
 
     def __init__(
@@ -128,6 +131,7 @@ class TextArena(TextEnv):
         self.round = 0
         self.ledger = Ledger(self.budget, self.agents)
         self._latest: Message | None = None
+        self._paid: dict[str, Pay] = {}
         self._deal(len(self.agents), self.tasks[self.task])
         observations = self._observe()
         return observations, {agent: self._info(agent) for agent in self.agents}
@@ -156,19 +160,22 @@ class TextArena(TextEnv):
         self.round += 1
         truncated = not terminated and (self.round == self.rounds or self.ledger.spent)
         self.ledger.start_round()
-        charged = {**dict.fromkeys(agents, 0.0), message.agent: self._charged(message)}
-        paid = {agent: -cost for agent, cost in self.reward.costs(charged).items()}
+        tokens = {**dict.fromkeys(agents, 0.0), message.agent: self._charged(message)}
+        bills, charges = self.reward.bills(tokens), self.reward.costs(tokens)
+        task_rewards = dict.fromkeys(agents, 0.0)
         end: dict[str, Any] = {}
         if terminated or truncated:
             self.agents = []
             results = self._results(broke, terminated)
             worth, score = _WORTH[self.outcome], _unit(results[agents[0]])
-            paid = {agent: paid[agent] + worth(results[agent]) for agent in agents}
+            task_rewards = {agent: worth(results[agent]) for agent in agents}
             end = {"score": score, "solved": score > 0.5, "reason": broke or self._reason()}
         observations = self._observe()
+        self._paid = {a: Pay(task_rewards[a], bills[a], charges[a]) for a in agents}
+        rewards = {agent: pay.reward for agent, pay in self._paid.items()}
         infos = {agent: {**self._info(agent), **end} for agent in agents}
         endings = dict.fromkeys(agents, bool(terminated)), dict.fromkeys(agents, truncated)
-        return observations, paid, *endings, infos
+        return observations, rewards, *endings, infos
 
     def render(self) -> str | None:
         """The transcript so far in mode `ansi`."""
@@ -253,6 +260,7 @@ class TextArena(TextEnv):
             "cut": latest.cut if latest else False,
             "tokens_said": self.ledger.said[agent],
             "tokens_read": self.ledger.read[agent],
+            **self._paid.get(agent, Pay()).info,
         }
 
 

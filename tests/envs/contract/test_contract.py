@@ -212,6 +212,78 @@ class Picky(Count):
         return {a: seen + bool(options) for a, seen in observations.items()}, infos
 
 
+class Paying(Count):
+    """Says what it pays: 1 of the task, less the agent's action as a charge."""
+
+    def step(self, actions):
+        alive = list(self.agents)
+        observations, _, *others, _ = super().step(actions)
+        infos = {a: self._pay(float(actions[a])) for a in alive}
+        rewards = {a: info["task_reward"] - info["charged"] for a, info in infos.items()}
+        return observations, rewards, *others, self._told(infos)
+
+    def _pay(self, cost):
+        return {"task_reward": 1.0, "billed": cost, "charged": cost}
+
+    def _told(self, infos):
+        return infos
+
+
+class Unbilled(Paying):
+    """Leaves one key out of one agent's infos."""
+
+    def _told(self, infos):
+        del infos["right_0"]["billed"]
+        return infos
+
+
+class PaidLate(Paying):
+    """Says what it pays in the last round alone."""
+
+    def _told(self, infos):
+        return infos if self.time == 3 else {agent: {} for agent in infos}
+
+
+class Miscounting(Paying):
+    def _told(self, infos):
+        return {agent: {**info, "charged": 0.5} for agent, info in infos.items()}
+
+
+class NegativeBill(Paying):
+    def _pay(self, cost):
+        return {**super()._pay(cost), "billed": -0.25}
+
+
+class BillOfNothing(Paying):
+    def _pay(self, cost):
+        return {**super()._pay(cost), "billed": None}
+
+
+class EndlessCharge(Paying):
+    def _pay(self, cost):
+        return {**super()._pay(cost), "billed": float("inf")}
+
+
+def test_an_environment_may_say_what_it_pays():
+    check_env(Paying)
+
+
+@pytest.mark.parametrize(
+    ("broken", "came"),
+    [
+        (Unbilled, "Agent 'right_0': got an info without billed"),
+        (PaidLate, "Agent 'left_0': got an info without task_reward, billed, charged"),
+        (Miscounting, r"got a reward of -?[01].0, .*charged=0.5"),
+        (NegativeBill, "got task_reward=1.0, billed=-0.25, charged="),
+        (BillOfNothing, "got task_reward=1.0, billed=None, charged="),
+        (EndlessCharge, "got task_reward=1.0, billed=inf, charged="),
+    ],
+)
+def test_what_it_says_has_to_be_what_it_pays(broken, came):
+    with pytest.raises(ContractError, match=f"Infos that say .*({came})"):
+        check_env(broken)
+
+
 @pytest.mark.parametrize(
     ("broken", "sentence"),
     [
@@ -268,8 +340,9 @@ class Deaf(DialogueEnv):
 
 class CostlySilence(DialogueEnv):
     def step(self, actions):
-        observations, rewards, *others = super().step(actions)
-        return observations, {a: r - 0.01 for a, r in rewards.items()}, *others
+        observations, rewards, *others, infos = super().step(actions)
+        infos = {a: {**i, "charged": i["charged"] + 0.01} for a, i in infos.items()}
+        return observations, {a: r - 0.01 for a, r in rewards.items()}, *others, infos
 
 
 class CountedSilence(DialogueEnv):
@@ -350,7 +423,7 @@ def test_each_exceeded_cap_is_named(make_env, budget, words):
 def test_every_rule_opens_with_a_sentence_and_is_listed_once():
     sentences = [rule.__doc__ for rule in RULES]
     assert all(sentence.split("\n")[0].endswith(".") for sentence in sentences)
-    assert len(set(sentences)) == len(RULES) == 20
+    assert len(set(sentences)) == len(RULES) == 21
     assert RULES[-len(TEXT_RULES) :] == TEXT_RULES
 
 

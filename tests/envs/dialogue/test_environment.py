@@ -108,6 +108,7 @@ def test_the_first_infos_say_what_is_known(make_env):
     _, infos = make_env(team=TEAM, rounds=3).reset(seed=0, options={"task": "fruit"})
     shared = {"task": "fruit", "round": 0, "rounds": 3, "share": (0, 1, 2, 3), "informed": None}
     quiet = {"message": "", "cut": False, "tokens_said": 0, "tokens_thought": 0}
+    quiet |= {"task_reward": 0.0, "billed": 0.0, "charged": 0.0}
     read = infos["helper_0"]["tokens_read"]
     general = infos["helper_0"].pop("general")
     assert general.startswith("The team: solver_0, helper_0, helper_1.")

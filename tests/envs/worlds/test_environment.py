@@ -177,3 +177,43 @@ def test_the_room_for_acts_is_counted_by_the_tokenizer_at_hand():
         pieces[0] = tokenize
         seen, _ = env.reset(seed=0)
         assert seen["fisher_0"]["tokens_left"][0] == room
+
+
+@pytest.mark.parametrize("charge", ["own", "team"])
+@pytest.mark.parametrize("when", ["always", "solved"])
+def test_infos_say_what_was_gained_what_it_cost_and_what_was_taken_off(charge, when):
+    reward = {"price": 1.0, "normalizer": 10, "charge": charge, "when": when}
+    env = envs.make("commons", tasks=1, tokenize=list, reward=reward, months=2, talk_rounds=1)
+    env.reset(seed=0)
+    catches = [12, 10, 8, 6, 4]
+    rounds = []
+    while env.agents:
+        harvest = env.world_state.talk is None
+        # Only the first speaks, five tokens a month, and the second thinks two.
+        says = ["Hello", "<think>hm</think>", "", "", ""]
+        acts = [f"> catch {units}" for units in catches]
+        _, rewards, _, _, infos = env.step(dict(zip(FIVE, acts if harvest else says, strict=True)))
+        assert all(rewards[a] == i["task_reward"] - i["charged"] for a, i in infos.items())
+        rounds.append(infos)
+    gained = [[infos[agent]["task_reward"] for infos in rounds] for agent in FIVE]
+    assert gained == [[units / 120, 0.0] * 2 for units in catches]
+    billed = [[infos[agent]["billed"] for infos in rounds] for agent in FIVE]
+    assert billed == [[0.0, 0.5] * 2, [0.0, 0.2] * 2, *[[0.0] * 4] * 3]
+    charged = [sum(infos[agent]["charged"] for infos in rounds) for agent in FIVE]
+    # The stock lasts, so all that was said is charged: to its speaker, or 0.7 a month to each.
+    assert rounds[-1]["fisher_0"]["solved"]
+    assert charged == pytest.approx([1.4] * 5 if charge == "team" else [1.0, 0.4, 0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(("months", "most"), [(12, 1.0), (6, 0.5), (15, 1.25)])
+@pytest.mark.parametrize("wording", ["fishery", "trash"])
+def test_fair_shares_gain_the_most_that_a_world_says_its_task_pays(wording, months, most):
+    env = envs.make("commons", tasks=1, wording=wording, months=months, language="none")
+    assert env.metadata["max_reward"] == pytest.approx(most, rel=1e-12)
+    assert env.metadata["reward"] == "own"
+    env.reset(seed=0)
+    gained = 0.0
+    while env.agents:
+        _, _, _, _, infos = env.step({a: f"> {env.world.words.verb} 10" for a in env.agents})
+        gained += next(iter(infos.values()))["task_reward"]
+    assert gained == pytest.approx(most, rel=1e-12)

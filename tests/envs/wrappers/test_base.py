@@ -7,8 +7,10 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from laconic import envs
+from laconic.envs.dialogue.reward import PAY
 from laconic.envs.errors import UnknownNameError
 from laconic.envs.wrappers.base import ArrayWrapper, Wrapper, text_of
+from laconic.envs.wrappers.token_arrays import TokenArrays
 
 
 class Blank(ArrayWrapper):
@@ -54,3 +56,19 @@ def test_the_state_is_every_agents_array_and_zeros_where_nothing_was_seen(env):
     wrapped.reset(seed=0)
     assert wrapped.state_space.shape == (6,)
     assert wrapped.state().tolist() == [0.0] * 6
+
+
+def test_infos_have_the_pay_of_the_environment_and_nothing_where_it_says_nothing(env):
+    env.reward = envs.Reward(price=1.0, normalizer=10, charge="team")
+    wrapped = TokenArrays(env)
+    _, infos = wrapped.reset(seed=0)
+    assert [infos["helper_0"][key] for key in PAY] == [0.0, 0.0, 0.0]
+    word = np.zeros(64, np.int64)
+    word[0] = ord("a") + 1
+    _, rewards, _, _, infos = wrapped.step({"helper_0": word})
+    # One token of ten at a price of 1, which both pay.
+    assert [infos["helper_0"][key] for key in PAY] == [0.0, 0.1, 0.1]
+    assert [infos["solver_0"][key] for key in PAY] == [0.0, 0.0, 0.1]
+    assert rewards == {"solver_0": -0.1, "helper_0": -0.1}
+    assert wrapped.metadata["when"] == "always" and wrapped.metadata["reward"] == "common"
+    assert not {*PAY} & {*wrapped._figures("seen", {"task": 0})}

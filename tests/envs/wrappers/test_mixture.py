@@ -81,6 +81,10 @@ def test_tasks_and_price_are_those_of_all(env):
     env.tasks, env.reward = kept, envs.Reward(price=2.0)
     assert all(one.tasks == kept and one.reward.price == 2.0 for one in env.parts.values())
     assert env.tasks == kept and env.reward.price == 2.0
+    assert (env.metadata["reward"], env.metadata["when"]) == ("common", "always")
+    env.reward = envs.Reward(when="solved", paid="round")
+    # Two rounds of the first environment.
+    assert (env.metadata["when"], env.metadata["max_reward"]) == ("solved", 2.0)
 
 
 def test_what_it_cannot_be_made_of_is_refused(env):

@@ -24,6 +24,15 @@ def test_the_agent_hears_its_team_mates_and_is_paid(make_signal: Any) -> None:
     assert (reward, terminated, truncated, info["solved"]) == (1.0, True, False, True)
 
 
+def test_the_agents_info_says_what_it_was_paid(make_signal: Any) -> None:
+    env = SingleAgent(make_signal(), "solver_0")
+    env.reset(seed=0)
+    env.step("")
+    *_, info = env.step("#### red")
+    assert (info["task_reward"], info["billed"], info["charged"]) == (1.0, 0.0, 0.0)
+    assert (env.metadata["reward"], env.metadata["max_reward"]) == ("common", 1.0)
+
+
 def test_silent_team_mates_are_the_default(make_signal: Any) -> None:
     env = SingleAgent(make_signal(), "solver_0")
     env.reset(seed=0)

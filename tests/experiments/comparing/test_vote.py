@@ -79,3 +79,18 @@ def test_silent_samples_leave_nothing_to_grade(solo):
 )
 def test_samples_are_as_many_as_say_what_the_reference_says(reference, one, votes):
     assert votes_for(reference, one, most=8) == votes
+
+
+def test_a_vote_keeps_what_the_task_paid_and_what_every_sample_cost():
+    priced = {"price": 1.0, "normalizer": 100, "exempt_answer": False}
+    solo = envs.make("gsm8k", tasks=3, team={"solver": 1}, rounds=1, reward=priced)
+    samples = [sample(solo, text) for text in ("#### -1", right(solo), right(solo))]
+    voted = vote(solo, samples)
+    assert voted.task_rewards == {f"solver_0_{number}": (1.0,) for number in range(3)}
+    assert [*voted.bills.values()] == [one.bills["solver_0"] for one in samples]
+    assert all(bill[0] > 0 for bill in voted.bills.values())
+    assert all(
+        voted.rewards[agent][0] == pytest.approx(1.0 - bill[0], rel=1e-12)
+        for agent, bill in voted.bills.items()
+    )
+    assert (voted.max_reward, voted.common, voted.when) == (1.0, True, "always")

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
 from laconic import envs
+from laconic.experiments.reporting.runs import read_transcript
 from laconic.experiments.running.evaluation import evaluate, evaluation_starts, record, transcript
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.learners.agents.scripted import ScriptedTeam
@@ -82,6 +84,8 @@ def test_a_transcript_says_who_said_what_and_what_came_of_it(environments):
         solved=True,
         answer="2",
         tokens_said={"helper_0": 1, "solver_0": 3},
+        task_rewards={"helper_0": (0.0, 1.0), "solver_0": (0.0, 1.0)},
+        bills={"helper_0": (0.1, 0.0), "solver_0": (0.0, 0.0)},
     )
     turn = {"agent": "helper_0", "round": 0, "text": "two", "tokens": 1}
     assert json.loads(json.dumps(transcript(episode, task, step=4).row())) == {
@@ -107,7 +111,21 @@ def test_a_transcript_says_who_said_what_and_what_came_of_it(environments):
         "score": 1.0,
         "answer": "2",
         "tokens_said": 4,
+        "rewards": {"helper_0": [0.0, 1.0], "solver_0": [0.0, 1.0]},
+        "task_rewards": {"helper_0": [0.0, 1.0], "solver_0": [0.0, 1.0]},
+        "bills": {"helper_0": [0.1, 0.0], "solver_0": [0.0, 0.0]},
     }
+
+
+def test_a_transcript_is_read_back_with_what_it_says_of_pay_or_without():
+    paid = Episode("a", (), {"b_0": (0.5,)}, task_rewards={"b_0": (1.0,)}, bills={"b_0": (0.5,)})
+    for episode in (paid, Episode("a", (), {"b_0": (0.5,)}), Episode("a", (), {})):
+        row = json.loads(json.dumps(transcript(episode, None, step=0).row()))
+        assert read_transcript(row) == transcript(episode, None, step=0)
+    # What strangers wrote there is no error.
+    odd = read_transcript({"step": 0, "task": "a", "bills": {"b_0": ["x", 1], "c_0": 7}})
+    assert odd.bills["b_0"][1:] == (1.0,) and math.isnan(odd.bills["b_0"][0])
+    assert odd.bills["c_0"] == () and odd.rewards == {}
 
 
 def test_a_transcript_without_a_task_leaves_its_words_empty():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -92,3 +93,15 @@ def test_episodes_of_other_tasks_are_refused(folder, starts):
     Journal(folder, STARTS).keep_episode(1, episode("b"))
     with pytest.raises(SettingError, match="the task source has changed since"):
         Journal(folder, starts)
+
+
+def test_an_episode_of_an_earlier_version_has_no_ledgers_of_pay():
+    plain = as_plain(replace(episode("a"), task_rewards={"helper_0": (1.0, math.nan)}))
+    plain["task_rewards"]["helper_0"] = [1.0, None]
+    read = episode_from(plain).task_rewards["helper_0"]
+    assert read[0] == 1.0 and math.isnan(read[1])
+    for name in ("task_rewards", "bills", "max_reward", "common", "when"):
+        del plain[name]
+    old = episode_from(plain)
+    assert (old.task_rewards, old.bills) == ({}, {})
+    assert (old.max_reward, old.common, old.when) == (1.0, False, "always")

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
+from pettingzoo import ParallelEnv
 
+from laconic.envs.dialogue.reward import Reward
+from laconic.envs.dialogue.spaces import FreeText
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Reply
 from laconic.learners.rollout.play import play
@@ -102,3 +107,89 @@ def test_the_environment_says_after_how_many_rounds_and_a_start_may_say_otherwis
         play([env], talker, [Start(0, "fruit")], seed=0)
     assert len(play([env], talker, [Start(0, "fruit", max_rounds=9)], seed=0)) == 1
     assert EpisodeRunner(make_env(), Start(0))._max_rounds == 1000
+
+
+def _played(environment, words):
+    """Play an episode in which the agents say these words, a tuple of them in each round."""
+    runner = EpisodeRunner(environment, Start(0, "fruit"))
+    for texts in words:
+        said = dict(zip(environment.possible_agents, texts, strict=True))
+        runner.step([(one, Reply(said[one.agent])) for one, _ in runner.requests()])
+    assert not runner.running
+    return runner.episode()
+
+
+def test_an_episode_says_what_the_task_paid_and_what_words_cost(make_env):
+    reward = Reward(price=0.5, normalizer=10, charge="team", when="solved")
+    environment = make_env(team={"solver": 1, "helper": 1}, rounds=2, reward=reward, tokenize=list)
+    # helper_0 says 4 tokens of 0.05 each and then 2; the number is one token, and commits to none.
+    episode = _played(environment, [("", "abcd"), ("7", "ab")])
+    assert episode.task_rewards == {"solver_0": (0.0, 1.0), "helper_0": (0.0, 1.0)}
+    assert episode.bills == {"solver_0": (0.0, 0.05), "helper_0": (0.2, 0.1)}
+    assert (episode.max_reward, episode.common, episode.when) == (1.0, True, "solved")
+    # All seven tokens are charged to both at the end: 0.35.
+    for paid in episode.rewards.values():
+        assert paid == pytest.approx((0.0, 0.65), rel=1e-12)
+
+
+class Silent(ParallelEnv):
+    """One agent, two rounds; infos of steps are those that it is given."""
+
+    metadata: ClassVar[dict[str, Any]] = {"name": "silent_v0"}
+
+    def __init__(self, infos, metadata=None):
+        self.possible_agents, self._infos = ["a_0"], infos
+        self.metadata = {**self.metadata, **(metadata or {})}
+
+    def action_space(self, agent):
+        return FreeText()
+
+    def reset(self, seed=None, options=None):
+        self.agents, self.round = ["a_0"], 0
+        return {"a_0": ""}, {"a_0": {}}
+
+    def step(self, actions):
+        info, self.round = self._infos[self.round], self.round + 1
+        over = self.round == len(self._infos)
+        self.agents = [] if over else ["a_0"]
+        return {"a_0": ""}, {"a_0": 0.5}, {"a_0": over}, {"a_0": False}, {"a_0": info}
+
+
+PAID = {"task_reward": np.float32(0.75), "billed": np.array([0.25]), "charged": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("infos", "task_rewards", "bills"),
+    [
+        ([PAID, PAID], {"a_0": (0.75, 0.75)}, {"a_0": (0.25, 0.25)}),
+        # Others say nothing, or not in every round: nothing is made up.
+        ([{}, {}], {}, {}),
+        ([{}, PAID], {}, {}),
+        ([PAID, {**PAID, "billed": None}], {"a_0": (0.75, 0.75)}, {}),
+    ],
+)
+def test_what_an_environment_does_not_report_in_every_round_is_empty(infos, task_rewards, bills):
+    runner = EpisodeRunner(Silent(infos), Start(0))
+    while runner.running:
+        runner.step([])
+    episode = runner.episode()
+    assert (episode.task_rewards, episode.bills) == (task_rewards, bills)
+    assert (episode.max_reward, episode.common, episode.when) == (1.0, False, "always")
+
+
+def test_metadata_of_others_says_how_they_pay():
+    rules = {"reward": "common", "when": "solved", "max_reward": 4}
+    runner = EpisodeRunner(Silent([PAID], rules), Start(0))
+    runner.step([])
+    episode = runner.episode()
+    assert (episode.max_reward, episode.common, episode.when) == (4.0, True, "solved")
+    with pytest.raises(SettingError, match=r"metadata\['max_reward'\].* got 0"):
+        EpisodeRunner(Silent([PAID], {"max_reward": 0}), Start(0))
+
+
+def test_pay_that_is_no_number_is_refused():
+    runner = EpisodeRunner(Silent([{"billed": "much"}]), Start(0))
+    with pytest.raises(
+        SettingError, match="a billed must be a finite number.*agent 'a_0' was paid 'much'"
+    ):
+        runner.step([])

@@ -9,7 +9,14 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.benchmarks import arxiv, tldr
-from laconic.envs.families.writing.levels import SOLVED, WORTH, Levels, LevelScores, grade
+from laconic.envs.families.writing.levels import (
+    MAX_REWARD,
+    SOLVED,
+    WORTH,
+    Levels,
+    LevelScores,
+    grade,
+)
 from laconic.envs.families.writing.words import CONNECTIVES
 
 TLDR, ARXIV = tldr.LEVELS, arxiv.LEVELS
@@ -157,7 +164,9 @@ def test_the_most_that_can_be_reached_is_298(levels: Levels) -> None:
     first = made(130, different, 1000)
     second = f"{ALL_KINDS} {made(130, 40, 1599 - len(ALL_KINDS))}"
     best = grade(levels, first, second)
-    assert best.value == pytest.approx(2.98, abs=1e-12)
+    assert best.value == pytest.approx(MAX_REWARD, abs=1e-12)
+    # Twelve kinds of connectives reach 0.4 + 11 * 0.05 of the 0.4 points that they are worth.
+    assert MAX_REWARD == 2.98 == 0.5 + 1.0 + 0.5 + round(0.4 * 0.95 + 0.6, 12)
     assert best.points == {**WORTH, "style": pytest.approx(0.98)}
     assert sum(WORTH.values()) == 3.0
 

@@ -95,6 +95,9 @@ def test_what_was_said_is_said_again_at_local_prices(make_envs, played, shared, 
             mine = [*rewards[:-1], rewards[-1] - priced]
             other = [*there.rewards[agent][:-1], there.rewards[agent][-1] - priced]
             assert mine == pytest.approx([4 * one for one in other], abs=1e-12)
+            local = [4 * one for one in there.bills[agent]]
+            assert here.bills[agent] == pytest.approx(local, rel=1e-12)
+        assert here.task_rewards == there.task_rewards and here.common
     assert any(turn.message for turn in group.episodes[0].turns)
 
 
