@@ -1,12 +1,14 @@
-"""Reading the number that a text commits to, or else the last one it mentions.
+r"""Reading the number that a text commits to, or else the last one it mentions.
 
-A number is written in ASCII digits, with an optional sign (`-` or the unicode minus), dollar sign,
-commas between digits and decimal part: `12`, `-3`, `$12.50`, `1,234.0`, `12.`, `5%`. Digits glued
-to a letter before them (`H2O`) belong to a word, and fractions and dates (`1/2`) are no numbers.
+A number is written in digits, with an optional sign, currency sign, commas between digits and
+decimal part: `12`, `-3`, `$12.50`, `1,234.0`, `12.`, `5%`. Typographic characters count as their
+ASCII ones: full-width digits, any dash or minus sign, thin spaces between groups of three digits.
+Digits glued to a letter before them (`H2O`) belong to a word. Fractions, dates and powers (`1/2`,
+`5^2`) are no numbers.
 
-A commitment is read strictly: what is still to be worked out (`3!`, `12 * 2`), an equation that
-says two things and a second number on offer (`12 or 13`) are none, and then the text has no answer,
-rather than the last number in it.
+A commitment is read strictly. These are none: what is still to be worked out (`3!`, `12 * 2`,
+`6 x 7`), an equation that says two things, and a second number on offer (`12 or 13`). Such a text
+has no answer, whatever else it mentions. An amount per unit (`$18/day`) is its number.
 
 Numbers are compared in plain form, a text without commas or needless zeros, so no digit is lost to
 floating point. The work is bounded: a window at the end of the text is read, and a run of too many
@@ -18,24 +20,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from laconic.envs.families.common.characters import ascii_alike
+
 WINDOW = 20_000
 """Characters at the end of a text that are read."""
 _MAX_DIGITS = 40
 _MAX_MARKS = 20
 _MARK_LENGTH = 200
 
-_SIGN = r"[-\u2212]"
 # Possessive, so that no text makes the search go back over digits it has read.
 _WHOLE = r"[0-9](?:,?[0-9])*+(?:\.[0-9]++)?+"
 _DECIMAL = r"\.[0-9]++"
 # A fraction; over 1 it is the number itself.
 _OVER = r"[ ]?/[ ]?(?!1(?![0-9.]))[0-9]"
-# Letters with digits after them (`15e3`) make a word of it.
-_GLUED = r"[A-Za-z_]+[0-9]"
+# Letters with digits after them (`15e3`) make a word of it, powers and halves another number.
+_RAISED = r"\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u207f\u2150-\u215f\u2189"
+_GLUED = rf"[A-Za-z_]+[0-9]|[{_RAISED}]"
 _SPACED = re.compile(r"(?<![0-9.,])([0-9]{1,3}(?: [0-9]{3})+)(?![0-9]| [0-9])")
 _PLAIN = re.compile(
     # A minus glued to what stands before it subtracts or joins (`10-3`, `2-5 days`).
-    rf"(?:(?<![A-Za-z0-9_)\]}}%.\-])(?P<sign>{_SIGN})\\?\$?|\\?\$(?P<late>{_SIGN})?)?+"
+    r"(?:(?<![A-Za-z0-9_)\]}%.\-])(?P<sign>-)\\?\$?|\\?\$(?P<late>-)?)?+"
     rf"(?P<digits>(?<![A-Za-z0-9_])(?<!--){_WHOLE}|(?<![A-Za-z0-9_.])(?<!--){_DECIMAL})(?!{_GLUED})"
     rf"(?P<over>{_OVER})?+(?:[ ]?/[ ]?1(?![0-9.]))?+"
 )
@@ -47,20 +51,40 @@ _LAYOUT = tuple(
     for pattern, new in (
         (r"\{,\}", ","),
         (r"(?<=[0-9])\\[,!;:](?=[0-9])", ""),
+        # Tags of HTML and of chat templates, and delimiters of mathematics.
+        (r"</?[A-Za-z][^<>]{0,40}>|<\|\w{1,30}\|>|\\+[()\[\]]", " "),
         (r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2"),
-        (r"\\(?:text\w{0,2}|mathrm|mathbf|mbox)(?![A-Za-z])|\\(?=[$%])|\\[,!;: ]|\*\*|[{}]", " "),
-        (rf"({_SIGN}|\$) +(?=[0-9$])", r"\1"),
+        (r"\\(?:text\w{0,2}|math(?:rm|bf|it|sf|tt)|mbox|displaystyle)(?![A-Za-z])", " "),
+        (r"\\(?=[$%])|\\[,!;: ]|\*\*|[{}]", " "),
+        (r"(?<![A-Za-z0-9*_])([*_]{1,3})([^*_]{1,60})\1(?![A-Za-z0-9*_])", r" \2 "),
+        (r"(?i:\b(?:minus|negative)) +(?=\$?[0-9])", "-"),
+        (r"(-|\$) +(?=[0-9$])", r"\1"),
     )
 )
+_TIMES = r"(?:[xX\u0445](?![A-Za-z])|(?:times|plus|minus|divided by|multiplied by)(?![A-Za-z]))"
+_OPERATOR = (
+    r"(?:[*=^\u00b1\u00b7\u00d7\u00f7\u2022\u2190-\u22ff\u2715\u2716]"
+    r"|\\(?:times|cdot|div|pm|ast)(?![a-z]))"
+)
+_UNIT_NAME = r"(?:(?!(?i:one|two|three|four|five|six|seven|eight|nine|ten|x|n)\b)[A-Za-z])"
 # What makes something else of the number before it, or offers another one.
-_GOES_ON = re.compile(r"\s*(?:[!^*/_=<>+~\u00d7\u00b7\u2260\u2248]|\\|[,;&]?\s*-?\s*\$?[0-9])")
-_BEFORE = re.compile(r"[\\/^!<>+*]|\bnot\b", re.IGNORECASE)
+_GOES_ON = re.compile(
+    rf"\s*(?:[!_<>+~]|{_OPERATOR}|\\|/(?![ ]{{0,4}}{_UNIT_NAME})|[,;&']?\s*-?\s*\$?[0-9]"
+    rf"|\(\s*-?\s*\$?[0-9][0-9.,]*\s*\))|\(\s*-?\$?[0-9]"
+)
+# `6 x 7` and `6 pens x 7`; in `42, for 6 x 7 is 42` the product stands apart from the number.
+_WORKING = re.compile(
+    rf"(?:[%$]?\s+\(?[A-Za-z]{{1,20}}\)?){{0,3}}\s*(?:{_TIMES}|{_OPERATOR}|[+/])\s*[-$(]?\s*[0-9]"
+)
+_BEFORE = re.compile(
+    r"[\\/^!<>+*]|\bnot\b|-\s*[(\[|]|(?<!\w)-\s?[A-Z]{3}\b|\b(?:minus|negative)\b", re.IGNORECASE
+)
 _DOUBT = re.compile(r"\b(?:or|not?|wait|wrong|actually|maybe|instead)\b", re.IGNORECASE)
 
 
 def plain(number: str) -> str | None:
     """A number in plain form (`$1,234.50` -> `1234.5`), or None when the text is not one number."""
-    bare = _unspaced(number.strip().rstrip("%").removesuffix("."))
+    bare = _unspaced(ascii_alike(number).strip().rstrip("%").removesuffix("."))
     found = _PLAIN.fullmatch(bare)
     return _value(found) if found and not found["over"] else None
 
@@ -72,9 +96,7 @@ def answer_in(text: str) -> str | None:
     any goes before unmarked numbers, even later ones. None where that holds no one number.
     """
     marked = next(_marks(text), None)
-    if marked is not None:
-        return marked[1]
-    return _last_number(text, max(0, len(text) - WINDOW))
+    return _last_number(text) if marked is None else marked[1]
 
 
 def commitment(text: str) -> tuple[str, str] | None:
@@ -88,18 +110,19 @@ def _marks(text: str) -> Iterator[tuple[str, str | None]]:
 
     The text of `#### 12 pens` ends with its number.
     """
-    start = max(0, len(text) - WINDOW)
-    found: list[tuple[int, str, str, bool]] = []
-    for mark in _HASHES.finditer(text, start):
+    written, start = _tail(text)
+    tail = ascii_alike(written)
+    marks: list[tuple[int, str, str, bool]] = []
+    for mark in _HASHES.finditer(tail, start):
         content = mark["content"].partition("\\boxed")[0]
         if lead := _LEAD.match(content):
-            letters = text[mark.start() : mark.start("content")] + lead.group()
-            found.append((mark.start(), letters, content, False))
-    for begin, inside in [one.span() for one in _BOXED.finditer(text, start)][-_MAX_MARKS:]:
-        end = _closing_brace(text, inside)
-        if end is not None and _LEAD.match(text, inside, end):
-            found.append((begin, text[begin : end + 1], text[inside:end], True))
-    for _, letters, content, whole in sorted(found, reverse=True):
+            end = mark.start("content") + lead.end()
+            marks.append((mark.start(), written[mark.start() : end], content, False))
+    for begin, inside in [box.span() for box in _BOXED.finditer(tail, start)][-_MAX_MARKS:]:
+        closing = _closing_brace(tail, inside)
+        if closing is not None and _LEAD.match(tail, inside, closing):
+            marks.append((begin, written[begin : closing + 1], tail[inside:closing], True))
+    for _, letters, content, whole in sorted(marks, reverse=True):
         yield letters, _stated(content, whole)
 
 
@@ -113,36 +136,45 @@ def _stated(content: str, whole: bool) -> str | None:
     for pattern, new in _LAYOUT:
         content = pattern.sub(new, content)
     content = _unspaced(content.strip())
-    found = _PLAIN.search(content)
-    if not found or found["over"] or _BEFORE.search(content[: found.start()]):
+    number = _PLAIN.search(content)
+    if not number or number["over"] or _BEFORE.search(content[: number.start()]):
         return None
-    rest = content[found.end() :]
-    value = _value(found)
-    if re.search("[0-9]", content[: found.start()]) or _GOES_ON.match(rest):
+    rest = content[number.end() :]
+    value = _value(number)
+    if re.search("[0-9]", content[: number.start()]) or _GOES_ON.match(rest):
         return None
-    others = {_value(one) for one in _PLAIN.finditer(rest)} - {value}
+    if _WORKING.match(rest):
+        return None
+    others = {_value(other) for other in _PLAIN.finditer(rest)} - {value}
     return None if others and (whole or _DOUBT.search(rest)) else value
 
 
-def _value(found: re.Match[str]) -> str | None:
-    digits = found["digits"].replace(",", "")
+def _value(number: re.Match[str]) -> str | None:
+    digits = number["digits"].replace(",", "")
     # Two signs are no number: `--3`.
-    if len(digits) > _MAX_DIGITS or (found["sign"] and found["late"]):
+    if len(digits) > _MAX_DIGITS or (number["sign"] and number["late"]):
         return None
     whole, _, decimals = digits.partition(".")
     value = whole.lstrip("0") or "0"
     if decimals := decimals.rstrip("0"):
         value += f".{decimals}"
-    negative = (found["sign"] or found["late"]) and value != "0"
+    negative = (number["sign"] or number["late"]) and value != "0"
     return f"-{value}" if negative else value
 
 
-def _last_number(text: str, start: int) -> str | None:
+def _last_number(text: str) -> str | None:
+    written, start = _tail(text)
     last = None
-    for found in _PLAIN.finditer(text, start):
-        if not found["over"]:
-            last = _value(found) or last
+    for number in _PLAIN.finditer(_unspaced(ascii_alike(written)), start):
+        if not number["over"]:
+            last = _value(number) or last
     return last
+
+
+def _tail(text: str) -> tuple[str, int]:
+    """The end of a text and where its window begins, after a character that is not read."""
+    tail = text[-WINDOW - 1 :]
+    return tail, max(0, len(tail) - WINDOW)
 
 
 def _closing_brace(text: str, inside: int) -> int | None:
@@ -155,5 +187,5 @@ def _closing_brace(text: str, inside: int) -> int | None:
 
 
 def _unspaced(text: str) -> str:
-    """`5 760 pens` as `5760 pens`."""
-    return _SPACED.sub(lambda found: found[1].replace(" ", ""), text)
+    """Write `5 760 pens` as `5,760 pens`, which is as long."""
+    return _SPACED.sub(lambda groups: groups[1].replace(" ", ","), text)

@@ -107,9 +107,144 @@ def test_numbers_beyond_floating_point_stay_apart() -> None:
     assert plain("9007199254740992") != plain("9007199254740993")
 
 
-def test_unicode_digits_are_no_digits() -> None:
+def test_digits_of_other_scripts_are_no_digits() -> None:
     assert answer_in("١٢") is None
-    assert answer_in("１２") is None
+    assert answer_in("१२") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        (r"#### \(42\)", "42"),
+        (r"#### \[42\]", "42"),
+        (r"#### \\(42\\)", "42"),
+        ("#### $$42$$", "42"),
+        ("<b>#### 42</b>", "42"),
+        ("#### <b>42</b>", "42"),
+        ("<answer>#### 42</answer>", "42"),
+        ("#### 42<|im_end|>", "42"),
+        ("#### *42*", "42"),
+        ("#### __42__", "42"),
+        (r"#### \mathit{42}", "42"),
+    ],
+)
+def test_dress_around_a_marked_number_does_not_matter(text: str, number: str) -> None:
+    assert answer_in(text) == number
+
+
+@pytest.mark.parametrize("minus", "-\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d")
+def test_every_minus_sign_is_read(minus: str) -> None:
+    for text in (
+        "#### {}5",
+        "#### {} 5",
+        "#### {}$5",
+        "#### {}\u20ac5",
+        r"\boxed{{{}5}}",
+        "It is {}5.",
+    ):
+        assert answer_in(text.format(minus)) == "-5", text
+    # Between numbers it subtracts, or joins them to a range.
+    assert answer_in(f"#### 12 {minus} 5") is None
+    assert answer_in(f"from 2{minus}5 days") == "5"
+
+
+def test_a_minus_in_words_is_a_sign_and_a_dash_after_a_word_is_none() -> None:
+    assert answer_in("#### minus 5") == answer_in("#### Negative $5") == "-5"
+    assert answer_in("#### Total \u2013 5") == answer_in("#### Total \u2014 5") == "5"
+    assert answer_in("#### 42 \u2013 that is all") == "42"
+    # A minus that is not glued to the number is no number.
+    assert answer_in("#### -(5)") is answer_in("#### -USD 5") is answer_in("#### -|5|") is None
+
+
+@pytest.mark.parametrize("space", "\u00a0\u2007\u2008\u2009\u200a\u202f'\u2019")
+def test_thin_spaces_and_apostrophes_group_digits(space: str) -> None:
+    for text in ("#### {}", r"\boxed{{{}}}", "The answer is {}."):
+        assert answer_in(text.format(f"42{space}000")) == "42000"
+    assert answer_in(f"#### 1{space}234{space}567") == plain(f"1{space}234{space}567") == "1234567"
+    # Groups of another length are two numbers.
+    assert answer_in(f"#### 42{space}00") is None
+
+
+def test_full_width_and_invisible_characters_are_read() -> None:
+    assert answer_in("#### ４２，０００") == answer_in("＃＃＃＃ 42,000") == "42000"
+    assert answer_in("#### \u200b42\ufeff") == answer_in("#### ４２％") == "42"
+    assert commitment("so #### \u22125 ４２") is None
+    assert commitment("so #### ４２ pens") == ("#### ４２", "42")
+
+
+def test_spaces_group_digits_without_a_mark_too() -> None:
+    assert answer_in("The answer is 42 000.") == "42000"
+    # Groups of two digits are two numbers, of which the last counts.
+    assert answer_in("He has 42 50") == "50"
+
+
+@pytest.mark.parametrize(
+    "times", ["x", "X", "\u00d7", "\u00b7", "\u22c5", "\u2217", "\u2022", "*", "times", r"\times"]
+)
+def test_a_product_is_no_number(times: str) -> None:
+    for text in ("6 {} 7 = 42", "6 {} 7", "6 pens {} 7", "6 {} $7", "6 {} (7)"):
+        assert answer_in("#### " + text.format(times)) is None
+        assert answer_in(rf"\boxed{{{text.format(times)}}}") is None
+    # Without a mark the last number counts.
+    assert answer_in(f"6 {times} 7 = 42") == "42"
+    # A remark may say how the number came about.
+    for remark in (
+        "pens (6 {} 7)",
+        "because 6 {} 7 = 42",
+        "pens, for 6 {} 7 is 42",
+        ". 6 {} 7 = 42",
+    ):
+        assert answer_in("#### 42 " + remark.format(times)) == "42", remark
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#### 6 \u00f7 2",
+        "#### 6 divided by 2",
+        "#### 6 plus 7",
+        "#### 6 pens + 7 pens = 13",
+        "#### 6(7)",
+        "#### 6 (7)",
+        "#### 42 \u00b1 1",
+        "#### 42 \u2192 43",
+        "#### 5\u00bd",
+        "#### 5\u00b2",
+        "#### 5\u20442",
+        "The answer is 5\u00bd",
+    ],
+)
+def test_what_is_worked_out_or_raised_is_no_number(text: str) -> None:
+    assert answer_in(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#### $18/day",
+        r"#### \$18/day",
+        "#### $18 / hour",
+        "#### 18/lb",
+        "#### 18 eggs/day",
+        "#### $18 per day",
+        r"\boxed{\$18/\text{day}}",
+        r"\boxed{18\text{ dollars}/\text{hour}}",
+    ],
+)
+def test_an_amount_per_unit_is_its_number(text: str) -> None:
+    assert answer_in(text) == "18"
+
+
+@pytest.mark.parametrize("below", ["2", "x", "n", "two", "2 days", "(2)"])
+def test_an_amount_over_a_number_is_none(below: str) -> None:
+    assert answer_in(f"#### $18/{below}") is None
+    assert answer_in(rf"\boxed{{18/{below}}}") is None
+
+
+def test_an_open_last_box_is_no_mark() -> None:
+    assert answer_in(r"First \boxed{7}. No: \boxed{8") == "7"
+    assert answer_in(r"First \boxed{7}. No: \boxed{}") == "7"
+    assert answer_in(r"It is \boxed{8") == "8"
 
 
 def test_a_number_cut_by_the_window_is_not_read_in_part() -> None:
