@@ -85,7 +85,8 @@ class Checkmate(MarkedAnswers):
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Make the move most agents answer with; it scores 1 when it is legal and mates.
 
-        Any mating move counts. Agents without a legal move have no vote.
+        Any mating move counts. Of a text one move counts, legal or not: the marked one, or else the
+        last. Agents whose move is not legal have no vote.
         """
         from laconic.envs.families.chess.library import chess
         from laconic.envs.families.chess.notation import move_in

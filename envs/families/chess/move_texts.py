@@ -1,58 +1,67 @@
 r"""Reading chess moves in a text; knows neither board nor rules.
 
 A move is written in short (`Qxf7#`, `Nbd2`, `e8=Q`), long (`Qh5xf7`, `e2-e4`) or coordinate
-algebraic notation (`h5f7`), castling with the letter O or with zeros. A text commits to a move with
-`#### Qxf7#` or `\boxed{Qxf7\#}`; a move number may stand before the move. The work is bounded: a
-window at the end of the text is read.
+algebraic notation (`h5f7`), castling with the letter O or with zeros. Pieces may be figurines
+(`♛xf7#`). A text commits to a move with `#### Qxf7#` or `\boxed{Qxf7\#}`; a move number may
+stand before the move. The work is bounded: a window at the end of the text is read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+
+from laconic.envs.families.common.characters import ascii_alike
 
 WINDOW = 20_000
 """Characters at the end of a text that are read."""
 
+_PIECE = "[KQRBNkqrn\u2654-\u2658\u265a-\u265e][\ufe0e\ufe0f]?"
+_PAWN = "[\u2659\u265f][\ufe0e\ufe0f]?"
 _CASTLING = r"[Oo0]-[Oo0](?:-[Oo0])?+"
 _MOVE = (
-    rf"(?P<move>(?:{_CASTLING}|[KQRBNkqrn]?[a-h]?[1-8]?[-x]?[a-h][1-8](?:=?[QRBNqrbn])?+)"
-    r"(?:\\?[+#]){0,2}+[!?]{0,2}+)(?![A-Za-z0-9])"
+    rf"(?P<move>(?:{_CASTLING}|(?:{_PIECE}|{_PAWN})?[a-h]?[1-8]?[-x:]?[a-h][1-8]"
+    rf"(?:=?(?:{_PIECE}|[Bb]))?+)(?:\\?[+#]){{0,2}}+[!?]{{0,2}}+)(?![A-Za-z0-9])"
 )
 _NUMBER = r"(?:[0-9]{1,3}\.{1,3}[ ]?)?+"
-_DRESS = r"[ \t]{0,4}[*_`$\"']{0,4}"
-_MARKED = re.compile(rf"####{_DRESS}{_NUMBER}{_MOVE}")
+_DRESS = r"[ \t]{0,4}(?:\\[(\[]|</?[a-z]{1,10}>|[*_`$\"']){0,4}[ ]?"
+_MARKED = re.compile(rf"####{_DRESS}(?:\\[a-z]{{4,6}}[ ]?\{{)?{_NUMBER}{_MOVE}")
 _BOXED = re.compile(
     rf"\\boxed[ ]?\{{(?:\\[a-z]{{4,6}}[ ]?\{{)?{_DRESS}{_NUMBER}{_MOVE}{_DRESS}\}}{{1,2}}"
 )
 _STATED = re.compile(rf"\b(?:move|answer|mate|checkmate)(?: is|:| is:){_DRESS}{_NUMBER}{_MOVE}")
 _MENTIONED = re.compile(rf"(?<![A-Za-z0-9]){_MOVE}")
 _SQUARE = re.compile(r"[a-h][1-8]")
+# Captures, checks and mates by their typographic signs; each stands for one ASCII character.
+_SIGNS = str.maketrans({"\u00d7": "x", "\u266f": "#", "\u2021": "#", "\u2020": "+"})
 
 
 def commitment(text: str) -> tuple[str, str] | None:
-    """The last marker that holds a move: its exact text, and the move as written."""
-    start = max(0, len(text) - WINDOW)
-    marked = [*_MARKED.finditer(text, start), *_BOXED.finditer(text, start)]
-    last = max(marked, key=lambda found: found.start(), default=None)
-    return (last.group(), last["move"]) if last else None
+    """Return the last marker that holds a move: its exact text, and the move as written."""
+    written, tail = _tail(text)
+    marked = [*_MARKED.finditer(tail), *_BOXED.finditer(tail)]
+    last = max(marked, key=lambda mark: mark.start(), default=None)
+    return (written[last.start() : last.end()], last["move"]) if last else None
 
 
-def moves_in(text: str) -> Iterator[str]:
-    """What may be the move a text answers with, the best first.
+def move_text(text: str) -> str | None:
+    """Return the move that a text answers with, as written; None without one.
 
-    With a marker that is the marked move alone. Otherwise it is what is said to be the move (`the
-    move is Qh7#`), then what can be nothing but a move, then squares, which may be pawn moves; each
-    kind from the end of the text.
+    That is the marked move. Without a marker it is the last one that is said to be the move (`the
+    move is Qh7#`), else the last one that can be nothing but a move, else the last square, which
+    may be a pawn move. Whether it is legal makes no difference: a list of moves is no better
+    answer than its last move.
     """
     marked = commitment(text)
     if marked is not None:
-        yield marked[1]
-        return
-    start = max(0, len(text) - WINDOW)
-    yield from reversed([found["move"] for found in _STATED.finditer(text, start)])
-    mentioned = [found["move"] for found in _MENTIONED.finditer(text, start)]
-    for squares in (False, True):
-        for move in reversed(mentioned):
-            if bool(_SQUARE.fullmatch(move)) == squares:
-                yield move
+        return marked[1]
+    _, tail = _tail(text)
+    stated = [move["move"] for move in _STATED.finditer(tail)]
+    mentioned = [move["move"] for move in _MENTIONED.finditer(tail)]
+    certain = [move for move in mentioned if not _SQUARE.fullmatch(move)]
+    return next((moves[-1] for moves in (stated, certain, mentioned) if moves), None)
+
+
+def _tail(text: str) -> tuple[str, str]:
+    """The window at the end of a text, as written and in ASCII signs of the same length."""
+    tail = text[-WINDOW:]
+    return tail, ascii_alike(tail).translate(_SIGNS)

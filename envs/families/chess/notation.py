@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
 
 from laconic.envs.families.chess.library import chess
-from laconic.envs.families.chess.move_texts import moves_in
+from laconic.envs.families.chess.move_texts import move_text
 
-_MAX_TRIED = 64
-"""Moves of one text that are looked up on the board."""
+_FIGURINES = str.maketrans(
+    {
+        **{
+            first + place: piece
+            for first in (0x2654, 0x265A)
+            for place, piece in enumerate("KQRBN")
+        },
+        # A pawn has no letter, and selectors of emoji mean nothing.
+        **dict.fromkeys((0x2659, 0x265F, 0xFE0E, 0xFE0F)),
+    }
+)
 _MOVE_NUMBER = re.compile(r"[0-9]+\.+")
 
 
 def move_in(board: chess.Board, text: str) -> chess.Move | None:
-    """The legal move a text answers with (see `moves_in`); None without one."""
-    for written in islice(moves_in(text), _MAX_TRIED):
-        move = parse(board, written)
-        if move is not None:
-            return move
-    return None
+    """Return the move that a text answers with (see `move_text`); None if it is not legal."""
+    written = move_text(text)
+    return None if written is None else parse(board, written)
 
 
 def parse(board: chess.Board, written: str) -> chess.Move | None:
-    """The legal move that is written in a notation python-chess accepts; None when it is none.
+    """Return the legal move that is written in a notation python-chess accepts; None without one.
 
-    Marks of check, mate and praise make no difference. A piece may be written in lower case where
-    that is no legal move otherwise: `bxc3` is the pawn's capture if there is one.
+    Marks of check, mate and praise make no difference. A piece may be a figurine of either color.
+    It may be written in lower case where that is no legal move otherwise: `bxc3` is the pawn's
+    capture if there is one.
     """
-    bare = re.sub(r"[\\+#!?]", "", written)
+    bare = re.sub(r"[\\+#!?]", "", written.translate(_FIGURINES)).replace(":", "x")
     capital = bare.upper() if "-" in bare[:2] else bare[:1].upper() + bare[1:]
     # Only the last one knows castling as the king's capture of its own rook.
     tries = ((board.parse_san, bare), (board.parse_san, capital), (board.parse_uci, bare))

@@ -24,6 +24,12 @@ CROWDED = "4k3/P7/8/3B4/8/2n5/1P6/4K3 w - - 0 1"
         (chess.STARTING_FEN, "e7e5", None),
         (chess.STARTING_FEN, "0000", None),
         (chess.STARTING_FEN, "--", None),
+        (chess.STARTING_FEN, "\u2658f3", "g1f3"),
+        (chess.STARTING_FEN, "\u265e\ufe0ef3", "g1f3"),
+        (chess.STARTING_FEN, "\u2659e4", "e2e4"),
+        (chess.STARTING_FEN, "\u2655f3", None),
+        (OPEN, "R:h8", "h1h8"),
+        (CROWDED, "a8=\u2655", "a7a8q"),
         (OPEN, "O-O", "e1g1"),
         (OPEN, "0-0-0#", "e1c1"),
         (OPEN, "o-o-o", "e1c1"),
@@ -49,14 +55,25 @@ def test_a_move_is_read_in_every_notation(fen: str, written: str, move: str | No
     assert (found and found.uci()) == move
 
 
-def test_of_a_text_the_first_legal_candidate_counts() -> None:
+def test_the_last_move_of_a_text_counts_legal_or_not() -> None:
     board = chess.Board()
-    assert move_in(
-        board, "The king on g8 moves? I play Nf3, then Rd8 and Qh7"
-    ) == chess.Move.from_uci("g1f3")
-    # What is marked counts, legal or not.
+    knight = chess.Move.from_uci("g1f3")
+    assert move_in(board, "The king on g8 moves? Rd8 or Qh7: I play Nf3") == knight
+    assert move_in(board, "I play Nf3, then Rd8 and Qh7") is None
+    # Neither the words nor the marker are read past to a legal move.
+    assert move_in(board, "Nf3. The move is Qh7") is None
     assert move_in(board, "Nf3 #### Qh7") is None
     assert move_in(board, "") is None
+
+
+def test_a_list_of_moves_wins_no_more_than_one_move() -> None:
+    # Twenty moves are legal at first; of a list of them the last alone counts.
+    board = chess.Board()
+    listed = [board.san(move) for move in board.legal_moves]
+    assert len(listed) == 20
+    ballot = " ".join(move for move in listed if move[0] == "N")
+    assert move_in(board, ballot) == board.parse_san(ballot.split()[-1])
+    assert move_in(board, f"{ballot} Qh7") is None
 
 
 def test_a_game_is_replayed() -> None:
