@@ -3,11 +3,14 @@ r"""Reading the yes or no that a text answers with.
 The rule, for words of their own in any case (`yes-men` and `know` hold none):
 
 1. What stands behind a mark decides, and the last mark counts: `#### yes`, `\boxed{yes}`,
-   `**yes**`, `answer: yes`, `answer = yes`, `the answer is yes`.
+   `**yes**`, `answer: yes`, `answer = yes`, `the answer is yes`. Behind the marks `####`,
+   `\boxed{...}`, `answer:` and `answer =`, `true` and `y` are yes, `false` and `n` are no; a letter
+   has to end its line or sentence.
 2. Without a mark it is the last `yes` or `no` of the text.
 3. `not` or `n't` right before the word turns it around (`not a yes` is no).
 4. Nothing is answered by a word before a question mark, by one offered beside another (`yes or
-   no`), or by `no` before another word (`no one`), unless that is `because` or `since`.
+   no`), or by `no`, `true` or `false` before another word (`no one`), unless that is `because` or
+   `since`.
 5. For questions of plausibility `plausible` (yes) and `implausible` (no) are understood in marks,
    and without a mark where rule 2 finds neither yes nor no.
 
@@ -18,6 +21,7 @@ Nothing else of English is understood: `never yes` and `if the answer is yes` ar
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 Verdict = Literal["yes", "no"]
@@ -27,18 +31,23 @@ WINDOW = 20_000
 
 # The scoped `a` keeps case folding from letting other scripts' letters in.
 _YES, _NO, _PLAUSIBLE = "(?ai:yes)", "(?ai:no)", "(?ai:(?:im)?plausible)"
-_DRESS = r"[\s*_`\"'“”‘’$()]{0,4}"
-_YES_NO = rf"{_YES}|{_NO}(?![ \t]{{1,9}}(?!because|since)\w)"
-_TURN = r"(?P<turn>(?:(?<!\w)not|n['’]t)\s{1,3}(?:(?:an?|very|at all|really)\s{1,3})?)?"
-_MARK = (
-    r"(?:####|\\boxed[ ]?\{(?:\\[a-z]{2,8}[ ]?\{)?|\*\*"
-    rf"|(?<!\w)(?i:answer)(?:[ ]?[:=]|[ ](?:is|must[ ]be)(?!\w):?)){_DRESS}"
+_TRUTH, _LETTER = "(?ai:true|false)", "(?ai:[yn])"
+_DRESS = r"(?:[\s*_`\"'“”‘’$()]|\\+[()\[\]]|\\(?:text|math)[a-z]{0,4}[ ]?\{|</?[a-z]{1,10}>){0,4}"
+_MORE = r"[ \t]{1,9}(?!because|since)\w"
+_YES_NO = rf"{_YES}|{_NO}(?!{_MORE})"
+# A letter ends its line, its sentence or its brackets, so that `y = 3` is a variable.
+_TRUTH_OR_LETTER = (
+    rf"{_TRUTH}(?!{_MORE})|{_LETTER}(?=[\s*_`\"'“”‘’$()\\.!]{{0,6}}(?:\n|\Z)|[.!,;*}}]|\\?[)\]]|</)"
 )
+_TURN = r"(?P<turn>(?:(?<!\w)not|n['’]t)\s{1,3}(?:(?:an?|very|at all|really)\s{1,3})?)?"
+_STRICT_MARK = r"####|\\boxed[ ]?\{(?:\\[a-z]{2,8}[ ]?\{)?|(?<!\w)(?i:answer)[ ]?[:=]"
+_MARK = rf"(?:{_STRICT_MARK}|\*\*|(?<!\w)(?i:answer)[ ](?:is|must[ ]be)(?!\w):?){_DRESS}"
 _END = r"(?:[. ]{0,2}\}{1,3}|[.!]?\*\*)?"
+_OFFERED = rf"(?:{_YES}|{_NO}|{_PLAUSIBLE}|{_TRUTH}|{_LETTER})"
 _OFFER = re.compile(
-    rf"(?<!\w)(?:{_YES}|{_NO}|{_PLAUSIBLE}){_DRESS}"
+    rf"(?<!\w){_OFFERED}{_DRESS}"
     r"(?:[/|]|,?\s{0,3}(?<!\w)(?:and|vs\.?|n?or(?:\s{1,3}\w{1,10}){0,3}?)(?!\w))"
-    rf"{_DRESS}(?:{_YES}|{_NO}|{_PLAUSIBLE}|not)(?!\w)"
+    rf"{_DRESS}(?:{_OFFERED}|not)(?!\w)"
 )
 
 
@@ -47,9 +56,10 @@ def _pattern(mark: str, words: str, end: str = "") -> re.Pattern[str]:
     return re.compile(rf"{mark}(?i:{_TURN}){_DRESS if mark else ''}{word}{end}")
 
 
+_TRUE_FALSE = _pattern(f"(?:{_STRICT_MARK}){_DRESS}", _TRUTH_OR_LETTER, _END)
 _MARKED = {
-    False: _pattern(_MARK, _YES_NO, _END),
-    True: _pattern(_MARK, f"{_YES_NO}|{_PLAUSIBLE}", _END),
+    False: (_pattern(_MARK, _YES_NO, _END), _TRUE_FALSE),
+    True: (_pattern(_MARK, f"{_YES_NO}|{_PLAUSIBLE}", _END), _TRUE_FALSE),
 }
 _BARE, _BARE_PLAUSIBLE = _pattern("", _YES_NO), _pattern("", _PLAUSIBLE)
 
@@ -61,31 +71,32 @@ def answer_in(text: str, plausible: bool = False) -> Verdict | None:
         text: any text.
         plausible: whether `plausible` and `implausible` are answers, too.
     """
-    for pattern in (_MARKED[plausible], _BARE, *([_BARE_PLAUSIBLE] if plausible else [])):
-        found = _last(text, pattern)
-        if found is not None:
-            return _verdict(found)
+    for patterns in (_MARKED[plausible], (_BARE,), (_BARE_PLAUSIBLE,) if plausible else ()):
+        last = _last(text, patterns)
+        if last is not None:
+            return _verdict(last)
     return None
 
 
 def commitment(text: str, plausible: bool = False) -> tuple[str, Verdict] | None:
-    """The last mark with an answer in it, letter for letter, and that answer; None without one."""
-    found = _last(text, _MARKED[plausible])
-    return (_tail(text)[found.start() : found.end()], _verdict(found)) if found else None
+    """Return the last mark with an answer in it, letter for letter, and that answer, if any."""
+    last = _last(text, _MARKED[plausible])
+    return (_tail(text)[last.start() : last.end()], _verdict(last)) if last else None
 
 
-def _verdict(found: re.Match[str]) -> Verdict:
-    against = found["word"].lower() in ("no", "implausible")
-    return "no" if against != bool(found["turn"]) else "yes"
+def _verdict(answer: re.Match[str]) -> Verdict:
+    against = answer["word"].lower() in ("no", "implausible", "false", "n")
+    return "no" if against != bool(answer["turn"]) else "yes"
 
 
-def _last(text: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
+def _last(text: str, patterns: Sequence[re.Pattern[str]]) -> re.Match[str] | None:
     """The last match, in a tail of the text in which words offered beside others are blank."""
     tail = _tail(text)
     cleared = _OFFER.sub(lambda offer: "\n" * len(offer[0]), tail)
     # The first letter of a tail shows whether a word begins behind it; it is not read itself.
-    found = list(pattern.finditer(cleared, int(len(tail) > WINDOW)))
-    return found[-1] if found else None
+    start = int(len(tail) > WINDOW)
+    matches = [match for pattern in patterns for match in pattern.finditer(cleared, start)]
+    return max(matches, key=lambda match: match.start("word"), default=None)
 
 
 def _tail(text: str) -> str:

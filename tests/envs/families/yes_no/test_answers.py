@@ -165,6 +165,59 @@ def test_plausible_is_understood_where_it_is_asked_for(text: str, answer: str | 
         assert answer_in(text) is None
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("#### {}", "#### {}.", "#### **{}**", "#### {}\nSo it is.", "####{}, because it is."),
+        *(
+            "\\boxed{{{}}}",
+            "\\boxed{{\\text{{{}}}}}",
+            "Answer: {}",
+            "**Answer:** {}",
+            "answer = {}",
+        ),
+        *("#### \\({}\\)", "#### \\text{{{}}}", "#### <b>{}</b>", "<b>#### {}</b>", '#### "{}"'),
+    ],
+)
+@pytest.mark.parametrize(
+    ("word", "answer"),
+    [("true", "yes"), ("False", "no"), ("Y", "yes"), ("n", "no"), ("yes", "yes"), ("NO", "no")],
+)
+def test_truth_and_letters_are_read_in_marks(form: str, word: str, answer: str) -> None:
+    assert answer_in(form.format(word)) == answer
+    assert (commitment(form.format(word)) or ("", ""))[1] == answer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("It is true.", "true", "y", "N", "**true**", "**n**", "The answer is true.", "x or y"),
+        *("#### y = 3", "#### n of them", "#### n/a", "Answer: N/A", "#### yn", "#### n-th"),
+        *("#### true or false", "#### True/False", "#### y/n", "#### Y or N", "#### true?"),
+        *("#### true north", "answer: false friends", "#### untrue", "#### y'all", "\\boxed{y=2}"),
+        *("#### 1", "#### t", "#### correct"),
+    ],
+)
+def test_truth_and_letters_are_no_answers_elsewhere(text: str) -> None:
+    assert answer_in(text) is None
+    assert commitment(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        # What is said of another answer takes nothing back.
+        ("#### yes\nThe critic's answer is false.", "yes"),
+        ("The answer is yes. #### false", "no"),
+        ("#### true, no: #### no", "no"),
+        ("#### not true", "no"),
+        ("#### not false", "yes"),
+    ],
+)
+def test_the_last_mark_counts_whatever_words_it_uses(text: str, answer: str) -> None:
+    assert answer_in(text) == answer
+
+
 def test_a_commitment_is_given_letter_for_letter_with_its_answer() -> None:
     assert commitment("so #### yes, it is") == ("#### yes", "yes")
     assert commitment("thus The answer is: No.") == ("answer is: No", "no")
