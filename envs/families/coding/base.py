@@ -14,9 +14,9 @@ from typing import Any
 
 from laconic.envs import sandbox
 from laconic.envs.families.coding.exam import Exam
-from laconic.envs.families.coding.extract import commitment, fenced, fences
+from laconic.envs.families.coding.extract import commitment, fenced, fences, plainer
 from laconic.envs.families.coding.generate import LEVELS, Item, items
-from laconic.envs.families.coding.syntax import parse
+from laconic.envs.families.coding.syntax import parse, without_closing_names
 from laconic.envs.families.common.benchmark import FamilyBenchmark
 from laconic.envs.families.common.generation import DISTRACTORS, Span
 from laconic.envs.task import Score, Split, Task, majority
@@ -97,11 +97,13 @@ class CodingBenchmark(ProgramBenchmark):
 
 
 def working(code: str) -> str:
-    """What a program or a body does, without comments and constants on lines of their own.
+    """Return what a program or a body does, without comments, idle constants and closing names.
 
     Empty where it is no Python. It is written as `ast.unparse` does.
     """
-    module = parse(code) or parse("def body():\n" + indent(dedent(code), "    "))
+    code = code if parse(code) else plainer(code)
+    module = parse(without_closing_names(code))
+    module = module or parse("def body():\n" + indent(dedent(code), "    "))
     if module is None:
         return ""
     for node in ast.walk(module):

@@ -4,13 +4,17 @@ What counts, in this order:
 
 1. Fenced code. Of several fences the last one that defines the wanted name counts; other fences are
    put before it where they define a name that it lacks. If no fence defines the wanted name, all
-   of them together are read as one program. A fence left open ends with the reply.
+   of them together are read as one program. A fence left open ends with the reply. Back ticks in a
+   string of several lines close no fence.
 2. Code without a fence: from the first line that begins like code to the last that still parses, so
    that words around it do no harm.
 3. Where a prompt is given: a body that completes it, in a fence or bare, indented or not. A body
    has to return or yield something; otherwise every remark would be one.
 
-Line ends may be of any kind. No text raises, and the time spent is bounded.
+Bare names at the end that nothing defines (`TERMINATE`, `[DONE]`) are left out. Line ends may be of
+any kind. Where a reply holds no program as it is, it is read again without invisible characters,
+with plain spaces for others, and without marks of a quotation (`> `) before its lines. No text
+raises, and the time spent is bounded.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from textwrap import dedent, indent
 
 from laconic.envs.families.coding.syntax import (
@@ -32,7 +37,9 @@ from laconic.envs.families.coding.syntax import (
     returns,
     strays,
     under,
+    without_closing_names,
 )
+from laconic.envs.families.common.characters import INVISIBLE, SPACES
 
 _FENCE = "```"
 _OPENING = re.compile(r"`{3,}[ \t]*[\w+#.-]*")
@@ -42,6 +49,13 @@ _CODE_LINE = re.compile(
 _TAB = "    "
 _MAX_FENCES = 32
 """Fences of a reply that are looked at, from its end."""
+_MAX_INNER = 8
+"""Lines of back ticks in a string that are passed over."""
+_SPACES = {
+    **dict.fromkeys(map(ord, INVISIBLE)),
+    **dict.fromkeys(map(ord, SPACES), " "),
+}
+_QUOTED = re.compile(r"^>[ ]?", re.MULTILINE)
 _STARTS = 3
 """Places in a reply at which code without a fence is looked for."""
 _CUTS = 4
@@ -75,12 +89,19 @@ def program(reply: str, name: str, *, prompt: str = "", preamble: str = "") -> s
         The module's source, or None where the reply holds no such program.
     """
     text = _unified(reply)
+    code = _program(text, name, prompt, preamble)
+    if code is None and (plain := plainer(text)) != text:
+        code = _program(plain, name, prompt, preamble)
+    return code
+
+
+def _program(text: str, name: str, prompt: str, preamble: str) -> str | None:
     blocks = [dedent(block.code) for block in fences(text)[-_MAX_FENCES:]]
     code = _from_fences(blocks, name) if blocks else None
     if code is None and name in text:
         code = _definition(text, name)
     if code is not None:
-        return _supplied(code, preamble)
+        return _supplied(without_closing_names(code), preamble)
     for body in [*reversed(blocks), text] if prompt else []:
         if completed := _completed(prompt, body, name):
             return completed
@@ -89,22 +110,28 @@ def program(reply: str, name: str, *, prompt: str = "", preamble: str = "") -> s
 
 def fences(text: str) -> tuple[Block, ...]:
     """The fenced pieces of a message, in order; one left open ends with the message."""
-    found: list[Block] = []
-    opened = body = position = 0
-    inside = False
-    for line in text.split("\n"):
-        end = position + len(line)
-        stripped = line.rstrip()
-        if inside and (at := _closing(stripped)) >= 0:
-            code = text[body:position] + line[:at].rstrip("`")
-            found.append(Block(code, opened, position + at + len(_FENCE)))
-            inside = False
-        elif not inside and (at := line.find(_FENCE)) >= 0 and _OPENING.fullmatch(stripped, at):
-            inside, opened, body = True, position + at, end + 1
-        position = end + 1
-    if inside:
-        found.append(Block(text[body:], opened, len(text)))
-    return tuple(found)
+    lines = text.split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    blocks: list[Block] = []
+    line = lookaheads = 0
+    while line < len(lines):
+        at = lines[line].find(_FENCE)
+        if at < 0 or not _OPENING.fullmatch(lines[line].rstrip(), at):
+            line += 1
+            continue
+        opened, body = starts[line] + at, line + 1
+        line = _closing_line(lines, body)
+        if lookaheads < _MAX_FENCES and _in_string("\n".join(lines[body:line])):
+            lookaheads += 1
+            line = _line_after_string(lines, body, line)
+        if line == len(lines):
+            blocks.append(Block(text[starts[body] :], opened, len(text)))
+            break
+        at = _closing(lines[line].rstrip())
+        code = text[starts[body] : starts[line]] + lines[line][:at].rstrip("`")
+        blocks.append(Block(code, opened, starts[line] + at + len(_FENCE)))
+        line += 1
+    return tuple(blocks)
 
 
 def commitment(message: str) -> str | None:
@@ -135,12 +162,48 @@ def _closing(line: str) -> int:
     return len(line) - len(_FENCE) if line.endswith(_FENCE) else -1
 
 
+def _closing_line(lines: Sequence[str], first: int) -> int:
+    """The first line, from one on, that closes a fence; how many there are where none does."""
+    later = range(first, len(lines))
+    return next((line for line in later if _closing(lines[line].rstrip()) >= 0), len(lines))
+
+
+def _in_string(code: str) -> bool:
+    """Whether code ends inside of a string of several lines, by its quotation marks."""
+    return any(code.count(quotes) % 2 for quotes in ('"""', "'''"))
+
+
+def _line_after_string(lines: Sequence[str], body: int, closing: int) -> int:
+    """The line that closes a fence whose `closing` line stands in a string; else `closing`.
+
+    What stands before that line has to be Python.
+    """
+    later = closing
+    for _ in range(_MAX_INNER):
+        if later == len(lines):
+            break
+        later = _closing_line(lines, later + 1)
+        code = "\n".join(lines[body:later])
+        if len(code) > MAX_CODE:
+            break
+        if not _in_string(code) and parse(dedent(code)):
+            return later
+    return closing
+
+
 def _unified(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def plainer(text: str) -> str:
+    """Return a text without invisible characters and marks of a quotation, with plain spaces."""
+    return _QUOTED.sub("", text.translate(_SPACES))
+
+
 def _is_program(code: str) -> bool:
-    module = parse(dedent(code)) if len(code) <= MAX_CODE else None
+    if len(code) > MAX_CODE:
+        return False
+    module = parse(dedent(code)) or parse(dedent(plainer(code)))
     return module is not None and (defines_function(module) or strays(module))
 
 
@@ -228,7 +291,7 @@ def _completed(prompt: str, body: str, name: str) -> str | None:
         module = parse(code) if kept else None
         found = function(module, name) if module else None
         if module and found and returns(found) and not strays(module):
-            return code
+            return without_closing_names(code)
     return None
 
 

@@ -114,6 +114,32 @@ def under(code: str, preamble: str) -> str:
     return "\n".join([*lines[:start], preamble, *lines[start:]])
 
 
+def without_closing_names(code: str) -> str:
+    """Return a module without expressions at its end that hold bare names nothing defines.
+
+    Such lines (`TERMINATE`, `[DONE]`, `Note: done`) are words of a reply that happen to be Python.
+    Calls are kept, and so is a module that is nothing else.
+    """
+    module = parse(code)
+    if module is None:
+        return code
+    known = defined(module) | _BUILTINS
+    end = len(module.body)
+    while end > 1 and _is_wording(module.body[end - 1], known):
+        end -= 1
+    if end == len(module.body):
+        return code
+    return "\n".join(code.split("\n")[: module.body[end - 1].end_lineno]) + "\n"
+
+
+def _is_wording(line: ast.stmt, known: set[str]) -> bool:
+    if not isinstance(line, ast.Expr) and not (isinstance(line, ast.AnnAssign) and not line.value):
+        return False
+    nodes = list(ast.walk(line))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return not names <= known and not any(isinstance(node, ast.Call) for node in nodes)
+
+
 def outside(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
     """The nodes of some statements that are not inside of a function or class among them."""
     left: list[ast.AST] = list(body)

@@ -9,13 +9,13 @@ import re
 
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
 """Hyphens, dashes and minus signs that stand for `-`."""
-_SPACES = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+SPACES = "\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 """Characters that print nothing, such as the byte order mark."""
 _TABLE = {
     **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)},
     **dict.fromkeys(map(ord, DASHES), "-"),
-    **dict.fromkeys(map(ord, _SPACES + INVISIBLE), " "),
+    **dict.fromkeys(map(ord, SPACES + INVISIBLE), " "),
     **dict.fromkeys(map(ord, "\u2044\u2215"), "/"),
     **dict.fromkeys(map(ord, "\u20ac\u00a3\u00a5\u20b9\u20a9\uffe0\uffe1\uffe5"), "$"),
     **dict.fromkeys(map(ord, "\u2018\u2019\u02bc\u2032"), "'"),

@@ -45,7 +45,6 @@ _NO_UNITS = frozenset(
 )
 _REMARKS = frozenset("no not or but is wait actually instead maybe".split())
 _MAX_UNIT_WORDS = 6
-_GENERIC = frozenset("unit sq. of in^2".split())
 _SAME = {
     alias: name
     for name, aliases in {

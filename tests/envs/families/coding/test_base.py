@@ -12,6 +12,7 @@ from laconic.envs.families.coding.base import (
     fields_of,
     fields_without_run,
     vote,
+    working,
 )
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import fenced
@@ -85,3 +86,9 @@ def test_settings_out_of_range_are_refused(benchmark):
 def test_a_fence_with_a_function_commits(benchmark):
     assert benchmark.committed("Here:\n" + fenced(RIGHT)) == fenced(RIGHT)
     assert benchmark.committed("Nothing.") is None
+
+
+def test_words_around_a_program_are_no_part_of_its_work():
+    for code in (RIGHT, f"{RIGHT}\nDONE", f"{RIGHT}\n[x, is_five]", "\ufeff" + RIGHT):
+        assert working(code) == RIGHT.strip()
+    assert working("no Python at all") == ""

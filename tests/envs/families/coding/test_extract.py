@@ -76,6 +76,11 @@ def test_a_reply_without_the_function_holds_no_program(reply):
         "```\nreturn x + 1\n```",
         "    return x + 1\n\nI hope it's right.",
         PROMPT + "    return x + 1",
+        "    return x + 1\n\nTERMINATE",
+        "```python\n    return x + 1\n[DONE]\n```",
+        "\ufeff    return x + 1",
+        "\u200breturn x + 1",
+        "\u00a0\u00a0\u00a0\u00a0return x + 1",
         f"from __future__ import annotations\n{WHOLE}",
     ],
 )
@@ -146,6 +151,11 @@ def test_fences_are_cut_out_letter_for_letter():
         (f"Well,\n{WHOLE}\nThat is all.", WHOLE),
         ("x = 3\nno way\ndef f(x): return 1", "def f(x): return 1"),
         ("```python\r\ndef f(x): return 1\r\n```\r\n", "```python\r\ndef f(x): return 1\r\n```"),
+        ("```\n\ufeffdef f(x): return 1\n```", "```\n\ufeffdef f(x): return 1\n```"),
+        (
+            'So:\n```\ndef f(x):\n    """A.\n    ```\n    1\n    ```\n    """\n```\nDone.',
+            '```\ndef f(x):\n    """A.\n    ```\n    1\n    ```\n    """\n```',
+        ),
     ],
 )
 def test_a_commitment_is_code_with_a_function(message, committed):
@@ -153,6 +163,8 @@ def test_a_commitment_is_code_with_a_function(message, committed):
 
 
 HOSTILE = {
+    "strings and fences": "```\n'''\"\"\"\n```\n" * 30_000,
+    "fences in a string": '```\n"""\n' + "```\n" * 30_000,
     "a million letters": "x" * 10**6,
     "a million backticks": "`" * 10**6,
     "fences without end": "```\n" * 50_000,

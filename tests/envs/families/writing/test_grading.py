@@ -9,7 +9,7 @@ from laconic.envs.benchmarks import arxiv, tldr
 from laconic.envs.dialogue.transcript import REVISE
 from laconic.envs.errors import UnknownNameError
 from laconic.envs.families.writing import grading
-from laconic.envs.families.writing.levels import Levels
+from laconic.envs.families.writing.levels import SOLVED, Levels, Plateau
 from laconic.envs.families.writing.measures import source_overlap
 from laconic.envs.task import Task
 
@@ -68,6 +68,18 @@ def test_a_score_says_what_each_level_earned() -> None:
     assert measured["word_ratio"] == 13 / 6
     assert measured["connectives"] == ("contrast", "cause", "order", "time")
     assert measured["overlap"] == 3 / 16
+
+
+def test_as_many_points_as_are_needed_solve_and_fewer_do_not() -> None:
+    # Two of four words are shared: 0.5 + 1 + 0.5 + 0.6 * 0.5 / 0.6 = 2.5, and 2.49 for 0.61.
+    answers = {"concise_0": "apple boat", "detailed_0": "apple boat river stone"}
+    for wanted, solved in ((0.6, True), (0.61, False)):
+        levels = Levels(
+            ("concise", "detailed"), (1, 9), Plateau(0, 1), Plateau(0, 1), wanted, False
+        )
+        graded = grading.score(levels, answers)
+        assert graded.solved is solved
+        assert (graded.value == SOLVED) is solved
 
 
 def test_whoever_writes_too_little_is_told_so() -> None:
