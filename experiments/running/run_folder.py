@@ -47,7 +47,7 @@ MAY_DIFFER = (
     "threads",
     "train.checkpoint_every",
     "learner.*microbatch_tokens",
-    "agent.*generate_batch",
+    "agent.*generate_tokens",
     "agent.*gradient_checkpointing",
     # Learners read what follows it, `learner.balance_silence`; runs from before it was there go on.
     "agent.*balance_silence",
@@ -160,7 +160,7 @@ class RunFolder:
             for key in sorted(old.keys() | new.keys())
             if key not in old or key not in new or old[key] != new[key]
         }
-        lines = [f"  {one}" for key, one in changed.items() if not _may_differ(key, may_differ)]
+        lines = [f"  {one}" for key, one in changed.items() if not _is_free(key, may_differ)]
         if lines:
             raise SettingError(
                 f"the run in {str(self.path)!r}, written by {provenance.writer(self.path)}, has"
@@ -300,7 +300,8 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield line, row
 
 
-def _may_differ(key: str, may_differ: Sequence[str]) -> bool:
+def _is_free(key: str, may_differ: Sequence[str]) -> bool:
+    """Say whether a resumed run may change a config key."""
     return any(fnmatch(key, free) or fnmatch(key, f"{free}.*") for free in may_differ)
 
 

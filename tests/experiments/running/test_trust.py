@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from pkgutil import resolve_name
 
 import pytest
+from conf_keys import CONF, FILES, all_keys, keys_of_file
 from omegaconf import OmegaConf
-from places import ROOT
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.trust import (
@@ -22,37 +22,11 @@ from laconic.experiments.running.trust import (
     known_targets,
 )
 
-CONF = ROOT / "conf"
 TEAM = {"_target_": "laconic.learners.agents.hf.HFTeam", "frozen": True}
 MIXED = "laconic.learners.agents.mixed.MixedTeam"
 
 
-def _keys_of(node, prefix):
-    """Dotted keys of all leaves of a mapping; an empty mapping is a leaf."""
-    if not isinstance(node, dict) or not node:
-        return {prefix}
-    return {
-        key
-        for name, one in node.items()
-        for key in _keys_of(one, f"{prefix}.{name}" if prefix else str(name))
-    }
-
-
-def _keys_of_file(path):
-    """Dotted keys that a yaml of `conf/` sets, where its package puts them."""
-    text = path.read_text("utf-8")
-    first, *named = text.partition("\n")[0].split()[1:]
-    group = path.relative_to(CONF).parts[:-1]
-    package = ".".join(part for part in group if part != "base")
-    if first == "@package":
-        package = "" if named[0] == "_global_" else named[0]
-    settings = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
-    settings.pop("defaults", None)
-    return _keys_of(settings, package) if settings else set()
-
-
-FILES = sorted(CONF.rglob("*.yaml"))
-ALL = sorted(set().union(*map(_keys_of_file, FILES)))
+ALL = sorted(all_keys())
 
 
 def _listed(key, patterns):
@@ -91,7 +65,7 @@ def test_every_setting_of_a_class_that_a_folder_may_name_is_on_a_list():
     checked = []
     for path in FILES:
         group = path.relative_to(CONF).parts[0]
-        targets = [key for key in _keys_of_file(path) if key.endswith("._target_")]
+        targets = [key for key in keys_of_file(path) if key.endswith("._target_")]
         for target in targets if group in ("agent", "env") else ():
             name = OmegaConf.select(OmegaConf.load(path), target.removeprefix(f"{group}."))
             for setting in inspect.signature(resolve_name(name)).parameters:

@@ -1,0 +1,163 @@
+"""Every config key that an error, a warning or a page names exists."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from pkgutil import resolve_name
+
+import pytest
+from conf_keys import FILES, all_keys
+from omegaconf import OmegaConf
+from places import ROOT
+
+from laconic.experiments.evaluate import MAY_DIFFER as EVALUATION_MAY_DIFFER
+from laconic.experiments.running.run_folder import ADDED, MAY_DIFFER
+
+ENDINGS = ("csv", "html", "json", "jsonl", "md", "png", "yaml")
+"""A name that ends so is that of a file."""
+OWN = {
+    # Settings of classes that a page adds.
+    *("env.base_url", "env.expert", "env.expert._target_", "env.expert.base_url", "env.price"),
+    *("env.expert.model", "env.game", "env.players", "engine.top_k", "learner.margin"),
+    *("logger.mine", "agent.speech.extra_body.chat_template_kwargs.enable_thinking"),
+    # Attributes of objects in Python.
+    *("env.act_tokens", "env.layout.parts", "env.outcome", "env.render_mode"),
+    # The former name of a key, on the page that says so.
+    "evaluation.part",
+}
+INNER = re.compile(r"agent\.members\.\w+(?=\.)|entries\.\w+\.(?=(agent|env)\.)")
+
+
+def may_differ(key: str, patterns: Sequence[str]) -> bool:
+    """Whether a list of patterns has a key, with all below it."""
+    return any(fnmatchcase(key, one) or fnmatchcase(key, f"{one}.*") for one in patterns)
+
+
+def _known() -> set[str]:
+    """All keys of `conf/`, those that lead to them, and what their classes take besides."""
+    leaves = {re.sub(r"^entries\.\w+", "entries.any", key) for key in all_keys()}
+    for path in FILES:
+        for key, target in _targets(path):
+            try:
+                names = inspect.signature(resolve_name(target)).parameters
+            except (ImportError, AttributeError, ValueError):
+                continue  # of a package that is not installed here
+            leaves |= {f"{key}.{name}" for name in names}
+    leaves |= {f"entries.any.{name}" for name in ("agents", "shape", "env", "agent")}
+    parts = [key.split(".") for key in leaves]
+    return {".".join(one[:end]) for one in parts for end in range(1, len(one) + 1)}
+
+
+def _targets(path: Path) -> Iterator[tuple[str, str]]:
+    """The classes that a yaml names, with the keys of their nodes."""
+    from conf_keys import keys_of_file
+
+    group = path.parent.name if path.parent.name != "base" else path.parent.parent.name
+    for key in keys_of_file(path):
+        if key.endswith("._target_"):
+            inside = key if group == "conf" else key.partition(".")[2]
+            target = OmegaConf.select(OmegaConf.load(path), inside)
+            target = target or OmegaConf.select(OmegaConf.load(path), key.rpartition(".")[2])
+            if isinstance(target, str):
+                yield key.removesuffix("._target_"), target
+
+
+def _plain(key: str) -> str:
+    """A key of an agent or an environment inside another as that of one by itself."""
+    while match := INNER.match(key):
+        rest = key[match.end() :]
+        key = f"agent{rest}" if key.startswith("agent.") else rest
+    return re.sub(r"^(env\.team|entries)\.\w+", r"\1.any", key)
+
+
+def _messages(path: Path) -> str:
+    """All texts of a module that are no docstrings."""
+    tree = ast.parse(path.read_text("utf-8"))
+    documented = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}
+    texts = (one for one in ast.walk(tree) if isinstance(one, ast.Constant))
+    return "\n".join(
+        one.value for one in texts if isinstance(one.value, str) and id(one) not in documented
+    )
+
+
+def _unknown(text: str, known: set[str]) -> set[str]:
+    """Names in a text that look like keys of the configuration and are none."""
+    groups = sorted({key.partition(".")[0] for key in known} - {"hydra", "entries"})
+    pattern = rf"(?<![\w./@-])({'|'.join(groups)}|entries)((?:\.[a-z_]\w*)+)(?![\w(/*<{{])"
+    named = {match[0] for match in re.finditer(pattern, text)}
+    return {
+        key
+        for key in named
+        if key.rpartition(".")[2] not in ENDINGS
+        and key not in OWN
+        and _plain(key) not in known
+        and not key.startswith("env.team.")
+    }
+
+
+@pytest.fixture(scope="module")
+def known() -> set[str]:
+    return _known()
+
+
+SOURCES = [
+    path
+    for folder in ("envs", "learners", "experiments")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    # The former names of keys stand there.
+    if path.name != "names.py"
+]
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "SECURITY.md"]
+
+
+def test_a_key_that_does_not_exist_is_noticed(known):
+    assert _unknown("lower agent.speech.generate_batch or env.rounds", known) == {
+        "agent.speech.generate_batch"
+    }
+
+
+def test_every_key_that_an_error_or_a_warning_names_exists(known):
+    assert len(SOURCES) > 200
+    wrong = {path.name: found for path in SOURCES if (found := _unknown(_messages(path), known))}
+    assert wrong == {}
+
+
+def test_every_key_that_a_page_names_exists(known):
+    assert len(PAGES) > 20
+    wrong = {}
+    for path in PAGES:
+        text = re.sub(r"```python.*?```", "", path.read_text("utf-8"), flags=re.S)
+        if found := _unknown(text, known):
+            wrong[path.name] = found
+    assert wrong == {}
+
+
+def test_every_key_that_a_resumed_run_may_change_exists(known):
+    # A row of a comparison records its agent and its environment below `entry`.
+    keys = {*known, *(f"entry.{key}" for key in known)}
+    for patterns in (MAY_DIFFER, EVALUATION_MAY_DIFFER):
+        idle = [one for one in patterns if not any(may_differ(key, [one]) for key in keys)]
+        assert idle == []
+    assert [key for key in ADDED if key not in known] == []
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("agent.speech.generate_tokens", "agent.members.helper.speech.generate_tokens"),
+        *("learner.microbatch_tokens", "learner.collect.microbatch_tokens", "threads"),
+        *("agent.gradient_checkpointing", "train.steps", "engine.url"),
+    ],
+)
+def test_what_cures_short_memory_or_suits_another_machine_may_change(key):
+    assert may_differ(key, MAY_DIFFER)
+
+
+@pytest.mark.parametrize("key", ["seed", "env.rounds", "train.group_size", "optimizer.lr"])
+def test_what_changes_the_course_of_a_run_may_not(key):
+    assert not may_differ(key, MAY_DIFFER)

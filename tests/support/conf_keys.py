@@ -1,0 +1,43 @@
+"""Which config keys there are: all that a yaml of `conf/` sets, where its package puts them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+from places import ROOT
+
+CONF = ROOT / "conf"
+FILES = sorted(CONF.rglob("*.yaml"))
+
+
+def keys_of_file(path: Path) -> set[str]:
+    """Return the dotted keys of a yaml's leaves."""
+    text = path.read_text("utf-8")
+    first, *named = text.partition("\n")[0].split()[1:]
+    group = path.relative_to(CONF).parts[:-1]
+    package = ".".join(part for part in group if part != "base")
+    if first == "@package":
+        package = "" if named[0] == "_global_" else named[0]
+    settings: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
+    settings.pop("defaults", None)
+    return _leaves(settings, package) if settings else set()
+
+
+@cache
+def all_keys() -> frozenset[str]:
+    """Return the dotted keys of the leaves of all yamls."""
+    return frozenset().union(*map(keys_of_file, FILES))
+
+
+def _leaves(node: Any, prefix: str) -> set[str]:
+    """Return the dotted keys of all leaves of a mapping; an empty mapping is a leaf."""
+    if not isinstance(node, dict) or not node:
+        return {prefix}
+    return {
+        key
+        for name, one in node.items()
+        for key in _leaves(one, f"{prefix}.{name}" if prefix else str(name))
+    }
