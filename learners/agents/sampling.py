@@ -50,7 +50,7 @@ class SamplingSettings:
             check_count("generate_tokens", self.generate_tokens)
         if not 0 < self.temperature < math.inf:
             raise SettingError(
-                f"agent.temperature must be above 0 (evaluation is greedy by itself);"
+                f"agent.speech.temperature must be above 0 (evaluation is greedy by itself);"
                 f" got {self.temperature!r}"
             )
 
@@ -62,7 +62,7 @@ def check_word(silence: str) -> None:
         SettingError: it is empty, or white space.
     """
     if not silence.strip():
-        raise SettingError(f"agent.silence must be a word; got {silence!r}")
+        raise SettingError(f"agent.speech.silence must be a word; got {silence!r}")
 
 
 def check_count(name: str, count: object, least: int = 1) -> None:

@@ -26,7 +26,9 @@ OWN = {
     *("env.expert.model", "env.game", "env.players", "engine.top_k", "learner.margin"),
     *("logger.mine", "agent.speech.extra_body.chat_template_kwargs.enable_thinking"),
     # Attributes of objects in Python.
-    *("env.act_tokens", "env.layout.parts", "env.outcome", "env.render_mode"),
+    *("env.act_tokens", "env.layout.parts", "env.metadata", "env.outcome", "env.render_mode"),
+    # Of a collector that no yaml names.
+    "learner.collect.samples",
     # The former name of a key, on the page that says so.
     "evaluation.part",
 }
@@ -140,6 +142,7 @@ def test_every_key_that_a_page_names_exists(known):
 def test_every_key_that_a_resumed_run_may_change_exists(known):
     # A row of a comparison records its agent and its environment below `entry`.
     keys = {*known, *(f"entry.{key}" for key in known)}
+    keys |= {key.replace("agent.", "agent.members.any.", 1) for key in keys}
     for patterns in (MAY_DIFFER, EVALUATION_MAY_DIFFER):
         idle = [one for one in patterns if not any(may_differ(key, [one]) for key in keys)]
         assert idle == []

@@ -157,7 +157,7 @@ def test_the_kl_estimate_equals_verls(
     ).loss
     (their_grad,) = torch.autograd.grad(theirs, given.current_logprobs)
     (our_grad,) = torch.autograd.grad(ours, given.current_logprobs)
-    row = (LIBRARY, "objective.kl", "`low_var_kl`")
+    row = (LIBRARY, "learner.objective.kl", "`low_var_kl`")
     record(*row, "loss", seed, ours, theirs)
     record(*row, "gradient in log-probabilities", seed, our_grad, their_grad)
     # verl forms exp(d) - d - 1, which loses digits near d = 0.
