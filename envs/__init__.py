@@ -11,11 +11,13 @@ from __future__ import annotations
 if __name__ == "envs":
     raise ImportError("this folder is imported as laconic.envs: write `from laconic import envs`")
 
+import os
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from inspect import signature
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,11 +49,12 @@ __all__ = [
 
 GENERATED = "generated"
 _GENERATED_TASKS = 4096
-_Frozen = tuple[tuple[str, Any], ...]  # Settings by name, which a cache can hold.
+_Frozen = tuple[tuple[str, Any], ...]
+"""Settings as pairs of name and value, which a cache can hold."""
 
 
 def names(of: Literal["all", "benchmarks", "worlds"] = "all") -> tuple[str, ...]:
-    """The environments that `make` knows, in alphabetical order; all, or those of one kind."""
+    """Return the environments that `make` knows, of all kinds or one, in alphabetical order."""
     choice("kind of environment", of, ("all", "benchmarks", "worlds"))
     graded = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
     played = worlds.names()
@@ -59,20 +62,21 @@ def names(of: Literal["all", "benchmarks", "worlds"] = "all") -> tuple[str, ...]
 
 
 def benchmark(name: str) -> Benchmark:
-    """The benchmark behind an environment: `load`, `generate` and `score`.
+    """Return the benchmark behind an environment, with `load`, `generate` and `score`.
 
     Raises:
         UnknownNameError: there is no benchmark of that name.
     """
     choice("environment", name, names("benchmarks"))
-    found: Benchmark = import_module(f"laconic.envs.benchmarks.{name}").BENCHMARK
-    return found
+    module = import_module(f"laconic.envs.benchmarks.{name}")
+    graded: Benchmark = module.BENCHMARK
+    return graded
 
 
 def make(
     name: str,
     *,
-    source: str = GENERATED,
+    source: str | PathLike[str] = GENERATED,
     split: Split = "train",
     tasks: int | None = None,
     holdout: float | None = None,
@@ -89,21 +93,25 @@ def make(
         source: `generated`, a file or folder with the original data, or `hub:<id>`; worlds have
             generated tasks alone.
         split: `train` or `evaluation`; the two never share a generated task.
-        tasks: how many tasks to take. None takes the whole source, or 4,096 generated ones.
-        holdout: share of a source that is drawn for `evaluation`, the rest being `train`; the
-            source is then read whole, or what it has of the two splits. None: its own splits.
-        holdout_seed: what the share is drawn by.
-        reader: settings of `load`, of how the rows of a source are read.
-        generator: settings of `generate`, `seed` among them (default 0).
-        max_rounds: rounds after which whoever plays an episode that does not end may take that for
-            an error; it becomes `metadata["max_rounds"]`. Dialogues end after `rounds`.
+        tasks: number of tasks to take. None takes the whole source, or 4,096 generated tasks.
+        holdout: share of a source that is drawn for `evaluation`, the rest being `train`; all rows
+            of the source are read then. None: the source's own splits, and the only value for
+            generated tasks.
+        holdout_seed: seed of that draw.
+        reader: settings of the benchmark's `load`, which reads the rows of a source; generated
+            tasks take none.
+        generator: settings of the benchmark's `generate`, `seed` among them (default 0); used where
+            `source` is `generated`.
+        max_rounds: rounds after which a rollout reports an episode that does not end as an error;
+            it becomes `metadata["max_rounds"]`. Dialogues end after `rounds`.
         **settings: settings of `DialogueEnv`, or of `WorldEnv` and of the world; `budget`, `reward`
             and `channel` may be mappings.
 
     Raises:
         UnknownNameError: there is no such environment or setting.
         SourceError: the source cannot be read.
-        SettingError: a setting is out of its range.
+        SettingError: a setting is out of its range, or is one of sources and the tasks are
+            generated.
     """
     choice("environment", name, names())
     whole("env.tasks", tasks, 1, optional=True)
@@ -111,78 +119,156 @@ def make(
     whole("env.holdout_seed", holdout_seed)
     whole("env.max_rounds", max_rounds, 1)
     choice("env.split", split, ("train", "evaluation"))
+    reading, generating = _mapping("env.reader", reader), _mapping("env.generator", generator)
     kind = worlds.world(name) if name in worlds.names() else None
     settings = _checked(settings, [WorldEnv, kind] if kind else [DialogueEnv])
-    made: TeamEnv
-    count, drawn = tasks or _GENERATED_TASKS, _frozen(generator or {})
+    _check_source(name, source, kind is not None, holdout, reading)
+    environment: TeamEnv
+    count = tasks or _GENERATED_TASKS
     if kind:
-        if source != GENERATED:
-            raise SettingError(f"{name} is played and has no data to read; got env.source={source}")
         own = {key: settings.pop(key) for key in signature(kind).parameters if key in settings}
         world = kind(**own)
-        made = WorldEnv(world, _generated(world, split, count, drawn), **settings)
+        environment = WorldEnv(world, _generate(world, split, count, generating), **settings)
     else:
-        found = benchmark(name)
+        graded = benchmark(name)
         if source == GENERATED:
-            chosen = _generated(found, split, count, drawn)
+            chosen = _generate(graded, split, count, generating)
         else:
-            how = _frozen(reader or {})
-            chosen = _read(name, source, split, holdout, holdout_seed, how)[:tasks]
-        made = DialogueEnv(found, chosen, **settings)
-    made.metadata = {**made.metadata, "max_rounds": max_rounds}
-    return made
+            chosen = _read(name, str(source), split, holdout, holdout_seed, reading)[:tasks]
+        environment = DialogueEnv(graded, chosen, **settings)
+    environment.metadata = {**environment.metadata, "max_rounds": max_rounds}
+    return environment
+
+
+def _check_source(
+    name: str, source: object, is_world: bool, holdout: float | None, reading: _Frozen
+) -> None:
+    """Refuse a source that is none, and settings that the chosen source would ignore."""
+    if not isinstance(source, str | PathLike):
+        raise SettingError(
+            f"env.source must be {GENERATED!r}, a file, a folder, or hub:<id>; got {source!r}"
+        )
+    if source != GENERATED:
+        if is_world:
+            raise SettingError(f"{name} is played and has no data to read; got env.source={source}")
+        return
+    if holdout is not None:
+        raise SettingError(
+            f"env.holdout={holdout} divides the rows of a source, and env.source={GENERATED} has no"
+            " rows and two disjoint splits already; leave env.holdout out, or set env.source"
+        )
+    if unused := [f"env.reader.{key}={value}" for key, value in reading if value is not None]:
+        raise SettingError(
+            f"{', '.join(unused)} says how the rows of a source are read, and"
+            f" env.source={GENERATED} has no rows; leave it out, or set env.source"
+        )
+
+
+def _mapping(key: str, value: object) -> _Frozen:
+    """Return a setting that is a mapping by names as sorted pairs, lists in it as tuples."""
+    if value is None:
+        return ()
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise SettingError(f"{key} must be null or a mapping of settings by name; got {value!r}")
+    return tuple(
+        (name, tuple(one) if isinstance(one, list) else one) for name, one in sorted(value.items())
+    )
 
 
 def _checked(settings: Mapping[str, Any], makers: Sequence[Callable[..., Any]]) -> dict[str, Any]:
-    """The settings that these makers and `make` take, mappings of records as those records."""
+    """Return the settings with mappings made into records; refuse what no maker takes."""
     known = {one for maker in (make, *makers) for one in signature(maker).parameters}
     check_names("setting of an environment", settings, known - {"settings", "benchmark", "world"})
-    found = dict(settings)
+    checked = dict(settings)
     for key, record in (("budget", Budget), ("reward", Reward), ("channel", Channel)):
-        if isinstance(settings.get(key), Mapping):
-            check_names(f"setting of env.{key}", settings[key], signature(record).parameters)
-            found[key] = record(**settings[key])
-    return found
+        value = settings.get(key)
+        if isinstance(value, Mapping):
+            check_names(f"setting of env.{key}", value, signature(record).parameters)
+            checked[key] = record(**value)
+        elif value is not None and not isinstance(value, record):
+            first = next(iter(signature(record).parameters))
+            raise SettingError(
+                f"env.{key} must be null or settings by name, as in {{{first!r}: ...}}; got"
+                f" {value!r}"
+            )
+    return checked
+
+
+def _generate(maker: Explained, split: Split, count: int, generating: _Frozen) -> tuple[Task, ...]:
+    """Generate tasks; equal calls share one generation, which many copies of an environment need.
+
+    A value that cannot be a key of the cache, such as a mapping, goes to the generator directly,
+    which says what it expects.
+    """
+    try:
+        hash(generating)
+    except TypeError:
+        return _generated.__wrapped__(maker, split, count, generating)
+    return _generated(maker, split, count, generating)
 
 
 @lru_cache(maxsize=32)
-def _generated(played: Explained, split: Split, count: int, settings: _Frozen) -> tuple[Task, ...]:
-    """Generated tasks, kept so that many copies of one environment cost one generation."""
-    chosen = dict(settings)
-    return played.generate(chosen.pop("seed", 0), count, split=split, **chosen)
+def _generated(maker: Explained, split: Split, count: int, generating: _Frozen) -> tuple[Task, ...]:
+    chosen = dict(generating)
+    return maker.generate(chosen.pop("seed", 0), count, split=split, **chosen)
 
 
 def _read(
-    name: str, source: str, split: Split, holdout: float | None, holdout_seed: int, how: _Frozen
+    name: str,
+    source: str,
+    split: Split,
+    holdout: float | None,
+    holdout_seed: int,
+    reading: _Frozen,
 ) -> tuple[Task, ...]:
-    """Tasks of a split of a source, its own or one that is drawn."""
+    """Read the tasks of a split of a source, the source's own split or one that is drawn."""
     if holdout is None:
-        return _loaded(name, source, split, how, _stamp(source))
-    return held_out(_all_of(name, source, how), split, holdout, holdout_seed)
+        return _load(name, source, split, reading)
+    try:
+        tasks = _load(name, source, "evaluation", reading)
+    except SplitError:
+        # A folder or a hub data set with the other split alone.
+        tasks = _load(name, source, "train", reading)
+    return held_out(tasks, split, holdout, holdout_seed)
+
+
+def _load(name: str, source: str, split: Split, reading: _Frozen) -> tuple[Task, ...]:
+    """Load tasks; equal calls share one reading until a file of the source changes."""
+    try:
+        hash(reading)
+    except TypeError:
+        return benchmark(name).load(source, split, **dict(reading))
+    return _loaded(name, source, split, reading, _stamp(Path(source)))
 
 
 @lru_cache(maxsize=8)
-def _loaded(name: str, source: str, split: Split, how: _Frozen, stamp: object) -> tuple[Task, ...]:
-    """Tasks of a file, kept until the file changes."""
-    return benchmark(name).load(source, split, **dict(how))
+def _loaded(
+    name: str, source: str, split: Split, reading: _Frozen, stamp: object
+) -> tuple[Task, ...]:
+    return benchmark(name).load(source, split, **dict(reading))
 
 
-def _all_of(name: str, source: str, how: _Frozen) -> tuple[Task, ...]:
-    """Tasks of a file, or of the split that a folder or a hub data set has."""
-    try:
-        return _loaded(name, source, "evaluation", how, _stamp(source))
-    except SplitError:
-        return _loaded(name, source, "train", how, _stamp(source))
+def _stamp(source: Path) -> frozenset[tuple[str, int, int]]:
+    """Return what changes with a source: path, time and size of its files, at any depth."""
+    if source.is_dir():
+        return frozenset(_files_in(source))
+    found = source.stat() if source.exists() else None
+    return frozenset({(str(source), found.st_mtime_ns, found.st_size)} if found else ())
 
 
-def _stamp(source: str) -> object:
-    path = Path(source)
-    files = sorted(path.iterdir()) if path.is_dir() else [path] if path.exists() else []
-    return tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+def _files_in(folder: Path) -> Iterator[tuple[str, int, int]]:
+    """Yield path, time and size of the files below a folder; a linked folder is entered once.
 
-
-def _frozen(settings: Mapping[str, Any]) -> _Frozen:
-    return tuple(
-        (key, tuple(value) if isinstance(value, list) else value)
-        for key, value in sorted(settings.items())
-    )
+    A source may have ten thousand files, and every copy of an environment asks.
+    """
+    folders, seen = [str(folder)], {os.path.realpath(folder)}
+    for place in folders:
+        for entry in os.scandir(place):
+            if entry.is_dir():
+                real = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
+                if real not in seen:
+                    seen.add(real)
+                    folders.append(entry.path)
+            elif entry.is_file():
+                status = entry.stat()
+                yield entry.path, status.st_mtime_ns, status.st_size

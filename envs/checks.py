@@ -62,7 +62,7 @@ def number(
 
     It is at least `lowest`, at most `highest`, greater than `above` and less than `below`, and
     finite unless `finite` is False (NaN never passes); anything else raises SettingError. The name
-    is the one that the user types, e.g. `reward.price`.
+    is the one that the user types, e.g. `env.reward.price`.
     """
     if optional and value is None:
         return None

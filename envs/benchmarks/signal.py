@@ -50,8 +50,8 @@ def generate(
     Splits differ in whole tables, for there are too few single facts to keep apart: that the ball
     is red may be asked in both.
     """
-    kinds = THINGS[: whole("generator.things", things, 2, len(THINGS))]
-    hues = COLOURS[: whole("generator.colours", colours, 2, len(COLOURS))]
+    kinds = THINGS[: whole("env.generator.things", things, 2, len(THINGS))]
+    hues = COLOURS[: whole("env.generator.colours", colours, 2, len(COLOURS))]
     extras = span("distractors", distractors, (0, len(kinds) - 1))
 
     def make(random: Random, key: str) -> Candidate[Task]:

@@ -68,7 +68,7 @@ class StrategyQA(ShortAnswers):
     def read(self, row: Row, where: str, key: str, facts: bool | None = None) -> Task:
         """A question of BIG-bench in `input`, or one of the original release in `question`."""
         if facts is not None:
-            flag("reader.facts", facts)
+            flag("env.reader.facts", facts)
         if "input" in row:
             task = _big_bench(row, where, key)
             if not facts:

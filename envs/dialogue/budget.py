@@ -47,7 +47,7 @@ class Budget:
     def __post_init__(self) -> None:
         """Raise SettingError where a cap is neither None nor an integer of at least 1."""
         for field in fields(self):
-            whole(f"budget.{field.name}", getattr(self, field.name), 1, optional=True)
+            whole(f"env.budget.{field.name}", getattr(self, field.name), 1, optional=True)
 
     @property
     def longest_thought(self) -> int:

@@ -52,18 +52,18 @@ class Reward:
 
     def __post_init__(self) -> None:
         """Raise SettingError for a number out of its range, UnknownNameError for other words."""
-        number("reward.price", self.price, lowest=0)
-        number("reward.normalizer", self.normalizer, above=0)
-        number("reward.thought_weight", self.thought_weight, lowest=0)
+        number("env.reward.price", self.price, lowest=0)
+        number("env.reward.normalizer", self.normalizer, above=0)
+        number("env.reward.thought_weight", self.thought_weight, lowest=0)
         if not math.isfinite(self.price / self.normalizer):
             raise SettingError(
-                f"reward.price / reward.normalizer must be a finite number;"
+                f"env.reward.price / env.reward.normalizer must be a finite number;"
                 f" got {self.price!r} / {self.normalizer!r}"
             )
-        choice("reward.charge", self.charge, ("own", "team"))
-        choice("reward.when", self.when, ("always", "solved"))
-        choice("reward.paid", self.paid, ("end", "round"))
-        flag("reward.exempt_answer", self.exempt_answer)
+        choice("env.reward.charge", self.charge, ("own", "team"))
+        choice("env.reward.when", self.when, ("always", "solved"))
+        choice("env.reward.paid", self.paid, ("end", "round"))
+        flag("env.reward.exempt_answer", self.exempt_answer)
 
     def bills(self, tokens: Mapping[str, float]) -> dict[str, float]:
         """Return what each agent's own tokens cost, at least 0 reward units, whoever pays."""

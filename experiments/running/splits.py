@@ -8,6 +8,7 @@ from typing import Any
 from omegaconf import DictConfig
 from pettingzoo import ParallelEnv
 
+from laconic.envs import GENERATED
 from laconic.envs.errors import SettingError, SplitError
 from laconic.envs.task import Task
 from laconic.experiments.command_line.targets import names_taken
@@ -57,7 +58,9 @@ def tasks_of(environment: ParallelEnv[str, Any, Any]) -> dict[str, Task]:
 
 
 def own_source(cfg: DictConfig) -> dict[str, Any]:
-    """The settings of evaluation environments whose source is not that of training.
+    """Return the settings of evaluation environments whose source is not that of training.
+
+    Generated tasks are not read: `env.reader` is then meant for training alone.
 
     Raises:
         SettingError: their class has no source, or `env.holdout` is to part that of training, too.
@@ -75,7 +78,7 @@ def own_source(cfg: DictConfig) -> dict[str, Any]:
             f"env.holdout={cfg.env.holdout} and evaluation.source={source} both say what evaluation"
             " plays; give one of them"
         )
-    return {"source": source}
+    return {"source": source} | ({"reader": None} if source == GENERATED else {})
 
 
 def of_source(error: BaseException) -> str:

@@ -121,19 +121,19 @@ class Advantages(Estimator):
             SettingError: a number is out of range, or two settings contradict.
         """
         object.__setattr__(self, "group_by", _checked_parts(self.group_by))
-        choice("advantages.centre", self.centre, get_args(Centre))
-        choice("advantages.scale", self.scale, get_args(Scale))
+        choice("learner.advantages.centre", self.centre, get_args(Centre))
+        choice("learner.advantages.scale", self.scale, get_args(Scale))
         if self.centre == "none" and self.scale != "none":
             raise SettingError(
-                f"advantages.scale must be 'none' when centre is 'none', because equal returns have"
-                f" no scale; got {self.scale!r}"
+                f"learner.advantages.scale must be 'none' when centre is 'none', because equal"
+                f" returns have no scale; got {self.scale!r}"
             )
         if self.leave_out_pivot and self.centre != "median":
             raise SettingError(
-                "advantages.leave_out_pivot needs centre 'median', because no other centre is a"
-                f" member of the group; got {self.centre!r}"
+                "learner.advantages.leave_out_pivot needs centre 'median', because no other centre"
+                f" is a member of the group; got {self.centre!r}"
             )
-        number("advantages.epsilon", self.epsilon, above=0)
+        number("learner.advantages.epsilon", self.epsilon, above=0)
 
     def __call__(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...]:
         """Compare every return with those of its group; see `Estimator`."""
@@ -167,10 +167,11 @@ class Advantages(Estimator):
             return
         shared = "" if members == episodes else f" x {agents} agents"
         raise SettingError(
-            "advantages.centre=median compares with the member in the middle, so a group needs an"
-            f" odd number of members; got {episodes} episodes{shared}. Change train.group_size by"
-            " one (learner=mc_grpo plays one episode more than train.group_size, which is to be"
-            " even there)" + ("" if not shared else " or put 'agent' into advantages.group_by")
+            "learner.advantages.centre=median compares with the member in the middle, so a group"
+            f" needs an odd number of members; got {episodes} episodes{shared}. Change"
+            " train.group_size by one (learner=mc_grpo plays one episode more than"
+            " train.group_size, which is to be even there)"
+            + (" or put 'agent' into learner.advantages.group_by" if shared else "")
         )
 
     def _groups(self, keys: Sequence[Key]) -> list[list[int]]:
@@ -226,10 +227,10 @@ def check_returns(returns: Sequence[float], keys: Sequence[Key]) -> None:
 def _checked_parts(group_by: Sequence[str]) -> tuple[str, ...]:
     parts = (group_by,) if isinstance(group_by, str) else tuple(group_by)
     for part in parts:
-        choice("advantages.group_by", part, get_args(Part))
+        choice("learner.advantages.group_by", part, get_args(Part))
     if "task" not in parts or len(set(parts)) != len(parts):
         raise SettingError(
-            "advantages.group_by must name 'task' and each part once, because returns of different"
-            f" tasks say nothing about each other; got {parts!r}"
+            "learner.advantages.group_by must name 'task' and each part once, because returns of"
+            f" different tasks say nothing about each other; got {parts!r}"
         )
     return parts

@@ -31,7 +31,7 @@ class RoleAverage(Estimator):
 
     def __init__(self, decay: float = 0.95) -> None:
         """Check the range (`SettingError`) and start without averages."""
-        self.decay: float = number("advantages.decay", decay, lowest=0, below=1)
+        self.decay: float = number("learner.advantages.decay", decay, lowest=0, below=1)
         self._averages: dict[str, float] = {}
 
     def __call__(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...]:

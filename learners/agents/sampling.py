@@ -44,10 +44,10 @@ class SamplingSettings:
     def __post_init__(self) -> None:
         """Check ranges."""
         check_word(self.silence)
-        check_count("max_reply_tokens", self.max_reply_tokens)
-        check_count("thinking_tokens", self.thinking_tokens)
+        check_count("speech.max_reply_tokens", self.max_reply_tokens)
+        check_count("speech.thinking_tokens", self.thinking_tokens)
         if self.generate_tokens is not None:
-            check_count("generate_tokens", self.generate_tokens)
+            check_count("speech.generate_tokens", self.generate_tokens)
         if not 0 < self.temperature < math.inf:
             raise SettingError(
                 f"agent.speech.temperature must be above 0 (evaluation is greedy by itself);"

@@ -69,8 +69,8 @@ class Ramp(Price):
 
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
-        whole("price.delay", self.delay, 0)
-        whole("price.steps", self.steps, 0)
+        whole("learner.price.delay", self.delay, 0)
+        whole("learner.price.steps", self.steps, 0)
 
     def at(self, step: int, price: float) -> float:
         """`price` from step `delay + steps` on, 0 up to step `delay`, a straight line between."""

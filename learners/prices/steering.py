@@ -39,8 +39,8 @@ class LagrangePrice(Price):
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
         for name in ("integral_gain", "proportional_gain", "max_price"):
-            number(f"price.{name}", getattr(self, name), lowest=0)
-        number("price.smoothing", self.smoothing, lowest=0, highest=1)
+            number(f"learner.price.{name}", getattr(self, name), lowest=0)
+        number("learner.price.smoothing", self.smoothing, lowest=0, highest=1)
 
     @abstractmethod
     def measure(self, metrics: Mapping[str, float]) -> float:
@@ -102,7 +102,7 @@ class TargetTokens(LagrangePrice):
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
         LagrangePrice.__post_init__(self)
-        number("price.tokens", self.tokens, above=0)
+        number("learner.price.tokens", self.tokens, above=0)
 
     def measure(self, metrics: Mapping[str, float]) -> float:
         """Tokens said per episode."""
@@ -136,7 +136,7 @@ class AccuracyFloor(LagrangePrice):
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
         LagrangePrice.__post_init__(self)
-        number("price.accuracy", self.accuracy, lowest=0, highest=1)
+        number("learner.price.accuracy", self.accuracy, lowest=0, highest=1)
 
     def measure(self, metrics: Mapping[str, float]) -> float:
         """Share of solved tasks."""

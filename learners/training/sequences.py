@@ -111,11 +111,11 @@ def check_unit(unit: str, advantages: Estimator) -> None:
         SettingError: the unit is unknown, or rounds are compared of sequences that have none.
     """
     if unit not in get_args(Unit):
-        raise SettingError(f"unit must be one of {', '.join(get_args(Unit))}; got {unit!r}")
+        raise SettingError(f"learner.unit must be one of {', '.join(get_args(Unit))}; got {unit!r}")
     if unit == "episode" and "round" in advantages.group_by:
         raise SettingError(
-            "advantages.group_by compares rounds, but a sequence covers a whole episode; set unit"
-            f" to 'reply' or take 'round' out of group_by; got {advantages.group_by!r}"
+            "learner.advantages.group_by compares rounds, but a sequence covers a whole episode;"
+            f" set learner.unit to 'reply' or take 'round' out of it; got {advantages.group_by!r}"
         )
 
 

@@ -152,13 +152,13 @@ def test_parts_share_no_task_over_several_seeds(benchmark: Benchmark) -> None:
 
 def test_an_unknown_setting_of_the_generator_is_refused(benchmark: Any) -> None:
     for name in {*signature(benchmark.generator).parameters} - {"count", "split"}:
-        said = f"setting of generator '{name[:-1]}'. Did you mean '{name}'"
+        said = f"setting of env.generator '{name[:-1]}'. Did you mean '{name}'"
         with pytest.raises(UnknownNameError, match=said):
             benchmark.generate(0, 1, **{name[:-1]: 1})
 
 
 def test_a_request_that_makes_no_sense_is_refused(benchmark: Any) -> None:
-    with pytest.raises(SettingError, match="generator.seed must be a whole number; got 'x'"):
+    with pytest.raises(SettingError, match="env.generator.seed must be a whole number; got 'x'"):
         benchmark.generate("x", 1)
     with pytest.raises(SettingError, match="count must be a whole number of at least 0; got -1"):
         benchmark.generate(0, -1)

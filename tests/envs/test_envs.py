@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from laconic import envs
+from laconic.envs import _stamp
 from laconic.envs.errors import SettingError, UnknownNameError
 
 
@@ -83,10 +86,96 @@ def test_the_number_of_tasks_must_be_a_whole_number_of_at_least_one(name, tasks)
 
 
 def test_a_cap_or_price_out_of_range_names_its_key(name):
-    with pytest.raises(SettingError, match=r"budget\.round must be .* got 0"):
+    with pytest.raises(SettingError, match=r"env\.budget\.round must be .* got 0"):
         envs.make(name, tasks=2, budget={"round": 0})
-    with pytest.raises(SettingError, match=r"reward\.price must be .* got -1"):
+    with pytest.raises(SettingError, match=r"env\.reward\.price must be .* got -1"):
         envs.make(name, tasks=2, reward={"price": -1})
+
+
+@pytest.mark.parametrize("key", ["budget", "reward", "channel"])
+@pytest.mark.parametrize("value", [3, 0.5, True, "message", [1], envs.Task("a", "?", (), "1")])
+def test_a_record_of_settings_that_is_none_names_its_key(name, key, value):
+    with pytest.raises(SettingError, match=rf"^env\.{key} must be null or settings by name"):
+        envs.make(name, tasks=2, **{key: value})
+
+
+@pytest.mark.parametrize("key", ["reader", "generator"])
+@pytest.mark.parametrize("value", [3, "level", [1], {1: 2}])
+def test_settings_of_tasks_that_are_no_mapping_name_their_key(name, key, value):
+    with pytest.raises(SettingError, match=rf"^env\.{key} must be null or a mapping"):
+        envs.make(name, tasks=2, **{key: value})
+
+
+@pytest.mark.parametrize("level", [{"easy": 1}, {1, 2}, [[1], [2]], [1, 2, 3], "1", None])
+def test_a_level_of_another_form_is_refused_by_its_generator(level):
+    with pytest.raises(SettingError, match=r"^env\.generator\.level must be a whole number from 1"):
+        envs.make("gsm8k", tasks=2, generator={"level": level})
+
+
+def test_lists_and_pairs_of_levels_are_one_setting():
+    makers = [envs.make("gsm8k", tasks=9, generator={"level": one}) for one in ([1, 2], (1, 2))]
+    assert makers[0].tasks == makers[1].tasks
+
+
+@pytest.mark.parametrize("source", [None, 3, ["a.jsonl"], True])
+def test_a_source_that_is_none_names_its_key(name, source):
+    with pytest.raises(SettingError, match=r"^env\.source must be 'generated', a file, a folder"):
+        envs.make(name, source=source)
+
+
+def test_settings_of_sources_are_refused_where_tasks_are_generated(name):
+    with pytest.raises(SettingError, match=r"^env\.holdout=0\.2 divides the rows of a source"):
+        envs.make(name, tasks=2, holdout=0.2)
+    with pytest.raises(SettingError, match=r"^env\.reader\.facts=True says how the rows of a"):
+        envs.make(name, tasks=2, reader={"facts": True})
+    with pytest.raises(SettingError, match=r"^env\.reader\.a=1, env\.reader\.b=False says"):
+        envs.make(name, tasks=2, reader={"b": False, "a": 1})
+    # A value of None says nothing, as in conf/env/strategyqa.yaml.
+    assert len(envs.make(name, tasks=2, reader={"facts": None}, holdout_seed=3).tasks) == 2
+
+
+@pytest.mark.parametrize("depth", ["algebra", "algebra/deep"])
+def test_a_source_is_read_again_when_a_file_at_any_depth_has_changed(tmp_path, depth):
+    file = tmp_path / depth / "1.json"
+    file.parent.mkdir(parents=True)
+    stamps = [_stamp(tmp_path)]
+    for change in (
+        lambda: file.write_text("{}"),
+        lambda: file.write_text("[1, 2]"),
+        lambda: (file.parent / "2.json").write_text("{}"),
+        file.unlink,
+    ):
+        change()
+        stamps.append(_stamp(tmp_path))
+    assert stamps[0] == frozenset()
+    assert len(set(stamps)) == len(stamps) == 5
+    assert _stamp(tmp_path) == stamps[-1]
+
+
+def test_a_changed_file_in_a_folder_of_a_source_gives_the_new_tasks(tmp_path):
+    def problem(text):
+        row = {"problem": text, "level": "Level 1", "type": "Algebra", "solution": r"\boxed{1}"}
+        (tmp_path / "test" / "algebra").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "test" / "algebra" / "1.json").write_text(json.dumps(row))
+        env = envs.make("math", source=tmp_path, split="evaluation")
+        return [task.question for task in env.tasks.values()]
+
+    assert problem("What is one?") == ["What is one?"]
+    assert problem("What is the number after zero?") == ["What is the number after zero?"]
+
+
+def test_a_linked_folder_is_part_of_a_source_and_a_circle_of_links_ends(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "data" / "linked").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "data" / "circle").symlink_to(tmp_path / "data")
+    (tmp_path / "data" / "gone").symlink_to(tmp_path / "nowhere")
+    assert _stamp(tmp_path / "data") == frozenset()
+    (tmp_path / "elsewhere" / "test.jsonl").write_text("{}")
+    (found,) = _stamp(tmp_path / "data")
+    assert found[0].endswith("data/linked/test.jsonl") and found[2] == 2
+    assert _stamp(tmp_path / "elsewhere" / "test.jsonl") != frozenset()
+    assert _stamp(tmp_path / "nowhere") == frozenset()
 
 
 def test_budget_and_reward_may_be_mappings_or_records(name):

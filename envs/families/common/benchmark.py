@@ -32,7 +32,7 @@ class FamilyBenchmark(Benchmark):
     ) -> tuple[Task, ...]:
         """Read the rows of a source; the benchmark's docstring says in which form they are."""
         own = {*signature(self.read).parameters} - {"row", "where", "key"}
-        check_names("setting of reader", settings, own)
+        check_names("setting of env.reader", settings, own)
         read = partial(self.read, **settings)
         tasks = tuple(filter(None, starmap(read, self.rows(path, split))))
         if not tasks:
@@ -56,7 +56,7 @@ class FamilyBenchmark(Benchmark):
     ) -> tuple[Task, ...]:
         """Make tasks with the generator; the benchmark's docstring lists its settings."""
         own = {*signature(self.generator).parameters} - {"count", "split"}
-        check_names("setting of generator", settings, own)
+        check_names("setting of env.generator", settings, own)
         return self.generator(seed, count, split, **settings)
 
 

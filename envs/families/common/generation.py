@@ -101,7 +101,7 @@ def draw_different(
             gave nothing new.
         UnknownNameError: there is no such split.
     """
-    whole("generator.seed", seed)
+    whole("env.generator.seed", seed)
     whole("count", count, 0)
     choice("env.split", split, ("train", "evaluation"))
     random, misses = Random(f"{split}/{seed}"), 0
@@ -173,12 +173,16 @@ def leveled(
 
 
 def span(name: str, value: object, limits: Pair) -> Pair:
-    """Setting `generator.<name>`, a number or a pair, as a pair within limits; or SettingError."""
+    """Return a setting under `env.generator`, a number or a pair, as a pair within limits.
+
+    Raises:
+        SettingError: it is neither, or outside the limits.
+    """
     pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     whole_pair = len(pair) == 2 and all(map(is_whole, pair))
     if not whole_pair or not limits[0] <= pair[0] <= pair[1] <= limits[1]:
         raise SettingError(
-            f"generator.{name} must be a whole number from {limits[0]} to {limits[1]},"
+            f"env.generator.{name} must be a whole number from {limits[0]} to {limits[1]},"
             f" or a pair of them from fewest to most; got {value!r}"
         )
     return pair

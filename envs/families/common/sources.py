@@ -30,6 +30,42 @@ Row = dict[str, Any]
 Documents = Mapping[Split, Sequence[str]]
 """The usual names of each split's JSON document in a folder."""
 NO_DOCUMENTS: Documents = MappingProxyType({})
+_TO_LINES = (
+    "Write it as JSON Lines:"
+    " pandas.{reader}({name!r}).to_json({lines!r}, orient='records', lines=True)"
+)
+_ARROW = "Write it as JSON Lines: datasets.Dataset.from_file({name!r}).to_json({lines!r})"
+_PARQUET = ("a Parquet file", _TO_LINES.replace("{reader}", "read_parquet"))
+_ENDINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        ".parquet": _PARQUET,
+        ".arrow": ("an Arrow file", _ARROW),
+        ".csv": ("a table in CSV", _TO_LINES.replace("{reader}", "read_csv")),
+        ".tsv": ("a table in TSV", _TO_LINES.replace("{reader}", "read_table")),
+    }
+)
+"""Other formats by the ending of a file: what the file is, and what to do."""
+_BEGINNINGS: Mapping[bytes, tuple[str, str]] = MappingProxyType(
+    {
+        b"PAR1": _PARQUET,
+        b"ARROW1": ("an Arrow file", _ARROW),
+        b"\xff\xff\xff\xff": ("an Arrow file", _ARROW),
+        b"version https://git-lfs": (
+            "a Git LFS pointer, not the data",
+            "Fetch the data with git lfs pull",
+        ),
+        b"PK\x03\x04": ("a zip archive", "Unpack it and name a file within"),
+        b"BZh": ("packed by bzip2", "Unpack it, or pack it with gzip"),
+        b"\xfd7zXZ": ("packed by xz", "Unpack it, or pack it with gzip"),
+        b"\x28\xb5\x2f\xfd": ("packed by zstd", "Unpack it, or pack it with gzip"),
+        b"SQLite format 3": ("an SQLite database", "Write its rows as JSON Lines"),
+        b"\xff\xfe": ("text in UTF-16", "Save it as UTF-8"),
+        b"\xfe\xff": ("text in UTF-16", "Save it as UTF-8"),
+        b"<!doctype html": ("a web page", "Download the file itself, not the page that shows it"),
+        b"<html": ("a web page", "Download the file itself, not the page that shows it"),
+    }
+)
+"""Other formats by the first bytes of a file, letters in lower case too."""
 Value = TypeVar("Value")
 
 
@@ -90,7 +126,12 @@ def keyed_rows(
 
 
 def document_rows(path: Path) -> Iterator[tuple[str, Row]]:
-    """The rows of a JSON document with their places `file: row 1`; SourceError without any."""
+    """Read the rows of a JSON document with their places, `file: row 1`.
+
+    Raises:
+        SourceError: the file is no such document, or has no rows.
+    """
+    _refuse_format(path)
     try:
         whole = json.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
@@ -134,7 +175,8 @@ def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES)
     names = _names_in(path)
     raise SplitError(
         f"{path}: expected {stem}.jsonl or {stem}.jsonl.gz for split {split!r};"
-        f" the folder holds {', '.join(names[:10]) or 'nothing'}.{_near(f'{stem}.jsonl', names)}"
+        f" the folder holds {', '.join(names[:10]) or 'nothing'}."
+        f"{_split_advice(path, stem, names)}"
     )
 
 
@@ -171,7 +213,41 @@ def filled(text: str, name: str, where: str, what: str = "question") -> str:
     return text
 
 
+def _split_advice(folder: Path, stem: str, names: Sequence[str]) -> str:
+    """Return what to do with a file of a split that has another name, format or folder."""
+    files = sorted((*folder.glob(f"{stem}*"), *folder.glob(f"*/{stem}*")))
+    for file in files:
+        if file.suffix in _ENDINGS:
+            what, advice = _ENDINGS[file.suffix]
+            lines = str(folder / f"{stem}.jsonl")
+            return f" {file.name} is {what}. {advice.format(name=str(file), lines=lines)}"
+    if near := _near(f"{stem}.jsonl", names):
+        return near
+    readable = [file for file in files if file.name.endswith((".jsonl", ".jsonl.gz", ".json"))]
+    return f" Name a file itself: env.source={readable[0]}" if readable else ""
+
+
+def _refuse_format(path: Path) -> None:
+    """Raise SourceError where a file is known to be in another format."""
+    try:
+        with path.open("rb") as file:
+            first = file.read(32)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
+    by_bytes = (
+        form
+        for beginning, form in _BEGINNINGS.items()
+        if first.startswith(beginning) or first.lstrip().lower().startswith(beginning)
+    )
+    form = next(by_bytes, _ENDINGS.get(path.suffix))
+    if form is not None:
+        lines = str(path.with_suffix(".jsonl"))
+        advice = form[1].format(name=str(path), lines=lines)
+        raise SourceError(f"{path}: expected JSON Lines in UTF-8; it is {form[0]}. {advice}")
+
+
 def _file_rows(path: Path) -> Iterator[tuple[str, Row]]:
+    _refuse_format(path)
     line = 0
     try:
         opened = gzip.open(path) if path.suffix == ".gz" else path.open("rb")
@@ -202,19 +278,21 @@ def _decoded(raw: bytes, where: str) -> str:
 
 
 def _parsed(text: str, where: str) -> Row:
+    document = text.lstrip().startswith("[") or text.strip() == "{"
+    advice = ". If the file is one JSON document, name it .json" if document else ""
     try:
         row = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise SourceError(
-            f"{where}: expected one JSON object a line; {error}; got {text.strip()[:80]!r}"
+            f"{where}: expected one JSON object a line; {error}; got {text.strip()[:80]!r}{advice}"
         ) from error
-    return _object(row, where)
+    return _object(row, where, advice)
 
 
-def _object(row: object, where: str) -> Row:
+def _object(row: object, where: str, advice: str = "") -> Row:
     if not isinstance(row, dict):
         raise SourceError(
-            f"{where}: expected a JSON object; got {type(row).__name__} {repr(row)[:80]}"
+            f"{where}: expected a JSON object; got {type(row).__name__} {repr(row)[:80]}{advice}"
         )
     return row
 

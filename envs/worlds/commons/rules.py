@@ -126,7 +126,7 @@ class Commons(Worded):
         lottery, which is drawn from the seed of a reset.
         """
         if unknown := {*settings} - {"stock"}:
-            raise UnknownNameError("setting of generator", unknown.pop(), ("seed", "stock"))
+            raise UnknownNameError("setting of env.generator", unknown.pop(), ("seed", "stock"))
         least, most = span("stock", settings.get("stock", CAPACITY), (2 * LEAST, CAPACITY))
 
         def make(random: Any, key: str) -> Candidate[Task]:

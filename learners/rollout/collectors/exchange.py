@@ -108,8 +108,8 @@ class Exchange:
         """
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise SettingError(
-                "collect.name must be letters, digits, '.', '_' and '-', because a folder is"
-                f" named after the run; got {name!r}"
+                "learner.collect.name must be letters, digits, '.', '_' and '-', because a folder"
+                f" is named after the run; got {name!r}"
             )
         self.folder = Path(folder)
         self.name = name

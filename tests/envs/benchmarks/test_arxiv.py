@@ -128,5 +128,5 @@ def test_every_role_gets_instructions() -> None:
 
 
 def test_the_generator_has_no_setting_but_the_seed() -> None:
-    with pytest.raises(UnknownNameError, match="setting of generator 'level'"):
+    with pytest.raises(UnknownNameError, match="setting of env.generator 'level'"):
         BENCHMARK.generate(0, 1, level=1)

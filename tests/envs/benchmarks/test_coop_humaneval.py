@@ -190,7 +190,9 @@ def test_drafts_are_short_at_the_easiest_level():
 
 
 def test_settings_of_the_generator_are_checked():
-    with pytest.raises(SettingError, match="generator.level must be a whole number from 2 to 4"):
+    with pytest.raises(
+        SettingError, match="env.generator.level must be a whole number from 2 to 4"
+    ):
         BENCHMARK.generate(0, 1, level=1)
     with pytest.raises(SettingError, match="limit seconds must be a finite number above 0"):
         BENCHMARK.generate(0, 1, seconds=0)

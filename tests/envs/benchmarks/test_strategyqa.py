@@ -97,11 +97,11 @@ def test_an_examination_without_a_book_leaves_the_facts_of_the_original_out(tmp_
 
 def test_settings_of_reading_are_checked(tmp_path: Path) -> None:
     place = str(write(tmp_path / "own.jsonl", BIG_BENCH))
-    with pytest.raises(SettingError, match=r"reader\.facts must be true or false; got 3"):
+    with pytest.raises(SettingError, match=r"env\.reader\.facts must be true or false; got 3"):
         envs.make("strategyqa", source=place, reader={"facts": 3})
     with pytest.raises(UnknownNameError, match="'fact'. Did you mean 'facts'"):
         envs.make("strategyqa", source=place, reader={"fact": True})
-    with pytest.raises(UnknownNameError, match="setting of reader"):
+    with pytest.raises(UnknownNameError, match="setting of env.reader"):
         envs.benchmark("gsm8k").load(place, facts=True)
 
 

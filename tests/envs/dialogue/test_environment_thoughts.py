@@ -121,7 +121,7 @@ def test_the_cap_is_among_the_rules_and_the_transcript_counts(start):
 
 @pytest.mark.parametrize("wrong", [Budget, Reward])
 def test_settings_out_of_range_are_refused(wrong):
-    with pytest.raises(SettingError, match=r"budget.thought|reward.thought_weight"):
+    with pytest.raises(SettingError, match=r"env.budget.thought|env.reward.thought_weight"):
         Budget(thought=0) if wrong is Budget else Reward(thought_weight=-0.1)
 
 

@@ -22,13 +22,17 @@ def rewards(account, tokens, score):
 
 @pytest.mark.parametrize("price", [-0.1, math.nan, math.inf, "1", True, None])
 def test_a_price_below_zero_or_no_number_is_refused(price):
-    with pytest.raises(SettingError, match=r"reward\.price must be a finite number of at least 0"):
+    with pytest.raises(
+        SettingError, match=r"env\.reward\.price must be a finite number of at least"
+    ):
         Reward(price=price)
 
 
 @pytest.mark.parametrize("normalizer", [0, -1, math.nan, math.inf, "100", False])
 def test_a_normalizer_that_cannot_divide_is_refused(normalizer):
-    with pytest.raises(SettingError, match=r"reward\.normalizer must be a finite number above"):
+    with pytest.raises(
+        SettingError, match=r"env\.reward\.normalizer must be a finite number above"
+    ):
         Reward(normalizer=normalizer)
 
 
@@ -38,11 +42,11 @@ def test_a_price_for_a_token_that_overflows_is_refused():
 
 
 def test_unknown_words_are_refused_with_the_known_ones():
-    with pytest.raises(UnknownNameError, match=r"reward\.charge 'all'.*Known: own, team"):
+    with pytest.raises(UnknownNameError, match=r"env\.reward\.charge 'all'.*Known: own, team"):
         Reward(charge="all")
-    with pytest.raises(UnknownNameError, match=r"reward\.when 'never'.*Known: always, solved"):
+    with pytest.raises(UnknownNameError, match=r"env\.reward\.when 'never'.*Known: always, solved"):
         Reward(when="never")
-    with pytest.raises(UnknownNameError, match=r"reward\.paid 'turn'.*Known: end, round"):
+    with pytest.raises(UnknownNameError, match=r"env\.reward\.paid 'turn'.*Known: end, round"):
         Reward(paid="turn")
     with pytest.raises(SettingError, match="true or false; got 1"):
         Reward(exempt_answer=1)

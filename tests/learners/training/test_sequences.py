@@ -145,12 +145,14 @@ def test_an_agent_without_rewards_is_named() -> None:
 
 
 def test_whole_episodes_have_no_rounds_to_compare() -> None:
-    with pytest.raises(SettingError, match="set unit to 'reply'"):
+    with pytest.raises(SettingError, match="set learner.unit to 'reply'"):
         check_unit("episode", Advantages(group_by=("task", "agent", "round")))
 
 
 def test_an_unknown_unit_is_refused() -> None:
-    with pytest.raises(SettingError, match="unit must be one of episode, reply; got 'turn'"):
+    with pytest.raises(
+        SettingError, match="learner.unit must be one of episode, reply; got 'turn'"
+    ):
         check_unit("turn", CENTRED)
 
 

@@ -104,7 +104,9 @@ def _subjects(subjects: str | Sequence[str]) -> tuple[str, ...]:
     chosen = (subjects,) if isinstance(subjects, str) else tuple(subjects)
     for subject in chosen:
         if subject not in FAMILIES:
-            raise UnknownNameError("subject in generator.subjects", subject, FAMILIES)
+            raise UnknownNameError("subject in env.generator.subjects", subject, FAMILIES)
     if not chosen:
-        raise SettingError(f"generator.subjects must name at least one of {', '.join(FAMILIES)}")
+        raise SettingError(
+            f"env.generator.subjects must name at least one of {', '.join(FAMILIES)}"
+        )
     return chosen

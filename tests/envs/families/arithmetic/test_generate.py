@@ -124,11 +124,13 @@ def test_a_space_that_is_used_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     "level", [0, 9, 1.5, True, "1", None, (3, 2), (0, 8), (1, 9), (1, 2, 3), ()]
 )
 def test_a_level_out_of_range_is_refused(level: Any) -> None:
-    with pytest.raises(SettingError, match="generator.level must be a whole number from 1 to 8"):
+    with pytest.raises(
+        SettingError, match="env.generator.level must be a whole number from 1 to 8"
+    ):
         generate(0, 1, "train", level)
 
 
 @pytest.mark.parametrize("distractors", [-1, 13, 0.5, (2, 1), "many"])
 def test_distractors_out_of_range_are_refused(distractors: Any) -> None:
-    with pytest.raises(SettingError, match="generator.distractors must be a whole number"):
+    with pytest.raises(SettingError, match="env.generator.distractors must be a whole number"):
         generate(0, 1, "train", 1, distractors)

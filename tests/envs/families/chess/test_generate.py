@@ -137,5 +137,7 @@ def test_positions_come_quickly() -> None:
 
 @pytest.mark.parametrize("level", [0, 6, 1.5, True, "1", None, (3, 2), (0, 3), (1, 2, 3), ()])
 def test_a_level_out_of_range_is_refused(level: Any) -> None:
-    with pytest.raises(SettingError, match="generator.level must be a whole number from 1 to 5"):
+    with pytest.raises(
+        SettingError, match="env.generator.level must be a whole number from 1 to 5"
+    ):
         generate(0, 1, "train", level)

@@ -77,7 +77,7 @@ def test_the_fields_are_the_same_whether_a_program_was_run(benchmark):
 
 
 def test_settings_out_of_range_are_refused(benchmark):
-    with pytest.raises(SettingError, match="generator.level"):
+    with pytest.raises(SettingError, match="env.generator.level"):
         benchmark.generate(0, 1, level=9)
     with pytest.raises(UnknownNameError, match="lvel"):
         benchmark.generate(0, 1, lvel=2)

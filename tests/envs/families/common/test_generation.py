@@ -172,5 +172,7 @@ def test_a_number_or_a_pair_becomes_a_pair(value: Any, pair: tuple[int, int]) ->
 
 @pytest.mark.parametrize("value", [0, 4, (3, 1), (1, 4), (1,), (1, 2, 3), 1.0, True, "1", None])
 def test_anything_else_is_no_span(value: Any) -> None:
-    with pytest.raises(SettingError, match="generator.level must be a whole number from 1 to 3"):
+    with pytest.raises(
+        SettingError, match="env.generator.level must be a whole number from 1 to 3"
+    ):
         span("level", value, (1, 3))

@@ -111,6 +111,99 @@ def test_a_packed_file_without_the_ending_is_recognised(tmp_path: Path) -> None:
     assert "name the file .gz" in refusal(file)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (
+            "test.parquet",
+            b"PAR1\x15\x04",
+            "it is a Parquet file. Write it as JSON Lines: pandas.read_parquet('{file}')"
+            ".to_json('{lines}', orient='records', lines=True)",
+        ),
+        ("rows.jsonl", b"PAR1\x15\x04", "it is a Parquet file"),
+        (
+            "data.arrow",
+            b"\xff\xff\xff\xff\x98",
+            "it is an Arrow file. Write it as JSON Lines: datasets.Dataset.from_file('{file}')"
+            ".to_json('{lines}')",
+        ),
+        ("data.feather", b"ARROW1\x00\x00", "it is an Arrow file"),
+        (
+            "rows.csv",
+            b"question,answer\n1,2\n",
+            "it is a table in CSV. Write it as JSON Lines: pandas.read_csv(",
+        ),
+        (
+            "rows.tsv",
+            b"question\tanswer\n",
+            "it is a table in TSV. Write it as JSON Lines: pandas.read_table(",
+        ),
+        (
+            "test.jsonl",
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n",
+            "it is a Git LFS pointer, not the data. Fetch the data with git lfs pull",
+        ),
+        ("test.jsonl", b"PK\x03\x04\x14", "it is a zip archive. Unpack it"),
+        ("test.jsonl.zst", b"\x28\xb5\x2f\xfd\x04", "it is packed by zstd. Unpack it"),
+        ("test.jsonl.bz2", b"BZh91AY", "it is packed by bzip2. Unpack it"),
+        ("test.jsonl.xz", b"\xfd7zXZ\x00", "it is packed by xz. Unpack it"),
+        ("test.jsonl", "{}".encode("utf-16"), "it is text in UTF-16. Save it as UTF-8"),
+        ("test.jsonl", b"\n<!DOCTYPE html>\n<html>", "it is a web page. Download the file itself"),
+        ("test.db", b"SQLite format 3\x00", "it is an SQLite database"),
+    ],
+)
+def test_a_file_of_another_format_is_named_with_what_to_do(
+    tmp_path: Path, name: str, content: bytes, said: str
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    message = refusal(file)
+    assert message.startswith(f"{file}: expected JSON Lines in UTF-8; ")
+    assert said.format(file=file, lines=file.with_suffix(".jsonl")) in message
+    assert "\n" not in message
+
+
+def test_a_json_document_of_another_format_is_named_too(tmp_path: Path) -> None:
+    file = tmp_path / "task.json"
+    file.write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
+    with pytest.raises(SourceError, match="it is a Git LFS pointer"):
+        list(keyed_rows(file, "evaluation"))
+
+
+@pytest.mark.parametrize(
+    "text", ['[{"a": 1}]', '[\n{"a": 1},\n{"a": 2}\n]', '{\n "examples": []\n}']
+)
+def test_a_document_that_is_named_as_json_lines_is_to_be_renamed(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "own.jsonl"
+    file.write_text(text)
+    message = refusal(file)
+    assert message.startswith(f"{file}:1: expected ")
+    assert message.endswith(". If the file is one JSON document, name it .json")
+    if text.startswith("["):
+        # It does as it says.
+        renamed = file.rename(tmp_path / "own.json")
+        assert next(keyed_rows(renamed, "evaluation"))[0] == {"a": 1}
+
+
+@pytest.mark.parametrize("within", ["", "data/"])
+def test_a_folder_with_a_file_of_another_format_or_name_says_what_to_do(
+    tmp_path: Path, within: str
+) -> None:
+    (tmp_path / within).mkdir(exist_ok=True)
+    file = tmp_path / f"{within}test-00000-of-00001.jsonl"
+    file.write_text("{}\n")
+    assert refusal(tmp_path).endswith(f" Name a file itself: env.source={file}")
+    file = file.rename(file.with_suffix(".parquet"))
+    message = refusal(tmp_path)
+    assert "expected test.jsonl or test.jsonl.gz" in message
+    assert (
+        "test-00000-of-00001.parquet is a Parquet file. Write it as JSON Lines:"
+        f" pandas.read_parquet('{file}').to_json('{tmp_path}/test.jsonl'"
+    ) in message
+    # A file of the other split is none of this one.
+    assert "parquet is" not in refusal(tmp_path, "train")
+
+
 def test_a_broken_archive_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "some.jsonl.gz"
     file.write_bytes(b"{}")

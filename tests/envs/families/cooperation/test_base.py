@@ -40,7 +40,7 @@ def test_tests_have_a_time_and_settings_a_range(tidy):
     assert task.details["exam"].seconds == 2.0 and task.drafts
     with pytest.raises(SettingError, match="above 0"):
         BENCHMARK.generate(0, 1, seconds=-1)
-    with pytest.raises(SettingError, match="generator.level"):
+    with pytest.raises(SettingError, match="env.generator.level"):
         BENCHMARK.generate(0, 1, level=1)
     with pytest.raises(UnknownNameError):
         BENCHMARK.generate(0, 1, tests=1)

@@ -148,7 +148,7 @@ def test_a_space_that_is_used_up_is_refused() -> None:
 
 @pytest.mark.parametrize("level", [0, 4, (2, 1), "1", True])
 def test_a_level_out_of_range_is_refused(level: Any) -> None:
-    with pytest.raises(SettingError, match=r"generator\.level must be a whole number from 1 to 3"):
+    with pytest.raises(SettingError, match=r"env\.generator\.level must be a whole number from 1"):
         posts.generate(0, 1, "train", level)
 
 

@@ -197,10 +197,12 @@ def test_words_are_told_apart() -> None:
 
 @pytest.mark.parametrize("level", [0, 6, 1.5, True, "1", (3, 2), (1, 6)])
 def test_a_level_out_of_range_is_refused(level: Any) -> None:
-    with pytest.raises(SettingError, match="generator.level must be a whole number from 1 to 5"):
+    with pytest.raises(
+        SettingError, match="env.generator.level must be a whole number from 1 to 5"
+    ):
         generate(0, 1, "train", level)
 
 
 def test_too_many_distractors_are_refused() -> None:
-    with pytest.raises(SettingError, match="generator.distractors must be a whole number"):
+    with pytest.raises(SettingError, match="env.generator.distractors must be a whole number"):
         generate(0, 1, "train", 1, 13)

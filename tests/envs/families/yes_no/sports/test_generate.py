@@ -214,5 +214,7 @@ def test_a_space_that_is_used_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("level", [0, 4, 1.5, True, "1", (3, 2)])
 def test_a_level_out_of_range_is_refused(level: Any) -> None:
-    with pytest.raises(SettingError, match="generator.level must be a whole number from 1 to 3"):
+    with pytest.raises(
+        SettingError, match="env.generator.level must be a whole number from 1 to 3"
+    ):
         generate(0, 1, "train", level)
