@@ -232,13 +232,13 @@ def test_every_return_needs_a_key() -> None:
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"centre": "average"}, "unknown advantages.centre 'average'"),
-        ({"scale": "variance"}, "unknown advantages.scale 'variance'"),
-        ({"scale": None}, "unknown advantages.scale None"),
+        ({"centre": "average"}, "unknown learner.advantages.centre 'average'"),
+        ({"scale": "variance"}, "unknown learner.advantages.scale 'variance'"),
+        ({"scale": None}, "unknown learner.advantages.scale None"),
         ({"group_by": ("agent",)}, "group_by must name 'task'"),
         ({"group_by": ()}, "group_by must name 'task'"),
         ({"group_by": ("task", "task")}, "each part once"),
-        ({"group_by": ("task", "role")}, "unknown advantages.group_by 'role'"),
+        ({"group_by": ("task", "role")}, "unknown learner.advantages.group_by 'role'"),
         ({"epsilon": 0.0}, "epsilon must be a finite number above 0"),
         ({"epsilon": math.inf}, "epsilon must be a finite number above 0"),
         ({"epsilon": "1e-6"}, "epsilon must be a finite number above 0"),

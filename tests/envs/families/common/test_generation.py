@@ -148,8 +148,8 @@ def test_two_distractors_are_never_about_the_same() -> None:
 @pytest.mark.parametrize(
     ("seed", "count", "said"),
     [
-        (0.5, 1, "generator.seed must be a whole number; got 0.5"),
-        (True, 1, "generator.seed must be a whole number; got True"),
+        (0.5, 1, "env.generator.seed must be a whole number; got 0.5"),
+        (True, 1, "env.generator.seed must be a whole number; got True"),
         (0, "3", "count must be a whole number of at least 0; got '3'"),
         (0, -1, "count must be a whole number of at least 0; got -1"),
     ],
