@@ -115,7 +115,7 @@ class Explained(ABC):
         Args:
             seed: any whole number.
             count: how many tasks; no two are equal.
-            split: `train` or `evaluation`; they share no problem, whatever the seeds.
+            split: `train` or `evaluation`; they share no task, whatever the seeds.
             **settings: of what is played; most are a whole number, or a pair from lowest to highest
                 to draw from.
 

@@ -87,7 +87,7 @@ class Episode:
     answer: str = ""
     """The answer that was graded."""
     truncated: bool = False
-    """True when the episode budget ended it."""
+    """True when the environment truncated it; environments of this suite do not."""
     tokens_said: Mapping[str, int] = field(default_factory=dict)
     """Tokens each agent said, as the environment counts them; empty where it does not."""
     tokens_read: Mapping[str, int] = field(default_factory=dict)
@@ -108,6 +108,14 @@ class Episode:
     """True where the task pays all agents the same."""
     when: str = "always"
     """When the environment charges for tokens: `always`, or in `solved` episodes only."""
+    ended_by: str = ""
+    """How it ended: `answer`, `score`, `silence`, `rounds`, `budget` or `rules`
+    (`envs.dialogue.reward.Ending`). Empty where the environment does not say."""
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether a spent episode budget or the environment's truncation ended it."""
+        return self.truncated or self.ended_by == "budget"
 
     @property
     def returns(self) -> dict[str, float]:

@@ -43,7 +43,7 @@ GLOSSARY: Mapping[str, str] = {
     ),
     "cut_rate": "Share of turns whose message was over budget and was cut.",
     "truncated_replies": "Share of turns whose reply was stopped by its limit before it ended.",
-    "truncated_rate": "Share of episodes that ended because the episode budget was spent.",
+    "truncated_rate": "Share of episodes cut short: the episode budget was spent, or truncated.",
     "rounds": "Rounds an episode took.",
 }
 """What each metric means, in one or two sentences; a report can show it."""
@@ -217,7 +217,7 @@ _PER_EPISODE: Mapping[str, Callable[[Episode], float | None]] = {
     "tokens_said": lambda episode: _tokens(episode.tokens_said),
     "tokens_read": lambda episode: _tokens(episode.tokens_read),
     "tokens_thought": lambda episode: _tokens(episode.tokens_thought),
-    "truncated_rate": lambda episode: episode.truncated,
+    "truncated_rate": lambda episode: episode.cut_short,
     "rounds": lambda episode: max(map(len, episode.rewards.values()), default=0),
 }
 _PROPORTIONS = ("accuracy", "truncated_rate")

@@ -40,7 +40,7 @@ class Budget:
     round: int | None = None
     """Tokens of all agents in one round."""
     episode: int | None = None
-    """Tokens of all agents in the whole episode; when they are spent the episode is truncated."""
+    """Tokens of all agents in the whole episode; when they are spent the episode ends."""
     thought: int | None = None
     """Tokens of the thought before one message; who thinks longer says nothing."""
 
@@ -90,13 +90,20 @@ class Ledger:
         self._round_said += tokens
         self._episode_said += tokens
 
-    def think(self, agent: str, tokens: int, may_speak: bool) -> tuple[int, bool]:
-        """Book a thought of `tokens` tokens as far as it may go, which out of turn is nowhere.
+    def think(self, agent: str, tokens: int, may_think: bool, before: int = 0) -> tuple[int, bool]:
+        """Book a thought of `tokens` tokens up to the cap of one message's thoughts.
+
+        Args:
+            agent: who thinks.
+            tokens: length of the thought.
+            may_think: whether the agent was in turn, with tokens left, when the round began; else
+                nothing is booked.
+            before: tokens booked for the same message already.
 
         Returns:
             The tokens booked, and whether those were all.
         """
-        booked = min(tokens, self._budget.longest_thought if may_speak else 0)
+        booked = min(tokens, self._budget.longest_thought - before if may_think else 0)
         self.thought[agent] += booked
         return booked, booked == tokens
 

@@ -4,11 +4,14 @@ Rules beyond those of `envs.dialogue.team`. A task is read whole by all agents o
 those who answer commit to an answer, and what they said is graded.
 
 Reward of an agent in a round: minus the price of the tokens charged; in the last round also the
-task reward, or in every round that of the answers so far. Terminated: all agents of the answering
-role have committed to an answer (a majority and a joint work are graded at the end only), enough of
-those who answer agree, the last round is played, the score is as good as it has to be, or nobody
-spoke in a round after the first and somebody who answers has had a turn. Truncated: the episode
-budget is spent before that.
+task reward, or in every round that of the answers so far.
+
+Every end is a termination, and the last infos name it under `ended_by` (`envs.dialogue.reward`):
+all agents of the answering role have committed to an answer (a majority and a joint work are graded
+at the end only), or enough of those who answer agree; the score is as good as it has to be; nobody
+spoke in a round after the first and somebody who answers has had a turn; the last round is played;
+or the episode budget is spent. What is left of the budget is part of every observation, so a
+learner should expect no reward after it.
 
 Source: a reconstruction of the setting of Agent-GSPO (arXiv 2510.22477), of which only the abstract
 and the first paragraphs were read; the budgets follow arXiv 2511.13193.
@@ -167,14 +170,16 @@ class DialogueEnv(TeamEnv):
     def _resolve(self) -> Outcome:
         score = self._score() if self._grades_rounds else None
         said = {agent: message.text for agent, message in self._latest.items()}
-        terminated = self._referee.is_over(self.round, said, score)
-        truncated = self.ledger.spent and not terminated
-        over = terminated or truncated
+        ended_by = self._referee.ending(self.round, said, score)
+        # Who spends the budget has not done without the rounds that are left.
+        left = self.rounds - 1 - self.round if ended_by else 0
+        if not ended_by and self.ledger.spent:
+            ended_by = "budget"
+        over = bool(ended_by)
         if over and score is None and self.graded:
             score = self._score()
-        left = self.rounds - 1 - self.round if terminated else 0
         pay = self._account.pay(self._charged(), score, over=over, rounds_left=left)
-        return Outcome(pay, score, terminated, truncated)
+        return Outcome(pay, score, ended_by)
 
     def _score(self) -> Score:
         score, name = self._referee.score(), self.reward.multiply_by

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from laconic.envs.dialogue.reward import Ending
 from laconic.envs.dialogue.roster import Roster
 from laconic.envs.task import Benchmark, Score, Task
 
@@ -72,19 +73,26 @@ class Referee:
         """What the answers so far are worth."""
         return self._benchmark.score(self._task, self.graded)
 
-    def is_over(self, round: int, said: Mapping[str, str], score: Score | None) -> bool:
-        """Whether the dialogue ends with this round.
+    def ending(self, round: int, said: Mapping[str, str], score: Score | None) -> Ending:
+        """Return what ends the dialogue with this round; empty if it goes on.
+
+        Of several endings the first counts, in the order commitment, score, silence, rounds,
+        agreement: whether voters agree takes grading, which the last round does once anyway.
 
         Args:
             round: of the episode, from 0.
             said: what every agent said in it.
             score: of the answers so far, where every round is graded.
         """
-        good = score is not None and self._stop_at is not None and score.value >= self._stop_at
-        answered = self._roster.by_role and self.complete
-        silent = round > 0 and not any(said.values()) and self._was_asked(round)
-        over = answered or silent or good or round + 1 >= self._rounds
-        return over or self._agreed()
+        if self._roster.by_role and self.complete:
+            return "answer"
+        if score is not None and self._stop_at is not None and score.value >= self._stop_at:
+            return "score"
+        if round > 0 and not any(said.values()) and self._was_asked(round):
+            return "silence"
+        if round + 1 >= self._rounds:
+            return "rounds"
+        return "answer" if self._agreed() else ""
 
     def _agreed(self) -> bool:
         """Whether enough of those who answer give the same answer, each graded by itself."""

@@ -109,6 +109,16 @@ class Pay:
         return asdict(self)
 
 
+Ending = Literal["", "answer", "score", "silence", "rounds", "budget", "rules"]
+"""How an episode ended; empty while it goes on.
+
+`answer`: those who answer have committed to one, or enough voters agree before the last round.
+`score`: the answers are as good as `stop_at` asks. `silence`: no agent spoke in a round. `rounds`:
+the last round was played. `budget`: the episode budget is spent. `rules`: the world or game is
+over.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a round came to."""
@@ -117,10 +127,8 @@ class Outcome:
     """What each agent is paid for the round."""
     score: Score | None
     """Of the work so far; None where it was not graded."""
-    terminated: bool = False
-    """Whether the episode has come to its end."""
-    truncated: bool = False
-    """Whether it ends because the episode budget is spent."""
+    ended_by: Ending = ""
+    """How the episode ended; empty while it goes on."""
 
 
 def free_tokens(benchmark: Benchmark, task: Task, words: str, tokenize: Tokenize) -> int | None:

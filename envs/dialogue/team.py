@@ -3,7 +3,8 @@
 Agents are `<role>_<number>`. In each round every agent in turn says a string or stays silent (`""`,
 published to nobody, charged nothing). Messages over budget are cut at a token border. What an agent
 thinks before that stands at the beginning of its action (`envs.dialogue.thoughts`), is counted and
-charged, and shown to nobody; who thinks beyond the cap, or only thinks, is silent. After the round
+charged, and shown to nobody; who thinks beyond the cap, or only thinks, is silent. Whether an agent
+has room for a thought is settled when the round begins, whoever is served first. After the round
 each agent hears those its topology links it to. What an agent observes is only what is new to it,
 so a conversation grows at its end; the history is the agent's to keep.
 
@@ -145,8 +146,8 @@ class TeamEnv(TextEnv, ABC):
             Observations, rewards, terminations, truncations and infos of the agents that were
             alive before the round. Every info has `task_reward`, `billed` and `charged` of the
             round (`envs.dialogue.reward.Pay`); the reward is `task_reward - charged`. The last
-            infos also carry `score`, `solved` and `answer`. With nobody alive (before a reset, or
-            after the end) all five are empty.
+            infos also carry `score`, `solved`, `answer` and `ended_by`. Every end is a termination.
+            With nobody alive (before a reset, or after the end) all five are empty.
 
         Raises:
             UnknownNameError: an action is not of an agent of this team.
@@ -159,7 +160,7 @@ class TeamEnv(TextEnv, ABC):
         self._speak(actions)
         outcome = self._resolve()
         self._paid = outcome.pay
-        over = outcome.terminated or outcome.truncated
+        over = bool(outcome.ended_by)
         self.ledger.start_round()
         self.round += 1
         self.agents = [] if over else self.agents
@@ -171,8 +172,9 @@ class TeamEnv(TextEnv, ABC):
             from laconic.envs.dialogue.console import print_round  # Rich takes a while to import.
 
             print_round(tuple(self._latest.values()), outcome.score)
-        terminated, truncated = outcome.terminated, outcome.truncated
-        endings = dict.fromkeys(agents, terminated), dict.fromkeys(agents, truncated)
+        for info in infos.values() if over else ():
+            info["ended_by"] = outcome.ended_by
+        endings = dict.fromkeys(agents, over), dict.fromkeys(agents, False)
         rewards = {agent: pay.reward for agent, pay in outcome.pay.items()}
         return observations, rewards, *endings, infos
 
@@ -224,9 +226,9 @@ class TeamEnv(TextEnv, ABC):
         """What an agent sees of the caps: tokens of its next action, and what is left."""
         return self._left(agent, shared=self._sees_all)
 
-    def _act(self, agent: str, message: str) -> tuple[str, str]:
-        """What an agent says and what it does, of its action without a thought."""
-        return message, ""
+    def _act(self, agent: str, message: str) -> tuple[str, str, str]:
+        """Split an action without its thought into speech, act, and a line that is no legal act."""
+        return message, "", ""
 
     def _hears(self) -> Mapping[str, Collection[str]]:
         """Whom each agent hears of the round that is over."""
@@ -236,14 +238,19 @@ class TeamEnv(TextEnv, ABC):
     def _speak(self, actions: Mapping[str, str]) -> None:
         said = {}
         self._silent = set[str]()
+        # At the start of the round, before other agents use up what they share.
+        may_think = {agent: self._room(agent)[0] > 0 for agent in self.agents}
         for agent in self.ledger.serving_order(self.round):
             wish, left = well_formed(actions.get(agent, "")), self._left(agent)[0]
             thought, fits = 0, True
             if wish.startswith(BEGIN):
                 words, wish = split(wish)
-                room = self._room(agent)[0] > 0
-                thought, fits = self.ledger.think(agent, len(self.tokenize(words)), room)
-            wish, act = self._act(agent, wish if fits else "")
+                thought, fits = self._think(agent, words, may_think[agent])
+            wish, act, illegal = self._act(agent, wish if fits else "")
+            if illegal:
+                # Nobody hears the line and it does nothing: it is a thought by another mark.
+                booked, fits = self._think(agent, illegal, may_think[agent], thought)
+                thought, wish = thought + booked, wish if fits else ""
             text, tokens = cut(wish, left, self.tokenize)
             if left and not text:
                 self._silent.add(agent)
@@ -253,6 +260,10 @@ class TeamEnv(TextEnv, ABC):
             self._note(agent, text)
         self._latest = {agent: said[agent] for agent in self.agents}
         self.messages += self._latest.values()
+
+    def _think(self, agent: str, words: str, may_think: bool, before: int = 0) -> tuple[int, bool]:
+        """Book the tokens of a thought; return how many were booked, and whether those were all."""
+        return self.ledger.think(agent, len(self.tokenize(words)), may_think, before)
 
     def _note(self, agent: str, text: str) -> None:
         """Take in what was published of an agent."""

@@ -3,9 +3,10 @@
     I think 10 each is what the lake can bear.
     > catch 10
 
-All else is speech. An act is no part of what others hear or of what is charged, whatever it is; a
-world says what it reveals of it. Lines that quote others are indented or begin with a name, so none
-of them can be taken for an act; lines that begin with `>` before the last one are speech.
+All else is speech. An act is no part of what others hear. A legal one is free, and a world says
+what it reveals of it. A line that is no legal act is charged as a thought. Lines that quote others
+are indented or begin with a name, so none of them can be taken for an act; lines that begin with
+`>` before the last one are speech.
 """
 
 from __future__ import annotations

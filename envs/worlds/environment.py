@@ -3,12 +3,13 @@
 Rules beyond those of `envs.dialogue.team`. The last line of an action is an act if it begins with
 `>` (`envs.worlds.acts`); the rest is speech. The act is heard by nobody, costs nothing, and has
 tokens of its own that no speech can use up: `tokens_left` counts them with those of the next
-message while an agent is to act. An act that is not legal, or out of turn, is none, and `infos` say
-so under `legal`; who does not act gets what the world has for that, and a team of the silent never
-loses reward.
+message while an agent is to act. A line that is no legal act, or an act out of turn, does nothing,
+and `infos` say so under `legal`. It is booked as a thought: it would be a free note to oneself
+otherwise. Who does not act gets what the world has for that, and a silent team never loses reward.
 
 Reward of an agent in a round: what it gained less the price of the tokens charged. Terminated: the
-world is over. Never truncated: who has spent its budget acts on in silence.
+world is over (`ended_by` is `rules`). A spent budget ends nothing: who has spent it acts on in
+silence.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ class WorldEnv(TeamEnv):
         own, round, episode = caps
         return min(left + acts * self._act_tokens, UNLIMITED), own, round, episode
 
-    def _act(self, agent: str, message: str) -> tuple[str, str]:
+    def _act(self, agent: str, message: str) -> tuple[str, str, str]:
         speech, line = split_act(message)
         may = agent in self._turns.acting
         act = self.world.read(self._state, agent, line) if line and may else None
@@ -140,9 +141,9 @@ class WorldEnv(TeamEnv):
         self._legal[agent] = act is not None or not line
         if act is None:
             self._acts.pop(agent, None)
-            return speech, ""
+            return speech, "", line
         self._acts[agent] = act
-        return speech, line
+        return speech, line, ""
 
     def _resolve(self) -> Outcome:
         said = {agent: message.text for agent, message in self._latest.items()}
@@ -154,7 +155,8 @@ class WorldEnv(TeamEnv):
         score = self.world.score(state) if over else None
         earned = {agent: float(gains.get(agent, 0.0)) for agent in self.agents}
         solved = score is not None and score.solved
-        return Outcome(self._account.settle(earned, self._charged(), due=solved), score, over)
+        pay = self._account.settle(earned, self._charged(), due=solved)
+        return Outcome(pay, score, "rules" if over else "")
 
     def _hears(self) -> Mapping[str, Collection[str]]:
         hears, absent = super()._hears(), self._before.absent

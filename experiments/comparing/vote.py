@@ -61,10 +61,19 @@ def vote(environment: DialogueEnv, samples: Sequence[Episode]) -> Episode:
         max_reward=samples[0].max_reward,
         common=samples[0].common,
         when=samples[0].when,
+        ended_by=_ending(samples),
         tokens_said=_numbered([sample.tokens_said for sample in samples]),
         tokens_read=_numbered([sample.tokens_read for sample in samples]),
         tokens_thought=_numbered([sample.tokens_thought for sample in samples]),
     )
+
+
+def _ending(samples: Sequence[Episode]) -> str:
+    """How all plays ended; `budget` if any of them spent it, else empty where they differ."""
+    endings = {sample.ended_by for sample in samples}
+    if "budget" in endings:
+        return "budget"
+    return endings.pop() if len(endings) == 1 else ""
 
 
 def _graded(environment: DialogueEnv, sample: Episode) -> dict[str, str]:

@@ -96,11 +96,13 @@ class Transcript:
     not known."""
     bills: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """What each agent's own tokens cost in each round; empty: not known."""
+    ended_by: str = ""
+    """How the episode ended (`learners.episode.Episode.ended_by`); empty: not known."""
 
     def row(self) -> dict[str, Any]:
         """Return the row of `transcripts.jsonl`, without keys that would be empty in all of it."""
         found = asdict(self)
-        for name in ("rewards", "task_rewards", "bills"):
+        for name in ("rewards", "task_rewards", "bills", "ended_by"):
             if not found[name]:
                 del found[name]
         if not any(one.thought for one in self.messages):
@@ -125,6 +127,7 @@ class Transcript:
             " ".join((*self.statements, self.question)),
             *said,
             f"graded answer: {self.answer or '-'}; right: {self.reference or '-'}",
+            *([f"ended by: {self.ended_by}"] if self.ended_by else ()),
         ]
         return "\n".join(lines)
 

@@ -27,7 +27,7 @@ LABELS = {
     "facts_told": "useful facts told",
     "cut_rate": "messages cut",
     "truncated_replies": "replies stopped by their limit",
-    "truncated_rate": "episodes truncated",
+    "truncated_rate": "episodes cut short",
     "rounds": "rounds",
 }
 """Metric name -> words for people, in the order of tables."""

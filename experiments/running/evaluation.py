@@ -111,4 +111,5 @@ def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:
         rewards=episode.rewards,
         task_rewards=episode.task_rewards,
         bills=episode.bills,
+        ended_by=episode.ended_by,
     )

@@ -258,6 +258,7 @@ class EpisodeRunner:
             max_reward=self._max_reward,
             common=self._metadata.get("reward") == "common",
             when=str(self._metadata.get("when", "always")),
+            ended_by=str(last.get("ended_by", "")),
             **counts,
         )
 

@@ -3,8 +3,8 @@
 An observation is a string, or a mapping with a string under `text`; `tokens_left`, where there is
 one, says in its first entry what the next message may have. Of infos these keys are read where an
 environment has them: `task`, `message`, `cut`, `informed`, `tokens_said`, `tokens_read`,
-`tokens_thought`, `act`, `score`, `solved`, `answer`, `task_reward`, `billed`; of metadata
-`reward`, `when` and `max_reward` (`envs.dialogue.reward`).
+`tokens_thought`, `act`, `score`, `solved`, `answer`, `ended_by`, `task_reward`, `billed`; of
+metadata `reward`, `when` and `max_reward` (`envs.dialogue.reward`).
 
 PettingZoo leaves much open: spaces of text, what infos hold, whether a reward is a number or an
 array of one. What has a single reading is read that way. The rest is refused with the agent's name

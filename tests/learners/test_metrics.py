@@ -52,6 +52,14 @@ def test_no_episodes_give_no_metrics() -> None:
     assert intervals([]) == {}
 
 
+def test_a_spent_budget_and_a_truncation_cut_an_episode_short() -> None:
+    endings = ["budget", "answer", "rounds", "silence", "score", "rules", ""]
+    episodes = [Episode("a", (), {}, ended_by=one) for one in endings]
+    episodes.append(Episode("a", (), {}, truncated=True))
+    assert [one.cut_short for one in episodes] == [True, *[False] * 6, True]
+    assert summarise(episodes)["truncated_rate"] == 2 / 8
+
+
 def test_what_has_nothing_behind_it_is_left_out() -> None:
     found = summarise([Episode(task="a", turns=(), rewards={})])
     assert found == {"score": 0.0, "reward": 0.0, "truncated_rate": 0.0, "rounds": 0.0}

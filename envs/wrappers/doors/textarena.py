@@ -10,8 +10,11 @@ act for, mostly an invalid move.
 Observation: `{"text": any string, "tokens_left": int32 array (4,)}`, as in `envs.dialogue`; the
 text is what the game has shown the player since its last turn, the rules first. Reward of a player:
 minus the price of its talk, and at the end the outcome of the game, (r + 1) / 2 for TextArena's r
-from -1 (lost) to 1 (won), or r as it is. A game that is not over after `rounds` turns is truncated
-and lost for all. `score` is the outcome of `player_0`, from 0 to 1; it is `solved` above 1/2.
+from -1 (lost) to 1 (won), or r as it is.
+
+A game that is not over after `rounds` turns is truncated and lost for all. One whose episode budget
+is spent is terminated and lost for all. `score` is the outcome of `player_0`, from 0 to 1; it is
+`solved` above 1/2.
 
 Source: TextArena (github.com/LeonGuertler/TextArena), tried with 0.7.4.
 """
@@ -158,23 +161,28 @@ class TextArena(TextEnv):
                 # A game that cannot read an act: what a policy says raises nothing here.
                 terminated, broke = True, f"the game broke on this act: {error!r}"
         self.round += 1
-        truncated = not terminated and (self.round == self.rounds or self.ledger.spent)
+        ended_by = "rules" if terminated else "budget" if self.ledger.spent else ""
+        # Turns are a limit of time that no observation shows; what is left of a budget is shown.
+        truncated = not ended_by and self.round == self.rounds
+        ended_by = "rounds" if truncated else ended_by
         self.ledger.start_round()
         tokens = {**dict.fromkeys(agents, 0.0), message.agent: self._charged(message)}
         bills, charges = self.reward.bills(tokens), self.reward.costs(tokens)
         task_rewards = dict.fromkeys(agents, 0.0)
         end: dict[str, Any] = {}
-        if terminated or truncated:
+        if ended_by:
             self.agents = []
             results = self._results(broke, terminated)
             worth, score = _WORTH[self.outcome], _unit(results[agents[0]])
             task_rewards = {agent: worth(results[agent]) for agent in agents}
             end = {"score": score, "solved": score > 0.5, "reason": broke or self._reason()}
+            end["ended_by"] = ended_by
         observations = self._observe()
         self._paid = {a: Pay(task_rewards[a], bills[a], charges[a]) for a in agents}
         rewards = {agent: pay.reward for agent, pay in self._paid.items()}
         infos = {agent: {**self._info(agent), **end} for agent in agents}
-        endings = dict.fromkeys(agents, bool(terminated)), dict.fromkeys(agents, truncated)
+        over = bool(ended_by) and not truncated
+        endings = dict.fromkeys(agents, over), dict.fromkeys(agents, truncated)
         return observations, rewards, *endings, infos
 
     def render(self) -> str | None:

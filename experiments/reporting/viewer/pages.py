@@ -88,6 +88,7 @@ def _end(one: Transcript, reward: Reward | None) -> Text:
     graded = f"graded answer: {one.answer or '-'}   right: {one.reference or '-'}"
     worth = f"   score {score(one)}" if score(one) else ""
     said = "" if one.tokens_said is None else f"   {one.tokens_said} tokens said"
+    said += f"   ended by {one.ended_by}" if one.ended_by else ""
     free = reward is not None and reward.price and "; the words that state an answer may be free"
     return Text.assemble(
         (f"\n{verdict(one)} {graded}", f"bold {colour}"),

@@ -115,3 +115,15 @@ def test_dealt_out_one_helper_holds_what_matters() -> None:
 def test_both_parts_have_as_many_tasks_as_are_taken_by_default() -> None:
     for split in ("train", "evaluation"):
         assert len(envs.make("signal", split=split).tasks) == 4096
+
+
+def test_tables_of_the_two_parts_are_disjoint_and_their_forty_problems_are_the_same():
+    tables, problems = {}, {}
+    for split in ("train", "evaluation"):
+        tasks = BENCHMARK.generate(seed=0, count=500, split=split)
+        tables[split] = {(*sorted(task.statements), task.question) for task in tasks}
+        problems[split] = {(task.question, task.answer) for task in tasks}
+    assert len(tables["train"]) == len(tables["evaluation"]) == 500
+    assert not tables["train"] & tables["evaluation"]
+    # Ten things in four colours.
+    assert problems["train"] == problems["evaluation"] and len(problems["train"]) == 10 * 4

@@ -122,9 +122,9 @@ def test_a_lost_message_is_charged_and_uses_up_the_budget():
         "signal", tasks=5, channel=channel, reward=price, budget={"episode": 2}, **SPLIT
     )
     env.reset(seed=0)
-    seen, rewards, _, truncations, infos = env.step({"helper_1": "so it is"})
+    seen, rewards, terminations, _, infos = env.step({"helper_1": "so it is"})
     assert rewards["helper_1"] == pytest.approx(-0.2) and infos["helper_1"]["tokens_said"] == 2
-    assert all(truncations.values()) and infos["solver_0"]["measures"] == {
+    assert all(terminations.values()) and infos["solver_0"]["measures"] == {
         "lost_rate": 1.0,
         "facts_told": 0.0,
     }

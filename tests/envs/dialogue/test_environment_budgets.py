@@ -70,30 +70,31 @@ def test_who_is_served_first_by_a_round_cap_rotates(start):
     assert rounds == [[4, 1, 0], [4, 5, 1], [5, 5, 5]]
 
 
-def test_an_episode_cap_is_shared_and_truncates_when_it_is_spent(start):
+def test_an_episode_cap_is_shared_and_ends_the_episode_when_it_is_spent(start):
     env = start(budget=Budget(episode=6))
     observations, _, terminated, truncated, infos = _say(env, "abcd", "abcd", "abcd")
     assert _said(infos) == [4, 2, 0]
-    assert set(_values(truncated)) == {True}
-    assert set(_values(terminated)) == {False}
-    assert env.agents == []
+    # What is left of the budget was observed, so nothing is to be expected after it.
+    assert set(_values(terminated)) == {True}
+    assert set(_values(truncated)) == {False}
+    assert env.agents == [] and infos["solver_0"]["ended_by"] == "budget"
     assert {"score", "solved", "answer"} <= set(infos["helper_1"])
     assert observations["helper_1"]["tokens_left"].tolist() == [0, *[UNLIMITED] * 2, 0]
 
 
 def test_all_four_caps_hold_together(start):
     env = start(budget=Budget(message=4, agent=5, round=7, episode=12))
-    observations, _, _, truncated, infos = _say(env, "abcdef", "abcdef", "abcdef")
+    observations, _, terminated, _, infos = _say(env, "abcdef", "abcdef", "abcdef")
     # solver_0 4 (message), helper_0 3 (round: 7 - 4), helper_1 0.
     assert _said(infos) == [4, 3, 0]
-    assert not any(truncated.values())
+    assert not any(terminated.values())
     left = [seen["tokens_left"].tolist() for seen in observations.values()]
     # Of the episode 12 - 7 = 5 are left; of their own 1, 2 and 5; the round is whole again.
     assert left == [[1, 1, 7, 5], [2, 2, 7, 5], [4, 5, 7, 5]]
-    _, _, _, truncated, infos = _say(env, "abcdef", "abcdef", "abcdef")
+    _, _, terminated, _, infos = _say(env, "abcdef", "abcdef", "abcdef")
     # helper_0 2 (its own), helper_1 3 (episode: 12 - 7 - 2), solver_0 0.
     assert _said(infos) == [4, 5, 3]
-    assert all(truncated.values())
+    assert all(terminated.values())
 
 
 def test_huge_caps_do_not_overflow(start):

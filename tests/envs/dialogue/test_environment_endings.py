@@ -95,11 +95,42 @@ def test_a_budget_spent_in_the_last_round_terminates(start):
     assert all(terminated.values()) and not any(truncated.values())
 
 
-def test_a_truncated_episode_is_graded_on_the_last_words(start):
-    _, rewards, _, truncated, infos = _say(start(budget=Budget(episode=1)), "7")
-    assert all(truncated.values())
+def test_an_episode_whose_budget_is_spent_is_graded_on_the_last_words(start):
+    _, rewards, terminated, truncated, infos = _say(start(budget=Budget(episode=1)), "7")
+    assert all(terminated.values()) and not any(truncated.values())
     assert infos["solver_0"]["solved"] is True
     assert rewards["helper_1"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "rounds", "ended_by"),
+    [
+        ({}, [("#7", "hm")], "answer"),
+        ({"rounds": 1}, [("hm",)], "rounds"),
+        ({"rounds": 2}, [("7",), ("8",)], "rounds"),
+        ({}, [("hm",), ("",)], "silence"),
+        ({"budget": Budget(episode=2)}, [("hm",)], "budget"),
+        ({"budget": Budget(episode=4)}, [("hm",), ("", "so", "and")], "budget"),
+        ({"stop_at": 1.0}, [("7",)], "score"),
+        ({"answer": "majority", "agree_at": 0.6, "rounds": 3}, [("#7", "#7", "hm")], "answer"),
+        # Two endings in one round: an answer, and a last round, come before a spent budget ...
+        ({"budget": Budget(episode=2)}, [("#7",)], "answer"),
+        ({"budget": Budget(episode=2), "rounds": 1}, [("hm",)], "rounds"),
+        ({"budget": Budget(episode=1), "stop_at": 1.0}, [("7",)], "score"),
+        # ... and an answer before the last round and before a score that is good enough.
+        ({"rounds": 1, "stop_at": 1.0}, [("#7",)], "answer"),
+        ({"rounds": 1, "answer": "majority", "agree_at": 0.6}, [("#7", "#7", "hm")], "rounds"),
+    ],
+)
+def test_the_last_infos_say_what_ended_the_episode(start, settings, rounds, ended_by):
+    env = start(**settings)
+    for texts in rounds:
+        assert env.agents
+        _, _, terminated, truncated, infos = _say(env, *texts)
+        if env.agents:
+            assert not any("ended_by" in info for info in infos.values())
+    assert [info["ended_by"] for info in infos.values()] == [ended_by] * 3
+    assert all(terminated.values()) and not any(truncated.values())
 
 
 def test_when_every_agent_has_used_up_its_own_budget_the_silence_ends_the_episode(start):

@@ -114,8 +114,9 @@ def test_a_score_that_is_good_enough_earns_the_rounds_that_it_saves():
     assert list(say(stopped, "ab", "c")[1].values()) == [6.0, 6.0]
     # A budget that is spent saves no rounds.
     spent = make(reward=Reward(paid="round"), budget=Budget(episode=4))
-    _, rewards, _, truncated, _ = say(spent, "ab", "cd")
-    assert all(truncated.values()) and list(rewards.values()) == [4.0, 4.0]
+    _, rewards, terminated, _, infos = say(spent, "ab", "cd")
+    assert infos["first_0"]["ended_by"] == "budget"
+    assert all(terminated.values()) and list(rewards.values()) == [4.0, 4.0]
 
 
 def test_every_round_tells_its_score_where_it_is_graded_and_only_there():

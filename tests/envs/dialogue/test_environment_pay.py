@@ -180,3 +180,67 @@ def test_the_rule_of_the_contract_holds_for_all_kinds_of_pay(make_env):
     for charge, when, paid in itertools.product(CHARGES, WHENS, PAID):
         reward = Reward(**PRICE, charge=charge, when=when, paid=paid)
         check_env(lambda reward=reward: make_env(reward=reward, rounds=3), episodes=1)
+
+
+def _tokens(env):
+    return sum(env.ledger.said.values())
+
+
+def _spent_and_answered(start, settings, generator):
+    """Play until the budget ends the episode; then its last round again, with the answer instead.
+
+    Returns the pay of each agent in the last round of both; None where the budget did not end it,
+    or had no room left for the answer.
+    """
+    env, again = start(**settings), start(**settings)
+    room = generator.randint(1, 6)
+    env.ledger._budget = again.ledger._budget = env.budget = Budget(episode=room)
+    while env.agents:
+        texts = _babble(generator)
+        left = room - _tokens(env)
+        ((_, infos),) = _play(env, [texts])
+        if env.agents:
+            _play(again, [texts])
+    if infos["solver_0"]["ended_by"] != "budget" or left < 2:
+        return None
+    # The answer that was graded, in the form that commits to it; no answer is a wrong one.
+    ((_, answered),) = _play(again, [(f"#{infos['solver_0']['answer'] or 0}"[:2], "", "")])
+    assert answered["solver_0"]["ended_by"] == "answer"
+    assert answered["solver_0"]["solved"] == infos["solver_0"]["solved"]
+    return infos, answered
+
+
+def test_spending_the_budget_never_pays_more_than_answering(start):
+    compared = less = 0
+    for seed in range(400):
+        generator = random.Random(seed)
+        reward = Reward(
+            price=generator.choice([0.0, 0.1, 2.0]),
+            normalizer=10,
+            charge=generator.choice(CHARGES),
+            when=generator.choice(WHENS),
+            paid=generator.choice(PAID),
+        )
+        settings = {"reward": reward, "rounds": generator.randint(2, 5)}
+        pair = _spent_and_answered(start, settings, generator)
+        if pair is None:
+            continue
+        compared += 1
+        for agent, spent in pair[0].items():
+            answered = pair[1][agent]
+            assert spent["task_reward"] <= answered["task_reward"]
+            returns = [one["task_reward"] - one["charged"] for one in (spent, answered)]
+            assert returns[0] <= returns[1] + 1e-12
+            less += returns[0] < returns[1] - 1e-12
+    # The cases are there, and in some of them it pays less.
+    assert compared > 40 and less > 40
+
+
+def test_a_spent_budget_earns_no_round_that_is_left(start):
+    # Three rounds, each of which pays the score: the right number without a commitment spends the
+    # budget in the first and earns that round; the commitment earns all three.
+    for text, ended_by, earned in (("7a", "budget", 1.0), ("#7", "answer", 3.0)):
+        env = start(reward=Reward(paid="round"), budget=Budget(episode=2))
+        ((rewards, infos),) = _play(env, [(text, "", "")])
+        assert infos["helper_0"]["ended_by"] == ended_by
+        assert set(rewards.values()) == {earned}

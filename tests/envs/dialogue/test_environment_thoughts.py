@@ -190,3 +190,21 @@ def test_environments_that_take_no_thoughts_are_not_asked(make_env):
 @pytest.mark.parametrize("cap", [None, 1, 40])
 def test_the_contract_holds_with_thoughts(cap):
     check_env(lambda: envs.make("signal", tasks=3, budget={"thought": cap}), episodes=1)
+
+
+def test_a_thought_is_booked_though_others_spend_the_shared_cap_in_the_same_round(start):
+    # solver_0 is served first and uses up the round, or the episode; helper_0 thought all the same.
+    for budget in (Budget(round=4), Budget(episode=4)):
+        env = start(budget=budget, reward=Reward(price=1.0, normalizer=10))
+        _, rewards, _, _, infos = _say(env, "abcd", "<think>xyz</think>ab")
+        assert _ledgers(infos, "helper_0") == ("", 0, 3, True)
+        assert (infos["helper_0"]["billed"], rewards["helper_0"]) == (0.1 * 3, 0.0 - 0.1 * 3)
+
+
+def test_who_had_no_room_when_the_round_began_thinks_nothing(start):
+    env = start(budget=Budget(agent=2))
+    _say(env, "ab")
+    assert _ledgers(_say(env, "<think>xyz</think>ab", "a")[-1]) == ("", 2, 0, True)
+    # Out of turn.
+    env = start(schedule=["helper", "solver"])
+    assert _ledgers(_say(env, "<think>xyz</think>ab")[-1]) == ("", 0, 0, True)

@@ -79,42 +79,42 @@ def test_it_is_over_when_all_of_the_role_have_committed_but_not_with_a_vote_or_a
         for agent in SAID:
             referee.note(agent, "#7")
         assert referee.complete
-        assert referee.is_over(0, SAID, None) is over
+        assert bool(referee.ending(0, SAID, None)) is over
 
 
 def test_it_is_over_after_the_last_round_or_a_silent_one_that_is_not_the_first(answers):
-    assert [answers.is_over(index, SAID, None) for index in range(3)] == [False, False, True]
-    assert [answers.is_over(index, QUIET, None) for index in range(2)] == [False, True]
+    assert [answers.ending(index, SAID, None) for index in range(3)] == ["", "", "rounds"]
+    assert [answers.ending(index, QUIET, None) for index in range(3)] == ["", *["silence"] * 2]
 
 
 def test_silence_ends_nothing_before_somebody_was_asked_to_answer(sums, tasks):
     schedule = ["helper", "helper", "solver", "helper"]
     roster = Roster.of(TEAM, "complete", schedule, "solver", 9)
     referee = Referee(sums, tasks[0], roster, rounds=9)
-    over = [referee.is_over(index, QUIET, None) for index in range(4)]
-    assert over == [False, False, True, True]
+    endings = [referee.ending(index, QUIET, None) for index in range(4)]
+    assert endings == ["", "", "silence", "silence"]
 
 
 def test_it_is_over_when_the_score_is_good_enough(make):
     referee = make("joint", stop_at=1.0)
     referee.note("helper_0", "#8")
-    assert not referee.is_over(0, SAID, referee.score())
+    assert referee.ending(0, SAID, referee.score()) == ""
     for agent in SAID:
         referee.note(agent, "#7")
-    assert referee.is_over(0, SAID, referee.score())
-    assert not make("joint").is_over(0, SAID, referee.score())
+    assert referee.ending(0, SAID, referee.score()) == "score"
+    assert make("joint").ending(0, SAID, referee.score()) == ""
 
 
 def test_it_is_over_when_enough_of_those_who_answer_give_one_answer(make):
     # Three vote; 70 % of them are all three, 60 % are two.
-    for share, over in ((0.7, [False, False, True]), (0.6, [False, True, True])):
+    for share, endings in ((0.7, ["", "", "answer"]), (0.6, ["", "answer", "answer"])):
         referee = make("majority", agree_at=share)
         found = []
         for agent in SAID:
             referee.note(agent, "#8")
-            found.append(referee.is_over(0, SAID, None))
-        assert found == over
+            found.append(referee.ending(0, SAID, None))
+        assert found == endings
     referee = make("majority", agree_at=0.6)
     for agent, text in zip(SAID, ("#7", "#8", "no idea"), strict=True):
         referee.note(agent, text)
-    assert not referee.is_over(0, SAID, None)
+    assert referee.ending(0, SAID, None) == ""

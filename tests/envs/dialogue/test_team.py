@@ -39,7 +39,9 @@ class Chat(TeamEnv):
     def _resolve(self):
         earned = {"a_0": 1.0, "b_0": 0.0}
         over = self.round == 2
-        return Outcome(self._account.settle(earned, self._charged(), due=False), None, over)
+        return Outcome(
+            self._account.settle(earned, self._charged(), due=False), None, "rounds" if over else ""
+        )
 
     def _own_info(self, agent):
         return {}

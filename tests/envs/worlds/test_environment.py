@@ -39,8 +39,10 @@ def test_a_silent_team_loses_no_reward_and_a_spent_budget_ends_no_world(make):
     env.reset(seed=0)
     gained = dict.fromkeys(env.agents, 0.0)
     while env.agents:
-        _, rewards, _, truncated, _ = env.step({})
+        _, rewards, _, truncated, infos = env.step({})
         assert not any(truncated.values())
+        ended_by = [info.get("ended_by") for info in infos.values()]
+        assert ended_by == [None if env.agents else "rules"] * 5
         gained = {agent: gained[agent] + rewards[agent] for agent in gained}
     assert all(value >= 0 for value in gained.values())
 
@@ -217,3 +219,64 @@ def test_fair_shares_gain_the_most_that_a_world_says_its_task_pays(wording, mont
         _, _, _, _, infos = env.step({a: f"> {env.world.words.verb} 10" for a in env.agents})
         gained += next(iter(infos.values()))["task_reward"]
     assert gained == pytest.approx(most, rel=1e-12)
+
+
+def _first(env, message):
+    """What a round in which fisher_0 alone does something says of it: ledgers, flags and bill."""
+    *_, infos = env.step({"fisher_0": message})
+    info = infos["fisher_0"]
+    names = ("message", "tokens_said", "tokens_thought", "legal", "cut", "act")
+    return (*(info[name] for name in names), round(10 * info["billed"]))
+
+
+PRICED = {"reward": {"price": 1.0, "normalizer": 10}, "tokenize": list, "tasks": 1}
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        ("> catch 10", ("", 0, 0, True, False, "> catch 10", 0)),
+        ("Hi\n> catch 10", ("", 0, 0, True, True, "> catch 10", 0)),
+        ("", ("", 0, 0, True, False, "", 0)),
+        # Lines of 9, 15 and 1 tokens that are no act of a harvest.
+        ("> take 10", ("", 0, 9, False, False, "", 9)),
+        ("> catch -5 of 9", ("", 0, 15, False, False, "", 15)),
+        (">", ("", 0, 1, False, False, "", 1)),
+        # A thought of two, and a line of six.
+        ("<think>ab</think>> hm 42", ("", 0, 9, False, False, "", 9)),
+    ],
+)
+def test_a_line_that_is_no_legal_act_is_charged_as_a_thought(message, found):
+    env = envs.make("commons", **PRICED)
+    env.reset(seed=0)
+    # Nobody is heard while all harvest.
+    assert _first(env, message) == found
+
+
+def test_an_act_out_of_place_is_charged_beside_the_speech_before_it():
+    env = envs.make("commons", **PRICED)
+    env.reset(seed=0)
+    env.step({})
+    # Two tokens said, and a harvest of ten tokens while all talk.
+    assert _first(env, "Hi\n> catch 10") == ("Hi", 2, 10, False, False, "", 12)
+    half = envs.make("commons", **PRICED | {"reward": {**PRICED["reward"], "thought_weight": 0.5}})
+    half.reset(seed=0)
+    assert _first(half, "> 12345678") == ("", 0, 10, False, False, "", 5)
+
+
+def test_a_line_that_is_no_legal_act_is_capped_with_the_thought_before_it():
+    env = envs.make("commons", **PRICED, budget={"thought": 5})
+    env.reset(seed=0)
+    env.step({})
+    # Two tokens thought and three of the line, which is longer than that: charged and silent.
+    assert _first(env, "<think>ab</think>Hi\n> four") == ("", 0, 5, False, True, "", 5)
+    assert _first(env, "<think>a</think>Hi\n> 42") == ("Hi", 2, 10, False, False, "", 7)
+
+
+def test_a_line_of_an_agent_that_has_no_room_is_neither_heard_nor_charged():
+    env = envs.make("commons", **PRICED, talk="published")
+    env.reset(seed=0)
+    env.step({})
+    # fisher_0 has the word.
+    *_, infos = env.step({"fisher_1": "> next fisher_2, who knows more"})
+    assert (infos["fisher_1"]["tokens_thought"], infos["fisher_1"]["legal"]) == (0, False)

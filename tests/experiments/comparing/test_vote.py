@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from laconic import envs
@@ -94,3 +96,12 @@ def test_a_vote_keeps_what_the_task_paid_and_what_every_sample_cost():
         for agent, bill in voted.bills.items()
     )
     assert (voted.max_reward, voted.common, voted.when) == (1.0, True, "always")
+
+
+def test_a_vote_ended_as_its_samples_did(solo):
+    answered, silent = sample(solo, right(solo)), sample(solo, "")
+    assert (answered.ended_by, silent.ended_by) == ("answer", "rounds")
+    assert vote(solo, [answered, answered]).ended_by == "answer"
+    assert vote(solo, [answered, silent]).ended_by == ""
+    spent = replace(silent, ended_by="budget")
+    assert vote(solo, [answered, spent]).cut_short

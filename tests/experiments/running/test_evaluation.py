@@ -86,6 +86,7 @@ def test_a_transcript_says_who_said_what_and_what_came_of_it(environments):
         tokens_said={"helper_0": 1, "solver_0": 3},
         task_rewards={"helper_0": (0.0, 1.0), "solver_0": (0.0, 1.0)},
         bills={"helper_0": (0.1, 0.0), "solver_0": (0.0, 0.0)},
+        ended_by="answer",
     )
     turn = {"agent": "helper_0", "round": 0, "text": "two", "tokens": 1}
     assert json.loads(json.dumps(transcript(episode, task, step=4).row())) == {
@@ -114,6 +115,7 @@ def test_a_transcript_says_who_said_what_and_what_came_of_it(environments):
         "rewards": {"helper_0": [0.0, 1.0], "solver_0": [0.0, 1.0]},
         "task_rewards": {"helper_0": [0.0, 1.0], "solver_0": [0.0, 1.0]},
         "bills": {"helper_0": [0.1, 0.0], "solver_0": [0.0, 0.0]},
+        "ended_by": "answer",
     }
 
 

@@ -221,10 +221,10 @@ def test_rewards_are_kept_by_agent_and_round(make_env):
     assert paid["helper_1"] == (-1.0, 0.0)
 
 
-def test_an_episode_budget_that_is_spent_truncates(make_env):
+def test_an_episode_says_that_its_budget_was_spent(make_env):
     env = make_env(rounds=5, budget=Budget(episode=8))
     episode = play([env], everyone(env, Talker()), [Start(0, "fruit")], seed=0)[0]
-    assert episode.truncated
+    assert (episode.ended_by, episode.truncated, episode.cut_short) == ("budget", False, True)
     assert sum(episode.tokens_said.values()) == 8
     assert len(episode.rewards["solver_0"]) == 1
 
@@ -335,6 +335,7 @@ def test_any_parallel_environment_over_strings_can_be_played(lean):
     assert episode.rewards == {"a_0": (10.0,), "b_0": (10.0, 10.0), "c_0": (10.0,) * 3}
     assert episode.score == 20.0  # the mean of 10, 20 and 30
     assert (episode.solved, episode.answer, episode.truncated) == (None, "", False)
+    assert (episode.ended_by, episode.cut_short) == ("", False)
     assert episode.tokens_said == episode.tokens_read == {}
     assert [(turn.agent, turn.message) for turn in episode.turns[:3]] == [
         ("a_0", "word 0"),
@@ -346,7 +347,8 @@ def test_any_parallel_environment_over_strings_can_be_played(lean):
 @pytest.mark.parametrize("agent", ["a_0", "c_0"])
 def test_an_episode_that_was_truncated_for_any_agent_is_truncated(agent):
     env = Countdown(truncate=agent)
-    assert play([env], everyone(env, Talker()), [Start(0)], seed=0)[0].truncated
+    episode = play([env], everyone(env, Talker()), [Start(0)], seed=0)[0]
+    assert episode.truncated and episode.cut_short and episode.ended_by == ""
 
 
 def test_groups_of_an_environment_without_tasks_are_named_after_their_seed():
