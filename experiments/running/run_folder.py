@@ -69,6 +69,7 @@ ADDED = {
     "learner.correction_low": None,
     "learner.correction_high": None,
     "learner.decay": "linear",
+    "learner.objective.shortest": 1,
     "extinction_guard._target_": "laconic.learners.prices.extinction.ExtinctionGuard",
     "extinction_guard.silence": 0.05,
     "extinction_guard.window": 5,

@@ -6,6 +6,9 @@ sequence, the exponential of the mean log-ratio over its generated tokens:
     s = exp( mean_t [ current_logprobs_t - behaviour_logprobs_t ] )
     loss = - mean over sequences of  min( s A, clip(s, 1 - clip_low, 1 + clip_high) A )
 
+With a length floor (`Objective.shortest`) the sum of log-ratios is divided by at least that many
+tokens, so that the ratio of a reply of one or two tokens moves no further than that of a message.
+
 `sequence_token` is the paper's token form (eq. 13 to 14), equal to it in value and gradient while a
 sequence has one advantage. `token` is the ratio of PPO and GRPO (arXiv 2402.03300). `none` is plain
 policy gradient, -A log p per token, without ratio or clipping.
@@ -32,6 +35,8 @@ __all__ = ["Average", "LossInputs", "LossOutputs", "Objective", "Ratio"]
 LIMITS = (-20.0, 20.0)
 """Log-ratios stop at these (a ratio of 4.9e8), so that the loss stays finite; beyond it a ratio has
 no gradient. TRL has no such limit, verl's GSPO has one at 10."""
+MOVED = 1e-4
+"""Ratios no further from 1 than this count as 1, because passes differ by rounding."""
 LENGTH_BUCKETS = ((1, 2), (3, 8), (9, 32), (33, None))
 """Generated tokens per sequence, first and last of each bucket, by which clipping is reported."""
 OVER_STEPS: Mapping[str, Callable[[Sequence[float]], float]] = {
@@ -145,7 +150,7 @@ class Objective(ObjectiveSettings):
         counts = mask.sum(1)
         rows = {
             "tokens": counts,
-            "ratio": torch.exp(_mean(log_ratio, mask).clamp(*LIMITS)),
+            "ratio": torch.exp(_mean(log_ratio, mask, self.shortest).clamp(*LIMITS)),
             "approx_kl": (_k3(log_ratio) * mask).sum(1),
         }
         if inputs.rollout_logprobs is not None:
@@ -158,6 +163,8 @@ class Objective(ObjectiveSettings):
                 losses = losses + self.kl * _mean(reference_kl, mask)
         if ratio is not None:
             rows["clipped"] = self._clipped(ratio, advantages, mask)
+            moved = (ratio.detach() - 1).abs() > MOVED
+            rows["moved"] = _mean(moved.expand_as(mask).to(ratio.dtype), mask)
         if self.average != "sequence":
             losses = losses * counts
         if self.average == "sum":
@@ -180,11 +187,12 @@ class Objective(ObjectiveSettings):
         if self.ratio == "none":
             return None
         if self.ratio == "sequence":
-            log_ratio = _mean(log_ratio, mask)[:, None]
+            log_ratio = _mean(log_ratio, mask, self.shortest)[:, None]
         elif self.ratio == "sequence_token":
             # The value of the sequence ratio on every token, with the gradient of the token alone.
-            zero = log_ratio - log_ratio.detach()
-            log_ratio = _mean(log_ratio, mask)[:, None].detach() + zero
+            counts = mask.sum(1, keepdim=True)
+            zero = (log_ratio - log_ratio.detach()) * counts / counts.clamp(min=self.shortest)
+            log_ratio = _mean(log_ratio, mask, self.shortest)[:, None].detach() + zero
         return torch.exp(log_ratio.clamp(*LIMITS))
 
     def _policy_loss(self, ratio: Tensor | None, current: Tensor, advantages: Tensor) -> Tensor:
@@ -210,9 +218,12 @@ def _generated(logprobs: Tensor, mask: Tensor) -> Tensor:
     return torch.where(mask, logprobs, torch.zeros_like(logprobs))
 
 
-def _mean(values: Tensor, mask: Tensor) -> Tensor:
-    """Mean over a sequence's generated tokens, (sequences, tokens) -> (sequences,); 0 of none."""
-    return (values * mask).sum(1) / mask.sum(1).clamp(min=1)
+def _mean(values: Tensor, mask: Tensor, shortest: int = 1) -> Tensor:
+    """Mean over a sequence's generated tokens, (sequences, tokens) -> (sequences,); 0 of none.
+
+    A sequence of fewer than `shortest` tokens counts as one of that length.
+    """
+    return (values * mask).sum(1) / mask.sum(1).clamp(min=shortest)
 
 
 def _k3(difference: Tensor) -> Tensor:
@@ -245,9 +256,10 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
         `ratio_min`, `ratio_max` (of sequence ratios), `approx_kl` (behaviour to current, nats per
         token), `reference_kl` (with a reference), `mismatch_kl` (engine to behaviour, nats per
         token), `mismatch_mean` and `mismatch_max` (absolute differences of their log-probabilities)
-        and `masked_share` (of tokens with weight 0), these four with an engine, `clip_fraction` and
-        `clip_fraction/<tokens>` by length (mean share of a sequence whose gradient the clip
-        removed; not for ratio `none`).
+        and `masked_share` (of tokens with weight 0), these four with an engine. Not for ratio
+        `none`: `moved_fraction` (mean share of a sequence whose ratio is not 1), `clip_fraction`
+        and `clip_fraction/<tokens>` by length (mean share of a sequence whose gradient the clip
+        removed).
     """
     if not parts:
         return {"loss": 0.0, "sequences": 0.0}
@@ -268,6 +280,7 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
     if "mismatch_max" in rows:
         found["mismatch_max"] = rows["mismatch_max"].amax()
     if "clipped" in rows:
+        found["moved_fraction"] = rows["moved"].sum() / sequences
         found["clip_fraction"] = rows["clipped"].sum() / sequences
         for first, last in LENGTH_BUCKETS:
             inside = (counts >= first) & (counts <= (last or math.inf))

@@ -13,7 +13,15 @@ from laconic.envs.errors import SettingError
 
 Ratio = Literal["sequence", "sequence_token", "token", "none"]
 Average = Literal["sequence", "token", "sum"]
-Kind = Literal["auto", "none", "token_truncate", "token_mask", "sequence_mask"]
+Kind = Literal[
+    "auto",
+    "none",
+    "token_truncate",
+    "token_mask",
+    "sequence_truncate",
+    "sequence_mask",
+    "geometric_mask",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,9 @@ class ObjectiveSettings:
     normalizer: float = 1.0
     """For average `sum`, tokens. 1 leaves the log-probability of a whole sequence (REINFORCE); a
     constant such as the longest reply makes it Dr. GRPO's (arXiv 2503.20783)."""
+    shortest: int = 1
+    """Tokens that a shorter sequence counts as in its ratio (length floor); 1: its own length. The
+    gradient of such a sequence shrinks alike, by its length / `shortest`."""
 
     def __post_init__(self) -> None:
         """Check the words (`UnknownNameError`) and ranges (`SettingError`)."""
@@ -47,6 +58,13 @@ class ObjectiveSettings:
         number("learner.objective.clip_high", self.clip_high, above=0, finite=False)
         number("learner.objective.kl", self.kl, lowest=0)
         number("learner.objective.normalizer", self.normalizer, above=0)
+        whole("learner.objective.shortest", self.shortest, 1)
+        if self.shortest > 1 and self.ratio not in ("sequence", "sequence_token"):
+            raise SettingError(
+                f"learner.objective.shortest={self.shortest} is a length in the ratio of a"
+                f" sequence, and learner.objective.ratio={self.ratio}; set"
+                " learner.objective.ratio=sequence, or learner.objective.shortest=1"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +72,11 @@ class CorrectionSettings:
     """Which weight the loss of a token gets."""
 
     kind: Kind = "auto"
-    """See the module's text."""
+    """Name of the rule; the docstring of `correction` has the formulas."""
     low: float | None = None
-    """Least w that counts; None: 0.5 of masks. Truncation knows none."""
+    """Lower bound of the weight, 0 to 1; None: that of the kind."""
     high: float | None = None
-    """Largest w that counts; None: 2 of truncation and of sequences, 5 of masked tokens."""
+    """Upper bound of the weight, above 1; None: that of the kind."""
 
     def __post_init__(self) -> None:
         """Check the word (`UnknownNameError`) and the bounds (`SettingError`)."""
@@ -70,16 +88,16 @@ class CorrectionSettings:
         """Return these settings with `auto` replaced by what an objective's ratio needs.
 
         Raises:
-            SettingError: tokens are to be corrected under a ratio per sequence.
+            SettingError: the correction weighs tokens, and the ratio covers a sequence.
         """
         per_sequence = ratio in ("sequence", "sequence_token")
         if self.kind == "auto":
-            kind: Kind = "sequence_mask" if per_sequence else "token_truncate"
+            kind: Kind = "sequence_truncate" if per_sequence else "token_truncate"
             return replace(self, kind=kind)
         if per_sequence and self.kind.startswith("token"):
             raise SettingError(
                 f"learner.correction={self.kind} weighs tokens, and learner.objective.ratio={ratio}"
-                " has one ratio for a whole sequence; take sequence_mask, or a ratio per token"
+                " has one ratio for a whole sequence; take sequence_truncate, or a ratio per token"
             )
         return self
 
@@ -97,10 +115,11 @@ class StepSettings:
     max_grad_norm: float = 1.0
     """Gradients are scaled down to this norm."""
     warmup_updates: int = 0
-    """The learning rate rises on a straight line over so many updates, in the first of which it is
-    0."""
+    """Updates over which the learning rate rises on a straight line. The first one has the part
+    1 / warmup_updates of it, the last one all of it; 0 and 1 start with all of it."""
     decay_updates: int | None = None
-    """It then falls and is 0 after so many updates in all; None and 0 keep it."""
+    """Updates after which the learning rate is 0; it falls from the end of the warm-up on. None and
+    0 keep it."""
     seed: int = 0
     """Of the order in which sequences enter the minibatches."""
     correction: CorrectionSettings = CorrectionSettings()

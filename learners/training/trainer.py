@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
-from transformers import PreTrainedModel, get_scheduler
+from transformers import PreTrainedModel
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.hf import HFPolicy
@@ -50,16 +50,20 @@ class UpdateSettings(StepSettings):
     """What is done about an engine that sampled with other log-probabilities."""
 
     def schedule(self) -> Callable[[int], float]:
-        """The factor of the learning rate after so many updates (`transformers.get_scheduler`)."""
-        # Resuming needs the factor of any update, so the schedule steps no optimiser of ours.
-        unused = torch.optim.SGD([torch.zeros(1)], lr=1.0)
-        last = self.decay_updates or None
-        name = self.decay if last else "constant_with_warmup"
-        factor: Callable[[int], float] = get_scheduler(
-            name, unused, self.warmup_updates, last
-        ).lr_lambdas[0]
-        # After its end a cosine would rise again.
-        return lambda updates: factor(min(updates, last) if last else updates)
+        """Return the factor of the learning rate as a function of the updates done so far."""
+        peak, last = max(self.warmup_updates - 1, 0), self.decay_updates or None
+
+        def factor(updates: int) -> float:
+            if last is not None and updates >= last:
+                return 0.0
+            if updates < self.warmup_updates:
+                return (updates + 1) / self.warmup_updates
+            if last is None:
+                return 1.0
+            left = (last - updates) / (last - peak)
+            return left if self.decay == "linear" else (1 - math.cos(math.pi * left)) / 2
+
+        return factor
 
     def split(self, sequences: Sequence[TokenSequence], updates: int) -> list[list[TokenSequence]]:
         """Minibatches of about equal size in an order drawn from the seed and the updates done.
@@ -142,9 +146,7 @@ class Trainer:
             group["lr"] = rate * factor
         if self.policy.recompute_logprobs and self._moves_on:
             sequences = self._recomputed(sequences)
-        # The first update that moves anything: in that of a warm-up the learning rate is 0.
-        first = updates == bool(self.settings.warmup_updates)
-        changes = Changes(self.parameters) if first else None
+        changes = Changes(self.parameters) if updates == 0 else None
         rows = [self._step(one, changes) for one in self.settings.split(sequences, updates)]
         share = changes.share(self._processes) if changes else None
         return [*rows[:-1], {**rows[-1], "changed_weights": share}] if share is not None else rows

@@ -237,7 +237,7 @@ def test_a_run_starts_a_server_of_its_own_and_takes_it_along(run, small, tmp_pat
         (["+engine.top_p=0.9"], "drawn from the whole distribution"),
         (["agent.sharing=separate"], "a server holds one base"),
         (["engine.max_staleness=1", "learner.credit=silence"], "set engine.max_staleness=0"),
-        (["learner.correction=token_mask"], "take sequence_mask"),
+        (["learner.correction=token_mask"], "take sequence_truncate"),
         (["engine.concurrency=0"], "engine.concurrency"),
     ],
 )

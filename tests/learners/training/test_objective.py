@@ -271,6 +271,58 @@ def test_a_token_ratio_is_clipped_by_the_share_of_its_tokens() -> None:
     assert Objective(ratio="token", **PAPER)(given).metrics["clip_fraction"] == 0.25
 
 
+@pytest.mark.parametrize("ratio", ["sequence", "sequence_token"])
+def test_a_length_floor_divides_the_log_ratios_of_a_short_sequence_by_more_tokens(ratio) -> None:
+    # One token with log-ratio ln 4, counted as two: s = exp(ln 4 / 2) = 2; loss -2 * 3 = -6;
+    # gradient -s A / 2 = -3.
+    outputs, grad = gradient(
+        Objective(ratio=ratio, shortest=2, **WIDE), inputs([[2 * LN2]], [[1]], [3.0])
+    )
+    assert outputs.loss.item() == pytest.approx(-6.0, rel=1e-6)
+    assert grad.item() == pytest.approx(-3.0, rel=1e-6)
+    assert outputs.metrics["ratio_max"] == pytest.approx(2.0, rel=1e-6)
+    # By its own length of one: s = 4; loss -12; gradient -12.
+    outputs, grad = gradient(
+        Objective(ratio=ratio, shortest=1, **WIDE), inputs([[2 * LN2]], [[1]], [3.0])
+    )
+    assert (outputs.loss.item(), grad.item()) == pytest.approx((-12.0, -12.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("ratio", ["sequence", "sequence_token"])
+@pytest.mark.parametrize("shortest", [1, 2, 3])
+def test_a_length_floor_leaves_longer_sequences_alone(ratio: str, shortest: int) -> None:
+    # Log-ratios ln 4, ln 2 and 0: s = exp(ln 8 / 3) = 2; loss -2; gradient -2 / 3 each.
+    given = inputs([[2 * LN2, LN2, 0.0]], [[1, 1, 1]], [1.0])
+    outputs, grad = gradient(Objective(ratio=ratio, shortest=shortest, **WIDE), given)
+    assert outputs.loss.item() == pytest.approx(-2.0, rel=1e-6)
+    assert grad[0].tolist() == pytest.approx([-2 / 3] * 3, rel=1e-6)
+
+
+def test_a_length_floor_lets_a_small_clip_act_on_messages_and_not_on_every_silence() -> None:
+    # Log-ratios of 0.01 a token on one and on ten tokens, clip at 1.004. By its own length both
+    # ratios are exp(0.01) = 1.01 and clipped; with a floor of 8 the short one is exp(0.01 / 8)
+    # = 1.00125 and kept.
+    given = inputs([[0.01] * 10] * 2, [[1] + [0] * 9, [1] * 10], [1.0, 1.0])
+    clip = {"clip_low": 3e-3, "clip_high": 4e-3}
+    for shortest, silence in ((1, 1.0), (8, 0.0)):
+        metrics = Objective(shortest=shortest, **clip)(given).metrics
+        assert metrics["clip_fraction/1-2"] == silence
+        assert metrics["clip_fraction/9-32"] == 1.0
+
+
+def test_the_share_of_ratios_that_are_not_one_is_told() -> None:
+    # Sequence ratios 1, 1.00005 (rounding), 1.001, 0.99 and an empty one: two of four.
+    given = inputs([[0.0], [5e-5], [1e-3], [-1e-2], [7.0]], [[1]] * 4 + [[0]], [1.0] * 5)
+    assert Objective()(given).metrics["moved_fraction"] == 0.5
+    # By token: two of three tokens of the first, none of the second.
+    given = inputs([[0.1, 0.0, -0.1], [0.0, 0.0, 0.0]], [[1, 1, 1]] * 2, [1.0, 1.0])
+    moved = Objective(ratio="token")(given).metrics["moved_fraction"]
+    assert moved == pytest.approx(1 / 3, rel=1e-6)
+    # As a sequence the mean log-ratio of the first is 0.
+    assert Objective()(given).metrics["moved_fraction"] == 0.0
+    assert "moved_fraction" not in Objective(ratio="none")(given).metrics
+
+
 # Settings and shapes
 
 
@@ -294,6 +346,11 @@ def test_a_token_ratio_is_clipped_by_the_share_of_its_tokens() -> None:
         ({"normalizer": 0}, "learner.objective.normalizer"),
         ({"normalizer": math.inf}, "learner.objective.normalizer"),
         ({"normalizer": None}, "learner.objective.normalizer"),
+        ({"shortest": 0}, "learner.objective.shortest"),
+        ({"shortest": 2.5}, "learner.objective.shortest"),
+        ({"shortest": None}, "learner.objective.shortest"),
+        ({"shortest": 8, "ratio": "token"}, "set learner.objective.ratio=sequence, or"),
+        ({"shortest": 8, "ratio": "none"}, "learner.objective.ratio=none"),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(settings: dict, named: str) -> None:

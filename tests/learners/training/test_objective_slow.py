@@ -36,7 +36,8 @@ def slow(objective: Objective, given: LossInputs) -> tuple[float, list[list[floa
             "token": counts[s] / sum(counts),
             "sum": counts[s] / objective.normalizer / sequences,
         }[objective.average]
-        mean = sum(current[s][t] - behaviour[s][t] for t in places) / counts[s]
+        length = max(counts[s], objective.shortest)
+        mean = sum(current[s][t] - behaviour[s][t] for t in places) / length
         for t in places:
             weight = share / counts[s]
             if objective.ratio == "none":
@@ -44,6 +45,7 @@ def slow(objective: Objective, given: LossInputs) -> tuple[float, list[list[floa
                 grad[s][t] -= weight * advantage
             else:
                 by_token = objective.ratio == "token"
+                slope = 1.0 if by_token else counts[s] / length
                 r = math.exp(current[s][t] - behaviour[s][t] if by_token else mean)
                 if advantage > 0 and r > 1 + objective.clip_high:
                     loss -= weight * advantage * (1 + objective.clip_high)
@@ -51,7 +53,7 @@ def slow(objective: Objective, given: LossInputs) -> tuple[float, list[list[floa
                     loss -= weight * advantage * (1 - objective.clip_low)
                 else:
                     loss -= weight * advantage * r
-                    grad[s][t] -= weight * advantage * r
+                    grad[s][t] -= weight * advantage * r * slope
             if objective.kl:
                 d = float(given.reference_logprobs[s, t]) - current[s][t]
                 loss += objective.kl * weight * (math.exp(d) - d - 1)
@@ -97,6 +99,22 @@ def test_value_and_gradient_equal_a_slow_loop(
         # A loss is a sum of terms of both signs near 1, hence the absolute part.
         assert outputs.loss.item() == pytest.approx(loss, rel=1e-6, abs=2e-7)
         torch.testing.assert_close(grad, wanted, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("shortest", [1, 3, 8, 20])
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize("ratio", ["sequence", "sequence_token"])
+def test_value_and_gradient_with_a_length_floor_equal_a_slow_loop(
+    ratio: str, average: str, shortest: int
+) -> None:
+    for seed, (drift, low, high) in enumerate([(0.001, 3e-4, 4e-4), (0.1, 3e-3, 4e-3)] * 2):
+        settings = {"clip_low": low, "clip_high": high, "kl": 0.1, "normalizer": 8.0}
+        objective = Objective(ratio=ratio, average=average, shortest=shortest, **settings)
+        given = random_inputs(seed, drift, torch.float64)
+        outputs, grad = gradient(objective, given)
+        loss, expected = slow(objective, given)
+        assert outputs.loss.item() == pytest.approx(loss, rel=1e-6, abs=2e-7)
+        torch.testing.assert_close(grad, torch.tensor(expected).double(), rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("seed", range(4))

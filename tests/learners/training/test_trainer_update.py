@@ -88,10 +88,20 @@ def test_rows_of_steps_add_up_to_one():
         ({"decay_updates": 0}, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
         # (4 - n) / 4, and nothing after the last.
         ({"decay_updates": 4}, [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]),
-        # n / 2 up to the second, then it stays.
-        ({"warmup_updates": 2}, [0.0, 0.5, 1.0, 1.0, 1.0, 1.0]),
-        # n / 1, then (5 - n) / 4.
-        ({"warmup_updates": 1, "decay_updates": 5}, [0.0, 1.0, 0.75, 0.5, 0.25, 0.0]),
+        # (n + 1) / 4 up to the fourth, then it stays.
+        ({"warmup_updates": 4}, [0.25, 0.5, 0.75, 1.0, 1.0, 1.0]),
+        # A warm-up of one update is none.
+        ({"warmup_updates": 1}, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
+        ({"warmup_updates": 1, "decay_updates": 4}, [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]),
+        # (n + 1) / 2, then from its peak at n = 1 on (5 - n) / 4.
+        ({"warmup_updates": 2, "decay_updates": 5}, [0.5, 1.0, 0.75, 0.5, 0.25, 0.0]),
+        # The same on half a cosine: (1 + cos(pi (n - 1) / 4)) / 2.
+        (
+            {"warmup_updates": 2, "decay_updates": 5, "decay": "cosine"},
+            [0.5, 1.0, (2 + 2**0.5) / 4, 0.5, (2 - 2**0.5) / 4, 0.0],
+        ),
+        # A run that ends within its warm-up never gets to all of it.
+        ({"warmup_updates": 8, "decay_updates": 4}, [0.125, 0.25, 0.375, 0.5, 0.0, 0.0]),
         # (1 + cos(pi n / 4)) / 2, and nothing after the last.
         (
             {"decay_updates": 4, "decay": "cosine"},
