@@ -1,6 +1,6 @@
 """Measures which correction brings the gradient of stale episodes nearest to that of fresh ones.
 
-    python tests/corrections.py <folder> [updates]
+    python tests/support/corrections.py <folder> [updates]
 
 The shipped policy is trained with fresh episodes. Before every update the same tasks are also
 played by the weights of 1 and of 4 updates ago. Their gradient at the present weights, under each
