@@ -18,11 +18,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from laconic.envs.errors import SettingError
 from laconic.experiments.reporting import frontier, single, standing, sweep
 from laconic.experiments.reporting.look import Picture
 from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.words import text_table
+from laconic.experiments.running.lock import refuse_links
 
 PAGE = "report.html"
 PICTURES = "report"
@@ -43,6 +45,7 @@ def write_report(folder: Path, console: Console | None = None) -> Path:
     Raises:
         FileNotFoundError: the folder does not exist, or there is no run in it.
         OSError: the folder cannot be written to.
+        SettingError: a link in it leads out of it.
     """
     folder = Path(folder).resolve()
     if not folder.is_dir():
@@ -107,6 +110,7 @@ def _write_sweep(folder: Path, found: Sequence[Path], console: Console | None) -
 
 
 def _save(folder: Path, document: str, pictures: Sequence[Picture]) -> Path:
+    refuse_links(folder)
     beside = folder / PICTURES
     beside.mkdir(exist_ok=True)
     for picture in pictures:
@@ -143,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="a run folder, or a multirun folder")
     try:
         write_report(parser.parse_args(arguments).folder, Console())
-    except OSError as error:
+    except (OSError, SettingError) as error:
         parser.error(str(error))
 
 

@@ -60,7 +60,8 @@ def save(
 
     Raises:
         CheckpointError: the disk is full or refuses; earlier checkpoints are as they were.
-        SettingError: `keep` below 1, or a value in `state` that could not be loaded again.
+        SettingError: `keep` below 1, a value in `state` that could not be loaded again, or a link
+            in place of `folder`.
     """
     if keep < 1:
         raise SettingError(f"keep must be at least 1, the checkpoint just written; got {keep!r}")
@@ -187,6 +188,8 @@ def apply_umask(folder: Path) -> None:
 
 
 def _make_folders(folder: Path, aside: Path) -> None:
+    if folder.is_symlink():
+        raise SettingError(f"checkpoints are not written through the link {str(folder)!r}")
     folder.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(folder)
     shutil.rmtree(aside, ignore_errors=True)

@@ -11,13 +11,12 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.trust import is_override_taken
+from laconic.learners.strange_files import read_yaml
 
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "")
 """Values of `resume` that name no folder."""
@@ -97,15 +96,17 @@ def _recorded(folder: Path, program: str) -> list[str]:
             f"resume={folder}: the folder does not say how its run was started (it has no"
             f" .hydra/hydra.yaml); give the same command with resume=true hydra.run.dir={folder}"
         )
-    found = OmegaConf.load(path)
-    wrote = OmegaConf.select(found, "hydra.job.name")
+    try:
+        noted = read_yaml(path)["hydra"]
+        wrote = noted["job"]["name"]
+        both = [*noted["overrides"]["task"], *noted["overrides"]["hydra"]]
+    except (LookupError, TypeError) as error:
+        raise SettingError(f"{str(path)!r} is not what Hydra leaves in a run folder") from error
     if wrote != program:
         raise SettingError(
             f"resume={folder} is the folder of laconic {wrote}, not of laconic {program}; to play"
             " what a run has trained: laconic evaluate run=<folder>"
         )
-    overrides: Any = OmegaConf.to_container(OmegaConf.select(found, "hydra.overrides"))
-    both = [*overrides["task"], *overrides["hydra"]]
     texts = [str(one) for one in both]
     return [one for one in texts if _key(one) != "resume" and not _HYDRA.match(one)]
 

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.running import lock
 from laconic.learners.distributed import launcher
+from laconic.learners.strange_files import read_text, read_yaml
 
 ERROR = "error.txt"
 """File in a run folder: why its job failed, until the job runs again."""
@@ -129,9 +130,9 @@ def _take(folder: str) -> None:
 
 def _failure(path: Path, sweep: Path) -> Failure:
     recorded = path.parent / ".hydra" / "overrides.yaml"
-    overrides = OmegaConf.to_container(OmegaConf.load(recorded)) if recorded.exists() else []
+    overrides = read_yaml(recorded) if recorded.exists() else []
     return Failure(
         folder=path.parent.relative_to(sweep).as_posix(),
         overrides=" ".join(map(str, overrides or ())),
-        reason=reason(path.read_text("utf-8", errors="replace")),
+        reason=reason(read_text(path)),
     )

@@ -37,6 +37,7 @@ from laconic.experiments.statistics.coordination import (
     vectors,
 )
 from laconic.learners.episode import Episode, Turn
+from laconic.learners.strange_files import read_json
 
 FILE = "coordination.json"
 HEADS = (
@@ -196,7 +197,7 @@ def read(folder: Path) -> dict[str, Any] | None:
     path = folder / FILE
     if not path.is_file():
         return None
-    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    found: dict[str, Any] = read_json(path)
     return found
 
 

@@ -18,6 +18,7 @@ from laconic.experiments.running.run_folder import write_atomically
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.episode import Episode
+from laconic.learners.strange_files import read_json
 
 FILE = "drafts.json"
 
@@ -37,7 +38,7 @@ def read(folder: Path) -> dict[str, str]:
     path = folder / FILE
     if not path.is_file():
         raise SettingError(f"it revises the drafts of {folder.name!r}, which has left none")
-    found: dict[str, str] = json.loads(path.read_text("utf-8"))
+    found: dict[str, str] = read_json(path)
     return found
 
 

@@ -18,10 +18,11 @@ from omegaconf import DictConfig, OmegaConf
 from laconic.envs.checks import check_names, choice, flag, whole
 from laconic.envs.errors import SettingError
 from laconic.experiments.comparing.shapes import REVISE, SHAPES
-from laconic.experiments.running.foreign import refuse_old_names
+from laconic.experiments.running.foreign import read_config, refuse_old_names
 from laconic.experiments.running.run_folder import flatten
 from laconic.experiments.running.trust import check_settings
 from laconic.learners.agents.scripted import NAMES
+from laconic.learners.strange_files import find_strange
 
 MATCHED = "matched"
 _OF_TASKS = ("source", "split", "holdout", "holdout_seed", "tasks", "reader", "generator")
@@ -171,7 +172,7 @@ def _of_run(name: str, folder: Path, environment: str, trusted: list[str]) -> En
     saved = folder / "config.yaml"
     if not saved.is_file():
         raise SettingError(f"compare.runs: {str(folder)!r} is no run folder: it has no config.yaml")
-    found: Any = OmegaConf.to_container(OmegaConf.load(saved), resolve=False)
+    found = read_config(folder)
     refuse_old_names(folder, flatten(found))
     env: Mapping[str, Any] = found.get("env") or {}
     if env.get("name") != environment:
@@ -184,6 +185,8 @@ def _of_run(name: str, folder: Path, environment: str, trusted: list[str]) -> En
             f"compare.runs: {str(folder)!r} has no folder {POLICY!r}; a run leaves its policies"
             " there when it has finished"
         )
+    if strange := find_strange(folder / POLICY):
+        raise SettingError(f"compare.runs: {str(folder / POLICY)!r} is not loaded: {strange}")
     agent = {**(found.get("agent") or {}), "model": str((folder / POLICY).resolve())}
     taken = {key: env[key] for key in TAKEN if key in env}
     for part, settings in (("env", taken), ("agent", agent)):

@@ -14,6 +14,7 @@ from laconic.experiments.running.run_folder import write_atomically
 from laconic.experiments.statistics.intervals import over_seeds
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import Interval, intervals
+from laconic.learners.strange_files import read_json
 
 FILE = "row.json"
 SECONDS = "seconds"
@@ -79,7 +80,7 @@ def read_row(folder: Path) -> Row | None:
     path = folder / FILE
     if not path.is_file():
         return None
-    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    found: dict[str, Any] = read_json(path)
     found["figures"] = {name: read_interval(one) for name, one in found["figures"].items()}
     return Row(**{**found, "notes": tuple(found["notes"])})
 

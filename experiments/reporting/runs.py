@@ -7,7 +7,6 @@ leaves it torn. A step that is there twice (a run was resumed) counts as it was 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -15,14 +14,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from omegaconf import OmegaConf
-
 from laconic.experiments.command_line.sweeping import ERROR, reason
 from laconic.experiments.reporting.records import Evaluation, Run, Said, Transcript
 from laconic.experiments.running import provenance
 from laconic.experiments.running.foreign import read_status, without_controls
 from laconic.experiments.running.run_folder import read_rows
 from laconic.learners.metrics import Interval
+from laconic.learners.strange_files import (
+    MAX_ROWS,
+    MAX_SETTINGS,
+    parse_json,
+    read_text,
+    read_yaml,
+)
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -37,7 +41,7 @@ def read_run(folder: Path) -> Run:
     recorded = folder / ".hydra" / "overrides.yaml"
     config = _text(folder / "config.yaml", problems)
     words = "config.yaml is not yaml"
-    settings: Any = _tried(lambda: _plain(OmegaConf.create(config)), {}, problems, words)
+    settings: Any = _tried(lambda: read_yaml(folder / "config.yaml"), {}, problems, words)
     settings = settings if isinstance(settings, dict) else {}
     metrics = _metrics(_rows(folder / "metrics.jsonl", problems))
     evaluations = _evaluations(_rows(folder / "evaluations.jsonl", problems), metrics)
@@ -48,7 +52,7 @@ def read_run(folder: Path) -> Run:
     if recorded.exists():
         words = ".hydra/overrides.yaml cannot be read"
         overrides = _tried(lambda: _overrides(recorded), None, problems, words)
-    error = _tried(lambda: reason((folder / ERROR).read_text("utf-8", errors="replace")), "")
+    error = _tried(lambda: reason(read_text(folder / ERROR)), "")
     state = _state(status, settings, metrics, bool(error))
     return Run(
         folder=folder,
@@ -79,7 +83,7 @@ def _demand(path: Path) -> list[dict[str, Any]]:
 
 def _text(path: Path, problems: list[str]) -> str:
     try:
-        return path.read_text("utf-8", errors="replace")
+        return read_text(path, MAX_ROWS if path.suffix == ".jsonl" else MAX_SETTINGS)
     except FileNotFoundError:
         problems.append(f"{path.name} is missing")
     except OSError as error:
@@ -94,8 +98,8 @@ def _rows(path: Path, problems: list[str]) -> list[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
+            row = parse_json(line)
+        except ValueError:
             row = None
         if isinstance(row, dict):
             rows.append(row)
@@ -181,17 +185,13 @@ def _tried(
         return default
 
 
-def _plain(node: Any) -> Any:
-    return OmegaConf.to_container(node, resolve=False)
-
-
 def _overrides(path: Path) -> tuple[str, ...]:
-    return tuple(map(str, _plain(OmegaConf.load(path)) or ()))
+    return tuple(map(str, read_yaml(path) or ()))
 
 
 def _choices(path: Path) -> dict[str, str]:
     """What Hydra noted of the groups that were chosen from."""
-    found = OmegaConf.select(OmegaConf.load(path), "hydra.runtime.choices") or {}
+    found = read_yaml(path)["hydra"]["runtime"]["choices"] or {}
     return {str(group): str(choice) for group, choice in found.items()}
 
 

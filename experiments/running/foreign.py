@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from unicodedata import category
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.names import renamed
 from laconic.experiments.running import lock, provenance
+from laconic.learners.strange_files import read_json, read_yaml
 
 
 def read_status(path: Path) -> dict[str, Any]:
@@ -20,19 +21,33 @@ def read_status(path: Path) -> dict[str, Any]:
     that a terminal would obey are left out, because the folder may come from somebody else.
 
     Raises:
+        OSError: it cannot be read.
         ValueError: it is no JSON object.
     """
-    if not (path / "status.json").is_file():
+    if not os.path.lexists(path / "status.json"):
         return {}
-    found = without_controls(
-        json.loads((path / "status.json").read_text("utf-8", errors="replace"))
-    )
+    found = without_controls(read_json(path / "status.json"))
     if not isinstance(found, dict):
         raise ValueError("status.json holds no object")
     # Before there were locks nothing told of a kill.
     if found.get("state") == "running" and provenance.read(path) and not lock.is_held(path):
         found["state"] = "killed"
     return found
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return `config.yaml` of a run folder, references as they are written.
+
+    Raises:
+        SettingError: it cannot be read, or does not hold settings of an environment and an agent.
+    """
+    config = read_yaml(folder / "config.yaml")
+    if not isinstance(config, dict):
+        raise SettingError(f"{str(folder / 'config.yaml')!r} holds no settings")
+    for group in ("env", "agent", "evaluation"):
+        if not isinstance(config.get(group) or {}, dict):
+            raise SettingError(f"{str(folder / 'config.yaml')!r} holds no settings of {group}")
+    return config
 
 
 def without_controls(value: Any) -> Any:

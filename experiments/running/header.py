@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from omegaconf import DictConfig
 
+from laconic.envs.errors import SettingError
 from laconic.learners.agents.tiny import PATH
+from laconic.learners.strange_files import read_yaml
 
 _WRITING = "env.tasks=20000 learner.collect.teacher.best=0"
 _LONGER = "train.steps=1600 learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1"
@@ -92,7 +93,7 @@ def _world(told: Mapping[str, Any]) -> str:
 def _read(path: Path) -> Mapping[str, Any]:
     """A yaml of a folder; empty where there is none that can be read."""
     try:
-        found = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
+        found = read_yaml(path)
+    except SettingError:
         return {}
     return found if isinstance(found, Mapping) else {}

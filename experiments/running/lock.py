@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from laconic.envs.errors import SettingError
+from laconic.learners.strange_files import find_strange
 
 NAME = ".lock"
 
@@ -25,21 +26,24 @@ _held: dict[Path, int] = {}
 
 
 def hold(folder: str | Path) -> bool:
-    """Take a folder, which is made when it is missing.
+    """Take a folder before anything is written to it; it is made when it is missing.
 
     Returns:
         Whether it was taken now; False when this process has it already.
 
     Raises:
-        SettingError: another process has it.
+        SettingError: another process has it, or it holds a link that leads out of it, a pipe or a
+            device, through which a program would write elsewhere.
         OSError: the folder cannot be made or written to.
     """
     path = Path(folder).resolve()
     if path in _held:
         return False
     path.mkdir(parents=True, exist_ok=True)
+    refuse_links(path)
     while True:
-        file = os.open(path / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        file = os.open(path / NAME, flags, 0o644)
         if not _lock(file):
             holder = _read(file)
             os.close(file)
@@ -53,6 +57,19 @@ def hold(folder: str | Path) -> bool:
     os.pwrite(file, (json.dumps(told) + "\n").encode(), 0)
     _held[path] = file
     return True
+
+
+def refuse_links(folder: Path) -> None:
+    """Refuse a folder that programs would write out of.
+
+    Raises:
+        SettingError: names the entry that is a link out of the folder, a pipe or a device.
+    """
+    if strange := find_strange(folder):
+        raise SettingError(
+            f"nothing is written to {str(folder)!r}: {strange}, and what is written to it would go"
+            " elsewhere; remove it, or pass another folder with hydra.run.dir=<folder>"
+        )
 
 
 def release(folder: str | Path | None = None) -> None:
@@ -72,7 +89,7 @@ def is_held(folder: str | Path) -> bool:
     if path in _held:
         return True
     try:
-        file = os.open(path / NAME, os.O_RDWR | os.O_CLOEXEC)
+        file = os.open(path / NAME, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
     try:

@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.targets import typed_values
-from laconic.experiments.running.foreign import refuse_old_names
+from laconic.experiments.running.foreign import read_config, refuse_old_names
 from laconic.experiments.running.run_folder import flatten
 from laconic.experiments.running.trust import GROUPS, check_settings
 from laconic.learners.agents.trained import run_folder
@@ -36,12 +36,13 @@ def take_run(cfg: DictConfig, overrides: Sequence[str]) -> None:
             f"run={str(cfg.run)!r} is no folder of a training: expected config.yaml there, beside"
             " checkpoints/ or policy/"
         )
-    saved: Any = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"), resolve=False)
+    saved = read_config(folder)
     refuse_old_names(folder, flatten(saved))
-    if "model" not in saved.get("agent", {}):
+    if "model" not in (saved.get("agent") or {}) or not saved.get("env"):
         raise SettingError(
-            f"run={str(folder)!r} has no agent.model, as a team of several kinds has none; evaluate"
-            " it with its own env=... agent=..., and each member's model=<run folder>/policy/..."
+            f"run={str(folder)!r} has no env and agent.model, as a team of several kinds has none;"
+            " evaluate it with its own env=... agent=..., and each member's"
+            " model=<run folder>/policy/..."
         )
     typed = typed_values(overrides)
     apart = (saved.get("evaluation") or {}).get("source")

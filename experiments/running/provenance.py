@@ -7,7 +7,6 @@ command; when it started and for how many seconds it ran; and the device.
 from __future__ import annotations
 
 import functools
-import json
 import os
 import platform
 import shlex
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from laconic.learners.strange_files import read_json
 
 NAME = "provenance.json"
 _ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +43,7 @@ def describe_process() -> dict[str, Any]:
 def read(folder: Path) -> list[dict[str, Any]]:
     """The entries of a run folder, oldest first; empty where none can be read."""
     try:
-        found = json.loads((folder / NAME).read_text("utf-8"))
+        found = read_json(folder / NAME)
     except (OSError, ValueError):
         return []
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

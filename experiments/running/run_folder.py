@@ -33,7 +33,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.running import provenance
-from laconic.experiments.running.foreign import refuse_old_names
+from laconic.experiments.running.foreign import read_config, refuse_old_names
+from laconic.learners.strange_files import MAX_ROWS, parse_json, read_text
 
 MAY_DIFFER = (
     "resume",
@@ -152,7 +153,7 @@ class RunFolder:
             SettingError: lists every key that differs with its old and new value; or names the
                 version that wrote the folder, if its classes have other names now.
         """
-        old = flatten(OmegaConf.to_container(OmegaConf.load(self.path / "config.yaml")))
+        old = flatten(read_config(self.path))
         refuse_old_names(self.path, old)
         new = flatten(OmegaConf.to_container(cfg, resolve=True))
         old = {key: value for key, value in ADDED.items() if key in new} | old
@@ -232,11 +233,17 @@ class RunFolder:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Rows of a JSON Lines file of a run; lines that a kill has torn are left out.
+    """Return the rows of a JSON Lines file of a run; lines that a kill has torn are left out.
 
     A file that does not exist has no rows.
+
+    Raises:
+        SettingError: it is a link, no regular file, or too large.
     """
-    return [row for _, row in _lines(path)] if path.exists() else []
+    try:
+        return [row for _, row in _lines(path)] if os.path.lexists(path) else []
+    except OSError as error:
+        raise SettingError(f"{str(path)!r} cannot be read: {error.strerror}") from error
 
 
 def drop_rows(path: Path, step: float = math.inf) -> None:
@@ -291,10 +298,10 @@ def _strict(value: Any) -> Any:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Whole lines with their rows; a torn one is not valid JSON or lacks its end."""
-    for line in path.read_text("utf-8", errors="replace").split("\n")[:-1]:
+    """Yield whole lines with their rows; a torn one is not valid JSON or lacks its end."""
+    for line in read_text(path, MAX_ROWS).split("\n")[:-1]:
         try:
-            row = json.loads(line)
+            row = parse_json(line)
         except ValueError:
             continue
         if isinstance(row, dict) and isinstance(row.get("step"), int):

@@ -32,6 +32,7 @@ from laconic.experiments.reporting.records import Transcript
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.running import lock, setup
 from laconic.experiments.running.evaluation import evaluation_starts, transcript
+from laconic.experiments.running.foreign import read_config
 from laconic.experiments.running.run_folder import read_rows
 from laconic.experiments.running.splits import tasks_of
 from laconic.experiments.running.trust import GROUPS, check_settings
@@ -136,8 +137,7 @@ class Run:
         Raises:
             SettingError: the folder would build what is not of this package, and is not `trusted`.
         """
-        saved = OmegaConf.load(Path(self.folder) / "config.yaml")
-        plain: Any = OmegaConf.to_container(saved, resolve=False)
+        plain = read_config(Path(self.folder))
         settings = {group: dict(plain.get(group) or {}) for group in GROUPS}
         settings["env"] = {name: one for name, one in settings["env"].items() if name not in env}
         for group in () if self.trusted else GROUPS:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
+from laconic.experiments.running.foreign import read_config
 from laconic.experiments.running.run_folder import RunFolder, read_rows
 from laconic.experiments.running.setup import Environments, set_price
 from laconic.learners import checkpoint
@@ -48,7 +49,7 @@ def training_price(cfg: DictConfig) -> tuple[int, float] | None:
     run = next((one for one in (at, *at.parents[:2]) if run_folder(str(one))), None)
     if run is None or (run != at and "policy" not in (at.name, at.parent.name)):
         return None
-    name = OmegaConf.select(OmegaConf.load(run / "config.yaml"), "env.name")
+    name = (read_config(run).get("env") or {}).get("name")
     if name is None or name != cfg.env.get("name"):
         return None
     step = _step(run, at, OmegaConf.select(cfg, "agent.step"))

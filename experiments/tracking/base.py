@@ -22,6 +22,7 @@ from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.run_folder import read_rows, write_atomically
+from laconic.learners.strange_files import read_json
 
 
 class Tracker(ABC):
@@ -109,7 +110,7 @@ class Tracker(ABC):
             self.log(row["step"], numbers)
 
     def _remembered(self) -> dict[str, Any]:
-        return json.loads(self._memory.read_text("utf-8")) if self._memory.exists() else {}
+        return read_json(self._memory) if self._memory.exists() else {}
 
     def _remember(self) -> None:
         write_atomically(self._memory, json.dumps({"run": self._id, "step": self._step}) + "\n")

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from laconic.envs.errors import SettingError
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
+from laconic.learners.strange_files import find_strange, read_yaml
+
+MAX_RUNS = 100
+"""Most runs that began with one another, each without policies of its own."""
 
 
 def run_folder(name: str) -> Path | None:
@@ -32,16 +34,25 @@ def form_of(run: Path) -> str:
     Raises:
         SettingError: the run was ended before it left any, and says no model that it began with.
     """
-    if (run / "policy").is_dir():
-        return str(run / "policy")
-    began = _agent(run).get("model") or _usual(str(_agent(run).get("_target_")))
-    if not isinstance(began, str):
-        raise SettingError(
-            f"agent.model={str(run)!r} is a run without policy/, whose config.yaml names no model;"
-            f" let it leave its policies: the same command, resume=true hydra.run.dir={run}"
-        )
-    earlier = run_folder(began)
-    return began if earlier is None else form_of(earlier)
+    for _ in range(MAX_RUNS):
+        if (run / "policy").is_dir():
+            if strange := find_strange(run / "policy"):
+                raise SettingError(f"{str(run / 'policy')!r} is not loaded: {strange}")
+            return str(run / "policy")
+        began = _agent(run).get("model") or _usual(str(_agent(run).get("_target_")))
+        if not isinstance(began, str):
+            raise SettingError(
+                f"agent.model={str(run)!r} is a run without policy/, whose config.yaml names no"
+                " model; let it leave its policies: the same command, resume=true"
+                f" hydra.run.dir={run}"
+            )
+        earlier = run_folder(began)
+        if earlier is None:
+            return began
+        run = earlier
+    raise SettingError(
+        f"agent.model={str(run)!r}: more than {MAX_RUNS} runs without policy began with another"
+    )
 
 
 def restore(run: Path, step: int | None, policies: Mapping[str, HFPolicy]) -> None:
@@ -80,8 +91,9 @@ def restore(run: Path, step: int | None, policies: Mapping[str, HFPolicy]) -> No
 
 def _agent(run: Path) -> dict[str, Any]:
     """The agent settings of a run."""
-    config = yaml.safe_load((run / "config.yaml").read_text("utf-8")) or {}
-    return config.get("agent") or {}
+    config = read_yaml(run / "config.yaml")
+    agent = config.get("agent") if isinstance(config, dict) else None
+    return agent if isinstance(agent, dict) else {}
 
 
 def _at(folder: Path, step: int | None) -> Path | None:

@@ -13,6 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from laconic.learners.strange_files import find_strange, read_json
+
 COMPLETE = re.compile(r"step_(\d{8,})(\.old)?")
 """Names of checkpoints; a replaced one waits as `.old`."""
 
@@ -33,7 +35,7 @@ def write(folder: Path, step: int, names: Iterable[str]) -> None:
 
 def read(path: Path) -> dict[str, Any]:
     """The manifest of a checkpoint."""
-    return dict(json.loads((path / "manifest.json").read_text("utf-8")))
+    return dict(read_json(path / "manifest.json"))
 
 
 def find_damage(path: Path) -> str | None:
@@ -43,7 +45,11 @@ def find_damage(path: Path) -> str | None:
         step, files = int(manifest["step"]), dict(manifest["files"])
         if step_of(path) != step:
             return f"the manifest is of step {step}"
+        if strange := find_strange(path):
+            return strange
         for name, expected in files.items():
+            if Path(name).is_absolute() or ".." in Path(name).parts:
+                return f"the manifest names {name!r}, which lies elsewhere"
             if (size := (path / name).stat().st_size) != expected["bytes"]:
                 return f"{name} has {size} bytes, expected {expected['bytes']}"
             if _sha256(path / name) != expected["sha256"]:

@@ -25,6 +25,7 @@ from laconic.experiments.reporting.words import label
 from laconic.experiments.running.run_folder import TEAM, write_atomically
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.folders import ONE, folder_name
+from laconic.learners.strange_files import read_json
 
 METRICS = (
     "accuracy",
@@ -81,7 +82,7 @@ def model_card(
     `repository` is their name on the hub, for the commands; without it they are named after their
     folder. Without a license that is left open.
     """
-    team: dict[str, str | None] = json.loads((policy / TEAM).read_text("utf-8"))
+    team: dict[str, str | None] = read_json(policy / TEAM)
     name = repository or policy.resolve().parent.name
     given = [one for one in run.overrides or () if not one.lstrip("+").startswith(PRIVATE)]
     kept = {name: value for name, value in run.settings.items() if name not in PRIVATE}
@@ -143,7 +144,7 @@ def _bases(run: Run, policy: Path) -> set[str]:
 
 
 def _base(adapter: Path) -> str:
-    return str(json.loads(adapter.read_text("utf-8")).get("base_model_name_or_path"))
+    return str(read_json(adapter).get("base_model_name_or_path"))
 
 
 def _results(run: Run) -> list[EvalResult] | None:

@@ -12,6 +12,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.sharing.card import ADAPTER, LOCAL, model_card
 from laconic.experiments.running.run_folder import TEAM, write_atomically
+from laconic.learners.strange_files import find_strange, read_json
 
 
 def assemble(
@@ -27,8 +28,8 @@ def assemble(
         license: as the hub names it; None leaves it open.
 
     Raises:
-        SettingError: the run has no policies, the folder exists, or the base of adapters is
-            recorded as a folder of this machine.
+        SettingError: the run has no policies, the folder exists, a link leads out of the policies,
+            or the base of adapters is recorded as a folder of this machine.
     """
     policy = run / "policy"
     if not (policy / TEAM).is_file():
@@ -38,10 +39,15 @@ def assemble(
         )
     if folder.exists():
         raise SettingError(f"{str(folder)!r} exists already; name a new folder")
+    if strange := find_strange(policy):
+        raise SettingError(
+            f"{str(policy)!r} is not shared: {strange}, and what it leads to would be sent; remove"
+            " it, or put the file itself in its place"
+        )
     bases = {path: _base(path, base) for path in policy.rglob(ADAPTER)}
-    shutil.copytree(policy, folder, copy_function=shutil.copy2)
+    shutil.copytree(policy, folder, symlinks=True)
     for path, named in bases.items():
-        settings = json.loads(path.read_text("utf-8")) | {"base_model_name_or_path": named}
+        settings = read_json(path) | {"base_model_name_or_path": named}
         target = folder / path.relative_to(policy)
         write_atomically(target, json.dumps(settings, indent=2, sort_keys=True) + "\n")
         # That of peft names the folder; there is one card for all.
@@ -62,7 +68,7 @@ def push(folder: Path, name: str, *, private: bool, message: str) -> str:
 
 
 def _base(path: Path, base: str | None) -> str:
-    recorded = base or json.loads(path.read_text("utf-8")).get("base_model_name_or_path")
+    recorded = base or read_json(path).get("base_model_name_or_path")
     if not recorded or (base is None and recorded.startswith(LOCAL)):
         raise SettingError(
             f"the adapters belong to the base model {recorded!r}, which nobody else has; pass"

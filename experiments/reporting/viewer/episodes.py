@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from omegaconf import DictConfig, OmegaConf
-from yaml import YAMLError
-
 from laconic.envs.dialogue.reward import Reward
+from laconic.envs.errors import SettingError
 from laconic.experiments.reporting.records import Said, Transcript
 from laconic.experiments.reporting.runs import read_transcript
 from laconic.experiments.reporting.viewer.tail import Tail
 from laconic.experiments.running.foreign import read_status, without_controls
 from laconic.learners.prices.guard import silence_to_watch
+from laconic.learners.strange_files import read_yaml
 
 Solved = Literal["", "solved", "unsolved"]
 _PRICING = ("price", "normalizer", "charge", "thought_weight")
@@ -130,10 +129,10 @@ class Episodes:
         """The settings of the reward as the run began with them; empty where nothing tells."""
         if self._reward is None:
             try:
-                found = OmegaConf.select(OmegaConf.load(self.folder / "config.yaml"), "env.reward")
-            except (OSError, ValueError, YAMLError):
+                found = read_yaml(self.folder / "config.yaml")["env"]["reward"]
+            except (SettingError, LookupError, TypeError):
                 return {}
-            self._reward = dict(found) if isinstance(found, DictConfig) else {}
+            self._reward = dict(found) if isinstance(found, Mapping) else {}
         return self._reward
 
 

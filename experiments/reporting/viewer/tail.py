@@ -6,10 +6,11 @@ the file by a shorter one; then everything is read again.
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
+
+from laconic.learners.strange_files import open_regular, parse_json
 
 
 class Tail:
@@ -28,7 +29,7 @@ class Tail:
         that are no JSON object are left out. A file that cannot be opened has no rows.
         """
         try:
-            with open(self._path, "rb") as file:
+            with open_regular(self._path) as file:
                 inode, size = _identity(file.fileno())
                 anew = inode != self._inode or size < self._offset
                 self._inode, start = inode, 0 if anew else self._offset
@@ -48,7 +49,7 @@ def _identity(descriptor: int) -> tuple[int, int]:
 
 def _row(line: bytes) -> dict[str, Any] | None:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
+        row = parse_json(line)
+    except ValueError:
         return None
     return row if isinstance(row, dict) else None

@@ -7,7 +7,6 @@ very form of a rollout: observations, budgets and the tokens between replies. Gr
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,6 +24,7 @@ from laconic.learners.episode import Episode, Group
 from laconic.learners.rollout.collectors.base import Collector, Players, named_tasks
 from laconic.learners.rollout.collectors.replay import Mute, say
 from laconic.learners.rollout.play import Start, collect, play
+from laconic.learners.strange_files import MAX_ROWS, parse_json, read_text
 
 Row = Mapping[str, Any]
 """A line of `episodes.jsonl`."""
@@ -179,7 +179,7 @@ class Recorded(Collector):
     def _read(self) -> Iterator[Row]:
         path = Path(self.folder).expanduser() / "episodes.jsonl"
         try:
-            rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+            rows = [parse_json(line) for line in read_text(path, MAX_ROWS).splitlines()]
             yield from (row for row in rows if row["episode"]["solved"] or not self.solved)
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise SettingError(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import shutil
 from fnmatch import fnmatchcase
 from pkgutil import resolve_name
 
 import pytest
 from conf_keys import CONF, FILES, all_keys, keys_of_file
 from omegaconf import OmegaConf
+from places import ROOT
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.trust import (
@@ -277,6 +279,8 @@ def test_the_code_of_a_model_is_not_run_and_nobody_is_asked(processes, tmp_path)
     model.mkdir()
     code = {"AutoConfig": "theirs.Config", "AutoModelForCausalLM": "theirs.Model"}
     (model / "config.json").write_text(json.dumps({"model_type": "theirs", "auto_map": code}))
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(ROOT / "learners" / "agents" / "tiny" / name, model / name)
     (model / "theirs.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w')\n")
     outcome = processes.run(
         "evaluate", f"agent.model={model}", "env.tasks=2", f"hydra.run.dir={tmp_path}/run"
