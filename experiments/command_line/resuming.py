@@ -16,7 +16,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.trust import is_override_taken
-from laconic.learners.strange_files import read_yaml
+from laconic.learners.rollout.strange_files import read_yaml
 
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "")
 """Values of `resume` that name no folder."""

@@ -24,7 +24,7 @@ from omegaconf import DictConfig
 from laconic.envs.errors import SettingError
 from laconic.experiments.running import lock
 from laconic.learners.distributed import launcher
-from laconic.learners.strange_files import read_text, read_yaml
+from laconic.learners.rollout.strange_files import read_text, read_yaml
 
 ERROR = "error.txt"
 """File in a run folder: why its job failed, until the job runs again."""

@@ -37,7 +37,7 @@ from laconic.experiments.statistics.coordination import (
     vectors,
 )
 from laconic.learners.episode import Episode, Turn
-from laconic.learners.strange_files import read_json
+from laconic.learners.rollout.strange_files import read_json
 
 FILE = "coordination.json"
 HEADS = (

@@ -18,7 +18,7 @@ from laconic.experiments.running.run_folder import write_atomically
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.episode import Episode
-from laconic.learners.strange_files import read_json
+from laconic.learners.rollout.strange_files import read_json
 
 FILE = "drafts.json"
 

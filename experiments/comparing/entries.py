@@ -22,7 +22,7 @@ from laconic.experiments.running.foreign import read_config, refuse_old_names
 from laconic.experiments.running.run_folder import flatten
 from laconic.experiments.running.trust import check_settings
 from laconic.learners.agents.scripted import NAMES
-from laconic.learners.strange_files import find_strange
+from laconic.learners.rollout.strange_files import find_strange
 
 MATCHED = "matched"
 _OF_TASKS = ("source", "split", "holdout", "holdout_seed", "tasks", "reader", "generator")

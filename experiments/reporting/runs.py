@@ -20,7 +20,7 @@ from laconic.experiments.running import provenance
 from laconic.experiments.running.foreign import read_status, without_controls
 from laconic.experiments.running.run_folder import read_rows
 from laconic.learners.metrics import Interval
-from laconic.learners.strange_files import (
+from laconic.learners.rollout.strange_files import (
     MAX_ROWS,
     MAX_SETTINGS,
     parse_json,

@@ -11,7 +11,7 @@ from unicodedata import category
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.names import renamed
 from laconic.experiments.running import lock, provenance
-from laconic.learners.strange_files import read_json, read_yaml
+from laconic.learners.rollout.strange_files import read_json, read_yaml
 
 
 def read_status(path: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.tiny import PATH
-from laconic.learners.strange_files import read_yaml
+from laconic.learners.rollout.strange_files import read_yaml
 
 _WRITING = "env.tasks=20000 learner.collect.teacher.best=0"
 _LONGER = "train.steps=1600 learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1"

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from laconic.learners.strange_files import read_json
+from laconic.learners.rollout.strange_files import read_json
 
 NAME = "provenance.json"
 _ROOT = Path(__file__).resolve().parents[2]

@@ -34,7 +34,7 @@ from omegaconf import DictConfig, OmegaConf
 from laconic.envs.errors import SettingError
 from laconic.experiments.running import provenance
 from laconic.experiments.running.foreign import read_config, refuse_old_names
-from laconic.learners.strange_files import MAX_ROWS, parse_json, read_text
+from laconic.learners.rollout.strange_files import MAX_ROWS, parse_json, read_text
 
 MAY_DIFFER = (
     "resume",

@@ -22,7 +22,7 @@ from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.run_folder import read_rows, write_atomically
-from laconic.learners.strange_files import read_json
+from laconic.learners.rollout.strange_files import read_json
 
 
 class Tracker(ABC):

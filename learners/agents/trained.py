@@ -15,7 +15,7 @@ from laconic.envs.errors import SettingError
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
-from laconic.learners.strange_files import find_strange, read_yaml
+from laconic.learners.rollout.strange_files import find_strange, read_yaml
 
 MAX_RUNS = 100
 """Most runs that began with one another, each without policies of its own."""

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from laconic.learners.strange_files import find_strange, read_json
+from laconic.learners.rollout.strange_files import find_strange, read_json
 
 COMPLETE = re.compile(r"step_(\d{8,})(\.old)?")
 """Names of checkpoints; a replaced one waits as `.old`."""

@@ -25,7 +25,7 @@ from laconic.experiments.reporting.words import label
 from laconic.experiments.running.run_folder import TEAM, write_atomically
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.folders import ONE, folder_name
-from laconic.learners.strange_files import read_json
+from laconic.learners.rollout.strange_files import read_json
 
 METRICS = (
     "accuracy",

@@ -12,7 +12,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.sharing.card import ADAPTER, LOCAL, model_card
 from laconic.experiments.running.run_folder import TEAM, write_atomically
-from laconic.learners.strange_files import find_strange, read_json
+from laconic.learners.rollout.strange_files import find_strange, read_json
 
 
 def assemble(

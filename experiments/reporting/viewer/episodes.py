@@ -16,7 +16,7 @@ from laconic.experiments.reporting.runs import read_transcript
 from laconic.experiments.reporting.viewer.tail import Tail
 from laconic.experiments.running.foreign import read_status, without_controls
 from laconic.learners.prices.guard import silence_to_watch
-from laconic.learners.strange_files import read_yaml
+from laconic.learners.rollout.strange_files import read_yaml
 
 Solved = Literal["", "solved", "unsolved"]
 _PRICING = ("price", "normalizer", "charge", "thought_weight")

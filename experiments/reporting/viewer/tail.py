@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from laconic.learners.strange_files import open_regular, parse_json
+from laconic.learners.rollout.strange_files import open_regular, parse_json
 
 
 class Tail:

@@ -24,7 +24,7 @@ from laconic.learners.episode import Episode, Group
 from laconic.learners.rollout.collectors.base import Collector, Players, named_tasks
 from laconic.learners.rollout.collectors.replay import Mute, say
 from laconic.learners.rollout.play import Start, collect, play
-from laconic.learners.strange_files import MAX_ROWS, parse_json, read_text
+from laconic.learners.rollout.strange_files import MAX_ROWS, parse_json, read_text
 
 Row = Mapping[str, Any]
 """A line of `episodes.jsonl`."""

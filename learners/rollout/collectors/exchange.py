@@ -25,8 +25,8 @@ from typing import Any
 
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
-from laconic.learners import strange_files
 from laconic.learners.episode import Episode, Group
+from laconic.learners.rollout import strange_files
 from laconic.learners.rollout.records import from_plain, to_plain
 
 FORM = "laconic-swarm-1"

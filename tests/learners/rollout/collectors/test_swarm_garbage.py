@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from laconic.envs.task import Score, Task
-from laconic.learners import strange_files
 from laconic.learners.agents.hf import HFPolicy
+from laconic.learners.rollout import strange_files
 from laconic.learners.rollout.collectors.exchange import (
     DamagedError,
     Exchange,
