@@ -98,7 +98,7 @@ def _write_sweep(folder: Path, found: Sequence[Path], console: Console | None) -
             [f"{run.folder.name}: {reason}" for run, reason in sorted_out.left_out],
         )
         _print_lines(console, "runs: ", [", ".join(standing.counts(folder, runs))])
-        title = f"{folder.name}: 95 % t-intervals over seeds; one seed: over its tasks"
+        title = f"{folder.name}: 95 % intervals over seeds and tasks"
         # A terminal has no room for more; the page has the rest.
         for name, one in sorted_out.environments.items():
             rows = [row[:_PRINTED] for row in sweep.rows(one)]

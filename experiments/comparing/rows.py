@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from laconic.experiments.reporting.runs import read_interval
 from laconic.experiments.running.run_folder import write_atomically
-from laconic.experiments.statistics.intervals import over_seeds
+from laconic.experiments.statistics.intervals import student
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import Interval, intervals
 from laconic.learners.rollout.strange_files import read_json
@@ -94,6 +94,6 @@ def as_json(row: Row) -> dict[str, Any]:
 
 
 def figures_of(episodes: Sequence[Episode], seconds: Sequence[float]) -> dict[str, Interval]:
-    """The figures of a row; the interval of the time per episode (seconds) is over batches."""
-    found = intervals(episodes) | {SECONDS: over_seeds(seconds, (0.0, math.inf))}
+    """Return the figures of a row; the interval of the seconds per episode is over batches."""
+    found = intervals(episodes) | {SECONDS: student(seconds, (0.0, math.inf))}
     return {name: found[name] for name in FIGURES if name in found}

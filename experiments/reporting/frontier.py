@@ -49,8 +49,8 @@ def frontier(sweep: Sweep, environment: str = "") -> look.Picture:
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), labelspacing=0.9)
 
     over = (
-        "Strong marks are means over seeds, their bars 95 % t-intervals over seeds; faint marks are"
-        " single runs."
+        "Strong marks are means over seeds, their bars 95 % intervals over seeds and tasks; faint"
+        " marks are single runs."
         if several
         else "One run a setting; bars are 95 % intervals over its evaluation tasks."
     )

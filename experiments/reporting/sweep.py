@@ -124,12 +124,10 @@ def before(runs: Sequence[Run], name: str) -> Interval | None:
 
 
 def over_runs(evaluations: Sequence[Evaluation | None], name: str) -> Interval | None:
-    """A metric over seeds, or of a single one with the interval over its tasks; None without."""
-    found = [each for one in evaluations if one and (each := one.figure(name))]
-    if len(found) < 2:
-        return found[0] if found else None
+    """Return a metric over seeds with its interval over seeds and tasks; None without it."""
+    figures = [figure for one in evaluations if one and (figure := one.figure(name))]
     bounds = (0.0, 1.0) if name in SHARES else (-math.inf, math.inf)
-    return over_seeds([one.mean for one in found], bounds)
+    return over_seeds(figures, bounds) if figures else None
 
 
 def columns(sweep: Sweep) -> tuple[str, ...]:

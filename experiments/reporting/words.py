@@ -108,15 +108,21 @@ def text_table(
 
 
 def _with_ends(name: str, interval: Interval, sign: str, unit: str) -> str:
+    """Write a mean and its interval; one that is not known, or has no width, is left out."""
     scale = 100 if name in SHARES else 1
     size = abs(interval.mean)
     digits = 1 if name in SHARES or 10 <= size < 1000 else 0 if size >= 1000 else 2
-    mean, low, high = (
-        _signed(f"{scale * value:{sign}.{digits}f}")
-        for value in (interval.mean, interval.low, interval.high)
-    )
-    known = not (math.isnan(interval.low) or math.isnan(interval.high))
-    return f"{mean}{unit} [{low}, {high}]" if known else f"{mean}{unit}"
+
+    def written(value: float, digits: int) -> str:
+        return _signed(f"{scale * value:{sign}.{digits}f}")
+
+    mean = f"{written(interval.mean, digits)}{unit}"
+    # More digits where the ends would else read the same. NaN compares as False.
+    for finer in range(digits, 10) if interval.low < interval.high else ():
+        low, high = written(interval.low, finer), written(interval.high, finer)
+        if low != high:
+            return f"{mean} [{low}, {high}]"
+    return mean
 
 
 def _signed(text: str) -> str:

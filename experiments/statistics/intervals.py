@@ -1,9 +1,12 @@
-"""Intervals over runs: what several seeds say together, and how much changed in one run.
+"""Computes intervals over values, over runs of several seeds, and of the change in one run.
 
-Pure functions of numbers; knows no metric and no file. Sources: Student's t (W. S. Gosset, 1908);
-the difference of two estimates from their intervals: R. G. Newcombe, "Interval estimation for the
-difference between independent proportions" (1998), method 10, and G. Y. Zou, A. Donner,
-"Construction of confidence limits about effect measures" (2008) for means.
+Pure functions of numbers; knows no metric and no file. An interval without width would claim that
+the mean is known exactly. No interval here is one: where nothing shows a spread, both ends are NaN.
+
+Sources: Student's t (W. S. Gosset, 1908); sums and differences of estimates from their intervals:
+R. G. Newcombe, "Interval estimation for the difference between independent proportions" (1998),
+method 10, and G. Y. Zou, A. Donner, "Construction of confidence limits about effect measures"
+(2008) for means.
 """
 
 from __future__ import annotations
@@ -15,17 +18,18 @@ from statistics import fmean, stdev
 from laconic.learners.metrics import Interval
 
 
-def over_seeds(
+def student(
     values: Sequence[float], bounds: tuple[float, float] = (-math.inf, math.inf)
 ) -> Interval:
-    """The mean over seeds with its 95 % t-interval.
+    """Return the mean of independent values with its 95 % t-interval.
 
     Args:
-        values: one value for each seed, at least one.
-        bounds: what the values cannot leave; the interval is cut there.
+        values: at least one value.
+        bounds: limits that the values cannot leave; the interval is cut there.
 
     Returns:
-        Mean, interval and number of seeds. One seed shows no spread: both ends are NaN.
+        Mean, interval and number of values. One value, or equal ones, show no spread: both ends are
+        NaN.
 
     Raises:
         ValueError: there are no values.
@@ -35,17 +39,56 @@ def over_seeds(
 
     count = len(values)
     if not count:
-        raise ValueError("a mean over seeds needs at least one value; got none")
+        raise ValueError("a mean needs at least one value; got none")
     mean = fmean(values)
-    if count == 1:
+    if min(values) == max(values):
         return Interval(mean, math.nan, math.nan, count)
-    # Not `t.interval` or `sem`, which give NaN and a rounding error where all values are equal.
     half = float(stats.t.ppf(0.975, count - 1)) * stdev(values) / math.sqrt(count)
     return Interval(mean, max(mean - half, bounds[0]), min(mean + half, bounds[1]), count)
 
 
+def over_seeds(
+    runs: Sequence[Interval], bounds: tuple[float, float] = (-math.inf, math.inf)
+) -> Interval:
+    """Return the mean over seeds with a 95 % interval that holds both seeds and tasks.
+
+    All seeds are evaluated on the same tasks, so the spread between seeds says nothing about other
+    tasks. The t-interval over seeds and the interval over tasks of a single run, its ends averaged
+    over the runs, therefore add as squares on either side:
+
+        down^2 = (t s / sqrt(n))^2 + mean(mean_i - low_i)^2
+
+    and up likewise. What a seed makes of a task is in both parts, so the interval is somewhat wider
+    than it need be.
+
+    Args:
+        runs: one estimate for each seed, with its interval over tasks; NaN ends where that is
+            unknown, which leaves the interval over seeds.
+        bounds: limits that the values cannot leave; the interval is cut there.
+
+    Returns:
+        Mean, interval and number of seeds; one seed keeps its own interval. Both ends are NaN where
+        neither seeds nor tasks show a spread.
+
+    Raises:
+        ValueError: there are no runs.
+    """
+    seeds = student([run.mean for run in runs])
+    half = 0.0 if math.isnan(seeds.high) else seeds.high - seeds.mean
+    known = [run for run in runs if not (math.isnan(run.low) or math.isnan(run.high))]
+    down, up = (
+        math.hypot(half, fmean(sides) if sides else 0.0)
+        for sides in ([run.mean - run.low for run in known], [run.high - run.mean for run in known])
+    )
+    if down == up == 0.0:
+        return Interval(seeds.mean, math.nan, math.nan, seeds.count)
+    low, high = max(seeds.mean - down, bounds[0]), min(seeds.mean + up, bounds[1])
+    # One run is not a number of seeds: what is behind its mean are its tasks.
+    return Interval(seeds.mean, low, high, seeds.count if len(runs) > 1 else runs[0].count)
+
+
 def difference(before: Interval, after: Interval) -> Interval:
-    """How much `after` is above `before`, with a 95 % interval from the two intervals.
+    """Return how much `after` is above `before`, with a 95 % interval from the two intervals.
 
     Treats the two as independent. Measured on the same tasks they rise and fall together, so the
     interval is then wider than it need be, never narrower.

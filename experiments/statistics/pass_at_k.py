@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from laconic.experiments.statistics.intervals import over_seeds
+from laconic.experiments.statistics.intervals import student
 from laconic.learners.metrics import Interval, wilson
 
 
@@ -41,7 +41,8 @@ def over_tasks(counts: Sequence[tuple[int, int]], k: int) -> Interval:
     """The mean estimate over tasks with its 95 % interval.
 
     Tasks are independent and the samples of one are not, so the interval is over tasks: Student's
-    t, cut at 0 and 1; Wilson's where every task has the same value 0 or 1.
+    t, cut at 0 and 1; Wilson's where every task has the same value 0 or 1. Its ends are NaN where
+    every task has the same other value.
 
     Args:
         counts: samples and solving samples of each task, at least one task.
@@ -51,7 +52,7 @@ def over_tasks(counts: Sequence[tuple[int, int]], k: int) -> Interval:
         ValueError: there is no task, or one has fewer than `k` samples.
     """
     values = [pass_at_k(n, c, k) for n, c in counts]
-    found = over_seeds(values, bounds=(0.0, 1.0))
+    found = student(values, bounds=(0.0, 1.0))
     if set(values) <= {0.0} or set(values) <= {1.0}:
         return Interval(found.mean, *wilson(sum(values), len(values)), len(values))
     return found

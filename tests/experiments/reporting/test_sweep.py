@@ -62,9 +62,25 @@ def test_the_mean_of_a_setting_is_over_seeds_with_students_interval(
         write_rows(folder / "evaluations.jsonl", [row])
     found = sweep.sort_out([read_run(one) for one in sweep.find_runs(tmp_path)])
     after = found.settings[0].after("tokens_said")
-    # Mean 15, standard error 5, t with one degree of freedom 12.7062.
+    # Mean 15, standard error 5, t with one degree of freedom 12.7062: 63.531; over tasks 1.
+    # sqrt(63.531^2 + 1) = 63.539.
     assert after is not None
-    assert (after.mean, after.low, after.high) == pytest.approx((15, -48.531, 78.531), abs=1e-3)
+    assert (after.mean, after.low, after.high) == pytest.approx((15, -48.539, 78.539), abs=1e-3)
+
+
+def test_equal_seeds_show_the_interval_over_their_tasks(
+    tmp_path: Path, build_run: Any, write_rows: Any
+) -> None:
+    for seed in range(2):
+        folder = build_run(tmp_path / str(seed), seed=seed)
+        interval = {"mean": 0.99, "low": 0.9455, "high": 0.9982, "count": 100}
+        rounds = {"mean": 2.0, "low": 2.0, "high": 2.0, "count": 100}
+        row = {"step": 60, "episodes": 100, "intervals": {"accuracy": interval, "rounds": rounds}}
+        write_rows(folder / "evaluations.jsonl", [row])
+    found = sweep.sort_out([read_run(one) for one in sweep.find_runs(tmp_path)])
+    # The bootstrap sees no spread in rounds, and nor do the seeds: no interval is shown.
+    assert sweep.level("accuracy", found.settings[0].after("accuracy")) == "99.0 % [94.5, 99.8]"
+    assert sweep.level("rounds", found.settings[0].after("rounds")) == "2.00"
 
 
 def test_one_seed_keeps_the_interval_over_its_tasks(run: Path) -> None:

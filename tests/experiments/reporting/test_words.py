@@ -24,8 +24,17 @@ def test_numbers_are_written_for_people() -> None:
     assert level("accuracy", None) == "–"
     assert level("accuracy", Interval(0.5, math.nan, math.nan, 1)) == "50.0 %"
     assert level("reward", Interval(-0.25, -0.5, 0.0, 9)) == "−0.25 [−0.50, 0.00]"
+
+
+def test_an_interval_is_never_shown_without_width() -> None:
     same = Interval(0.0, 0.0, 0.0, 9)
-    assert change("tokens_said", same, same) == "0.00 [0.00, 0.00]"
+    assert change("tokens_said", same, same) == level("tokens_said", same) == "0.00"
+    assert split_level("accuracy", Interval(0.99, 0.99, 0.99, 9)) == ("99.0 %", "")
+    # Ends that would read the same get more digits, up to where they differ.
+    assert level("reward", Interval(0.81, 0.8101, 0.8112, 9)) == "0.81 [0.810, 0.811]"
+    assert level("accuracy", Interval(0.99, 0.98999, 0.99001, 9)) == "99.0 % [98.999, 99.001]"
+    narrow = Interval(33.0, 33.0, math.nextafter(33.0, 34.0), 9)
+    assert level("tokens_said", narrow) == "33.0"
 
 
 def test_a_level_comes_apart_into_its_mean_and_its_interval() -> None:
