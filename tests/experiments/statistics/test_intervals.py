@@ -12,7 +12,6 @@ from scipy import stats
 from laconic.experiments.statistics.intervals import difference, over_seeds, student
 from laconic.learners.metrics import Interval
 
-
 UNKNOWN = math.nan, math.nan
 
 
