@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from laconic.envs.families.common.characters import ascii_alike
+
 WINDOW = 20_000
 """Characters at the end of a text that are read."""
 
@@ -20,14 +22,15 @@ _SAID = re.compile(
 )
 _MATHS = re.compile(r"(?<!\\)\$(?P<answer>[^$\n]{1,300})(?<!\\)\$")
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.])[-\u2212]?\\?\$?[0-9](?:,?[0-9])*+(?:[./][0-9]++)?+%?")
-_SOMETHING = re.compile(r"[^\W_]")
+_SOMETHING = re.compile(r"[^\W_]|\u2205|\\\{[\s\\,]*\\\}")
 
 
 def commitment(text: str) -> tuple[str, str] | None:
     r"""The last marked answer of a message: the marker letter for letter, and what it holds.
 
     A marker is `\boxed{...}` (braces nest), `\boxed 5`, `\fbox{...}` or `#### x` to the end of its
-    line. One without a letter or digit in it, and a box that is not closed, are none.
+    line. One without a letter, digit or empty set in it, and a box that is not closed, are none, so
+    an earlier one counts.
     """
     start = max(0, len(text) - WINDOW)
     best: tuple[int, str, str] | None = None
@@ -55,7 +58,7 @@ def answer_in(text: str) -> str | None:
     said = [found["answer"] for found in _SAID.finditer(tail)]
     if said and _SOMETHING.search(said[-1]):
         return _within(said[-1])
-    return _last_expression(tail)
+    return _last_expression(ascii_alike(tail))
 
 
 def _boxes(text: str, start: int) -> list[tuple[int, int, int]]:

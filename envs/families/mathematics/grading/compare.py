@@ -28,10 +28,12 @@ Decide = Callable[[str, str], bool]
 
 _MAX_PARTS = 40
 _SYMBOL = re.compile(
-    r"(?:[A-Za-z]|\\[a-z]+|[A-Z]{2,3}|\\angle[A-Z]{1,3}|\([A-Za-z](?:,[A-Za-z])+\)|[A-Za-z]{3,12})"
+    r"(?:[A-Za-z]|\\(?:vec|hat|overrightarrow)\{[A-Za-z]{1,2}\}|\\[a-z]+|[A-Z]{2,3}|\\angle[A-Z]{1,3}|\([A-Za-z](?:,[A-Za-z])+\)|[A-Za-z]{3,12})"
     r"(?:_\{?\w+\}?)?'{0,2}(?:\([a-z](?:,[a-z])?\))?(?:\^\{?-1\}?\([a-z]\))?"
 )
 _VARIABLE = re.compile(r"(?<![A-Za-z\\])[A-Za-hj-z]")
+_EMPTY = r"\emptyset"
+_POINTS = frozenset(("()", "<>"))
 _CONSTANTS = frozenset((r"\pi", r"\infty", "e", "i"))
 
 
@@ -54,10 +56,11 @@ def same(gold: str, given: str, decide: Decide) -> bool:
     if "equation" in (wanted.kind, got.kind):
         return _same_equation(gold, given, wanted, got, decide)
     if wanted.kind != got.kind and "list" in (wanted.kind, got.kind):
-        # A set of one thing is that thing.
-        return len(wanted.parts) == len(got.parts) == 1 and same(
-            wanted.parts[0], got.parts[0], decide
-        )
+        # A set of one thing is that thing, unless the thing is the empty set.
+        parts = wanted.parts + got.parts
+        return len(parts) == 2 and _EMPTY not in parts and same(*parts, decide)
+    if wanted.kind == "matrix" and got.kind == "tuple":
+        got = _as_vector(got, wanted)
     if wanted.kind != got.kind:
         return False
     if wanted.kind == "single":
@@ -79,12 +82,21 @@ def _structure(text: str) -> Structure:
     return Structure("single", (text,)) if quantity(text).number is not None else structure_of(text)
 
 
+def _as_vector(got: Structure, wanted: Structure) -> Structure:
+    """A tuple between any pair of brackets as a row or column of the size that is wanted."""
+    count = len(got.parts)
+    sizes = (f"1x{count}", "x".join(map(str, (count, *[1] * count))))
+    paired = got.form in ("()", "[]", "<>")
+    return Structure("matrix", got.parts, wanted.form if paired and wanted.form in sizes else "")
+
+
 def _same_parts(wanted: Structure, got: Structure, decide: Decide) -> bool:
     if len(wanted.parts) != len(got.parts):
         return False
     if wanted.kind in ("tuple", "matrix"):
         pairs = zip(wanted.parts, got.parts, strict=True)
-        return wanted.form == got.form and all(same(*pair, decide) for pair in pairs)
+        alike = wanted.form == got.form or {wanted.form, got.form} == _POINTS
+        return alike and all(same(*pair, decide) for pair in pairs)
     if any(_is_long_word(part) for part in wanted.parts):
         # Names are listed in an order that may matter.
         return all(same(*pair, decide) for pair in zip(wanted.parts, got.parts, strict=True))
@@ -176,7 +188,7 @@ def _same_number_in_base(
 
 
 def _subscripts(text: str) -> list[str]:
-    return sorted(re.findall(r"_(\w|\{[^{}]*\})", text))
+    return sorted(re.findall(r"(?<!\\log)_(\w|\{[^{}]*\})", text))
 
 
 def _is_name(text: str) -> bool:

@@ -8,37 +8,14 @@ from __future__ import annotations
 
 import re
 
+from laconic.envs.families.mathematics.grading.typography import to_latex
+
 WORD, DROW = "\ue001", "\ue002"
 """What stands around words in a tidied answer."""
 MAX_CHARACTERS = 1000
 """Longer answers are not read."""
 _MAX_DEPTH = 40
 
-_LETTERS = str.maketrans(
-    {
-        "\u2212": "-",
-        "\u2013": "-",
-        "\u2264": r"\le ",
-        "\u2265": r"\ge ",
-        "\u2260": r"\ne ",
-        "\u00d7": r"\times ",
-        "\u00b7": r"\cdot ",
-        "\u221e": r"\infty ",
-        "\u03c0": r"\pi ",
-        "\u222a": r"\cup ",
-        "\u2208": r"\in ",
-        "\u211d": r"\mathbb{R}",
-        "\u00b0": r"^\circ ",
-        "\u00b1": r"\pm ",
-        "\u2248": r"\approx ",
-        "\u00b2": "^2",
-        "\u00b3": "^3",
-        "\u00a0": " ",
-        WORD: None,
-        DROW: None,
-        "*": r"\cdot ",
-    }
-)
 _WORDS = r"\\(?:text(?:normal|bf|it|rm|sf|tt)?|mbox|hbox|mathrm|mathbf|mathit)(?![A-Za-z])"
 # Groups inside the words, two deep.
 _TEXT = re.compile(_WORDS + r"\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
@@ -46,8 +23,33 @@ _UNREAD_TEXT = re.compile(_WORDS + r"\s*\{")
 _INNER_TEXT = re.compile(_WORDS)
 _ROW_SPACE = re.compile(r"\\\\\[[^\]]{0,20}\]")
 _AND = re.compile(
-    rf"{WORD}\s*,?\s*(?:and|or)\s*{DROW}"
-    r"|(?<=[\s\d}$]),?\s(?:and|or)\s(?=[\s\d\\$(\[-]|[a-z] ?[<>=\\])"
+    rf",?\s*{WORD}\s*,?\s*(?:and|or)\s*{DROW}"
+    r"|(?<=[\s\d}$)\]]),?\s(?:and|or)\s(?=[\s\d\\$(\[-]|[a-z] ?[<>=\\])"
+    r"|,?\s*(?:(?<!\\)\\(?:&|lor|vee|land|wedge)(?![A-Za-z]))"
+)
+# A remainder with its modulus: `8 \pmod{13}`, `8 (mod 13)`, `8 \text{ mod } 13`.
+_MOD = rf"(?:\\[bp]?mod(?![A-Za-z])|{WORD}\s*mod(?:ulo)?\s*{DROW}|(?<![A-Za-z\\])mod(?![A-Za-z]))"
+_OF = r"\s*\{?\s*(\d{1,20})\s*\}?\s*"
+_MODULUS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"\(\s*{_MOD}{_OF}\)",
+        rf"{_MOD}{_OF}",
+        rf"{WORD}\s*\(?\s*mod(?:ulo)?\s*(\d{{1,20}})\s*\)?\s*{DROW}",
+    )
+)
+_SAID = rf"{WORD}([^{WORD}{DROW}]*){DROW}"
+_GROUP = r"((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)"
+_BARE_MATRIX = r"\\begin\{matrix\}((?:(?!\\begin|\\end).)*)\\end\{matrix\}"
+_MATRIX_BRACKETS = tuple(
+    (re.compile(rf"{opening}\s*{_BARE_MATRIX}\s*{closing}", re.DOTALL), name)
+    for opening, closing, name in (
+        (r"\(", r"\)", "pmatrix"),
+        (r"\[", r"\]", "bmatrix"),
+        (r"\\\{", r"\\\}", "Bmatrix"),
+        (r"\\(?:\||lVert|Vert)", r"\\(?:\||rVert|Vert)", "Vmatrix"),
+        (r"(?:\||\\lvert|\\vert)", r"(?:\||\\rvert|\\vert)", "vmatrix"),
+    )
 )
 _REWRITES = tuple(
     (re.compile(pattern), new)
@@ -71,12 +73,40 @@ _REWRITES = tuple(
         (r"\\neq?(?![A-Za-z])", r"\\ne "),
         (r"\\lbrace(?![A-Za-z])", r"\\{"),
         (r"\\rbrace(?![A-Za-z])", r"\\}"),
+        (r"\\lbrack(?![A-Za-z])", "["),
+        (r"\\rbrack(?![A-Za-z])", "]"),
         (r"\\(?:dots|ldots|cdots)(?![A-Za-z])", r"\\dots "),
-        (r"\\begin\s*\{array\}\s*\{[clr| ]*\}", r"\\begin{matrix}"),
+        (r"\\ast(?![A-Za-z])", r"\\cdot "),
+        (r"\\hline(?![A-Za-z])", ""),
+        (r"(?<!\\)\\cr(?![A-Za-z])", r"\\\\"),
+        (rf"\\([pbBvV]?matrix)\s*\{{{_GROUP}\}}", r"\\begin{\1}\2\\end{\1}"),
+        (
+            r"\\begin\s*\{array\}\s*(?:\[[tcb]\])?\s*\{(?:[^{}]|\{[^{}]*\}){0,30}\}",
+            r"\\begin{matrix}",
+        ),
         (r"\\end\s*\{array\}", r"\\end{matrix}"),
+        (r"\\begin\s*\{(\w*matrix)\\cdot \}\s*(?:\[[clr]\])?", r"\\begin{\1}"),
+        (r"\\end\s*\{(\w*matrix)\\cdot \}", r"\\end{\1}"),
+        (r"\\(begin|end)\s*\{([pbBvV]?)smallmatrix\}", r"\\\1{\2matrix}"),
         (r"([\^_])\s*\{\s*(\w)\s*\}", r"\1\2"),
-        (r"\u221a\s*\(?([0-9]+)\)?", r"\\sqrt{\1}"),
-        (r"(?<![\\A-Za-z])sqrt\s*\(([^()]*)\)", r"\\sqrt{\1}"),
+        # What stands apart from an index or a power is no digit of it.
+        (r"(?<![\\A-Za-z])(log|ln)(?![A-Za-z])", r"\\\1 "),
+        (r"\\log\s*_\s*(\w)", r"\\log_{\1}"),
+        (r"([\^_])(\d)\s(?=\s*\d)", r"\1{\2}"),
+        (r"\\varnothing(?![A-Za-z])|(?<!\\)\\O(?![A-Za-z])|\\\{\s*\\\}", r"\\emptyset "),
+        (r"\\(?:backslash|smallsetminus|setminus)(?![A-Za-z])", r"\\setminus "),
+        (r"(\\setminus\s*)\{([^{}]*)\}", r"\1\\{\2\\}"),
+        (r"\u221a\s*(?:\(([^()]*)\)|([0-9]+|[a-z]))", r"\\sqrt{\1\2}"),
+        (r"\\sqrt\s*\(([^()]*)\)|(?<![\\A-Za-z])sqrt\s*\(([^()]*)\)", r"\\sqrt{\1\2}"),
+        # A power of ten after the letter x is no variable.
+        (r"(?<=\d)\s*[xX]\s*(?=10\s*\^)", r"\\times "),
+        # Units over units, in words.
+        (
+            rf"\\frac\s*\{{\s*{_SAID}\s*\}}\s*\{{\s*{_SAID}\s*\}}",
+            rf"{WORD}\1 per \2{DROW}",
+        ),
+        (rf"{DROW}\s*/\s*{WORD}", " per "),
+        (rf"(?<=[0-9}}])\s*/\s*{WORD}", f"{WORD} per "),
         (r"(?<![\\A-Za-z])pi(?![A-Za-z])", r"\\pi "),
         (r"(?<![\\A-Za-z])(?:inf|infty|infinity|oo)(?![A-Za-z])", r"\\infty "),
         (r"\+\s*\\infty", r"\\infty"),
@@ -90,6 +120,7 @@ _SPACED = re.compile(r"(?<=\d) (?=\d)(?!\d+ ?/)")
 _COMMAND = re.compile(r"\\[A-Za-z]+|\\.?", re.DOTALL)
 _WITH_ARGUMENTS = re.compile(r"\\(frac|sqrt)(?![A-Za-z])")
 _ROOT_INDEX = re.compile(r"\s*\[[^\[\]]*\]")
+_CLOSING_TAG = re.compile(r"</([a-z]{1,10}|h[1-6])>")
 _TRAILING = re.compile(r"(?:\s|(?<!\\)[.,;:])+$")
 
 
@@ -101,9 +132,9 @@ def tidy(answer: str) -> str | None:
     """
     if len(answer) > MAX_CHARACTERS or _depth(answer) > _MAX_DEPTH:
         return None
-    text = "".join(
-        letter for letter in answer.translate(_LETTERS) if letter.isprintable() or letter.isspace()
-    )
+    latex = to_latex(answer.replace(WORD, "").replace(DROW, ""))
+    text = "".join(letter for letter in latex if letter.isprintable() or letter.isspace())
+    text = _without_tags(text)
     text = _ROW_SPACE.sub(r"\\\\", text)
     text = _TEXT.sub(lambda found: f"{WORD}{_INNER_TEXT.sub('', found[1])}{DROW}", text)
     if _UNREAD_TEXT.search(text):
@@ -111,6 +142,9 @@ def tidy(answer: str) -> str | None:
         return None
     for pattern, new in _REWRITES:
         text = pattern.sub(new, text)
+    for pattern, name in _MATRIX_BRACKETS:
+        text = pattern.sub(rf"\\begin{{{name}}}\1\\end{{{name}}}", text)
+    text = _with_modulus(text)
     text = _AND.sub(",", text)
     text = _GROUPED.sub(lambda found: found[1] + found[2].replace(",", ""), text)
     text = _SPACED.sub(";", _GROUPS.sub(_joined, _braced(" ".join(text.split()))))
@@ -120,6 +154,22 @@ def tidy(answer: str) -> str | None:
 def squeezed(text: str) -> str:
     """A tidied answer without white space and marks of words: what is compared letter by letter."""
     return "".join(text.split()).replace(WORD, "").replace(DROW, "")
+
+
+def _without_tags(text: str) -> str:
+    """A text without tags of HTML, of which the closing ones are no mathematics."""
+    for name in set(_CLOSING_TAG.findall(text)):
+        text = re.sub(rf"</?{name}>", " ", text)
+    return text
+
+
+def _with_modulus(text: str) -> str:
+    """A text whose modulus is a unit in words; a congruence is an equation then."""
+    for pattern in _MODULUS:
+        text, count = pattern.subn(rf"{WORD}mod \1{DROW}", text)
+        if count:
+            return re.sub(r"\\equiv(?![A-Za-z])", "=", text)
+    return text
 
 
 def _joined(found: re.Match[str]) -> str:

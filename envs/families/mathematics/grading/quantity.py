@@ -36,6 +36,10 @@ _BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eig
 _MARKED_UNIT = re.compile(
     rf"\s*{WORD}(?P<unit>[^{WORD}{DROW}]*){DROW}\s*(?P<power>\^[23])?$|(?P<degree>\s*\^\\circ)$"
 )
+_MODULUS = re.compile(rf"\s*{WORD}mod (?P<modulus>[0-9]+){DROW}$")
+_PER = re.compile(
+    r"(?<=[0-9}\s])\s*(?P<above>[A-Za-z]{0,12})\s*/\s*(?P<below>[A-Za-z]{1,12})(?P<power>\^[23])?$"
+)
 _PLAIN_UNIT = re.compile(
     r"(?<=[0-9}\s])\s*(?P<unit>[A-Za-z][A-Za-z.]+(?:[ .]+[A-Za-z][A-Za-z.]+){0,3})\s*"
     r"(?P<power>\^[23])?$"
@@ -75,6 +79,8 @@ _SAME = {
         "gallon": "gallon",
         "am": "a.m. am a.m",
         "pm": "p.m. pm p.m",
+        "mile/hour": "mph",
+        "km/hour": "kph kmh",
     }.items()
     for alias in aliases.split()
 }
@@ -169,7 +175,17 @@ def _mixed(found: re.Match[str]) -> Fraction | None:
 
 
 def _split_unit(text: str) -> tuple[str, str]:
-    """A quantity's value and the name of its unit; the value as it is where there is no unit."""
+    """A quantity's value and the name of its unit; the value as it is where there is no unit.
+
+    A remainder has its modulus for a unit, so two different ones never agree.
+    """
+    if modulus := _MODULUS.search(text):
+        value = text[: modulus.start()].strip()
+        remainder = rational(value)
+        whole = remainder is not None and remainder.denominator == 1
+        if remainder is None or not whole or not 0 <= remainder < int(modulus["modulus"]):
+            return text, ""
+        return value, f"mod {int(modulus['modulus'])}"
     found = _MARKED_UNIT.search(text)
     if found and (value := text[: found.start()].strip()) and value[-1] not in "+-_^/,=\\":
         if found["degree"]:
@@ -177,6 +193,11 @@ def _split_unit(text: str) -> tuple[str, str]:
         if _is_remark(found["unit"]):
             return text, ""
         return value, _unit(found["unit"], found["power"])
+    per = _PER.search(text)
+    if per and (value := text[: per.start("above")].strip()) and rational(value) is not None:
+        # Letters under a line may be variables, unless they name a unit.
+        below = _unit(per["below"], per["power"])
+        return (value, _unit(f"{per['above']} per {per['below']}", None)) if below else (text, "")
     found = _PLAIN_UNIT.search(text)
     if found and (value := text[: found.start("unit")].strip()):
         words = set(found["unit"].lower().split())
@@ -194,10 +215,17 @@ def _is_remark(words: str) -> bool:
 
 
 def _unit(words: str, power: str | None) -> str:
-    """One name of a known unit, with its power: `square inches` and `in^2` are `inch^2`."""
+    """One name of a known unit, with its power: `square inches` and `in^2` are `inch^2`.
+
+    A unit per another is both names, as in `mile/hour`; empty where either is missing.
+    """
+    above, per, below = words.lower().replace("/", " per ").partition(" per ")
+    if per:
+        names = _unit(above, None), _unit(below, power)
+        return "/".join(names) if all(names) else ""
     dimension = {"^2": 2, "^3": 3}.get(power or "", 1)
     name = ""
-    for word in words.lower().replace("sq.", "square").replace(",", " ").split():
+    for word in above.replace("sq.", "square").replace(",", " ").split():
         if word in ("square", "sq", "cubic", "cu"):
             dimension = 2 if word.startswith("s") else 3
         else:

@@ -6,16 +6,32 @@ Brackets are kept letter for letter, so that `[1,2]` never equals `(1,2)`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from laconic.envs.families.mathematics.grading.latex import DROW, WORD
+from laconic.envs.families.mathematics.grading.quantity import rational
+
 Kind = Literal["single", "list", "tuple", "union", "matrix", "equation"]
-_MATRIX = re.compile(r"\\begin\{(?P<name>[pbBvV]?(?:small)?matrix)\}(?P<body>.*)\\end\{(?P=name)\}")
+_MATRIX = re.compile(r"\\begin\{(?P<name>[pbBvV]?matrix)\}(?P<body>.*)\\end\{(?P=name)\}")
+_TRANSPOSED = re.compile(
+    r"(?P<inside>.*[)\]]|.*matrix\})\s*\^\s*"
+    rf"(?:T|\\top|\\intercal|\{{\s*(?:\\top|\\intercal|{WORD}T{DROW})\s*\}})",
+    re.DOTALL,
+)
 _TOKEN = re.compile(r"\\begin\{\w*\}|\\end\{\w*\}|\\[A-Za-z]+|\\.|.", re.DOTALL)
 _OPENING = frozenset(("(", "[", "{", r"\{", r"\begin", r"\lfloor", r"\lceil", r"\langle"))
 _CLOSING = frozenset((")", "]", "}", r"\}", r"\end", r"\rfloor", r"\rceil", r"\rangle"))
 _MEMBER = re.compile(r"(?:[A-Za-z]|\\[a-z]+|\([A-Za-z],\s*[A-Za-z]\))\s*\\in(?![A-Za-z])\s*")
+_BUILT = re.compile(
+    r"\\\{\s*(?P<name>[A-Za-z])\s*(?:\\in\s*\\mathbb\{R\}\s*)?(?:\||:|\\mid(?![A-Za-z]))(?P<rule>.*)\\\}"
+)
+_WITHOUT = re.compile(
+    r"(?P<all>.+?)\s*(?:\\setminus|(?P<minus>-))\s*(?P<out>\\\{.*\\\}|[(\[].*[)\]])"
+)
+_UNEQUAL = re.compile(r"(?P<name>[A-Za-z]|\\[a-z]+)\s*\\ne(?![A-Za-z])(?P<points>.+)")
+_REALS = frozenset((r"\mathbb{R}", r"\R", r"\Re", r"(-\infty,\infty)"))
 _COMPARED = re.compile(r"(\\le(?![A-Za-z])|\\ge(?![A-Za-z])|<=?|>=?)")
 _SYMBOL = re.compile(r"[A-Za-z]|\\[a-z]+")
 _OPEN = {"<": True, ">": True}
@@ -39,29 +55,34 @@ def structure_of(text: str) -> Structure:
     A `list` is unordered (`1, 2`, `\{1, 2\}`, `3 \pm \sqrt{2}`), a `tuple` is ordered and has
     brackets (a point, a vector, an interval). Inequalities about one letter are intervals.
     """
+    if (built := _BUILT.fullmatch(text)) and built["name"] in built["rule"]:
+        text = built["rule"].strip()
     text = _MEMBER.sub("", text, count=1) if _MEMBER.match(text) else text
-    text = _interval(text).strip()
-    if text in (r"\mathbb{R}", r"\R", r"\Re"):
+    text = _unwrapped(_without(_interval(text).strip()))
+    if text in _REALS:
         text = r"(-\infty,\infty)"
-    text = _unwrapped(text)
     if matrix := _MATRIX.fullmatch(text):
         return _matrix(matrix)
+    if transposed := _TRANSPOSED.fullmatch(text):
+        return _transposed(text, structure_of(transposed["inside"]))
     for kind, separators in (("list", (",", ";")), ("equation", ("=", r"\approx"))):
         parts = split(text, separators)
         if len(parts) > 1 and kind == "list" and all(_interval(part) != part for part in parts):
             # `x < 2 or x > 5`
             return Structure("union", parts)
         if len(parts) > 1:
-            return Structure(kind, parts)  # type: ignore[arg-type]
+            return Structure("list", _members(parts)) if kind == "list" else Structure(kind, parts)
     parts = split(text, (r"\cup",))
     if len(parts) > 1:
         return Structure("union", parts)
     if text.startswith(r"\{") and text.endswith(r"\}") and _encloses(text):
-        return Structure("list", split(text[2:-2], (",", ";")), "set")
+        return Structure("list", _members(split(text[2:-2], (",", ";"))), "set")
     if text[:1] in ("(", "[") and text[-1:] in (")", "]") and _encloses(text):
-        return Structure("tuple", split(text[1:-1], (",",)), text[0] + text[-1])
+        return _tuple(split(text[1:-1], (",",)), text[0] + text[-1])
+    if text.startswith(r"\langle") and text.endswith(r"\rangle") and _encloses(text):
+        return Structure("tuple", split(text[7:-7], (",",)), "<>")
     if text.count(r"\pm") == 1:
-        return Structure("list", (text.replace(r"\pm", "+"), text.replace(r"\pm", "-")))
+        return Structure("list", _members((text,)))
     return Structure("single", (text,))
 
 
@@ -112,14 +133,92 @@ def _unwrapped(text: str) -> str:
         text = text[1:-1].strip()
 
 
+def _members(parts: tuple[str, ...]) -> tuple[str, ...]:
+    r"""The parts of a list, where `1 \pm x` is two of them."""
+    members: list[str] = []
+    for part in parts:
+        if part.count(r"\pm") == 1 and len(split(part, (r"\cup",))) == 1:
+            members += (part.replace(r"\pm", "+"), part.replace(r"\pm", "-"))
+        else:
+            members.append(part)
+    return tuple(members)
+
+
+def _tuple(parts: tuple[str, ...], brackets: str) -> Structure:
+    """A tuple; rows of one length between square brackets are a matrix."""
+    if brackets == "[]" and all(part[:1] + part[-1:] == "[]" and _encloses(part) for part in parts):
+        rows = [split(part[1:-1], (",",)) for part in parts]
+        if len({len(row) for row in rows}) == 1 and len(rows) > 1:
+            return _of_rows(rows)
+    return Structure("tuple", parts, brackets)
+
+
+def _transposed(text: str, inside: Structure) -> Structure:
+    """A matrix with rows for columns; a tuple is taken for a row."""
+    if inside.kind == "tuple":
+        return _of_rows([(part,) for part in inside.parts])
+    if inside.kind != "matrix" or "|" in inside.form:
+        return Structure("single", (text,))
+    width = int(inside.form.split("x")[1])
+    rows = zip(*[iter(inside.parts)] * width, strict=False)
+    uneven = len(set(inside.form.split("x")[1:])) > 1
+    return Structure("single", (text,)) if uneven else _of_rows([*zip(*rows, strict=True)])
+
+
+def _of_rows(rows: Sequence[Sequence[str]], bars: str = "") -> Structure:
+    size = "x".join([str(len(rows)), *(str(len(row)) for row in rows)])
+    return Structure("matrix", tuple(cell for row in rows for cell in row), size + bars)
+
+
 def _matrix(found: re.Match[str]) -> Structure:
     rows = [row for row in split(found["body"], (r"\\",)) if row]
     cells = [split(row, ("&",)) for row in rows]
-    upright = found["name"][0] in "vV"
-    size = "x".join([str(len(rows)), *(str(len(row)) for row in cells)])
-    return Structure(
-        "matrix", tuple(cell for row in cells for cell in row), f"{size}{'|' * upright}"
+    return _of_rows(cells, "|" * (found["name"][0] in "vV"))
+
+
+def _without(text: str) -> str:
+    r"""An interval without points or a part, as a union; anything else as it is.
+
+    `\mathbb{R} \setminus \{0\}` and `x \ne 0` are `(-\infty,0)\cup(0,\infty)`. Several points have
+    to be rational, for they are put in order.
+    """
+    if unequal := _UNEQUAL.fullmatch(text):
+        again = re.compile(rf"{re.escape(unequal['name'])}\s*\\ne(?![A-Za-z])")
+        points = _members(split(again.sub("", unequal["points"]), (",",)))
+        return _cut(r"-\infty", r"\infty", "()", points, text)
+    found = _WITHOUT.fullmatch(text)
+    if not found:
+        return text
+    whole = r"(-\infty,\infty)" if found["all"] in _REALS else found["all"]
+    if found["minus"] and (found["all"] not in _REALS or not found["out"].startswith(r"\{")):
+        return text
+    ends, brackets = split(whole[1:-1], (",",)), whole[:1] + whole[-1:]
+    if len(ends) != 2 or brackets[0] not in "([" or brackets[1] not in ")]":
+        return text
+    if found["out"].startswith(r"\{"):
+        points = _members(split(found["out"][2:-2], (",",)))
+        return _cut(ends[0], ends[1], brackets, points, text)
+    middle = split(found["out"][1:-1], (",",))
+    if len(middle) != 2 or found["out"][0] + found["out"][-1] not in ("()", "[]", "(]", "[)"):
+        return text
+    left, right = ")" if found["out"][0] == "[" else "]", "(" if found["out"][-1] == "]" else "["
+    return (
+        rf"{brackets[0]}{ends[0]},{middle[0]}{left} \cup {right}{middle[1]},{ends[1]}{brackets[1]}"
     )
+
+
+def _cut(low: str, high: str, brackets: str, points: tuple[str, ...], text: str) -> str:
+    """An interval without inner points, in order; the text where they cannot be put in order."""
+    values = [rational(point) for point in points]
+    if len(points) > 1:
+        if None in values:
+            return text
+        points = tuple(point for _, point in sorted(zip(values, points, strict=True)))
+    ends = [low, *points, high]
+    pieces = [f"({left},{right})" for left, right in zip(ends, ends[1:], strict=False)]
+    pieces[0] = brackets[0] + pieces[0][1:]
+    pieces[-1] = pieces[-1][:-1] + brackets[1]
+    return r" \cup ".join(pieces)
 
 
 def _interval(text: str) -> str:
