@@ -25,6 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 import math_equal
+import math_styles
 import math_wrong
 import number_forms
 from expressions import agree, expression
@@ -32,6 +33,9 @@ from math_answers import Gold, number
 
 from laconic import envs
 
+MATH_EQUAL = math_equal.EQUAL | math_styles.EQUAL
+MATH_WRONG = math_wrong.WRONG | math_styles.WRONG
+"""The families of MATH by their names."""
 MOST = 0.005
 """The share of all messages of one kind that may be misjudged."""
 _LONGEST_COPY = 120
@@ -44,21 +48,29 @@ INTRODUCTION = """\
 How often the graders of `math` and `gsm8k` are wrong. {rows} gives one message
 in each family that its reference answer is fit for: re-forms that are equal, which must be taken,
 and re-forms that are wrong, which must be refused. They are equal or wrong by how they are made,
-and no grader is asked. `make graders` measures and writes this page; it needs the original files (a
-folder in `LACONIC_DATA`). Beside ours stands math-verify {version} with its own defaults, as
-`verify(parse(reference), parse(message))`. It is not made for all that is asked here: it knows no
-problem that an answer could be copied from, and no marks of GSM8K.
+and no grader is asked. Hardly any real row asks for a logarithm, an empty set or a complement, so
+{own} answers of our own are added. `make graders` measures and writes this page; it needs the
+original files (a folder in `LACONIC_DATA`). Beside ours stands math-verify {version} with its own
+defaults, as `verify(parse(reference), parse(message))`. It is not made for all that is asked here:
+it knows no problem that an answer could be copied from, and no marks of GSM8K.
 """
 
 
 NOTES = """
 The families were looked at while the graders were mended, so the figures say that these are
-settled, and not that no other form is misjudged. On purpose refused: a number that is still to be
-worked out (`6!` for 720, `10^5` for 100000), a share for a percentage (`0.25` for `25\\%`, for a
-question may ask for either), words for numbers. Known to be refused though equal: `(1;2)` for
-`(1,2)`, a logarithm to another base. Known to be accepted though wrong or copied: another power of
-a unit that is not known (`units^3` for `units^2`), and an expression of the problem after some real
-but useless step, such as a polynomial that is multiplied out in part.
+settled, and not that no other form is misjudged.
+
+Refused on purpose: a number that is still to be worked out (`6!` for 720, `10^5` for 100000,
+`6 x 7` for 42), a remainder that is not reduced (`21 \\pmod{13}` for 8), a share for a percentage
+(`0.25` for `25\\%`, for a question may ask for either), words for numbers.
+
+Taken on purpose: a column vector as a tuple between any pair of brackets. A box that is empty or
+not closed is no answer, so an earlier one counts: `\\boxed{7}. No: \\boxed{8` says 7.
+
+Known to be refused though equal: `(1;2)` for `(1,2)`, a matrix with a factor before it, a
+complement without several points of which one is irrational. Known to be accepted though wrong or
+copied: another power of a unit that is not known (`units^3` for `units^2`), and an expression of
+the problem after some real but useless step, such as a polynomial that is multiplied out in part.
 """
 
 
@@ -79,6 +91,8 @@ def cases(data: Path, step: int = 1) -> Iterator[Case]:
     for name in ("math", "math500"):
         for task in envs.benchmark("math").load(data / name)[::step]:
             yield from of_math(task)
+    for place, answer in enumerate(math_styles.OWN_ANSWERS):
+        yield from of_math(envs.Task(f"own/{place}", "What is it?", (), answer))
     for task in envs.benchmark("gsm8k").load(data / "gsm8k")[::step]:
         yield from of_gsm8k(task)
 
@@ -86,7 +100,7 @@ def cases(data: Path, step: int = 1) -> Iterator[Case]:
 def of_math(task: envs.Task, every: bool = False) -> Iterator[Case]:
     """The messages of one problem of MATH; of each family one, or every one."""
     gold = Gold(task.answer, task.text, copies(task))
-    for right, families in ((True, math_equal.EQUAL), (False, math_wrong.WRONG)):
+    for right, families in ((True, MATH_EQUAL), (False, MATH_WRONG)):
         for family, made in families.items():
             forms = [one for one in made(gold) if not (right and _stands_in(one, task.text))]
             for form in forms if every else _drawn(forms, f"{task.key} {family}"):
@@ -149,7 +163,8 @@ def _reference(answer: str) -> list[object]:
 def page(found: Sequence[Case], verdicts: Mapping[str, Sequence[bool]], step: int = 1) -> str:
     """The page: per kind and family the number of messages, and the share each grader misjudges."""
     rows = "Every real test row at hand" if step == 1 else f"One real test row in {step}"
-    text = INTRODUCTION.format(rows=rows, version=version("math-verify"))
+    own = len(math_styles.OWN_ANSWERS)
+    text = INTRODUCTION.format(rows=rows, version=version("math-verify"), own=own)
     for right, title in ((True, "Equal, and refused"), (False, "Wrong, and accepted")):
         text += f"\n## {title}\n\n| benchmark | family | messages | {' | '.join(verdicts)} |\n"
         text += "|---|---|---|" + "---|" * len(verdicts) + "\n"

@@ -1,9 +1,12 @@
-r"""Right and wrong messages around GSM8K's reference answers, eight families of each."""
+r"""Right and wrong messages around GSM8K's reference answers, twelve families of each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from math_styles import MINUS_SIGNS, THIN_SPACES, full_width
+
+_TIMES = ("x", "X", "*", "\u00d7", "\u00b7", "\u22c5", "times", r"\times")
 Family = Callable[[int], Iterator[str]]
 
 
@@ -66,6 +69,52 @@ def corrected(value: int) -> Iterator[str]:
     yield f"#### {value}\nThat took 17 steps."
 
 
+def dressed(value: int) -> Iterator[str]:
+    """Delimiters of mathematics, tags and emphasis around the number or the mark."""
+    yield rf"#### \({value}\)"
+    yield rf"#### \[{value}\]"
+    yield f"#### $${value}$$"
+    yield f"<b>#### {value}</b>"
+    yield f"#### <b>{value}</b>"
+    yield f"#### *{value}*"
+    yield f"<answer>#### {value}</answer>"
+    yield rf"\boxed{{\({value}\)}}"
+
+
+def characters(value: int) -> Iterator[str]:
+    """Full-width characters, other minus signs, thin spaces between groups of digits."""
+    yield f"#### {full_width(str(value))}"
+    yield f"#### \u200b{value}\ufeff"
+    yield f"####\u00a0{value}"
+    if value < 0:
+        for minus in MINUS_SIGNS:
+            yield f"#### {minus}{-value}"
+            yield rf"\boxed{{{minus}{-value}}}"
+            yield f"The answer is {minus}{-value}."
+    if abs(value) > 999:
+        for space in (*THIN_SPACES, "'", "\u2019"):
+            yield f"#### {value:,}".replace(",", space)
+            yield f"The answer is {value:,}".replace(",", space)
+
+
+def per_unit(value: int) -> Iterator[str]:
+    """An amount per unit."""
+    yield f"#### ${value}/day"
+    yield f"#### {value}/hour"
+    yield f"#### {value} eggs/day"
+    yield f"#### ${value} per day"
+    yield rf"\boxed{{\${value}/\text{{day}}}}"
+    yield rf"\boxed{{{value}\text{{ km}}/\text{{h}}}}"
+
+
+def product_explained(value: int) -> Iterator[str]:
+    """How it was worked out, behind the answer or without a mark."""
+    for times in _TIMES:
+        yield f"#### {value} (6 {times} 7 and so on)"
+        yield f"#### {value}, for it is {value} {times} 1"
+        yield f"1 {times} {abs(value)} is {value}"
+
+
 EQUAL: dict[str, Family] = {
     "marked": marked,
     "boxed": boxed,
@@ -75,6 +124,10 @@ EQUAL: dict[str, Family] = {
     "with a unit": with_unit,
     "in a sentence": in_a_sentence,
     "corrected": corrected,
+    "dressed": dressed,
+    "typographic characters": characters,
+    "amounts per unit": per_unit,
+    "products": product_explained,
 }
 
 
@@ -154,6 +207,56 @@ def remarks(value: int) -> Iterator[str]:
     yield f"The answer is {value}, no, it is {value + 1}"
 
 
+def other_dressed(value: int) -> Iterator[str]:
+    """Another number in dress, or two of them."""
+    yield rf"#### \({value + 1}\)"
+    yield rf"#### \({value}\) or \({value + 1}\)"
+    yield f"<b>#### {value + 1}</b>"
+    yield f"#### ~~{value}~~ {value + 1}"
+    yield rf"#### \({value} = {value + 1}\)"
+
+
+def other_characters(value: int) -> Iterator[str]:
+    """Another sign, power, half or digit in typographic characters."""
+    yield f"#### {value}\u00bd"
+    yield f"The answer is {value}\u00bd"
+    yield f"#### {full_width(str(value + 1))}"
+    if abs(value) > 1:
+        yield f"#### {value}\u00b2"
+    for minus in MINUS_SIGNS:
+        if value > 0:
+            yield f"#### {minus}{value}"
+            yield rf"\boxed{{{minus}{value}}}"
+        yield f"#### {value} {minus} 2"
+    if abs(value) > 99:
+        for space in THIN_SPACES:
+            yield f"#### {str(value)[:-2]}{space}{str(value)[-2:]}"
+
+
+def per_number(value: int) -> Iterator[str]:
+    """Another amount per unit, or an amount over a number or a variable."""
+    yield f"#### ${value + 1}/day"
+    if value:
+        yield f"#### ${value}/2"
+        yield f"#### ${value}/2 days"
+        yield f"#### {value}/x"
+        yield f"#### {value}/two"
+        yield rf"\boxed{{\${value}/(2)}}"
+
+
+def product_unworked(value: int) -> Iterator[str]:
+    """A product of the answer with a number, with its result and without."""
+    if value:
+        for times in _TIMES:
+            yield f"#### {value} {times} 7 = {7 * value}"
+            yield f"#### {value} {times} 7"
+            yield f"#### {value} pens {times} 7"
+            yield rf"\boxed{{{value} {times} 7}}"
+            yield f"The answer is {value} {times} 7 = {7 * value}."
+        yield f"#### {value}(7)"
+        yield f"#### {value} \u00f7 2"
+
+
 WRONG: dict[str, Family] = {
     "off by one": off_by_one,
     "sign": sign,
@@ -163,4 +266,8 @@ WRONG: dict[str, Family] = {
     "chained": chained,
     "either, or": either,
     "remarks": remarks,
+    "dressed": other_dressed,
+    "typographic characters": other_characters,
+    "amounts per unit": per_number,
+    "products": product_unworked,
 }

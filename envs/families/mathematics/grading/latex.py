@@ -33,9 +33,9 @@ _OF = r"\s*\{?\s*(\d{1,20})\s*\}?\s*"
 _MODULUS = tuple(
     re.compile(pattern)
     for pattern in (
+        rf"{WORD}\s*\(?\s*mod(?:ulo)?\s*(\d{{1,20}})\s*\)?\s*{DROW}",
         rf"\(\s*{_MOD}{_OF}\)",
         rf"{_MOD}{_OF}",
-        rf"{WORD}\s*\(?\s*mod(?:ulo)?\s*(\d{{1,20}})\s*\)?\s*{DROW}",
     )
 )
 _SAID = rf"{WORD}([^{WORD}{DROW}]*){DROW}"
@@ -58,7 +58,7 @@ _REWRITES = tuple(
         (r"(?<=\d)(?:\{,\}|,\s?\\!\s?|\\,|\\!)(?=\d{3})", ""),
         (r"\\!", ""),
         (
-            r"\\(?:left|right|bigl?|bigr|Bigl?|Bigr|biggl?|biggr|displaystyle|textstyle|limits)(?![A-Za-z])",
+            r"\\(?:left|right|middle|bigl?|bigr|Bigl?|Bigr|biggl?|biggr|displaystyle|textstyle|limits)(?![A-Za-z])",
             "",
         ),
         (r"(?<!\\)\\[,;: ]|~|\\q?quad(?![A-Za-z])", " "),
@@ -94,9 +94,11 @@ _REWRITES = tuple(
         (r"\\log\s*_\s*(\w)", r"\\log_{\1}"),
         (r"([\^_])(\d)\s(?=\s*\d)", r"\1{\2}"),
         (r"\\varnothing(?![A-Za-z])|(?<!\\)\\O(?![A-Za-z])|\\\{\s*\\\}", r"\\emptyset "),
+        (r"\\mathbb\s*(?:\{\s*R\s*\}|R(?![A-Za-z]))|\\(?:R|Re)(?![A-Za-z])", r"\\mathbb{R}"),
         (r"\\(?:backslash|smallsetminus|setminus)(?![A-Za-z])", r"\\setminus "),
         (r"(\\setminus\s*)\{([^{}]*)\}", r"\1\\{\2\\}"),
         (r"\u221a\s*(?:\(([^()]*)\)|([0-9]+|[a-z]))", r"\\sqrt{\1\2}"),
+        (r"\u221b\s*(?:\(([^()]*)\)|([0-9]+|[a-z]))", r"\\sqrt[3]{\1\2}"),
         (r"\\sqrt\s*\(([^()]*)\)|(?<![\\A-Za-z])sqrt\s*\(([^()]*)\)", r"\\sqrt{\1\2}"),
         # A power of ten after the letter x is no variable.
         (r"(?<=\d)\s*[xX]\s*(?=10\s*\^)", r"\\times "),

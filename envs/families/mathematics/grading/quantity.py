@@ -201,7 +201,11 @@ def _split_unit(text: str) -> tuple[str, str]:
     found = _PLAIN_UNIT.search(text)
     if found and (value := text[: found.start("unit")].strip()):
         words = set(found["unit"].lower().split())
-        if not words & _NO_UNITS and not _is_remark(found["unit"]) and rational(value) is not None:
+        letters_apart = 3 if text[found.start("unit") - 1].isspace() else 4
+        # `6xy` is a product, and `6cm` is not.
+        named = len(found["unit"]) >= letters_apart or _unit(found["unit"], None)
+        plain = named and not words & _NO_UNITS and not _is_remark(found["unit"])
+        if plain and rational(value) is not None:
             return value, _unit(found["unit"], found["power"])
     return text, ""
 

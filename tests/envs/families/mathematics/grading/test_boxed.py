@@ -28,6 +28,12 @@ from laconic.envs.families.mathematics.grading.boxed import WINDOW, answer_in, c
         ("\\boxed{8}\n#### 7", ("#### 7", "7")),
         (r"#### \boxed{9}", (r"\boxed{9}", "9")),
         (r"\boxedx{3}", None),
+        # An empty set is something, an empty or open box is not, so an earlier one counts.
+        (r"\boxed{\{\}}", (r"\boxed{\{\}}", r"\{\}")),
+        (r"\boxed{\{ \, \}}", (r"\boxed{\{ \, \}}", r"\{ \, \}")),
+        ("\\boxed{\u2205}", ("\\boxed{\u2205}", "\u2205")),
+        (r"First \boxed{7}. No: \boxed{8", (r"\boxed{7}", "7")),
+        (r"First \boxed{7}. No: \boxed{}", (r"\boxed{7}", "7")),
     ],
 )
 def test_the_last_marker_that_holds_something_commits(text: str, expected: object) -> None:
@@ -43,6 +49,8 @@ def test_the_last_marker_that_holds_something_commits(text: str, expected: objec
         ("I get 3, then 4/5", "4/5"),
         ("we have $a$ and later 7", "7"),
         ("7 gives $a$", "a"),
+        ("It is \u20117", "-7"),
+        ("It is \uff17", "7"),
         (r"The answer is 3. \boxed{4} The answer is 5.", "4"),
         ("", None),
     ],

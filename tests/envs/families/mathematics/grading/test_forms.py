@@ -95,6 +95,9 @@ RIGHT: dict[str, list[tuple[str, str]]] = {
         (r"\theta", "\u03b8"),
         (r"x\le 3", "x \u2264 3"),
         (r"\frac{\pi}{2}", "\u03c0\u22152"),
+        (r"\sqrt[3]{2}", "\u221b2"),
+        (r"90^\circ", "90\u00ba"),
+        (r"\frac{3}{4}", "3\u20444"),
     ],
     "and, or": [
         ("1,4,9", r"1, 4, \text{ and } 9"),
@@ -139,6 +142,7 @@ RIGHT: dict[str, list[tuple[str, str]]] = {
         ("8", r"8 \text{ mod } 13"),
         ("8", r"x \equiv 8 \pmod{13}"),
         ("3,5", r"x \equiv 3, 5 \pmod{7}"),
+        ("8", r"8 \text{ (mod 13)}"),
     ],
     "empty sets": [
         (r"\emptyset", r"\varnothing"),
@@ -170,6 +174,8 @@ RIGHT: dict[str, list[tuple[str, str]]] = {
         (r"(-\infty,\sqrt{2})\cup(\sqrt{2},\infty)", r"x \ne \sqrt2"),
         (r"(3,\infty)", r"\{x \mid x > 3\}"),
         ("(3,5]", r"\{ x : 3 < x \le 5 \}"),
+        (r"(-\infty,0)\cup(0,\infty)", r"\left\{ x \,\middle|\, x \ne 0 \right\}"),
+        (r"(-\infty,-\sqrt2)\cup(\sqrt2,\infty)", r"\mathbb{R}\setminus[-\sqrt2,\sqrt2]"),
     ],
     "amounts per unit": [
         ("18", r"\$18/\text{day}"),
@@ -184,6 +190,7 @@ RIGHT: dict[str, list[tuple[str, str]]] = {
         (r"18\text{ mph}", r"18 \text{ miles per hour}"),
         (r"18\text{ mph}", r"18 \text{ mi/h}"),
         (r"\approx 8.24 \text{ mph}", r"8.24 \text{ miles per hour}"),
+        (r"18\text{ km/h}", r"18\,\mathrm{km/h}"),
     ],
     "products": [
         (r"7\sqrt{2}", r"7 \times \sqrt{2}"),
@@ -197,6 +204,9 @@ RIGHT: dict[str, list[tuple[str, str]]] = {
         ("1500", "1.5 \u00d7 10^3"),
         ("1500", r"1.5 \cdot 10^{3}"),
         ("1500", "1.5x10^3"),
+        ("6xy", r"6 \cdot x \cdot y"),
+        ("6xy", r"6 \times x \times y"),
+        ("6xy", "6 yx"),
     ],
     "dress": [
         ("38", "38</b>"),
@@ -275,6 +285,8 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         ("23", "2\u00b3"),
         ("25", "2\u2075"),
         ("12", "1\u2082"),
+        (r"\sqrt[3]{2}", "\u221a2"),
+        (r"90^\circ", "9\u00ba"),
     ],
     "and, or": [
         ("1,4,9", r"1, 4, \text{ and }"),
@@ -364,6 +376,9 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         (r"7\sqrt{2}", r"7 \times \sqrt{3}"),
         (r"7\sqrt{2}", r"7 + \sqrt{2}"),
         ("(x-2)(x-3)", "(x-2)*(x-4)"),
+        ("6xy", "6"),
+        ("6xy", "6x"),
+        ("6xy", "6xz"),
     ],
     "dress": [
         ("38", "38<b>"),
@@ -373,6 +388,10 @@ WRONG: dict[str, list[tuple[str, str]]] = {
         ("3,-3", r"\{\pm 2\}"),
         (r"\pm 3", "3"),
         ("2,3,-3", r"\pm 3"),
+    ],
+    "powers": [
+        (r"x^2 \cdot 3", "x^{23}"),
+        (r"x^2 \cdot 3", "x^2 4"),
     ],
 }
 

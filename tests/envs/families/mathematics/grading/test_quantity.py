@@ -55,6 +55,20 @@ def test_a_number_is_exactly_what_it_spells(text: str, expected: Fraction | None
         ("5 million", None, ""),
         (r"3\text{ blue balls}", 3, ""),
         (r"2\pi", None, ""),
+        # Letters that name no unit are variables where they are few.
+        ("6xy", None, ""),
+        ("6 xy", None, ""),
+        ("6abc", None, ""),
+        ("6cm", 6, "cm"),
+        ("6 men", 6, ""),
+        ("6 km/h", 6, "km/hour"),
+        (r"6\text{ miles per hour}", 6, "mile/hour"),
+        ("6 mph", 6, "mile/hour"),
+        ("6/day", 6, ""),
+        ("6/xy", None, ""),
+        (r"6/\text{2 days}", None, ""),
+        (r"6 \pmod{13}", 6, "mod 13"),
+        (r"6 \pmod{5}", None, ""),
     ],
 )
 def test_units_are_split_off_and_named(answer: str, number: int | None, unit: str) -> None:
