@@ -173,7 +173,8 @@ def other_remainder(gold: Gold) -> Iterator[str]:
         yield rf"{2 * whole + 5} \pmod{{{whole + 5}}}"
         yield rf"n \equiv {whole + 2} (\text{{mod }} {whole + 5})"
         yield rf"{whole + 5 + whole} \equiv {whole} \pmod{{{whole + 5}}}"
-        yield rf"{whole} \bmod {max(whole, 1)}"
+        if whole:
+            yield rf"{whole} \bmod {whole}"
 
 
 def _holes(answer: str) -> list[str]:

@@ -63,15 +63,16 @@ def structure_of(text: str) -> Structure:
         text = r"(-\infty,\infty)"
     if matrix := _MATRIX.fullmatch(text):
         return _matrix(matrix)
-    if transposed := _TRANSPOSED.fullmatch(text):
+    if (transposed := _TRANSPOSED.fullmatch(text)) and _encloses(transposed["inside"]):
         return _transposed(text, structure_of(transposed["inside"]))
-    for kind, separators in (("list", (",", ";")), ("equation", ("=", r"\approx"))):
-        parts = split(text, separators)
-        if len(parts) > 1 and kind == "list" and all(_interval(part) != part for part in parts):
-            # `x < 2 or x > 5`
-            return Structure("union", parts)
-        if len(parts) > 1:
-            return Structure("list", _members(parts)) if kind == "list" else Structure(kind, parts)
+    parts = split(text, (",", ";"))
+    if len(parts) > 1:
+        # `x < 2 or x > 5`
+        compared = all(_interval(part) != part for part in parts)
+        return Structure("union", parts) if compared else Structure("list", _members(parts))
+    parts = split(text, ("=", r"\approx"))
+    if len(parts) > 1:
+        return Structure("equation", parts)
     parts = split(text, (r"\cup",))
     if len(parts) > 1:
         return Structure("union", parts)

@@ -34,6 +34,7 @@ from laconic.envs.families.mathematics.grading.structure import split, structure
         (r"\langle 1, 2 \rangle", "tuple", ("1", "2"), "<>"),
         ("[[1,2],[3,4]]", "matrix", ("1", "2", "3", "4"), "2x2x2"),
         ("[[1,2],[3]]", "tuple", ("[1,2]", "[3]"), "[]"),
+        ("(1,2), (3,4)^T", "list", ("(1,2)", "(3,4)^T"), ""),
         ("(1,2)^T", "matrix", ("1", "2"), "2x1x1"),
         (r"\begin{pmatrix}1 & 2\end{pmatrix}^T", "matrix", ("1", "2"), "2x1x1"),
         (r"\begin{vmatrix}1\end{vmatrix}^T", "single", (r"\begin{vmatrix}1\end{vmatrix}^T",), ""),
