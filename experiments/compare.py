@@ -32,7 +32,7 @@ from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.playing import play_entry
 from laconic.experiments.comparing.rows import Row, read_row
 from laconic.experiments.comparing.shapes import PASS, Unfit
-from laconic.experiments.running.evaluation_checks import check_play
+from laconic.experiments.running.checks import check_compare
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.run_folder import RunFolder, write_atomically
 from laconic.experiments.running.setup import (
@@ -90,7 +90,7 @@ class Comparison:
 def main(cfg: DictConfig) -> None:
     """Compare as the configuration says."""
     processes = launched()
-    check(cfg)
+    check_compare(cfg)
     set_up_process(cfg.threads)
     with kept_by_main(HydraConfig.get().runtime.output_dir, processes) as folder:
         compare(cfg, folder, processes)
@@ -136,12 +136,6 @@ def refuse_used(cfg: DictConfig, folder: RunFolder) -> None:
             f"{str(folder.path)!r} holds another comparison; pass resume=true to go on with it, or"
             " another folder with hydra.run.dir=<folder>"
         )
-
-
-def check(cfg: DictConfig) -> None:
-    """Refuse settings that are out of range before anything is built."""
-    least = {"compare.budget": 1, "compare.most_votes": 1}
-    check_play(cfg, least, ("compare.equal",), optional=("compare.budget",))
 
 
 def check_reference(cfg: DictConfig, entries: list[Entry]) -> None:

@@ -21,17 +21,14 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 from rich.console import Console
 
-from laconic.envs.checks import choice
-from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.reporting import demand as pages
 from laconic.experiments.reporting.runs import read_run
-from laconic.experiments.reporting.sweep import find_runs, is_run
 from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running import setup
+from laconic.experiments.running.checks import check_demand, list_runs
 from laconic.experiments.running.demand import Demand, measure, row, write
 from laconic.experiments.running.evaluation import evaluation_starts
-from laconic.experiments.running.evaluation_checks import SPLITS
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.statistics.foreseen import Claim, Trained, trained
@@ -41,7 +38,7 @@ from laconic.learners.metrics import prefixed
 @program("demand")
 def main(cfg: DictConfig) -> float:
     """Measure as the configuration says; returns the tokens bought at the environment's price."""
-    check(cfg)
+    check_demand(cfg)
     setup.set_up_process(cfg.threads)
     settings = instantiate(cfg.demand)
     folder = RunFolder(HydraConfig.get().runtime.output_dir)
@@ -55,7 +52,7 @@ def main(cfg: DictConfig) -> float:
         progress.begin(f"{len(starts)} episodes, and their messages again in parts")
         found = measure(environments, team.policies(environments[0]), starts, settings)
         progress.update(1, {})
-    compared = compare(found, list_of(cfg.runs), environments[0])
+    compared = compare(found, list_runs(cfg.runs), environments[0])
     figures = {name: one.mean for name, one in found.figures.items()}
     seconds = {"time/evaluation": time.perf_counter() - begun}
     folder.append_metrics({"step": 0, **prefixed(figures, "demand/"), **seconds})
@@ -68,30 +65,6 @@ def main(cfg: DictConfig) -> float:
     show(found, compared)
     print(f"written to {folder.path}")
     return figures.get("bought", 0.0)
-
-
-def check(cfg: DictConfig) -> None:
-    """Refuse settings that are out of range before anything is built."""
-    counts = {"seed": 0, "threads": 1, "evaluation.tasks": 1, "evaluation.batch": 1}
-    setup.check_counts(cfg, counts, ("threads", "evaluation.tasks"))
-    choice("evaluation.split", cfg.evaluation.split, SPLITS)
-
-
-def list_of(runs: Any) -> list[Path]:
-    """The run folders of `runs`: a folder, or a list, of runs or of sweeps of runs.
-
-    Raises:
-        SettingError: there is no run in one of them.
-    """
-    found: list[Path] = []
-    for name in [runs] if isinstance(runs, str) else runs or ():
-        folder = Path(str(name)).expanduser()
-        below = [folder] if folder.is_dir() and is_run(folder) else []
-        below = below or (find_runs(folder) if folder.is_dir() else [])
-        if not below:
-            raise SettingError(f"runs must name folders of trained runs; {str(name)!r} holds none")
-        found += below
-    return found
 
 
 def compare(found: Demand, runs: list[Path], environment: Any) -> list[Trained]:

@@ -29,8 +29,8 @@ from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.resuming import command
 from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running import setup
+from laconic.experiments.running.checks import check_evaluate
 from laconic.experiments.running.evaluation import evaluation_starts, record
-from laconic.experiments.running.evaluation_checks import check_play, check_samples
 from laconic.experiments.running.header import unseen
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.journal import Journal, Keeper
@@ -74,7 +74,7 @@ MAY_DIFFER = (
 def main(cfg: DictConfig) -> float:
     """Evaluate as the configuration says; returns the mean reward."""
     processes = launched()
-    check(cfg)
+    check_evaluate(cfg)
     setup.set_up_process(cfg.threads)
     take_run(cfg, HydraConfig.get().overrides.task)
     with kept_by_main(HydraConfig.get().runtime.output_dir, processes) as folder:
@@ -241,12 +241,6 @@ def estimate_passes(
     if samples == 1 or not counts:
         return {}
     return {f"pass@{k}": over_tasks(counts, k) for k in chosen}
-
-
-def check(cfg: DictConfig) -> None:
-    """Refuse settings that are out of range before anything is built."""
-    check_play(cfg, {"evaluation.samples": 1}, ("resume", "evaluation.probe_silence"))
-    check_samples(cfg.evaluation.samples, cfg.evaluation.pass_at, cfg.evaluation.greedy)
 
 
 def refuse_used(folder: RunFolder) -> None:

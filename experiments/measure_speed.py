@@ -38,10 +38,10 @@ from laconic.experiments.command_line.cli import program
 from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running import engine_speed
 from laconic.experiments.running.bare_calls import Sample, StepTimer
+from laconic.experiments.running.checks import check_measure_speed
 from laconic.experiments.running.costs import peak_gigabytes
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.setup import (
-    check_counts,
     draw_starts,
     make_environments,
     make_team,
@@ -87,8 +87,8 @@ GRADINGS = {
 @program("measure_speed")
 def main(cfg: DictConfig) -> float:
     """Measure and print; returns the step as a multiple of its bare calls, or tokens by second."""
+    check_measure_speed(cfg)
     set_up_process(cfg.threads)
-    check_counts(cfg, {"measure.conversations": 1}, optional=("measure.conversations",))
     team, before = make_team(cfg), peak_gigabytes()
     if cfg.measure.conversations is not None:
         return measure_engine(cfg, team)

@@ -22,13 +22,14 @@ from rich.console import Console
 
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.running import run_state, setup
+from laconic.experiments.running.checks import check_train
 from laconic.experiments.running.costs import peak_gigabytes, tokens_per_second
 from laconic.experiments.running.demand import follow
 from laconic.experiments.running.evaluation import evaluate
 from laconic.experiments.running.header import header, unseen
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.limits import tell_start
-from laconic.experiments.running.preparation import check, common_folder, prepare
+from laconic.experiments.running.preparation import common_folder, prepare
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder, read_rows
 from laconic.experiments.running.sweep_result import check as check_objective
@@ -48,7 +49,7 @@ def main(cfg: DictConfig) -> float | list[float]:
         The figures of the last evaluation that `objective` names, for a sweeper.
     """
     processes = launched()
-    processes.main(lambda: check(cfg, processes.count))
+    processes.main(lambda: check_train(cfg, processes.count))
     setup.set_up_process(cfg.threads)
     team = setup.make_team(cfg)
     setup.refuse_scripts(team)

@@ -37,7 +37,7 @@ from laconic.experiments.command_line.mistakes import (
 )
 from laconic.experiments.command_line.resuming import spell_out
 from laconic.experiments.command_line.targets import settle
-from laconic.experiments.running import lock
+from laconic.experiments.running import lock, new_folder
 from laconic.experiments.running.interrupt import received
 from laconic.learners.distributed import launcher
 
@@ -79,9 +79,9 @@ def _run(
 ) -> None:
     """Run under Hydra; every way out but success is an exit with a code."""
     received.clear()
-    sweeping.forget()
     asked = ("LACONIC_TRACEBACK", "HYDRA_FULL_ERROR")
     with_traceback = any(os.environ.get(name) == "1" for name in asked)
+    sweeping.forget(with_traceback)
     if launcher.started() > 1 and not several:
         _say("error: this program runs in one process; start it without accelerate launch")
         sys.exit(1)
@@ -152,14 +152,18 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
         sweeping.unmark(folder)
         _check_resume(cfg, sweep)
         _check_processes(sweep)
+        if sweep:
+            # A run by itself was checked before it had a folder.
+            sweeping.check(cfg, str(HydraConfig.get().job.config_name), overrides)
         notes = settle(cfg, overrides)
         for note in notes if launcher.rank() == 0 else ():
             _say(note)
         result = main(cfg)
     except Exception as error:
         message = None if with_traceback else describe(error, overrides)
-        with suppress(OSError):
-            sweeping.mark(folder, message or "".join(traceback.format_exception(error)))
+        if message is None or sweep or not _removed(folder):
+            with suppress(OSError):
+                sweeping.mark(folder, message or "".join(traceback.format_exception(error)))
         if sweep:
             if message is None:
                 traceback.print_exception(error)
@@ -176,6 +180,12 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
         # Ctrl-C has ended this job in good order; a sweep must not go on with its next one.
         raise KeyboardInterrupt
     return sweeping.objective(result) if sweep else result
+
+
+def _removed(folder: Path) -> bool:
+    """Remove the folder of a run that has no rows yet; return whether it is gone."""
+    lock.release(folder)
+    return launcher.rank() == 0 and new_folder.remove(folder)
 
 
 def _tell_failures() -> bool:

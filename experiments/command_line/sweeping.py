@@ -10,6 +10,7 @@ A job that is killed cannot tell of itself; Hydra's joblib and submitit launcher
 
 from __future__ import annotations
 
+import copy
 import math
 import sys
 from collections.abc import Sequence
@@ -19,26 +20,30 @@ from pathlib import Path
 from typing import Any
 
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig
+from omegaconf import DictConfig, open_dict, read_write
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.running import lock
+from laconic.experiments.running import lock, new_folder
 from laconic.learners.distributed import launcher
 from laconic.learners.rollout.strange_files import read_text, read_yaml
 
 ERROR = "error.txt"
 """File in a run folder: why its job failed, until the job runs again."""
 
+_asked = {"traceback": False}
+"""Whether the user wants the traceback of a mistake."""
 _folders: set[Path] = set()
 """Folders of the sweeps that this process has started or plays jobs of."""
 
 
 class FolderCallback(Callback):
-    """Takes the folder of a run or a sweep before Hydra writes to it, and remembers a sweep's."""
+    """Checks a run's settings, and takes its folder or a sweep's before Hydra writes to it."""
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Take the folder of the run."""
+        """Check the settings, then take the folder of the run."""
         if launcher.rank() == 0:
+            _check(config)
+            new_folder.expect(config.hydra.run.dir)
             _take(config.hydra.run.dir)
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
@@ -62,9 +67,10 @@ class Failure:
         return f"{self.folder}: {self.overrides}: {self.reason}"
 
 
-def forget() -> None:
-    """Begin anew: this process knows of no sweep."""
+def forget(with_traceback: bool = False) -> None:
+    """Begin anew: this process knows of no sweep, and the user may want tracebacks."""
     _folders.clear()
+    _asked["traceback"] = with_traceback
 
 
 def remember(hydra: Any) -> None:
@@ -114,6 +120,48 @@ def objective(result: Any) -> Any:
     values = result if isinstance(result, Sequence) else (result,)
     undefined = any(isinstance(one, float) and math.isnan(one) for one in values)
     return None if undefined else result
+
+
+def check(config: DictConfig, program: str, overrides: Sequence[str]) -> None:
+    """Check a composed configuration before anything is imported or written for it.
+
+    Args:
+        config: with Hydra's own part or without; it stays as it is.
+        program: its name.
+        overrides: what the user typed.
+
+    Raises:
+        SettingError: a setting is out of range, or contradicts another.
+        HydraException: a part cannot be built of its settings.
+    """
+    # What it imports is needed by no other command than one that runs a program.
+    from laconic.experiments.command_line.targets import settle
+    from laconic.experiments.running.early import check_config
+
+    cfg = copy.deepcopy(config)
+    with read_write(cfg), open_dict(cfg):
+        cfg.pop("hydra", None)
+    settle(cfg, overrides)
+    check_config(program, cfg, overrides)
+
+
+def _check(config: DictConfig) -> None:
+    """Check the settings of a run; say in one line what is wrong, and end the program."""
+    if _asked["traceback"]:
+        # The program itself raises it.
+        return
+    from laconic.experiments.command_line.mistakes import describe
+
+    overrides = list(config.hydra.overrides.task)
+    try:
+        check(config, str(config.hydra.job.config_name), overrides)
+    except Exception as error:
+        message = describe(error, overrides)
+        if message is None:
+            # A fault of the program shows its traceback when it runs.
+            return
+        print(f"error: {message}", file=sys.stderr, flush=True)
+        raise SystemExit(1) from error
 
 
 def _take(folder: str) -> None:

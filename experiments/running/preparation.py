@@ -16,32 +16,10 @@ from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.run_state import TrainingRun
 from laconic.experiments.running.shapes import make_training
 from laconic.experiments.running.splits import leave_out_shared
-from laconic.experiments.running.sweep_result import names_of
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.prices.schedule import Fixed
 from laconic.learners.rollout.collectors.base import Independent
 from laconic.learners.rollout.play import collect
-
-
-def check(cfg: DictConfig, processes: int = 1) -> None:
-    """Refuse counts that are out of range, for so many processes, before anything is built.
-
-    Raises:
-        SettingError: names the key and its value.
-    """
-    names = ("tasks_per_step", "group_size", "checkpoint_every", "evaluate_every")
-    least = {"train.steps": 0, "evaluation.demand": 1} | {f"train.{name}": 1 for name in names}
-    setup.check_counts(
-        cfg,
-        setup.COUNTS | least,
-        ("threads", "train.evaluate_every", "evaluation.tasks", "evaluation.demand"),
-    )
-    names_of(cfg.objective)
-    if cfg.train.tasks_per_step < processes:
-        raise SettingError(
-            f"train.tasks_per_step must be at least the {processes} processes, because each plays"
-            f" whole groups; got {cfg.train.tasks_per_step}: raise it, or start fewer processes"
-        )
 
 
 def common_folder(own: str, processes: Processes) -> str:

@@ -17,8 +17,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from laconic.learners.rollout.strange_files import read_json
 
 NAME = "provenance.json"
@@ -26,7 +24,9 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def describe_process() -> dict[str, Any]:
-    """The entry of this process as it begins."""
+    """Return the entry of this process as it begins."""
+    import torch
+
     name = Path(sys.argv[0]).name
     return {
         "version": package_version(),
@@ -82,7 +82,9 @@ def commit() -> str | None:
 
 
 def device() -> str:
-    """The accelerators of this process by name, or the kind of processor."""
+    """Return the accelerators of this process by name, or the kind of processor."""
+    import torch
+
     if torch.cuda.is_available():
         return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name()}"
     return f"cpu ({platform.machine()}, {os.cpu_count()} cores)"

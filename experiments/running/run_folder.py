@@ -65,6 +65,7 @@ MAY_DIFFER = (
 )
 """Config keys, with all below them, that a resumed run may change."""
 ADDED = {
+    "agent.device": "auto",
     "engine._target_": "laconic.learners.engines.base.Engine",
     "learner.correction": "auto",
     "learner.correction_low": None,

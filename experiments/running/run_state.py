@@ -254,7 +254,7 @@ def save_policies(
     """Write the trained weights so that `agent.model=<folder>` and stock libraries load them.
 
     The policy of a whole team lies in the folder itself. Of several policies, each lies in a folder
-    named after the first of its agents (`learners.agents.load.folder_name`). Frozen policies are
+    named after the first of its agents (`learners.agents.folders.folder_name`). Frozen policies are
     left out, because they are where they came from.
     """
     owners = {place: policies[agent] for agent, place in places(policies).items()}

@@ -26,11 +26,12 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.mistakes import describe, find_wrong_override
 from laconic.experiments.command_line.resuming import quoted
+from laconic.experiments.command_line.sweeping import check
 from laconic.experiments.command_line.targets import settle
 from laconic.experiments.report import print_run, write_report
 from laconic.experiments.reporting.records import Transcript
 from laconic.experiments.reporting.runs import read_run
-from laconic.experiments.running import lock, setup
+from laconic.experiments.running import lock, new_folder, setup
 from laconic.experiments.running.evaluation import evaluation_starts, transcript
 from laconic.experiments.running.foreign import read_config
 from laconic.experiments.running.run_folder import read_rows
@@ -217,6 +218,9 @@ def _as_hydra_would(program: str, overrides: list[str], folder: Path) -> Iterato
         cfg.hydra.job.name, cfg.hydra.runtime.output_dir = program, str(folder)
         cfg.hydra.runtime.cwd = str(Path.cwd())
     before = HydraConfig.instance().cfg
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        check(cfg, program, overrides)
+    new_folder.expect(folder)
     lock.hold(folder)
     try:
         HydraConfig.instance().set_config(cfg)
@@ -226,6 +230,10 @@ def _as_hydra_would(program: str, overrides: list[str], folder: Path) -> Iterato
         for note in settle(cfg, overrides):
             print(note)
         yield cfg
+    except (SettingError, HydraException):
+        lock.release(folder)
+        new_folder.remove(folder)
+        raise
     finally:
         HydraConfig.instance().cfg = before
         lock.release(folder)

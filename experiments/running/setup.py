@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
 from pathlib import Path
@@ -17,11 +17,10 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]
 )
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, open_dict
 from pettingzoo import ParallelEnv
 from transformers.utils.logging import disable_progress_bar
 
-from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError, SourceError
 from laconic.envs.task import Benchmark
 from laconic.experiments.command_line.targets import (
@@ -30,6 +29,7 @@ from laconic.experiments.command_line.targets import (
     named_parameters,
     names_taken,
 )
+from laconic.experiments.running.checks import CAP, check_counts
 from laconic.experiments.running.shares import share_seed
 from laconic.experiments.running.splits import of_source, own_source, tasks_of
 from laconic.learners.agents.policy import HFPolicy
@@ -40,29 +40,6 @@ from laconic.learners.engines.base import Engine
 from laconic.learners.rollout.play import Start
 
 Environments = list[ParallelEnv[str, Any, Any]]
-CAP = "env.max_rounds"
-"""Key of the rounds after which an episode that does not end is an error."""
-
-COUNTS = {
-    "seed": 0,
-    "threads": 1,
-    "evaluation.tasks": 1,
-    "evaluation.batch": 1,
-    "evaluation.transcripts": 0,
-}
-"""Counts that programs which evaluate have in common, and the least that each may be."""
-
-
-def check_counts(cfg: DictConfig, least: Mapping[str, int], optional: Collection[str] = ()) -> None:
-    """Refuse settings that are no whole numbers or too small, before anything is built.
-
-    Takes dotted keys with the smallest number each may be, and those keys that may be null.
-
-    Raises:
-        SettingError: names the key and its value.
-    """
-    for key, bound in least.items():
-        whole(key, OmegaConf.select(cfg, key), bound, optional=key in optional)
 
 
 def set_up_process(threads: int | None) -> None:

@@ -2,7 +2,7 @@
 
     <folder>/<life>/<agent>/v00012/
 
-The agent's name is escaped (`learners.agents.load.folder_name`), in the folder and in the name.
+The agent's name is escaped (`learners.agents.folders.folder_name`), in the folder and in the name.
 Names are never used again, because servers keep what they computed of a conversation by the name of
 the adapter that read it. A folder is written beside its place and renamed when it is whole, so a
 server never sees half of one.

@@ -93,6 +93,12 @@ VALUES = [
     pytest.param(["learner.advantages.scale=sdt"], ["scale", "'sdt'"], marks=AGAIN),
     (["+learner.minibatch=1"], ["'learner.minibatch'. Did you mean 'learner.minibatches'?"]),
     (["optimizer.lr=-1"], ["learning rate", "-1", "config key 'optimizer'"]),
+    (["optimizer.lr=fast"], ["optimizer.lr must be a number, such as 0.0001; got 'fast'"]),
+    (["learner.whiten=maybe"], ["learner.whiten must be true or false; got 'maybe'"]),
+    (["learner.objective.clip_low=2"], ["learner.objective.clip_low", "at most 1; got 2"]),
+    (["learner.correction=token_mask"], ["learner.correction=token_mask weighs tokens"]),
+    (["agent.device=cuda:9"], ["agent.device=cuda:9", "set agent.device=auto"]),
+    (["evaluation.source=/nowhere"], ["/nowhere: no such file or folder"]),
     (["+optimizer.beta=1"], ["'optimizer.beta'. Did you mean 'optimizer.betas'?"]),
     (["guard.window=0"], ["guard.window", "at least 1; got 0"]),
     (["resume=true"], ["resume=true needs the folder", "pass hydra.run.dir=<folder>"]),
@@ -105,7 +111,7 @@ def refused(run, small, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def call(name, arguments, code=1):
-        dated = "resume=true" in arguments
+        dated, before = "resume=true" in arguments, set(tmp_path.iterdir())
         folder = [] if dated else [f"hydra.run.dir={tmp_path}/run"]
         # A warm start makes weights of its own.
         sizes = small if name == "train" and "experiment=warm_start" not in arguments else []
@@ -113,7 +119,7 @@ def refused(run, small, tmp_path, monkeypatch):
         assert outcome.code == code, outcome.out
         assert outcome.message.startswith("error: ")
         assert outcome.message.count("\n") == 1 or "another configuration" in outcome.message
-        assert not (tmp_path / "run" / "metrics.jsonl").exists()
+        assert set(tmp_path.iterdir()) == before, "something was left behind"
         return outcome.message
 
     return call

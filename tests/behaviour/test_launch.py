@@ -18,7 +18,8 @@ from places import ROOT
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import CONF
-from laconic.experiments.running.preparation import check, common_folder
+from laconic.experiments.running.checks import check_train as check
+from laconic.experiments.running.preparation import common_folder
 from laconic.experiments.running.setup import make_learner, sampling_seed
 from laconic.learners.distributed.processes import ALONE, Processes
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from laconic.experiments.demand import list_of
+from laconic.experiments.demand import list_runs
 from laconic.experiments.report import write_report
 
 FEW = ["evaluation.tasks=3", "demand.span=2", "demand.points=3", "threads=1"]
@@ -76,7 +76,7 @@ def test_what_is_wrong_is_said(run, tmp_path, wrong, expected):
 
 
 def test_no_runs_are_no_runs():
-    assert list_of(None) == []
+    assert list_runs(None) == []
 
 
 def test_a_training_refuses_to_follow_no_tasks(run, small, tmp_path):

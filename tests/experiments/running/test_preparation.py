@@ -8,7 +8,8 @@ import pytest
 from hydra import compose, initialize_config_module
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.running.preparation import check, check_price, common_folder, prepare
+from laconic.experiments.running.checks import check_train as check
+from laconic.experiments.running.preparation import check_price, common_folder, prepare
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import make_team
 from laconic.learners.algorithms.base import as_learner

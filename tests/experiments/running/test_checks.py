@@ -7,7 +7,7 @@ from hydra import compose, initialize_config_dir
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.command_line.cli import CONF
-from laconic.experiments.running.evaluation_checks import check_play, check_samples
+from laconic.experiments.running.checks import check_play, check_samples
 
 
 def composed(*overrides):
