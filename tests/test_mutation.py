@@ -16,6 +16,9 @@ def clipped(value: float | None = 1, low: int = 0) -> float:
     if not value or value <= low + 1:
         raise ValueError("at least 1" + str(low))
     return any(one > 0.5 for one in value) and value is not None
+
+
+time.sleep(3)
 '''
 
 

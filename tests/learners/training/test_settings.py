@@ -34,7 +34,7 @@ def test_a_correction_per_token_is_refused_under_a_ratio_per_sequence():
     StepSettings(ObjectiveSettings("token"), correction=per_token)
 
 
-@pytest.mark.parametrize(("ratio", "kind"), [("sequence", "sequence_mask"), ("none", None)])
+@pytest.mark.parametrize(("ratio", "kind"), [("sequence", "sequence_truncate"), ("none", None)])
 def test_auto_follows_the_ratio_and_keeps_the_bounds(ratio, kind):
     chosen = CorrectionSettings(low=0.25).of_ratio(ratio)
     assert (chosen.kind, chosen.low) == (kind or "token_truncate", 0.25)
