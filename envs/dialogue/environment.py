@@ -140,7 +140,7 @@ class DialogueEnv(TeamEnv):
         """By agent: words that it alone reads before all else that is its own."""
 
     def _max_reward(self, reward: Reward) -> float:
-        # With `paid=round` every round pays the score.
+        # With `paid=round` every round pays the score. A measure that multiplies it is a share.
         return self.benchmark.max_reward * (self.rounds if reward.paid == "round" else 1)
 
     def _begin(self, generator: np.random.Generator) -> None:

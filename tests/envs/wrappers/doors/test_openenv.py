@@ -19,6 +19,7 @@ from pettingzoo.test import parallel_api_test  # noqa: E402
 
 from laconic import envs  # noqa: E402
 from laconic.envs.contract import check_env  # noqa: E402
+from laconic.envs.dialogue.reward import PAY_RULES  # noqa: E402
 from laconic.envs.errors import UnknownNameError  # noqa: E402
 from laconic.envs.wrappers.doors.openenv import plain, seat_app, team_app  # noqa: E402
 from laconic.envs.wrappers.doors.openenv_client import RemoteTeam  # noqa: E402
@@ -65,6 +66,8 @@ def test_health_and_schema_are_those_of_the_protocol(team):
 def test_an_episode_on_the_server_is_the_episode_here(team):
     here, there = make(), RemoteTeam(team)
     assert there.possible_agents == here.possible_agents
+    rules = {key: here.metadata[key] for key in PAY_RULES}
+    assert {**there.metadata, **rules} == there.metadata and rules["reward"] == "common"
     assert list(there.tasks) == list(here.tasks)
     task = list(here.tasks)[3]
     oracle = Oracle(here)
@@ -123,7 +126,9 @@ def test_a_seat_is_one_agent_with_scalar_rewards():
             last = client.step({"message": "one two three four five"})
             # Five tokens at 0.01 each, and a silent team solves nothing.
             assert last.done and last.reward == pytest.approx(-0.05)
-            assert last.observation["info"]["solved"] is False
+            info = last.observation["info"]
+            assert (info["solved"], info["ended_by"]) == (False, "rounds")
+            assert (info["task_reward"], info["billed"]) == (0.0, pytest.approx(0.05))
             assert client.state()["step_count"] == 1
 
 

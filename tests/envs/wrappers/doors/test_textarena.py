@@ -96,6 +96,53 @@ def test_a_team_is_charged_together_where_that_is_asked_for():
     assert rewards == pytest.approx({"player_0": -0.5, "player_1": -0.5})
 
 
+@pytest.mark.parametrize("charge", ["own", "team"])
+def test_infos_say_what_the_game_paid_what_talk_cost_and_what_was_taken_off(charge):
+    price = Reward(price=1.0, normalizer=10, charge=charge)
+    moves = {"player_0": iter(["[4]", "[0]", "[8]"]), "player_1": iter(["so, [1]", "[2]", "[5]"])}
+    env = TextArena("TicTacToe-v0", reward=price)
+    observations, infos = env.reset(seed=0)
+    assert infos["player_0"]["billed"] == infos["player_0"]["task_reward"] == 0.0
+    rounds = []
+    while env.agents:
+        turn = next(a for a in env.agents if observations[a]["tokens_left"][0])
+        observations, rewards, terminated, truncated, infos = env.step({turn: next(moves[turn])})
+        assert all(rewards[a] == i["task_reward"] - i["charged"] for a, i in infos.items())
+        rounds.append(infos)
+    # player_1 says two tokens beside its act in the second turn; player_0 wins in the fifth.
+    bills = [[infos[agent]["billed"] for infos in rounds] for agent in ("player_0", "player_1")]
+    assert bills == [[0.0] * 5, [0.0, 0.2, 0.0, 0.0, 0.0]]
+    charged = [infos["player_0"]["charged"] for infos in rounds]
+    assert charged == (bills[1] if charge == "team" else bills[0])
+    task_rewards = [infos["player_0"]["task_reward"] for infos in rounds]
+    assert task_rewards == [0.0] * 4 + [1.0]
+    assert all(terminated.values()) and not any(truncated.values())
+    assert infos["player_0"]["ended_by"] == "rules" and "ended_by" not in rounds[0]["player_0"]
+    rules = {"reward": "own", "when": "always", "max_reward": 1.0}
+    assert {**env.metadata, **rules} == env.metadata
+
+
+@pytest.mark.parametrize(
+    ("settings", "ended_by", "is_truncated"),
+    [
+        ({"budget": Budget(episode=6)}, "budget", False),
+        ({"rounds": 2}, "rounds", True),
+        ({"rounds": 2, "budget": Budget(episode=6)}, "budget", False),
+    ],
+)
+def test_a_spent_budget_terminates_a_game_and_a_limit_of_turns_truncates_it(
+    settings, ended_by, is_truncated
+):
+    env = TextArena("IteratedPrisonersDilemma-v0", **settings)
+    env.reset(seed=0)
+    while env.agents:
+        said = dict.fromkeys(env.agents, "one two three")
+        _, rewards, terminated, truncated, infos = env.step(said)
+    assert env.round == 2 and set(rewards.values()) == {0.0}
+    assert {*truncated.values()} == {is_truncated} and {*terminated.values()} == {not is_truncated}
+    assert infos["player_1"]["ended_by"] == ended_by
+
+
 def test_a_message_over_budget_is_cut_and_a_spent_episode_is_lost_for_all():
     env = TextArena("IteratedPrisonersDilemma-v0", budget=Budget(message=3, episode=6))
     earned, infos = play(env, lambda agent, text: "one two three four five")
