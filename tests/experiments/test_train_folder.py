@@ -25,6 +25,7 @@ LEARNER = {
     "ratio_min",
     "ratio_max",
     "approx_kl",
+    "moved_fraction",
     "clip_fraction",
     "grad_norm",
     "learning_rate",
