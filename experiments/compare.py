@@ -25,6 +25,7 @@ from laconic.envs.dialogue.frontier import Frontier, floors
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.mistakes import describe
+from laconic.experiments.command_line.say import say
 from laconic.experiments.comparing import coordination, second_pass, table
 from laconic.experiments.comparing.arrange import arrange, budget_of, thoughts_of
 from laconic.experiments.comparing.entries import Entry, entries_of_runs, read_entries
@@ -174,12 +175,12 @@ def play_all(comparison: Comparison) -> None:
     """Play every entry, those that follow another one last, and write the table after each."""
     with Interrupt() as interrupt:
         for entry in sorted(comparison.entries, key=lambda one: (one.matched, bool(one.draft))):
-            print(entry.name, flush=True)
+            say(entry.name)
             row = play_one(comparison, entry, interrupt)
             comparison.rows[entry.name] = row
             write(comparison)
             if row.state != "finished":
-                print(f"{row.state}: {row.notes[0]}", flush=True)
+                say(f"{row.state}: {row.notes[0]}")
 
 
 def play_one(comparison: Comparison, entry: Entry, interrupt: Interrupt) -> Row:
@@ -256,7 +257,7 @@ def finish(comparison: Comparison) -> None:
     drawn = picture(comparison.title, rows, budget_of(comparison.cfg), comparison.floors)
     (comparison.folder.path / f"{drawn.name}.png").write_bytes(drawn.png)
     table.show(comparison.title, rows)
-    print(f"written to {comparison.folder.path}")
+    say(f"written to {comparison.folder.path}")
 
 
 def _reference(comparison: Comparison, entry: Entry) -> Row | None:

@@ -27,6 +27,7 @@ from laconic.envs.dialogue.transcript import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.resuming import command
+from laconic.experiments.command_line.say import say
 from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running import setup
 from laconic.experiments.running.checks import check_evaluate
@@ -104,9 +105,9 @@ def play_all(cfg: DictConfig, folder: RunFolder, processes: Processes) -> float:
     set_training_price(cfg, environments, HydraConfig.get().overrides.task)
     if cfg.run is not None:
         at = "its last checkpoint" if cfg.step is None else f"its checkpoint of step {cfg.step}"
-        print(f"plays {cfg.run}, {at}, on {cfg.env.get('name') or cfg.env._target_}")
+        say(f"plays {cfg.run}, {at}, on {cfg.env.get('name') or cfg.env._target_}")
     if words := unseen(cfg):
-        print(words)
+        say(words)
     tell_start(team, environments[0])
     once = evaluation_starts(environments, cfg.evaluation.tasks)
     starts = [start for start in once for _ in range(cfg.evaluation.samples)]
@@ -136,7 +137,7 @@ def play_all(cfg: DictConfig, folder: RunFolder, processes: Processes) -> float:
         more |= laconic_index(environments, once, journal.played)
         reward = write_figures(cfg, environments, journal, folder, more)
         folder.write_status("finished" if done else "interrupted", 0, processes=processes.count)
-        print(f"written to {folder.path}")
+        say(f"written to {folder.path}")
         return reward
 
     reward = processes.main(finish)

@@ -18,6 +18,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from laconic.envs.dialogue.transcript import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.reporting import frontier, single, standing, sweep
 from laconic.experiments.reporting.look import Picture
@@ -125,19 +126,19 @@ def _print_table(
 ) -> None:
     # Names may fold, but never lose their end, where settings differ; numbers stay whole.
     table = text_table(title, columns, rows, whole="others")
-    console.print(table if rows else Text(f"{title}: no evaluation yet"))
+    console.print(table if rows else Text(printable(f"{title}: no evaluation yet")))
 
 
 def _print_lines(console: Console, prefix: str, lines: Sequence[str]) -> None:
     for line in lines:
-        console.print(Text(prefix, style="bold").append(line, style="not bold"))
+        console.print(Text(prefix, style="bold").append(printable(line), style="not bold"))
 
 
 def _print_paths(console: Console, path: Path, pictures: Sequence[Picture]) -> None:
     names = ", ".join(f"{picture.name}.png" for picture in pictures)
     # Unwrapped, so that a path can be copied.
-    console.print(Text(f"report: {path}"), soft_wrap=True)
-    console.print(Text(f"pictures: {path.parent / PICTURES} ({names})"), soft_wrap=True)
+    console.print(Text(printable(f"report: {path}")), soft_wrap=True)
+    console.print(Text(printable(f"pictures: {path.parent / PICTURES} ({names})")), soft_wrap=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -148,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         write_report(parser.parse_args(arguments).folder, Console())
     except (OSError, SettingError) as error:
-        parser.error(str(error))
+        parser.error(printable(str(error)))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from pathlib import Path
 from huggingface_hub.errors import HFValidationError, HTTPError  # type: ignore[attr-defined]
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.say import complain, say
 from laconic.experiments.reporting.sharing.repository import assemble, push
 
 
@@ -30,9 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if (given.repository is None) == (given.folder is None):
         parser.error("expected a repository (<owner>/<name>) or --folder, and not both")
     try:
-        print(share(given))
+        say(share(given))
     except (SettingError, OSError, HTTPError, HFValidationError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        complain(f"error: {error}")
         sys.exit(1)
 
 

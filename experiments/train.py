@@ -21,6 +21,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from laconic.experiments.command_line.cli import program
+from laconic.experiments.command_line.say import say
 from laconic.experiments.running import run_state, setup
 from laconic.experiments.running.checks import check_train
 from laconic.experiments.running.costs import peak_gigabytes, tokens_per_second
@@ -87,7 +88,7 @@ def tell(cfg: DictConfig, folder: Path) -> None:
     """Print what is trained on what, and whether its weights know that world."""
     lines = header(cfg, HydraConfig.get().runtime.choices, folder)
     for line in lines if cfg.resume else filter(None, [*lines, unseen(cfg)]):
-        print(line, flush=True)
+        say(line)
 
 
 def train(run: run_state.TrainingRun, loggers: Several) -> None:

@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from laconic.experiments.command_line.say import complain
+
 NEEDED = "laconic watch needs the package textual; install it with: pip install 'laconic[watch]'"
 
 
@@ -28,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("run", type=Path, help="a run folder, which need not have begun")
     folder = parser.parse_args(arguments).run
     if problem := _problem(folder):
-        print(f"error: {problem}", file=sys.stderr)
+        complain(f"error: {problem}")
         sys.exit(1)
     from laconic.experiments.reporting.viewer.app import Viewer
 

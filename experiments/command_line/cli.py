@@ -36,6 +36,7 @@ from laconic.experiments.command_line.mistakes import (
     find_wrong_override,
 )
 from laconic.experiments.command_line.resuming import spell_out
+from laconic.experiments.command_line.say import complain
 from laconic.experiments.command_line.targets import settle
 from laconic.experiments.running import lock, new_folder
 from laconic.experiments.running.interrupt import received
@@ -233,6 +234,5 @@ def _errors_raised() -> Iterator[None]:
 
 
 def _say(message: str) -> None:
-    sys.stdout.flush()
     who = f"process {launcher.rank()}: " if launcher.rank() else ""
-    print(f"{who}{message}", file=sys.stderr, flush=True)
+    complain(f"{who}{message}")

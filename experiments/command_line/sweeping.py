@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import copy
 import math
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, open_dict, read_write
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.say import complain
 from laconic.experiments.running import lock, new_folder
 from laconic.learners.distributed import launcher
 from laconic.learners.rollout.strange_files import read_text, read_yaml
@@ -172,7 +172,7 @@ def _take(folder: str) -> None:
             lock.hold(folder)
         except SettingError as error:
             # Hydra turns an exception of a callback into a warning, and goes on.
-            print(f"error: {error}", file=sys.stderr, flush=True)
+            complain(f"error: {error}")
             raise SystemExit(1) from error
 
 

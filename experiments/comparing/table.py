@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
+from laconic.envs.dialogue.transcript import printable
 from laconic.experiments.comparing.rows import FIGURES, SECONDS, Row, as_json
 from laconic.experiments.reporting.records import graded
 from laconic.experiments.reporting.words import NOTHING, level, text_table
@@ -61,7 +62,9 @@ def show(title: str, rows: Sequence[Row], console: Console | None = None) -> Non
     heads, cells = _cells(rows, "\n")
     console.print(text_table(title, heads, cells, whole="first"))
     for note in _notes(rows):
-        console.print(note, highlight=False, markup=False, soft_wrap=not console.is_terminal)
+        console.print(
+            printable(note), highlight=False, markup=False, soft_wrap=not console.is_terminal
+        )
 
 
 def markdown(title: str, rows: Sequence[Row]) -> str:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from laconic.envs.dialogue.transcript import printable
 from laconic.envs.worlds.acts import with_act
 from laconic.learners.metrics import Interval
 
@@ -129,7 +130,7 @@ class Transcript:
             f"graded answer: {self.answer or '-'}; right: {self.reference or '-'}",
             *([f"ended by: {self.ended_by}"] if self.ended_by else ()),
         ]
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
 
 @dataclass(frozen=True, slots=True)

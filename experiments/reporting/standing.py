@@ -5,19 +5,23 @@ Hydra writes what a sweep was asked for into its folder; that is how many jobs a
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import OmegaConf
+from hydra.core.override_parser.types import Override, RangeSweep
 
 from laconic.experiments.reporting.records import Run
+from laconic.learners.rollout.strange_files import read_yaml
 
 KINDS = ("finished", "running", "interrupted", "unfinished", "failed", "nothing recorded")
 """States without their steps, in the order in which they are counted."""
+MAX_JOBS, MAX_OVERRIDE = 1_000_000, 10_000
+"""Most jobs of a sweep, and most characters of an override, that are counted."""
 NOT_EVALUATED = "without an evaluation after training"
 
 
@@ -46,16 +50,43 @@ def counts(folder: Path, runs: Sequence[Run]) -> list[str]:
 
 
 def planned(folder: Path) -> int | None:
-    """Jobs that the sweep in a folder was asked for; None where that is not recorded."""
+    """Return the jobs that a sweep was asked for; None where that cannot be told.
+
+    More than a million are not counted, because no folder holds as many runs.
+    """
     try:
-        config = OmegaConf.load(folder / "multirun.yaml").hydra
-        given = [f"{key}={value}" for key, value in (config.sweeper.params or {}).items()]
-        given += list(config.overrides.task)
+        config = read_yaml(folder / "multirun.yaml")["hydra"]
+        given = [f"{key}={value}" for key, value in (config["sweeper"]["params"] or {}).items()]
+        given += config["overrides"]["task"]
+        if len(given) > MAX_JOBS or max(map(len, given), default=0) > MAX_OVERRIDE:
+            return None
         overrides = OverridesParser.create().parse_overrides(given)
-        return len(BasicSweeper.split_arguments(overrides, None)[0])
+        # Of several for a key the last one counts.
+        counts = {one.get_key_element(): _values(one) for one in overrides}
+        jobs = math.prod(counts.values())
+        return jobs if jobs <= MAX_JOBS else None
     except Exception:
         # Missing, torn, or of a sweeper with other rules: nothing is claimed then.
         return None
+
+
+def _values(override: Override) -> int:
+    """Return how many values a sweep gives to a key, at most one more than `MAX_JOBS`."""
+    if not override.is_sweep_override():
+        return 1
+    if not override.is_discrete_sweep():
+        raise ValueError("a sweep without a number of values")
+    sweep = override.value()
+    if isinstance(sweep, RangeSweep):
+        return min(len(range(*map(math.ceil, _ends(sweep)))), MAX_JOBS + 1)
+    return sum(1 for _ in islice(override.sweep_string_iterator(), MAX_JOBS + 1))
+
+
+def _ends(sweep: RangeSweep) -> tuple[float, float, float]:
+    """Return a range over whole numbers with as many values as the sweep's."""
+    if sweep.start is None or sweep.stop is None:
+        raise ValueError("a range without ends")
+    return 0, (sweep.stop - sweep.start) / sweep.step, 1
 
 
 def _evaluated(run: Run) -> str:

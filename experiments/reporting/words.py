@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from laconic.envs.dialogue.transcript import printable
 from laconic.experiments.statistics.intervals import difference
 from laconic.learners.metrics import Interval
 
@@ -90,19 +91,22 @@ def text_table(
     the first may fold otherwise, but loses no end.
     """
     table = Table(
-        title=Text(title, style="bold"), title_justify="left", header_style="dim", box=SIMPLE_HEAD
+        title=Text(printable(title), style="bold"),
+        title_justify="left",
+        header_style="dim",
+        box=SIMPLE_HEAD,
     )
     for column in columns:
         first = column == columns[0]
         table.add_column(
-            column,
+            Text(printable(column)),
             justify="left" if first else "right",
             overflow="fold" if first else "ellipsis",
             no_wrap=first == (whole == "first"),
         )
     for row in rows:
         # As Text, because overrides hold square brackets and rich would read them as markup.
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     return table
 
 

@@ -17,6 +17,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from laconic.envs.dialogue.transcript import printable
+
 SHOWN = {
     "accuracy": ("accuracy", "{:.2f}"),
     "tokens_said": ("tokens", "{:.1f}"),
@@ -161,7 +163,7 @@ class Progress:
     def _print(self, text: str, style: str | None = None) -> None:
         """One message, unwrapped when it goes to a file."""
         self.console.print(
-            Text(text, style=style or ""), soft_wrap=self._live is None, highlight=False
+            Text(printable(text), style=style or ""), soft_wrap=self._live is None, highlight=False
         )
         if self._live is None:
             self.console.file.flush()

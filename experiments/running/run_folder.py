@@ -32,6 +32,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.say import say
 from laconic.experiments.running import provenance
 from laconic.experiments.running.foreign import read_config, refuse_old_names
 from laconic.learners.rollout.strange_files import MAX_ROWS, parse_json, read_text
@@ -174,7 +175,7 @@ class RunFolder:
                 + " may change); restore these or start a new run with hydra.run.dir=<folder>"
             )
         if told := [one for key, one in changed.items() if key != "resume"]:
-            print(f"goes on with other settings: {'; '.join(told)}")
+            say(f"goes on with other settings: {'; '.join(told)}")
 
     def append_metrics(self, row: Mapping[str, Any]) -> None:
         """Add the figures of one step; `row` holds a `step`."""

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.resuming import command
+from laconic.experiments.command_line.say import say
 from laconic.experiments.report import print_run, write_report
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.sharing.card import places, write_card
@@ -231,11 +232,11 @@ def finish(run: TrainingRun) -> None:
         read = read_run(run.folder.path)
         print_run(read, Console())
         if run.cfg.report:
-            print(f"report: {write_report(run.folder.path)}")
+            say(f"report: {write_report(run.folder.path)}")
         try:
             write_card(read, run.policies)
         except Exception as error:  # Settings are a user's own; the run is done, its weights saved.
-            print(f"there is no model card: {type(error).__name__}: {error}")
+            say(f"there is no model card: {type(error).__name__}: {error}")
         if not done:
             tell_how_to_go_on(run)
 
@@ -245,7 +246,7 @@ def finish(run: TrainingRun) -> None:
 def tell_how_to_go_on(run: TrainingRun) -> None:
     """Say how to resume a run that ends early; nothing where it cannot be."""
     if run.learner.resumable and run.processes.is_main:
-        print(f"go on with: {command('train', run.folder.path, HydraConfig.get().overrides.task)}")
+        say(f"go on with: {command('train', run.folder.path, HydraConfig.get().overrides.task)}")
 
 
 def save_policies(

@@ -106,6 +106,9 @@ CALLING = {
 }
 """Config group -> choices of this package that call a server, and so have to be typed."""
 
+MAX_OVERRIDE = 10_000
+"""Most characters of an override that is taken; parsing a long one takes minutes."""
+
 _CONF = Path(__file__).resolve().parents[2] / "conf"
 _INNER = re.compile(r"agent\.members\.\w+(?=\.)|entries\.[\w+-]+\.(?=(?:agent|env)\.)")
 """What stands before settings of an agent or an environment inside another."""
@@ -137,12 +140,12 @@ def is_override_taken(text: str) -> bool:
     It has to parse as an override, so flags are not taken. What it chooses of a group has to be a
     choice of this package, and every key that it sets has to be on the list.
     """
+    if len(text) > MAX_OVERRIDE or "${" in text:
+        return False
     try:
         override = OverridesParser.create().parse_override(text)
         value = None if override.is_delete() else override.value()
     except (HydraException, ValueError, RecursionError):
-        return False
-    if "${" in text:
         return False
     group = _CONF / override.key_or_group
     if re.fullmatch(r"\w+(/\w+)*", override.key_or_group) and group.is_dir():

@@ -12,6 +12,7 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 from textual.widgets import DataTable, Footer, Input, Static, Tab, Tabs
 
 from laconic.experiments.reporting.records import Transcript
@@ -213,7 +214,7 @@ class Viewer(App[None]):
         tabs = self.query_one(Tabs)
         for name in names:
             if name not in self._agents:
-                tabs.add_tab(Tab(name, id=f"agent-{len(self._agents)}"))
+                tabs.add_tab(Tab(Content(name), id=f"agent-{len(self._agents)}"))
                 self._agents.append(name)
         place = tabs.active.removeprefix("agent-")
         agent = self._agents[int(place)] if place.isdigit() else ""

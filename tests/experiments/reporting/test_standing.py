@@ -134,6 +134,16 @@ def test_a_run_that_failed_says_why_on_its_own_page(half: Path, tmp_path: Path) 
     ("asked", "jobs"),
     [
         (["seed=0,1,2", "env.reward.price=0,0.5", "train.steps=4"], 6),
+        (["seed=range(0,5)", "seed=range(1,9,2)"], 4),
+        (["env.reward.price=range(0,1,0.25)", "seed=1,2"], 8),
+        (["seed=choice(1,2,3)", "train.steps=4"], 3),
+        # No folder could hold so many.
+        (["seed=range(10000000000)"], None),
+        (["seed=range(0,1000000000000,1)"], None),
+        ([f"k{n}=0,1,2,3,4,5,6,7,8,9" for n in range(10)], None),
+        (["seed=" + "0," * 100_000 + "0"], None),
+        (["seed=range(0,1,0)"], None),
+        (["seed=interval(0,1)"], None),
         (["learner=glob(*)"], None),
         (["seed="], 1),
     ],

@@ -109,7 +109,15 @@ def test_an_override_that_names_nothing_outside_is_taken(text):
     [
         # Flags, and what does not parse.
         *("--config-dir=/x", "--config-dir", "/x", "-cn=x", "-m", "env", "env[_target_]=os.system"),
-        *("--config-path=../../x", "", "=", "[" * 5000, "env={a: {a: {a: 1}}", "seed=1,2"),
+        *(
+            "--config-path=../../x",
+            "",
+            "=",
+            "[" * 5000,
+            "seed=" + "1" * 20_000,
+            "env={a: {a: {a: 1}}",
+            "seed=1,2",
+        ),
         *("seed=range(1,9)", "seed=choice(1)", "env=glob(*)", "seed=\x1b[2J"),
         # Choices that are not this package's own.
         *(

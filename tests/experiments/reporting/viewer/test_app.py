@@ -6,7 +6,7 @@ import asyncio
 import json
 
 import pytest
-from textual.widgets import Input, Static, Tabs
+from textual.widgets import Input, Static, Tab, Tabs
 
 from laconic.experiments.reporting.viewer.app import Viewer
 
@@ -179,3 +179,33 @@ def test_a_clock_that_strikes_while_the_screen_is_taken_away_is_no_error(use):
     use(do)
     left[0].look()
     assert not left[0].is_running
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "[@click=app.save_screenshot('mark.svg')]solver_0[/]",
+        "[@click=quit]solver_0",
+        "[/no such thing]",
+        "[link=file:///etc/passwd]solver_0[/link]",
+        "[b]solver_0",
+        "solver_0[",
+        "$text-error \x1b]0;title\x07",
+    ],
+)
+def test_the_name_of_an_agent_is_text_and_nothing_else(use, folder, monkeypatch, name):
+    monkeypatch.chdir(folder)
+    row = json.loads((folder / "transcripts.jsonl").read_text().splitlines()[0])
+    row["messages"][0]["agent"] = name
+    row["task"] = row["question"] = row["answer"] = name
+    (folder / "transcripts.jsonl").write_text(json.dumps(row) + "\n")
+    shown_name = name.replace("\x1b", "").replace("\x07", "")
+
+    async def do(app, pilot):
+        labels = [tab.label.plain for tab in app.query(Tab)]
+        assert labels == ["conversation", shown_name, "helper_1", "solver_0"]
+        await pilot.click("#agent-0")
+        assert app.is_running and text(app).startswith(f"what {shown_name} read")
+        assert not (folder / "mark.svg").exists()
+
+    use(do)

@@ -1,0 +1,18 @@
+"""Prints what a program says, so that no text of a stranger can command the terminal."""
+
+from __future__ import annotations
+
+import sys
+
+from laconic.envs.dialogue.transcript import printable
+
+
+def say(message: object) -> None:
+    """Print a message; control characters in it become U+FFFD."""
+    print(printable(str(message)), flush=True)
+
+
+def complain(message: object) -> None:
+    """Print a message as `say` does, on the standard error."""
+    sys.stdout.flush()
+    print(printable(str(message)), file=sys.stderr, flush=True)
