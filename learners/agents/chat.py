@@ -22,6 +22,7 @@ from transformers import PreTrainedTokenizerBase
 from laconic.envs.dialogue.budget import Tokenize, well_formed
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.cache import remembered
+from laconic.learners.agents.template import render
 from laconic.learners.agents.thoughts import GAP, find_markers
 
 _SYSTEM = "\ue000system\ue001"
@@ -187,11 +188,7 @@ def _parts(tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> tupl
         {"role": "user", "content": _NEXT},
     ]
     try:
-        rendered = str(
-            tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True, **settings
-            )
-        )
+        rendered = render(tokenizer, messages, add_generation_prompt=True, **settings)
     except (TemplateError, TypeError, ValueError) as error:
         raise SettingError(
             "the chat template of this tokenizer refuses a conversation of user, assistant, user"
@@ -221,7 +218,7 @@ def _system_parts(
         return None
     messages = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": _FIRST}]
     try:
-        rendered = str(tokenizer.apply_chat_template(messages, tokenize=False, **settings))
+        rendered = render(tokenizer, messages, **settings)
         before, rest = rendered.split(_SYSTEM)
         between, _ = rest.split(_FIRST)
     except (TemplateError, TypeError, ValueError):

@@ -16,6 +16,8 @@ from typing import Any
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
+from laconic.learners.agents.template import render
+
 _THOUGHT, _REPLY, _NEXT = "\ue000thought\ue001", "\ue000reply\ue001", "\ue000next\ue001"
 _KEYS = ("reasoning_content", "reasoning", "thinking")
 """Where templates look for the thought of a message."""
@@ -141,7 +143,6 @@ def _rendered(
 ) -> str:
     """A conversation as the template shows it; empty where it refuses it."""
     try:
-        told = [dict(one) for one in messages]
-        return str(tokenizer.apply_chat_template(told, tokenize=False, **settings))
+        return render(tokenizer, messages, **settings)
     except (TemplateError, TypeError, ValueError):
         return ""

@@ -1,0 +1,58 @@
+"""A chat template of a stranger comes to an end, whatever it does."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import time
+
+import pytest
+from jinja2 import TemplateError
+
+from laconic.envs.errors import SettingError
+from laconic.learners.agents.chat import Chat
+from laconic.learners.agents.template import MAX_SECONDS, render
+
+LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}x"
+ENDLESS = {
+    "10^15 rounds": LOOP + "{% endfor %}" * 3,
+    "10^15 rounds without a word": LOOP.removesuffix("x") + "{% endfor %}" * 3,
+    "a range of 10^15": "{% for a in range(10**15) %}x{% endfor %}",
+    "a macro that calls itself": "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+    "filters in a loop": "{% for a in range(99999) %}{{ range(9999) | map('string') | join }}"
+    "{% endfor %}",
+    "more characters than a conversation": "{{ 'x' * 10**7 }}",
+}
+
+
+@pytest.fixture
+def tokenizer(policy_folder):
+    """A tokenizer that may be given another template."""
+    from transformers import AutoTokenizer
+
+    return copy.deepcopy(AutoTokenizer.from_pretrained(policy_folder))
+
+
+@pytest.mark.parametrize("template", ENDLESS.values(), ids=ENDLESS)
+def test_a_template_without_end_is_refused_in_one_line(tokenizer, template):
+    tokenizer.chat_template = template
+    began = time.thread_time()
+    with pytest.raises(TemplateError) as refused:
+        render(tokenizer, [{"role": "user", "content": "Hello"}])
+    assert "\n" not in str(refused.value)
+    # One filter may run on for a while between two lines.
+    assert time.thread_time() - began < 3 * MAX_SECONDS
+    assert sys.gettrace() is None or "bounded" not in repr(sys.gettrace())
+
+
+def test_a_usual_template_is_rendered_as_transformers_does(tokenizer):
+    messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Yes"}]
+    expected = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    assert "Hello" in expected
+    assert render(tokenizer, messages, add_generation_prompt=True) == expected
+
+
+def test_a_model_whose_template_does_not_end_is_refused(tokenizer):
+    tokenizer.chat_template = ENDLESS["10^15 rounds"]
+    with pytest.raises(SettingError, match="chat template of this tokenizer.*more than 2 s"):
+        Chat(tokenizer)
