@@ -7,7 +7,9 @@ the template `card.md` beside those of reports.
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +19,7 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from omegaconf import OmegaConf
 
+from laconic.envs.dialogue.transcript import printable
 from laconic.experiments.reporting.page import TEMPLATES
 from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.sharing.command import evaluation, public
@@ -43,9 +46,61 @@ ADAPTER = "adapter_config.json"
 """Of a policy that is an adapter: its form, and what it is an adapter of."""
 LOCAL = (".", "/", "~")
 """What the name of a model that lies in a folder of this machine begins with."""
-_TEMPLATE = Environment(
-    loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, trim_blocks=True
-).get_template("card.md")
+
+
+class Markdown(str):
+    """A text that is markdown already; all others on a card are shown letter by letter."""
+
+    __slots__ = ()
+
+
+def plain(value: object) -> Markdown:
+    """Return a value as markdown that shows it as it is, in one line, without HTML or links."""
+    if isinstance(value, Markdown):
+        return value
+    text = html.escape(" ".join(printable(str(value)).split("\n")), quote=False)
+    return Markdown(re.sub(r"[\\`*\[\]|]", r"\\\g<0>", text))
+
+
+def code(value: object) -> Markdown:
+    """Return a value as code within a line; whatever it holds cannot end the code."""
+    text = " ".join(printable(str(value)).split("\n"))
+    marks = "`" * (_longest_run(text) + 1)
+    space = " " if "`" in (text[:1], text[-1:]) else ""
+    return Markdown(f"{marks}{space}{text}{space}{marks}")
+
+
+def cell(value: object) -> Markdown:
+    """Return a value as code within a cell of a table."""
+    return Markdown(code(value).replace("|", r"\|"))
+
+
+def fenced(text: str, kind: str) -> Markdown:
+    """Return a text as a block of code; whatever it holds cannot end the block."""
+    marks = "`" * max(3, _longest_run(text) + 1)
+    return Markdown(f"{marks}{kind}\n{printable(text)}\n{marks}")
+
+
+def _longest_run(text: str) -> int:
+    """Return the length of the longest run of back ticks."""
+    return max(map(len, re.findall("`+", text)), default=0)
+
+
+_CARD = Environment(
+    loader=FileSystemLoader(TEMPLATES),
+    # Applied to every value, so that no line of the template can forget it.
+    finalize=plain,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+)
+_CARD.filters |= {
+    "plain": plain,
+    "code": code,
+    "cell": cell,
+    "fenced": fenced,
+    "markdown": Markdown,
+}
+_TEMPLATE = _CARD.get_template("card.md")
 
 
 def write_card(run: Run, policies: Mapping[str, Policy]) -> None:
@@ -90,7 +145,7 @@ def model_card(
     env, (_, prices) = run.group("env"), run.series("train/price")
     reward = env["reward"] if isinstance(env.get("reward"), Mapping) else {}
     text = _TEMPLATE.render(
-        data=_metadata(run, policy, name, license),
+        data=Markdown(_metadata(run, policy, name, license).to_yaml()),
         name=name,
         run=run,
         env=env,
@@ -173,10 +228,9 @@ def _loaded(policy: Path, name: str, team: Mapping[str, str | None]) -> dict[str
     folder = next((one for one in team.values() if one is not None), ".")
     adapter = policy / folder / ADAPTER
     base = _base(adapter) if adapter.is_file() else ""
-    return {
-        "policy": f'"{name}"' if folder == "." else f'"{name}", subfolder="{folder}"',
-        "base": f"<{Path(base).name}>" if base.startswith(LOCAL) else base,
-    }
+    subfolder = "" if folder == "." else f", subfolder={json.dumps(folder)}"
+    shown = f"<{Path(base).name}>" if base.startswith(LOCAL) else base
+    return {"policy": json.dumps(name) + subfolder, "base": json.dumps(shown) if base else ""}
 
 
 def _silences(run: Run) -> list[str]:

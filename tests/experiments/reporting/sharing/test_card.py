@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
 import shlex
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard
+from markdown_it import MarkdownIt
 
+from laconic.envs.dialogue.transcript import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.sharing.card import model_card, speakers
@@ -149,3 +153,63 @@ def test_what_cannot_be_shared_is_refused_in_one_line(adapters, tmp_path, capsys
         with pytest.raises(SystemExit):
             main(arguments)
         assert words in capsys.readouterr().err
+
+
+EVIL = [
+    "<script>alert(1)</script>",
+    "a\n\n<img src=http://evil/x onerror=alert(1)>\n",
+    "[click](http://evil)",
+    "![seen](http://evil/pixel.png)",
+    "`<b>",
+    "``` \n```\n<iframe src=http://evil>\n```",
+    "~~~\n# heading\n<b>",
+    "x | y |\n|---|\n| <b>",
+    "<!-- ",
+    "&lt;b&gt; \\<b> \x1b[2J",
+    "---\nlicense: evil\n---\n<b>",
+    'a"), __import__("os").system("x',
+]
+
+
+def _tokens(text):
+    """The kinds of markdown in a card, those within lines too, and the tokens themselves."""
+    found = MarkdownIt("gfm-like", {"linkify": False}).parse(text)
+    every = [one for token in found for one in (token, *(token.children or ()))]
+    return [one.type for one in every], every
+
+
+@pytest.mark.parametrize("text", EVIL)
+def test_what_a_run_folder_says_is_text_on_a_card(trained, tmp_path, text):
+    policy = tmp_path / "policy"
+    shutil.copytree(trained[0] / "policy", policy)
+    found = read_run(trained[0])
+    usual, _ = _tokens(model_card(found, policy, "me/team").text)
+    settings = {**found.settings, "agent": {**found.group("agent"), "speech": {"silence": text}}}
+    settings["env"] = {**found.group("env"), "name": text, "instructions": text, "source": text}
+    settings["env"]["reward"] = {"price": text, "normalizer": text, "charge": text, "when": text}
+    found = replace(
+        found,
+        settings=settings,
+        overrides=(*found.overrides, f"+x={text}"),
+        warnings=(text, "learner/skipped_steps"),
+        state=text,
+        seed=text,
+    )
+    (policy / "team.json").write_text(json.dumps({f"{text}_{n}": text for n in range(2)}))
+    card = model_card(found, policy, "me/team")
+    kinds, every = _tokens(card.text)
+    assert not {"html_block", "html_inline", "link_open", "image"} & set(kinds)
+    for kind in ("heading_open", "fence"):
+        assert kinds.count(kind) == usual.count(kind) > 0, kind
+    # The second warning.
+    assert kinds.count("list_item_open") >= usual.count("list_item_open") + 2
+    words = " ".join(printable(text).split("\n")).strip()
+    contents = [one.content for one in every if one.type in ("inline", "code_inline", "fence")]
+    assert any(words in one for one in contents)
+    assert "\x1b" not in str(card)
+    assert card.data.to_dict().get("license") is None
+    python = [one for one in every if one.type == "fence" and one.info == "python"]
+    for one in python:
+        calls = [node for node in ast.walk(ast.parse(one.content)) if isinstance(node, ast.Call)]
+        assert {node.func.attr for node in calls} == {"from_pretrained"}
+    assert len(python) == 1
