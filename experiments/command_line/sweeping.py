@@ -160,7 +160,7 @@ def _check(config: DictConfig) -> None:
         if message is None:
             # A fault of the program shows its traceback when it runs.
             return
-        print(f"error: {message}", file=sys.stderr, flush=True)
+        complain(f"error: {message}")
         raise SystemExit(1) from error
 
 
