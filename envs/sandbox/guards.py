@@ -36,7 +36,7 @@ def limit(limits: Mapping[str, float], memory_mb: float) -> None:
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_CPU: cpu,
         resource.RLIMIT_FSIZE: int(limits["file_kb"] * 1024),
-        resource.RLIMIT_NOFILE: 64,
+        resource.RLIMIT_NOFILE: 32,
         resource.RLIMIT_AS: int(memory_mb * 2**20),
         resource.RLIMIT_NPROC: int(limits["processes"]),
     }
@@ -102,12 +102,15 @@ def landlock_version() -> int:
     return max(0, int(_LIBC.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)))
 
 
-def restrict_files(readable: Sequence[str], writable: Sequence[str]) -> None:
+def restrict_files(
+    readable: Sequence[str], writable: Sequence[str], listed: Sequence[str] = ()
+) -> None:
     """Give this process no files but these, for good; no TCP either where the kernel can.
 
     Args:
         readable: folders and files to read and execute.
         writable: folders and files to do anything with.
+        listed: folders whose names can be listed, with those of the folders within them.
 
     Raises:
         OSError: the kernel refused; the process must not go on.
@@ -127,7 +130,12 @@ def restrict_files(readable: Sequence[str], writable: Sequence[str]) -> None:
             0,
         )
     )
-    for paths, rights in ((readable, _EXECUTE | _READ_FILE | _READ_DIR), (writable, every)):
+    granted = (
+        (readable, _EXECUTE | _READ_FILE | _READ_DIR),
+        (writable, every),
+        (listed, _READ_DIR),
+    )
+    for paths, rights in granted:
         for path in filter(os.path.exists, paths):
             handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
             if not os.path.isdir(path):

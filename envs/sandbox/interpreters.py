@@ -10,17 +10,22 @@ import signal
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from laconic.envs.sandbox import guards, jail, syscalls
+from laconic.envs.sandbox import guards, jail, namespaces, syscalls
 from laconic.envs.sandbox.judge import judge
+from laconic.envs.sandbox.leftovers import MAX_ENTRIES
 from laconic.envs.sandbox.link import Link
+from laconic.envs.sandbox.runtime import ResidentFiles, runtime
 
 Job = Mapping[str, Any]
 
 PATIENCE = 3.0
 """Seconds that killed processes are waited for."""
+_MAPPED_MB = 512
+"""MiB of address space that a copy of a warden has at most before it has done anything."""
 _SPARE = 20
 """File descriptors from here on are free while a child arranges its own."""
 
@@ -36,12 +41,43 @@ def _sources() -> tuple[Any, ...]:
 _SOURCES = marshal.dumps(_sources())
 
 
-def start_program(job: Job, folder: str, *, requests: int, replies: int) -> int:
-    """Start the interpreter of the program, shut in; returns its process id.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the programs of a warden run."""
+
+    in_memory: bool
+    """Whether programs read a copy of the interpreter's files in memory."""
+    work: str
+    """The folder that programs work in, as they see it, where each has its own file system."""
+    resident: ResidentFiles | None
+    """The interpreter's own files, kept in memory where there is no copy of them; or None."""
+
+
+def prepare(work: str = "", *handles: str) -> Place:
+    """Prepare this process for starting programs.
+
+    Args:
+        work: the folder that programs work in.
+        handles: namespaces with a root in memory (`namespaces.handles`); none where there is none.
+
+    Raises:
+        OSError: the namespaces cannot be joined, or the interpreter does not run.
+    """
+    if handles:
+        namespaces.join([int(handle) for handle in handles])
+        return Place(True, work, None)
+    return Place(False, runtime().work, ResidentFiles(runtime()))
+
+
+def start_program(job: Job, place: Place, folder: str, *, requests: int, replies: int) -> int:
+    """Start the interpreter of the program, shut in, and return its process id.
+
+    It writes `jail.STARTED` first. Where it cannot be started, it writes why.
 
     Args:
         job: `level` and `limits`.
-        folder: an empty folder to run in; empty inside bubblewrap, which has its own.
+        place: where programs run.
+        folder: an empty folder to run in; empty where the level has its own.
         requests: the pipe it reads.
         replies: the pipe it writes.
     """
@@ -49,19 +85,29 @@ def start_program(job: Job, folder: str, *, requests: int, replies: int) -> int:
     if child:
         return child
     try:
-        _become_program(job, folder, requests, replies)
+        blocked = _arrange_program(job, place, requests, replies)
+        try:
+            _become_program(job, place, folder, blocked)
+        except BaseException as error:
+            os.write(jail.REPLIES, f"{type(error).__name__}: {error}".encode()[:500])
     finally:
         os._exit(127)
 
 
-def _become_program(job: Job, folder: str, requests: int, replies: int) -> NoReturn:
+def _arrange_program(job: Job, place: Place, requests: int, replies: int) -> bytes:
+    """Give this process the signals and descriptors of a program; returns its seccomp filter."""
     os.setsid()
+    guards.die_with_parent()
+    inside = job["level"] == "bubblewrap"
+    if place.in_memory and not inside:
+        namespaces.become_first_process()
+        guards.die_with_parent()
     for number in range(1, signal.NSIG):
         with suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_DFL)
-    guards.die_with_parent()
-    inside = job["level"] == "bubblewrap"
-    blocked = syscalls.refusals(syscalls.machine(), None if inside else os.getpid())
+    alone = inside or place.in_memory
+    own_pid = None if alone else os.getpid()
+    blocked = syscalls.refusals(syscalls.machine(), own_pid, on_disk=not alone)
     null = os.open(os.devnull, os.O_RDWR)
     wanted = {0: null, 1: null, 2: null, jail.REQUESTS: requests, jail.REPLIES: replies}
     if inside and blocked:
@@ -69,22 +115,40 @@ def _become_program(job: Job, folder: str, requests: int, replies: int) -> NoRet
         os.write(writing, blocked)
         wanted[jail.FILTER] = reading
     _arrange(wanted)
-    cpu = job["limits"]["cpu_seconds"] * job["limits"].get("times", 1.0)
-    guards.limit({**job["limits"], "cpu_seconds": cpu}, job["limits"]["memory_mb"])
-    if inside:
-        command = [*jail.bubblewrap(job["limits"], filtered=bool(blocked)), *jail.python()]
+    return blocked
+
+
+def _become_program(job: Job, place: Place, folder: str, blocked: bytes) -> NoReturn:
+    limits = job["limits"]
+    cpu = limits["cpu_seconds"] * limits.get("times", 1.0)
+    guards.limit({**limits, "cpu_seconds": cpu}, limits["memory_mb"])
+    command = jail.python()
+    if job["level"] == "bubblewrap":
+        options = {"filtered": bool(blocked), "in_memory": place.in_memory}
+        command = [*jail.bubblewrap(limits, place.work, **options), *command]
     else:
-        command = jail.python()
-        os.chdir(folder)
-        guards.drop_capabilities()
-        guards.allow_no_new_privileges()
-        guards.restrict_files(jail.libraries(), [folder, os.devnull])
-        syscalls.install(blocked)
+        _shut_in(limits, place, folder, blocked)
     os.execve(command[0], command, {})
 
 
+def _shut_in(limits: Mapping[str, float], place: Place, folder: str, blocked: bytes) -> None:
+    """Take from this process everything but what a program needs, without bubblewrap."""
+    if place.in_memory:
+        folder = place.work
+        namespaces.enter_root(folder, int(limits["file_kb"] * 1024), MAX_ENTRIES)
+    else:
+        os.chdir(folder)
+    guards.drop_capabilities()
+    guards.allow_no_new_privileges()
+    if place.in_memory:
+        guards.restrict_files(["/"], [folder, os.devnull])
+    else:
+        guards.restrict_files(jail.readable(), [folder, os.devnull], runtime().folders)
+    syscalls.install(blocked)
+
+
 def start_tests(job: Job, *, requests: int, replies: int, report: int) -> int:
-    """Start the interpreter of the tests, a copy of this clean one; returns its process id.
+    """Start the interpreter of the tests, a copy of this clean one, and return its process id.
 
     Args:
         job: the program, its tests and `limits`.
@@ -103,10 +167,12 @@ def start_tests(job: Job, *, requests: int, replies: int, report: int) -> int:
         cpu = job["limits"]["seconds"] * job["limits"].get("times", 1.0)
         limits = {**job["limits"], "cpu_seconds": cpu, "file_kb": 0}
         # The copy begins with what this process has mapped.
-        guards.limit(limits, job["limits"]["memory_mb"] + 256)
+        guards.limit(limits, job["limits"]["memory_mb"] + _MAPPED_MB)
         link = Link(3, 4, int(job["limits"]["output_kb"] * 1024))
-        link.send_code(_SOURCES)
-        judge(job, link, _report)
+        if reason := link.start(_SOURCES):
+            _report({"trouble": reason})
+        else:
+            judge(job, link, _report)
     finally:
         os._exit(0)
 

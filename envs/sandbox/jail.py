@@ -1,8 +1,9 @@
-"""How a fresh interpreter is shut in: the commands, and the files it may read.
+"""How a fresh interpreter is shut in: the commands, and the files that it may read.
 
-Inside bubblewrap there are only the interpreter, its standard library, the system's shared
-libraries and a small empty temporary folder in memory: no `/proc`, no devices, no network, no other
-process. Without it the interpreter runs where the project runs, under `guards`.
+There are two levels. Inside bubblewrap the interpreter has no other process, no network and no
+device. Without it, it runs under `guards`. At both levels it reads a copy of its own files in
+memory (`namespaces`) where the kernel allows a warden to make one, and the files themselves
+otherwise.
 """
 
 from __future__ import annotations
@@ -10,21 +11,19 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
-import sysconfig
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 
-INTERPRETER = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
-"""The interpreter that a virtual environment stands on."""
-SYSTEM = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
-"""Folders of shared libraries."""
+from laconic.envs.sandbox import namespaces
+from laconic.envs.sandbox.runtime import INTERPRETER, Runtime, is_left_out, runtime
+
 REQUESTS, REPLIES, FILTER = 3, 4, 5
 """File descriptors of the program's interpreter; the last is bubblewrap's to read."""
-
+STARTED = b"+"
+"""What the interpreter writes first, before it has read anything of the program."""
 _LOADER = f"""\
 import marshal, posix, sys
+posix.write({REPLIES}, {STARTED!r})
 def exactly(size):
     data = b""
     while len(data) < size:
@@ -41,64 +40,73 @@ names["Side"]({REQUESTS}, {REPLIES}).serve()
 
 
 def python() -> list[str]:
-    """The command of a fresh interpreter that becomes what it is sent."""
+    """Return the command of a fresh interpreter that becomes what it is sent."""
     return [INTERPRETER, "-I", "-S", "-B", "-c", _LOADER]
 
 
 @cache
-def libraries() -> list[str]:
-    """Folders and files that the interpreter needs in order to start and import."""
-    home = Path(sys.base_prefix)
-    own = [home / "lib", home / "lib64", Path(sysconfig.get_path("stdlib"))]
-    paths: list[str] = []
-    for path in (*SYSTEM, *map(str, own), INTERPRETER):
-        inside = any(path == found or path.startswith(found + "/") for found in paths)
-        if os.path.exists(path) and not inside:
-            paths.append(path)
-    return paths
+def readable() -> list[str]:
+    """Return the files and folders that a program may read where there is no copy of them."""
+    needed = runtime()
+    entries = [entry for folder in needed.folders for entry in _entries(folder)]
+    return [*entries, *_outside(needed)]
 
 
-def bubblewrap(limits: Mapping[str, float], *, filtered: bool) -> list[str]:
-    """The command that shuts in the command it is followed by.
+def bubblewrap(
+    limits: Mapping[str, float], work: str, *, filtered: bool, in_memory: bool
+) -> list[str]:
+    """Return the command that shuts in the command that follows it.
 
     Args:
-        limits: `file_kb`, the size of the temporary folder.
+        limits: `file_kb`, the size of the work folder.
+        work: the folder that the program works in.
         filtered: whether a seccomp filter is to be read from `FILTER`.
+        in_memory: whether `namespaces.ROOT` holds a copy of what the interpreter needs.
     """
-    command = [_bwrap(), "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net"]
-    command += ["--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session"]
-    command += ["--cap-drop", "ALL", "--uid", "65534", "--gid", "65534"]
-    for path in libraries():
-        if os.path.islink(path):
-            command += ["--symlink", os.readlink(path), path]
-        else:
-            command += ["--ro-bind", path, path]
-    for path in _packages():
-        command += ["--tmpfs", path, "--remount-ro", path]
+    command = [find_bubblewrap() or "bwrap", "--unshare-user", "--unshare-ipc", "--unshare-pid"]
+    command += ["--unshare-net", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent"]
+    command += ["--new-session", "--cap-drop", "ALL", "--uid", "65534", "--gid", "65534"]
+    command += ["--ro-bind", namespaces.ROOT, "/"] if in_memory else _binds(runtime())
     size = ["--size", str(int(limits["file_kb"] * 1024))] if _knows_size() else []
-    command += [*size, "--tmpfs", "/tmp", "--chdir", "/tmp", "--remount-ro", "/"]
+    command += [*size, "--tmpfs", work, "--chdir", work, "--remount-ro", "/"]
     return [*command, *(("--seccomp", str(FILTER)) if filtered else ())]
 
 
 @cache
-def _packages() -> list[str]:
-    """Folders of installed packages within the libraries; the project may be among them."""
-    found = []
-    for folder in filter(os.path.isdir, libraries()):
-        if not os.path.islink(folder):
-            for pattern in ("site-packages", "dist-packages"):
-                found += sorted(Path(folder).glob(f"python*/{pattern}"))
-                found += sorted(Path(folder).glob(pattern))
-    return [str(path) for path in dict.fromkeys(found)]
+def find_bubblewrap() -> str | None:
+    """Return the path of bubblewrap; None where it is not installed."""
+    return shutil.which("bwrap", path=f"{os.defpath}:/usr/local/bin")
 
 
-@cache
-def _bwrap() -> str:
-    return shutil.which("bwrap", path=f"{os.defpath}:/usr/local/bin") or "bwrap"
+def _binds(needed: Runtime) -> list[str]:
+    """Return options that show the files themselves, with empty folders in place of packages."""
+    options: list[str] = []
+    for path in needed.links:
+        options += ["--symlink", os.readlink(path), path]
+    for path in (*needed.folders, *_outside(needed)):
+        options += ["--ro-bind", path, path]
+    for folder in needed.folders:
+        for name in sorted(filter(is_left_out, os.listdir(folder))):
+            path = os.path.join(folder, name)
+            options += ["--tmpfs", path, "--remount-ro", path] if os.path.isdir(path) else []
+    return options
+
+
+def _entries(folder: str) -> Iterator[str]:
+    for name in sorted(os.listdir(folder)):
+        if not is_left_out(name):
+            yield os.path.join(folder, name)
+
+
+def _outside(needed: Runtime) -> list[str]:
+    """Return the files that lie in none of the standard library's folders."""
+    folders = tuple(folder + "/" for folder in needed.folders)
+    return [path for path in needed.files if not path.startswith(folders)]
 
 
 @cache
 def _knows_size() -> bool:
-    """Whether this bubblewrap can bound a folder in memory."""
-    said = subprocess.run([_bwrap(), "--help"], capture_output=True, text=True, check=False)
+    """Return whether this bubblewrap can bound a folder in memory."""
+    command = [find_bubblewrap() or "bwrap", "--help"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
     return "--size" in said.stdout + said.stderr

@@ -6,13 +6,16 @@ decided by whether trusted source raised, and by the link's faults, which no tes
 
 from __future__ import annotations
 
+import ast
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import CodeType
-from typing import Any
+from typing import Any, cast
 
 from laconic.envs.sandbox.forms import Needs, needs
 from laconic.envs.sandbox.link import FaultError, Link
+from laconic.envs.sandbox.quiet import NOTE, NOTE_ERROR, quiet
 
 Report = Callable[[Mapping[str, Any]], None]
 
@@ -29,7 +32,8 @@ def judge(job: Mapping[str, Any], link: Link, report: Report) -> None:
     namespace: dict[str, Any] = {"__name__": "tests"}
     try:
         sources = (job["helpers"], job["setup"], *job["tests"])
-        helpers, setup, *pieces = (compiled(source) for source in sources)
+        helpers, setup = compiled(job["helpers"]), compiled(job["setup"])
+        pieces = [compiled(quiet(source)) for source in job["tests"]]
         needed = needs(sources, job["entry_points"])
         link.objects = needed.objects
         if needed.objects:
@@ -48,8 +52,8 @@ def judge(job: Mapping[str, Any], link: Link, report: Report) -> None:
         report({"form": "shared"})
 
 
-def compiled(source: str) -> CodeType:
-    """Trusted source as code, free of this module's own compiler settings."""
+def compiled(source: str | ast.Module) -> CodeType:
+    """Compile trusted source, free of this module's own compiler settings."""
     return compile(source, "<tests>", "exec", dont_inherit=True)
 
 
@@ -68,16 +72,24 @@ def _entry(link: Link, name: str) -> Callable[..., Any]:
 
 
 def _run_piece(piece: CodeType, namespace: dict[str, Any], link: Link) -> dict[str, Any]:
+    failures: list[dict[str, str]] = []
+
+    def fail(error: BaseException) -> None:
+        if not failures:
+            failures.append(_why(error, link, tested=True))
+
+    namespace[NOTE] = lambda message: fail(AssertionError(message))
+    namespace[NOTE_ERROR] = lambda: fail(cast(Exception, sys.exception()))
     link.fault = ""
     try:
         if link.gone:
             raise link.fail("the program ended")
         exec(piece, namespace)
     except BaseException as error:
-        return {"result": False, **_why(error, link, tested=True)}
+        fail(error)
     if link.fault:
-        return {"result": False, "kind": "error", "message": link.fault}
-    return {"result": True}
+        fail(FaultError(link.fault))
+    return {"result": False, **failures[0]} if failures else {"result": True}
 
 
 def _why(error: BaseException, link: Link, *, tested: bool) -> dict[str, str]:

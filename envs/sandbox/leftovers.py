@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import count
 
@@ -26,6 +26,19 @@ def crowded(folder: str, max_bytes: float) -> bool:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
     return size > max_bytes
+
+
+def deleted_bytes(pids: Iterable[int]) -> int:
+    """Return what files hold that running programs have open and have deleted."""
+    size = 0
+    for pid in pids:
+        with suppress(OSError):
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                with suppress(OSError):
+                    entry = os.stat(f"/proc/{pid}/fd/{name}")
+                    if stat.S_ISREG(entry.st_mode) and entry.st_nlink == 0:
+                        size += entry.st_blocks * 512
+    return size
 
 
 def remove(folder: str) -> None:

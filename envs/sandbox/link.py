@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from laconic.envs.sandbox.handles import Handle
+from laconic.envs.sandbox.jail import STARTED
 from laconic.envs.sandbox.wire import UnfitError, pack, unpack
 
 
@@ -46,9 +47,17 @@ class Link:
         self.gone = False
         self.fault = ""
 
-    def send_code(self, marshalled: bytes) -> None:
-        """Send what the fresh interpreter is to become."""
+    def start(self, marshalled: bytes) -> str:
+        """Send what the fresh interpreter is to become.
+
+        Returns:
+            Why the interpreter did not start; empty where it did. No program has had a say in it.
+        """
+        said = os.read(self._replies, 500)
+        if said != STARTED:
+            return said.decode("ascii", "replace") or "its interpreter ended before it began"
         self._send(marshalled)
+        return ""
 
     def run(self, code: str) -> None:
         """Run the program; raises what it raises."""

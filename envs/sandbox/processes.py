@@ -32,8 +32,16 @@ def cores() -> int:
 class HelperProcess:
     """A program that answers every line on its standard input with a line on its output."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Start it in a session of its own, out of reach of the terminal's signals."""
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], handles: Sequence[int] = ()
+    ) -> None:
+        """Start it in a session of its own, out of reach of the terminal's signals.
+
+        Args:
+            command: the program and its arguments.
+            environment: its whole environment.
+            handles: open files that it inherits under the same numbers.
+        """
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -42,6 +50,7 @@ class HelperProcess:
             env=environment,
             bufsize=0,
             start_new_session=True,
+            pass_fds=handles,
         )
 
     @property

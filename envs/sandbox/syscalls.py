@@ -1,9 +1,10 @@
 """The seccomp filter: which system calls a program under test is refused.
 
 A list of refusals, since what Python needs varies between versions: everything that reaches another
-process, starts one (threads stay), opens a socket, or leaves something behind: objects outside the
-file system, and modes, owners, times, attributes and flags of files, which Landlock does not guard.
-Numbers: the kernel's tables for x86-64 and arm64.
+process, starts one (threads stay), opens a socket, shows the page cache or free memory, or leaves
+something behind, such as objects outside the file system. Some calls that right programs make do
+nothing and say that they succeeded: marks on files, and locks. Numbers: the kernel's tables for
+x86-64 and arm64.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ import errno
 import platform
 import struct
 import sys
+from collections.abc import Mapping
 
 _LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+_REFUSE, _SUCCEED = _ERRNO | errno.EPERM, _ERRNO
+"""Returning an error; returning 0 instead of doing anything."""
 _CLONE_THREAD = 0x10000
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 _FIRST_ARGUMENT = 16
@@ -54,17 +58,65 @@ _REFUSED = {
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),
+    # Objects that outlast a process, its own and those of others.
     "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "shmdt": (67, 197),
     "semget": (64, 190),
+    "semop": (65, 193),
+    "semtimedop": (220, 192),
+    "semctl": (66, 191),
     "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
     "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "mq_timedsend": (242, 182),
+    "mq_timedreceive": (243, 183),
+    "mq_notify": (244, 184),
+    "mq_getsetattr": (245, 185),
+    "memfd_create": (319, 279),
+    # What is in the page cache, what is to be in it, and how much memory the machine has left.
+    "fadvise64": (221, 223),
+    "readahead": (187, 213),
+    "mincore": (27, 232),
+    "cachestat": (451, 451),
+    "preadv2": (327, 286),
+    "sync": (162, 81),
+    "syncfs": (306, 267),
+    "sync_file_range": (277, 84),
+    "sysinfo": (99, 179),
+    # What happens to files of others, and room on a disk beyond the limit on a file's size.
+    "inotify_init": (253, -1),
+    "inotify_init1": (294, 26),
+    "fanotify_init": (300, 262),
+    "fallocate": (285, 47),
     "setpriority": (141, 140),
     "ioprio_set": (251, 30),
     "sched_setparam": (142, 118),
     "sched_setscheduler": (144, 119),
     "sched_setaffinity": (203, 122),
     "sched_setattr": (314, 274),
-    # What Landlock does not cover: marks on files that the user owns, whoever may read them.
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "removexattrat": (466, 466),
+    "open_tree_attr": (467, 467),
+    "file_setattr": (469, 469),
+}
+# Refused where a program reads the interpreter's own files. Landlock covers `truncate` from its
+# third version on; `getrusage` counts what was read from disk.
+_REFUSED_ON_DISK = {"truncate": (76, 45), "getrusage": (98, 165)}
+# Calls that do nothing and say that they succeeded: marks that Landlock does not cover on files
+# that the user owns, and locks, by which two programs could talk. Copying a file makes the former,
+# opening a database the latter.
+_WITHOUT_EFFECT = {
     "chmod": (90, -1),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
@@ -77,27 +129,22 @@ _REFUSED = {
     "utimes": (235, -1),
     "futimesat": (261, -1),
     "utimensat": (280, 88),
-    "setxattr": (188, 5),
-    "lsetxattr": (189, 6),
-    "fsetxattr": (190, 7),
-    "setxattrat": (463, 463),
-    "removexattr": (197, 14),
-    "lremovexattr": (198, 15),
-    "fremovexattr": (199, 16),
-    "removexattrat": (466, 466),
-    "open_tree_attr": (467, 467),
-    "file_setattr": (469, 469),
-    # Covered from the third version of Landlock on.
-    "truncate": (76, 45),
+    "flock": (73, 32),
 }
 _CLONE, _CLONE3, _PRLIMIT, _FCNTL, _PRCTL = (56, 220), (435, 435), (302, 261), (72, 25), (157, 167)
-_IOCTL = (16, 29)
+_IOCTL, _MADVISE = (16, 29), (28, 233)
 _SIGNALS = {"kill": (62, 129), "tgkill": (234, 131)}
 _OWN_LIMITS = 0
 """`prlimit` of process 0 means the caller."""
-_FCNTL_REFUSED = (8, 15, 1024, 1036, 1038)
-"""`fcntl` commands that choose who is sent the signals of a file, take a lease on it, or mark its
-inode or itself with a hint about how it is written."""
+_FCNTL_REFUSED = (5, 8, 15, 36, 1024, 1026, 1036, 1038)
+"""`fcntl` commands that ask who holds a lock, choose who is sent the signals of a file, take a
+lease on it, watch a folder, or mark a file with a hint about how it is written."""
+_FCNTL_WITHOUT_EFFECT = (6, 7, 37, 38)
+"""`fcntl` commands that lock a part of a file."""
+_MADVISE_ALLOWED = (0, 1, 2, 4, 8, 10, 11, 14, 15, 16, 17, 18, 19, 102, 103)
+"""`madvise` hints that concern this process alone: how memory is read and given back, whether in
+huge pages, what a child or a core file gets, guards. Others read or drop pages of files, or tell
+whether memory of another process has the same contents."""
 _IOCTL_ALLOWED = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """`ioctl` requests that only ask or concern the descriptor alone: TCGETS, TIOCGWINSZ, FIONREAD,
 FIONBIO, FIONCLEX, FIOCLEX. Others set a file's flags, which stay."""
@@ -119,18 +166,18 @@ def _kernel_filters() -> bool:
     return ctypes.get_errno() == errno.EFAULT
 
 
-def refusals(machine: str, own_pid: int | None) -> bytes:
-    """The filter as an array of BPF instructions; empty where the processor is not known.
+def refusals(machine: str, own_pid: int | None, *, on_disk: bool = True) -> bytes:
+    """Return the filter as an array of BPF instructions; empty where the processor is not known.
 
     Args:
         machine: `x86_64` or `aarch64`.
         own_pid: the only process that may be sent signals; None where a process namespace sees to
             that.
+        on_disk: whether the program can reach files on disk.
     """
     if machine not in _ARCHITECTURES:
         return b""
     architecture, column = _ARCHITECTURES[machine]
-    refuse = _step(_RETURN, _ERRNO | errno.EPERM)
     program = [
         _step(_LOAD, 4),
         _step(_EQUAL, architecture, 1, 0),
@@ -138,21 +185,25 @@ def refusals(machine: str, own_pid: int | None) -> bytes:
         _step(_LOAD, 0),
     ]
     if machine == "x86_64":  # The x32 calls, a second door to the same rooms.
-        program += [_step(_AT_LEAST, 0x40000000, 0, 1), refuse]
-    for numbers in _REFUSED.values():
-        if numbers[column] >= 0:
-            program += [_step(_EQUAL, numbers[column], 0, 1), refuse]
+        program += [_step(_AT_LEAST, 0x40000000, 0, 1), _step(_RETURN, _REFUSE)]
+    refused = _REFUSED | (_REFUSED_ON_DISK if on_disk else {})
+    for calls, action in ((refused, _REFUSE), (_WITHOUT_EFFECT, _SUCCEED)):
+        for numbers in calls.values():
+            if numbers[column] >= 0:
+                program += [_step(_EQUAL, numbers[column], 0, 1), _step(_RETURN, action)]
     # glibc falls back to clone, whose flags a filter can see.
     missing = _step(_RETURN, _ERRNO | errno.ENOSYS)
     program += [_step(_EQUAL, _CLONE3[column], 0, 1), missing]
-    program += _when(_CLONE[column], 0, _HAS_BITS, (_CLONE_THREAD,), allowed=True)
-    program += _when(_PRLIMIT[column], 0, _EQUAL, (_OWN_LIMITS,), allowed=True)
-    program += _when(_FCNTL[column], 1, _EQUAL, _FCNTL_REFUSED, allowed=False)
-    program += _when(_IOCTL[column], 1, _EQUAL, _IOCTL_ALLOWED, allowed=True)
-    program += _when(_PRCTL[column], 0, _EQUAL, _FAMILY, allowed=False)
+    program += _when(_CLONE[column], 0, {(_CLONE_THREAD,): _ALLOW}, _REFUSE, _HAS_BITS)
+    program += _when(_PRLIMIT[column], 0, {(_OWN_LIMITS,): _ALLOW}, _REFUSE)
+    locks = {_FCNTL_REFUSED: _REFUSE, _FCNTL_WITHOUT_EFFECT: _SUCCEED}
+    program += _when(_FCNTL[column], 1, locks, _ALLOW)
+    program += _when(_IOCTL[column], 1, {_IOCTL_ALLOWED: _ALLOW}, _REFUSE)
+    program += _when(_MADVISE[column], 2, {_MADVISE_ALLOWED: _ALLOW}, _REFUSE)
+    program += _when(_PRCTL[column], 0, {_FAMILY: _REFUSE}, _ALLOW)
     if own_pid is not None:
         for numbers in _SIGNALS.values():
-            program += _when(numbers[column], 0, _EQUAL, (own_pid,), allowed=True)
+            program += _when(numbers[column], 0, {(own_pid,): _ALLOW}, _REFUSE)
     return b"".join([*program, _step(_RETURN, _ALLOW)])
 
 
@@ -176,13 +227,16 @@ def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
 
 
 def _when(
-    number: int, argument: int, test: int, values: tuple[int, ...], *, allowed: bool
+    number: int,
+    argument: int,
+    actions: Mapping[tuple[int, ...], int],
+    otherwise: int,
+    test: int = _EQUAL,
 ) -> list[bytes]:
-    """Allow (or refuse) a call exactly when an argument is one of a few values."""
-    otherwise = (_ERRNO | errno.EPERM) if allowed else _ALLOW
-    found = _ALLOW if allowed else (_ERRNO | errno.EPERM)
+    """Decide about a call by one of its arguments: an action per values, or else another."""
     steps = [_step(_LOAD, _FIRST_ARGUMENT + 8 * argument)]
-    for value in values:
-        steps += [_step(test, value, 0, 1), _step(_RETURN, found)]
+    for values, action in actions.items():
+        for value in values:
+            steps += [_step(test, value, 0, 1), _step(_RETURN, action)]
     steps.append(_step(_RETURN, otherwise))
     return [_step(_EQUAL, number, 0, len(steps)), *steps]

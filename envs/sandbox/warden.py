@@ -16,9 +16,10 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from laconic.envs.sandbox import guards
-from laconic.envs.sandbox.interpreters import Children, start_program, start_tests
-from laconic.envs.sandbox.leftovers import crowded, remove
+from laconic.envs.sandbox import guards, namespaces
+from laconic.envs.sandbox.interpreters import Children, Place, prepare, start_program, start_tests
+from laconic.envs.sandbox.leftovers import crowded, deleted_bytes, remove
+from laconic.envs.sandbox.runtime import runtime
 from laconic.envs.sandbox.usage import ASLEEP, ProcessUsage
 
 TICK = 0.05
@@ -29,27 +30,57 @@ SHOWN = 200
 Job = Mapping[str, Any]
 
 
+class TroubleError(Exception):
+    """The sandbox failed, whatever the program is."""
+
+
 def main() -> None:
-    """Grade until the input ends."""
+    """Grade until the input ends; arguments after the first are those of `prepare`."""
     guards.close_to_others()
     guards.adopt_orphans()
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    place = prepare(*sys.argv[2:])
     tasks = guards.tasks_of_user()
     while line := _line():
         job = json.loads(line)
         job["limits"]["processes"] += tasks
-        answer = json.dumps(grade(job)) + "\n"
-        os.write(1, answer.encode())
+        try:
+            answer = grade(job, place)
+        except (OSError, TroubleError) as error:
+            answer = {"trouble": str(error)}
+        os.write(1, json.dumps(answer).encode() + b"\n")
 
 
-def grade(job: Job) -> dict[str, Any]:
-    """Run one program and its tests; returns the fields of a `Verdict` but `level`."""
-    folder = tempfile.mkdtemp(prefix="program-") if job["level"] == "process" else ""
+def make_root() -> None:
+    """Make a root in memory, tell how that went, and wait until the input ends."""
+    try:
+        namespaces.make_root(runtime())
+        answer = {"work": runtime().work}
+    except OSError as error:
+        answer = {"reason": str(error)}
+    os.write(1, json.dumps(answer).encode() + b"\n")
+    os.read(0, 1)
+
+
+def grade(job: Job, place: Place) -> dict[str, Any]:
+    """Run one program and its tests.
+
+    Returns:
+        The fields of a `Verdict` except `level`.
+
+    Raises:
+        OSError: the program could not be started.
+        TroubleError: its interpreter did not begin.
+    """
+    own_folder = job["level"] == "process" and not place.in_memory
+    folder = tempfile.mkdtemp(prefix="program-") if own_folder else ""
     finding = Finding(len(job["tests"]), job["limits"])
     children = Children()
     try:
-        events = start(job, folder, children)
+        if place.resident:
+            place.resident.touch()
+        events = start(job, place, folder, children)
         watch(events, folder, finding, children.leaders)
         os.close(events)
     finally:
@@ -59,10 +90,10 @@ def grade(job: Job) -> dict[str, Any]:
     return finding.verdict()
 
 
-def start(job: Job, folder: str, children: Children) -> int:
-    """Start both interpreters, joined by pipes; returns where the tests report."""
+def start(job: Job, place: Place, folder: str, children: Children) -> int:
+    """Start both interpreters, joined by pipes, and return where the tests report."""
     (asked, asks), (answers, answered), (events, reported) = os.pipe(), os.pipe(), os.pipe()
-    children.add(start_program(job, folder, requests=asked, replies=answered))
+    children.add(start_program(job, place, folder, requests=asked, replies=answered))
     children.add(start_tests(job, requests=asks, replies=answers, report=reported))
     for end in (asked, asks, answers, answered, reported):
         os.close(end)
@@ -87,7 +118,7 @@ def watch(events: int, folder: str, finding: Finding, pids: Collection[int]) -> 
             for line in lines:
                 finding.note(json.loads(line))
             finding.begin_piece(usage)
-        elif folder and crowded(folder, finding.max_bytes):
+        elif folder and crowded(folder, finding.max_bytes - deleted_bytes(pids)):
             finding.stop("error", "the program wrote more than its limit")
             return
         elif finding.is_over(usage):
@@ -145,6 +176,8 @@ class Finding:
 
     def note(self, event: Mapping[str, Any]) -> None:
         """Take in one event of `judge`."""
+        if "trouble" in event:
+            raise TroubleError(event["trouble"])
         if "form" in event:
             self._form = event["form"]
             return

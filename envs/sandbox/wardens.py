@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from laconic.envs.sandbox import namespaces
 from laconic.envs.sandbox.processes import HelperProcess, ProcessPool, cores
 
+ROOT_SECONDS = 60.0
+"""How long a root in memory may take to be made."""
 GRACE = 10.0
 """Seconds past a program's limit after which its warden is given up."""
 
@@ -19,36 +24,86 @@ import sys
 for name in ("laconic", "laconic.envs", "laconic.envs.sandbox"):
     package = sys.modules[name] = type(sys)(name)
     package.__path__ = [sys.argv[1] + name[len("laconic"):].replace(".", "/")]
-from laconic.envs.sandbox.warden import main
-main()
+from laconic.envs.sandbox import warden
 """
 """Imports the warden without the packages' own starts, which import much more."""
+_FOLDER = str(Path(__file__).resolve().parents[2])
+_MAKING = threading.Lock()
+_ROOTS: list[Root | None] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """Namespaces that hold the interpreter's files in memory, for every warden to join."""
+
+    work: str
+    """The folder in it that programs work in."""
+    handles: tuple[int, ...]
+    """Open files of the namespaces, which live as long as one of these is open."""
 
 
 class WardenError(Exception):
-    """A warden ended or did not answer."""
+    """A warden ended, did not answer, or could not start a program."""
 
 
 def start() -> HelperProcess:
     """Start a warden with nothing of the environment but where temporary files go."""
-    folder = str(Path(__file__).resolve().parents[2])
     kept = {name: os.environ[name] for name in ("TMPDIR",) if name in os.environ}
-    return HelperProcess([sys.executable, "-I", "-S", "-c", _START, folder], kept)
+    made = root()
+    handles = made.handles if made else ()
+    command = [sys.executable, "-I", "-S", "-c", f"{_START}warden.main()", _FOLDER]
+    return HelperProcess([*command, made.work if made else "", *map(str, handles)], kept, handles)
+
+
+def root() -> Root | None:
+    """Return the root in memory, which is made once, and goes with this process.
+
+    None where the kernel does not allow it.
+    """
+    with _MAKING:
+        if not _ROOTS:
+            _ROOTS.append(_make_root())
+        return _ROOTS[0]
+
+
+def _make_root() -> Root | None:
+    if sys.platform != "linux":
+        return None
+    command = [sys.executable, "-I", "-S", "-c", f"{_START}warden.make_root()", _FOLDER]
+    maker = HelperProcess(command, {})
+    try:
+        answer = json.loads(maker.line(ROOT_SECONDS))
+        return Root(answer["work"], tuple(namespaces.handles(maker.pid)))
+    except (OSError, ValueError, KeyError):
+        return None
+    finally:
+        maker.end()
 
 
 def grade(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Have a program graded, once a warden is free.
+    """Have a program graded, once a warden is free; a second time where the sandbox failed.
 
     Args:
         job: the fields of a `Program`, its `limits` and `level`.
 
     Raises:
-        WardenError: no verdict came in time.
+        WardenError: neither time a verdict came.
     """
+    try:
+        return _grade(job)
+    except WardenError:
+        WARDENS.close()  # Those that wait may be as old as the one that failed.
+        return _grade(job)
+
+
+def _grade(job: Mapping[str, Any]) -> dict[str, Any]:
     seconds = job["limits"]["seconds"] * job["limits"].get("times", 1.0) + GRACE
     try:
         with WARDENS.lend() as warden:
-            return dict(json.loads(warden.ask(json.dumps(job), seconds)))
+            answer = dict(json.loads(warden.ask(json.dumps(job), seconds)))
+            if "trouble" in answer:
+                raise WardenError(answer["trouble"])
+            return answer
     except (OSError, ValueError) as error:
         raise WardenError(str(error)) from error
 

@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from laconic.envs.sandbox.handles import Handle
+from laconic.envs.sandbox.jail import STARTED
 from laconic.envs.sandbox.link import FaultError, Link
 from laconic.envs.sandbox.wire import pack
 
@@ -115,6 +116,17 @@ def test_functions_of_the_tests_can_be_called_back(program):
     assert program.link.called_back
 
 
-def test_code_is_sent_as_it_is(program):
-    program.link.send_code(b"code")
+def test_code_is_sent_as_it_is_once_the_interpreter_has_started(program):
+    os.write(program.replies, STARTED)
+    assert program.link.start(b"code") == ""
     assert os.read(program.requests, 8) == b"\x00\x00\x00\x04code"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [(b"OSError: no memory", "OSError: no memory"), (b"", "its interpreter ended before it began")],
+)
+def test_an_interpreter_that_does_not_start_says_why(program, said, reason):
+    os.write(program.replies, said)
+    os.close(program.replies)
+    assert program.link.start(b"code") == reason

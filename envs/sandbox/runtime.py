@@ -1,0 +1,147 @@
+"""The files that a fresh interpreter needs, which are all that a program under test may read.
+
+These are the interpreter, its standard library without installed packages and without what no
+program needs, and the shared libraries that the interpreter and its extension modules load.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+
+INTERPRETER = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+"""The interpreter that a virtual environment stands on."""
+_SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
+"""Folders in which the loader looks for libraries; links among them are copied."""
+_LOADER_CACHE = "/etc/ld.so.cache"
+_LEFT_OUT = frozenset(
+    ("site-packages", "dist-packages", "test", "tests", "idlelib", "turtledemo", "ensurepip")
+)
+_WORK_FOLDERS = ("/tmp", "/var/tmp", "/laconic")
+_UNUSED_EXTENSIONS = ("_test", "_tkinter", "_ctypes_test", "_xx", "xx")
+_PROBE = f"""\
+import os, sys
+for folder in sys.path:
+    names = os.listdir(folder) if os.path.isdir(folder) else ()
+    for name in names:
+        if name.endswith(".so") and not name.startswith({_UNUSED_EXTENSIONS!r}):
+            try:
+                __import__(name.partition(".")[0])
+            except Exception:
+                pass
+print("\\0".join(sys.path))
+with open("/proc/self/maps") as maps:
+    names = (line.split(maxsplit=5)[5:] for line in maps)
+    print("\\0".join({{name[0].strip() for name in names if name and name[0].startswith("/")}}))
+"""
+"""Prints where the interpreter imports from, and the files that it has mapped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What the interpreter needs, by absolute paths."""
+
+    folders: tuple[str, ...]
+    """Folders of the standard library; installed packages may lie within them."""
+    files: tuple[str, ...]
+    """Files to read: sources and compiled modules, extension modules, shared libraries."""
+    links: tuple[str, ...]
+    """Symbolic links by which the loader finds shared libraries."""
+
+    @property
+    def work(self) -> str:
+        """A folder for programs to work in that holds none of the files."""
+        return next(
+            folder
+            for folder in _WORK_FOLDERS
+            if not any(path.startswith(folder + "/") for path in self.files)
+        )
+
+    def copy(self, root: str) -> None:
+        """Copy every file to the same place below another root, with its time of change."""
+        for path in self.links:
+            os.makedirs(root + os.path.dirname(path), exist_ok=True)
+            if not os.path.lexists(root + path):
+                os.symlink(os.readlink(path), root + path)
+        for path in self.files:
+            os.makedirs(root + os.path.dirname(path), exist_ok=True)
+            shutil.copyfile(path, root + path)
+            os.chmod(root + path, 0o555)
+            changed = os.stat(path).st_mtime_ns  # Compiled modules hold that of their source.
+            os.utime(root + path, ns=(changed, changed))
+
+
+class ResidentFiles:
+    """Keeps files in the page cache, so that reading one leaves no trace for a later program."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        """Map the files of a runtime, and read the folders that hold them."""
+        for folder in {os.path.dirname(path) for path in runtime.files}:
+            with suppress(OSError):
+                os.listdir(folder)
+        self._maps: list[mmap.mmap] = []
+        for path in runtime.files:
+            with suppress(OSError, ValueError), open(path, "rb") as file:  # Some are empty.
+                self._maps.append(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
+
+    def touch(self) -> None:
+        """Read every page, so that all of them are in memory."""
+        for each in self._maps:
+            each[:: mmap.PAGESIZE]
+
+
+@cache
+def runtime() -> Runtime:
+    """Find what the interpreter of this machine needs, by running it once.
+
+    Raises:
+        OSError: the interpreter cannot be run.
+    """
+    command = [INTERPRETER, "-I", "-S", "-B", "-c", _PROBE]
+    ran = subprocess.run(command, env={}, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise OSError(f"{INTERPRETER} does not run: {ran.stderr.strip()[-200:]}")
+    searched, mapped = (line.split("\0") for line in ran.stdout.splitlines()[:2])
+    folders = tuple(filter(os.path.isdir, searched))
+    files = dict.fromkeys([INTERPRETER, *filter(os.path.isfile, (*searched, *mapped))])
+    for folder in folders:
+        files.update(dict.fromkeys(_modules(folder)))
+    links = tuple(_links({path for path in mapped if os.path.isfile(path)}))
+    extra = [_LOADER_CACHE] if os.path.isfile(_LOADER_CACHE) else []
+    return Runtime(folders, tuple([*files, *extra]), links)
+
+
+def _modules(folder: str) -> Iterator[str]:
+    compiled = f".{sys.implementation.cache_tag}.pyc"
+    for path, inner, names in os.walk(folder):
+        inner[:] = [name for name in inner if not is_left_out(name)]
+        for name in names:
+            if name.endswith(".so") and name.startswith(_UNUSED_EXTENSIONS):
+                continue
+            if not name.endswith((".pyc", ".a", ".o")) or name.endswith(compiled):
+                yield os.path.join(path, name)
+
+
+def is_left_out(name: str) -> bool:
+    """Return whether an entry of the standard library's folder is installed packages or unused."""
+    return name in _LEFT_OUT or name.startswith("config-")
+
+
+def _links(libraries: set[str]) -> Iterator[str]:
+    """Links that lead to the libraries, and links among the loader's own folders."""
+    yield from filter(os.path.islink, _SYSTEM)
+    folders = dict.fromkeys([*_SYSTEM, *map(os.path.dirname, sorted(libraries))])
+    for folder in folders:
+        if os.path.islink(folder) or not os.path.isdir(folder):
+            continue
+        for name in sorted(os.listdir(folder)):
+            path = os.path.join(folder, name)
+            if ".so" in name and os.path.islink(path) and os.path.realpath(path) in libraries:
+                yield path
