@@ -38,6 +38,10 @@ class SplitError(SourceError):
     """A task source has no such split, train or evaluation; it may have the other."""
 
 
+class SandboxError(RuntimeError):
+    """A program could not be run, twice, for reasons that have nothing to do with the program."""
+
+
 class ContractError(AssertionError):
     """An environment breaks a rule of `envs.contract`."""
 

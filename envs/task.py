@@ -181,11 +181,14 @@ class Benchmark(Explained):
 
         Several answers are put to a vote, in which text without an answer has no voice and the
         earliest of equally common answers counts (`majority`), or are parts of one work
-        (`env.answer=joint`). Never raises: text without an answer scores 0.
+        (`env.answer=joint`). No text raises: one without an answer scores 0.
 
         Args:
             task: what was asked.
             answers: the graded message of each agent that answers and spoke, in their order.
+
+        Raises:
+            SandboxError: this machine cannot run a program at the moment.
         """
 
     def committed(self, message: str) -> str | None:

@@ -21,17 +21,18 @@ Not seen: changes that a program makes to its arguments, and packages outside th
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from laconic.envs.checks import number
-from laconic.envs.errors import SettingError
-from laconic.envs.sandbox import guards, syscalls
+from laconic.envs.errors import SandboxError, SettingError
+from laconic.envs.sandbox import guards, jail, syscalls
 from laconic.envs.sandbox.processes import cores
 from laconic.envs.sandbox.usage import ASLEEP
-from laconic.envs.sandbox.wardens import WardenError, grade
+from laconic.envs.sandbox.wardens import grade
 
 Form = Literal["separate", "shared"]
 Level = Literal["bubblewrap", "process"]
@@ -128,10 +129,11 @@ def run(program: Program, limits: Limits | None = None) -> Verdict:
         limits: what it may use; None for the defaults.
 
     Returns:
-        The verdict; whatever the program does, this never raises.
+        The verdict; nothing that the program does raises.
 
     Raises:
         SettingError: no program can be run on this machine.
+        SandboxError: this program could not be run, twice.
     """
     return run_at(level(), program, limits or Limits())
 
@@ -160,38 +162,54 @@ def run_at(at: Level, program: Program, limits: Limits) -> Verdict:
         at: `bubblewrap` or `process`.
         program: code and tests.
         limits: what it may use.
+
+    Raises:
+        SandboxError: the program could not be run, twice.
     """
     job = {**asdict(program), "limits": asdict(limits), "level": at}
-    try:
-        found = grade(job)
-    except WardenError as error:
-        missing = (False,) * len(program.tests)
-        return Verdict(missing, "error", "separate", at, f"the sandbox gave up: {error}"[:200])
-    return Verdict(tuple(found.pop("results")), level=at, **found)
+    verdict = grade(job)
+    return Verdict(tuple(verdict.pop("results")), level=at, **verdict)
 
 
 def level() -> Level:
-    """The best level on this machine, found by running a program at it, once.
+    """Return the best level on this machine, found by running a program at it, once.
+
+    Warns where bubblewrap is installed and does not work.
 
     Raises:
         SettingError: no program can be run here.
     """
     with _FINDING:
         if not _LEVEL:
-            verdicts = []
-            for one in ("bubblewrap", "process"):
-                verdicts.append(
-                    run_at(one, _TRIAL, Limits(seconds=30, cpu_seconds=30, idle_seconds=30))
-                )
-                if verdicts[-1].passed:
-                    _LEVEL.append(one)
-                    break
-            else:
+            reason = _why_not("bubblewrap")
+            if not reason:
+                _LEVEL.append("bubblewrap")
+                return "bubblewrap"
+            other = _why_not("process")
+            if other:
                 raise SettingError(
-                    "no program can be run in a sandbox on this machine; the attempts ended with"
-                    f" {[verdict.message for verdict in verdicts]!r}"
+                    "no program can be run in a sandbox on this machine; at the level 'bubblewrap'"
+                    f" because of {reason!r}, at the level 'process' because of {other!r}"
                 )
+            if jail.find_bubblewrap():
+                warnings.warn(
+                    f"bubblewrap is installed but runs no program here ({reason}); programs run at"
+                    " the sandbox level 'process' (SECURITY.md says what it keeps out)",
+                    stacklevel=2,
+                )
+            _LEVEL.append("process")
         return _LEVEL[0]
+
+
+def _why_not(at: Level) -> str:
+    """Return why no program can be run at a level; empty where one can."""
+    if at == "bubblewrap" and not jail.find_bubblewrap():
+        return "bubblewrap is not installed"
+    try:
+        verdict = run_at(at, _TRIAL, Limits(seconds=30, cpu_seconds=30, idle_seconds=30))
+    except SandboxError as error:
+        return str(error)
+    return "" if verdict.passed else verdict.message
 
 
 def conditions() -> Mapping[str, str]:

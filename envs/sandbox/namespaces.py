@@ -46,8 +46,8 @@ def make_root(runtime: Runtime) -> None:
         pass
     _mount(NULL, ROOT + NULL, "", _BIND)
     # An ordinary user has to keep the flags that the mount has.
-    present = os.statvfs(NULL).f_flag & (_NO_SETUID | _NO_DEVICES | _NO_EXECUTION | _NO_ACCESS_TIMES)
-    _mount("", ROOT + NULL, "", _REMOUNT | _BIND | _READ_ONLY | present)
+    kept = os.statvfs(NULL).f_flag & (flags | _NO_EXECUTION)
+    _mount("", ROOT + NULL, "", _REMOUNT | _BIND | _READ_ONLY | kept)
     _mount("", ROOT, "", _REMOUNT | _READ_ONLY | flags)
 
 
@@ -127,8 +127,8 @@ def _set_namespace(handle: int) -> None:
 
 
 def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
-    words = (source.encode(), target.encode(), kind.encode() or None)
-    result = _LIBC and _LIBC.mount(*words, ctypes.c_ulong(flags), options.encode() or None)
+    words = (source.encode(), target.encode(), kind.encode() or None, ctypes.c_ulong(flags))
+    result = None if _LIBC is None else _LIBC.mount(*words, options.encode() or None)
     _checked(f"mount on {target}", result)
 
 

@@ -13,7 +13,7 @@ import marshal
 import posix
 import sys
 
-from laconic.envs.sandbox.wire import UnfitError, pack, unpack
+from laconic.envs.sandbox.wire import pack, refuse, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Side:
 
     def _special(self, value: Any) -> Any:
         if not self._allowed:
-            raise UnfitError(f"a value of type {type(value).__name__!r} is not a plain value")
+            return refuse(value)
         self._handles[id(value)] = value
         return ["o", pack(id(value)), pack(type(value).__name__)]
 

@@ -26,7 +26,8 @@ def quiet(source: str) -> ast.Module:
     module = ast.parse(source)
     if any(map(_may_catch, ast.walk(module))):
         return module
-    return ast.fix_missing_locations(_Quieter().visit(module))
+    _Quieter().visit(module)
+    return ast.fix_missing_locations(module)
 
 
 class _Quieter(ast.NodeTransformer):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from laconic.envs.errors import SandboxError
 from laconic.envs.sandbox import namespaces
 from laconic.envs.sandbox.processes import HelperProcess, ProcessPool, cores
 
@@ -87,13 +89,19 @@ def grade(job: Mapping[str, Any]) -> dict[str, Any]:
         job: the fields of a `Program`, its `limits` and `level`.
 
     Raises:
-        WardenError: neither time a verdict came.
+        SandboxError: neither time a verdict came.
     """
     try:
         return _grade(job)
     except WardenError:
         WARDENS.close()  # Those that wait may be as old as the one that failed.
+    try:
         return _grade(job)
+    except WardenError as error:
+        raise SandboxError(
+            f"the sandbox failed twice to run a program: {error}. Is there room in"
+            f" {tempfile.gettempdir()!r}, are there memory, file descriptors and processes left?"
+        ) from error
 
 
 def _grade(job: Mapping[str, Any]) -> dict[str, Any]:

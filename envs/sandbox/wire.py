@@ -1,13 +1,16 @@
 """Plain values as nested lists of short strings, the only thing that crosses between interpreters.
 
 Not pickle: taking a value apart never calls anything the sender chose. Subclasses of plain types
-(a Counter, a named tuple, an int with its own `__eq__`) cross as the plain value they hold. This
-source is also sent to the program's interpreter, which has no access to the project, so it
-imports nothing that is slow to import.
+(a Counter, a named tuple, an int with its own `__eq__`) cross as the plain value they hold, and so
+do the standard library's views and wrappers of them (a ChainMap, a UserDict, a read-only view).
+Numbers, dates and times of the standard library cross as themselves. This source is also sent to
+the program's interpreter, which has no access to the project, so it imports nothing that is slow to
+import.
 """
 
 from __future__ import annotations
 
+import sys
 from _collections import deque  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
@@ -25,8 +28,16 @@ class UnfitError(Exception):
     """A value that cannot cross."""
 
 
-def _refuse(value: Any) -> Any:
-    raise UnfitError(f"a value of type {type(value).__name__!r} is not a plain value")
+def refuse(value: Any) -> Any:
+    """Pack an object of a class that derives from one in the standard library; refuse all others.
+
+    Raises:
+        UnfitError: the value is no plain value.
+    """
+    packed = _pack_library(value, refuse, 0, isinstance)
+    if packed is None:
+        raise UnfitError(f"a value of type {type(value).__name__!r} is not a plain value")
+    return packed
 
 
 def _interleave(value: Any) -> list[Any]:
@@ -47,19 +58,62 @@ _CONTAINERS: tuple[tuple[type, str, Callable[[Any], Any], Callable[[list[Any]], 
     (deque, "q", list, deque),
     (range, "r", lambda value: [value.start, value.stop, value.step], lambda items: range(*items)),
     (complex, "c", lambda value: [value.real, value.imag], lambda items: complex(*items)),
+    (type(type.__dict__), "d", _interleave, _pairs),
     (type({}.keys()), "k", list, lambda items: dict.fromkeys(items).keys()),
     (type({}.values()), "v", list, lambda items: dict(enumerate(items)).values()),
     (type({}.items()), "m", list, lambda items: dict(items).items()),
 )
+
 _BUILDERS = {tag: build for _, tag, _, build in _CONTAINERS} | {"g": iter}
 
+_DAY, _CLOCK = ("year", "month", "day"), ("hour", "minute", "second", "microsecond")
+# Tag, module and name of a type, and the attributes that make a value again; no attributes mean its
+# text. A module that nobody has imported has no values.
+_VALUES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("R", "fractions", "Fraction", ("numerator", "denominator")),
+    ("D", "decimal", "Decimal", ()),
+    ("W", "datetime", "datetime", (*_DAY, *_CLOCK, "tzinfo")),
+    ("E", "datetime", "date", _DAY),
+    ("C", "datetime", "time", (*_CLOCK, "tzinfo")),
+    ("L", "datetime", "timedelta", ("days", "seconds", "microseconds")),
+)
+_MAKERS = {tag: (module, name) for tag, module, name, _ in _VALUES}
+# Modules and names of types that hold a plain value, and that type.
+_WRAPPERS: tuple[tuple[str, str, type], ...] = (
+    ("collections", "UserDict", dict),
+    ("collections", "ChainMap", dict),
+    ("collections", "UserList", list),
+    ("collections", "UserString", str),
+)
 
-def pack(value: Any, special: Callable[[Any], Any] = _refuse, depth: int = 0) -> Any:
+
+def _is_exactly(value: Any, kind: type) -> bool:
+    return type(value) is kind
+
+
+def _pack_library(
+    value: Any, special: Callable[[Any], Any], depth: int, is_a: Callable[[Any, type], bool]
+) -> Any:
+    """Pack a value of a type in the standard library; None where it is of no such type."""
+    for tag, module, name, attributes in _VALUES:
+        kind = getattr(sys.modules.get(module), name, None)
+        if isinstance(kind, type) and is_a(value, kind):
+            parts = [getattr(value, attribute) for attribute in attributes] or [str(value)]
+            return _pack_items(tag, parts, refuse, depth)
+    for module, name, plain in _WRAPPERS:
+        kind = getattr(sys.modules.get(module), name, None)
+        if isinstance(kind, type) and is_a(value, kind):
+            return pack(plain(value), special, depth)
+    return None
+
+
+def pack(value: Any, special: Callable[[Any], Any] = refuse, depth: int = 0) -> Any:
     """Turn a value into strings and lists of strings that need no escapes.
 
     Args:
         value: None, bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset,
-            deque, range, a dict view or an iterator (its items), nested at most `DEEPEST` deep.
+            deque, range, a dict view or an iterator (its items), nested at most `DEEPEST` deep; a
+            Fraction, Decimal, date, time without a zone or timedelta; a wrapper of one of these.
         special: packs what is none of these.
         depth: containers around the value.
 
@@ -83,7 +137,8 @@ def pack(value: Any, special: Callable[[Any], Any] = _refuse, depth: int = 0) ->
             return _pack_items(tag, take_apart(value), special, depth)
     if hasattr(type(value), "__next__"):
         return _pack_items("g", value, special, depth)
-    return special(value)
+    packed = _pack_library(value, special, depth, _is_exactly)
+    return special(value) if packed is None else packed
 
 
 def _pack_text(text: str) -> str:
@@ -101,7 +156,7 @@ def _pack_items(tag: str, items: Any, special: Callable[[Any], Any], depth: int)
     return packed
 
 
-def unpack(packed: Any, special: Callable[[Any], Any] = _refuse) -> Any:
+def unpack(packed: Any, special: Callable[[Any], Any] = refuse) -> Any:
     """Make a new value of exactly the plain types from what `pack` returned.
 
     Args:
@@ -124,6 +179,10 @@ def _unpack(packed: Any, special: Callable[[Any], Any], depth: int) -> Any:
         raise UnfitError(f"a value is nested deeper than {DEEPEST}")
     if isinstance(packed, str):
         return _SCALARS[packed[0]](packed[1:])
+    if packed[0] in _MAKERS:
+        module, name = _MAKERS[packed[0]]
+        parts = [_unpack(item, refuse, depth + 1) for item in packed[1:]]
+        return getattr(__import__(module), name)(*parts)
     build = _BUILDERS.get(packed[0])
     if build is None:
         return special(packed)

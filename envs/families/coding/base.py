@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
 
@@ -16,6 +17,7 @@ from laconic.envs import sandbox
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import commitment, fenced, fences, plainer
 from laconic.envs.families.coding.generate import LEVELS, Item, items
+from laconic.envs.families.coding.references import try_references
 from laconic.envs.families.coding.syntax import parse, without_closing_names
 from laconic.envs.families.common.benchmark import FamilyBenchmark
 from laconic.envs.families.common.generation import DISTRACTORS, Span
@@ -35,6 +37,19 @@ class ProgramBenchmark(FamilyBenchmark):
     def conditions(self) -> Mapping[str, str]:
         """How programs are shut in on this machine."""
         return sandbox.conditions()
+
+    def load(
+        self, path: str | Path, split: Split = "evaluation", **settings: Any
+    ) -> tuple[Task, ...]:
+        """Read the rows of a source, and try some of its reference solutions.
+
+        Raises:
+            SourceError: the source cannot be read, or none of the solutions passes its tests.
+            SandboxError: this machine cannot run a program at the moment.
+        """
+        tasks = super().load(path, split, **settings)
+        try_references(tasks, str(path))
+        return tasks
 
     @abstractmethod
     def pose(self, item: Item) -> Task:

@@ -74,7 +74,7 @@ class CooperativeCoding(ProgramBenchmark):
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Grade the program that the first auxiliary and the first main agent wrote.
 
-        Never raises: whatever is written scores 0 to 4.
+        Whatever is written scores 0 to 4.
         """
         exam: Exam = task.details["exam"]
         written = {role: _words(answers, role) for role in self.roles}

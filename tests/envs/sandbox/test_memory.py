@@ -8,10 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from laconic.envs import sandbox
-from laconic.envs.sandbox import Limits, Program, run_at, wardens
+from laconic.envs.sandbox import Limits, Program, run_at
 from laconic.envs.sandbox.runtime import runtime
-from laconic.envs.sandbox.wardens import WARDENS
 
 LIMITS = Limits(seconds=60, cpu_seconds=20, idle_seconds=30)
 TASKS = 20
@@ -41,22 +39,6 @@ def learn(path):
     _cost(path)
 """
 """Reads one of two files to remember a bit; the one that costs less to read was read before."""
-LEVELS = ("bubblewrap", "process", "bubblewrap on disk", "process on disk")
-
-
-@pytest.fixture(params=LEVELS)
-def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A level, with the interpreter's files in memory or (as where nothing can be mounted) not."""
-    name, _, on_disk = request.param.partition(" ")
-    if name == "bubblewrap" and sandbox.level() != "bubblewrap":
-        pytest.skip("there is no bubblewrap here")
-    if not on_disk and wardens.root() is None:
-        pytest.skip("nothing can be mounted here")
-    WARDENS.close()
-    if on_disk:
-        monkeypatch.setattr(wardens, "_ROOTS", [None])
-    yield name
-    WARDENS.close()
 
 
 def _cold_pairs() -> Iterator[tuple[str, str]]:
@@ -87,10 +69,10 @@ def _solved(level: str, gradings: int) -> int:
     return solved
 
 
-def test_what_a_program_reads_tells_a_later_one_nothing(level):
-    assert _solved(level, gradings=2) <= MAX_SOLVED_BY_GUESSING
+def test_what_a_program_reads_tells_a_later_one_nothing(any_level):
+    assert _solved(any_level, gradings=2) <= MAX_SOLVED_BY_GUESSING
 
 
 @pytest.mark.slow
-def test_twenty_gradings_of_each_task_tell_a_program_nothing(level):
-    assert _solved(level, gradings=20) <= MAX_SOLVED_BY_GUESSING
+def test_twenty_gradings_of_each_task_tell_a_program_nothing(any_level):
+    assert _solved(any_level, gradings=20) <= MAX_SOLVED_BY_GUESSING

@@ -155,6 +155,26 @@ def f(which):
     assert verdict.passed and verdict.form == "separate", verdict
 
 
+def test_results_and_arguments_of_the_standard_library_cross():
+    code = """
+from collections import ChainMap, UserDict
+from fractions import Fraction
+from types import MappingProxyType
+class Inventory(UserDict):
+    pass
+def f(x):
+    return [x / 3, Fraction(1, 3), Inventory(a=1), MappingProxyType({2: 3}), ChainMap({1: 2})]
+"""
+    tests = (
+        "from fractions import Fraction\nassert f(Fraction(1))[:2] == [Fraction(1, 3)] * 2",
+        "from decimal import Decimal\nassert f(Decimal(6))[0] == Decimal(2)",
+        "assert f(3)[2:] == [{'a': 1}, {2: 3}, {1: 2}]",
+        "from datetime import timedelta\nassert f(timedelta(days=3))[0] == timedelta(days=1)",
+    )
+    verdict = graded(code, *tests)
+    assert verdict.passed and verdict.form == "separate", verdict
+
+
 def test_floats_are_compared_by_the_tolerance_of_the_test():
     code = "def f(x):\n    return x / 3\n"
     assert graded(code, "assert abs(f(1.0) - 1 / 3) < 1e-6", "assert f(1.0) == 1 / 3").passed
@@ -337,7 +357,9 @@ def test_without_bubblewrap_the_level_is_process(monkeypatch):
 
     monkeypatch.setattr(sandbox, "_LEVEL", [])
     monkeypatch.setattr(sandbox, "run_at", without)
-    assert sandbox.level() == "process"
+    monkeypatch.setattr(sandbox.jail, "find_bubblewrap", lambda: "/usr/bin/bwrap")
+    with pytest.warns(UserWarning, match="bubblewrap is installed but .*no bwrap.* 'process'"):
+        assert sandbox.level() == "process"
     assert sandbox.conditions()["sandbox"].startswith("process, ")
 
 

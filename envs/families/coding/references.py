@@ -1,0 +1,88 @@
+"""Whether the tests of a code benchmark can be passed here: its own reference solutions are tried.
+
+A test that imports what the sandbox lacks, or that contradicts its solution, scores every program 0
+and gives no other sign of it.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from laconic.envs import sandbox
+from laconic.envs.errors import SourceError
+from laconic.envs.families.coding.exam import Exam
+from laconic.envs.families.coding.syntax import under
+from laconic.envs.task import Task
+
+MAX_TRIED = 20
+"""Reference solutions that are tried, spread evenly over a source."""
+MAX_SECONDS = 5.0
+"""Time for all of them together."""
+_SHOWN = 3
+_STUB = "def {name}(*_, **__):\n    raise NotImplementedError\n"
+_REACHED = "NotImplementedError"
+_ADVICE = "Programs and tests can import the standard library alone."
+
+
+def try_references(tasks: Sequence[Task], source: str) -> None:
+    """Run reference solutions against their tests; warn of those that fail.
+
+    Of a task without a solution it is tried whether its tests reach the function that is asked for.
+
+    Args:
+        tasks: tasks with an exam.
+        source: where they were read, for messages.
+
+    Raises:
+        SourceError: none that was tried passes.
+        SandboxError: this machine cannot run a program at the moment.
+    """
+    until = time.monotonic() + MAX_SECONDS
+    reasons, tried = Counter[str](), 0
+    for task in tasks[:: -(-len(tasks) // MAX_TRIED)]:
+        left = until - time.monotonic()
+        reason = _why_not(task.details["exam"], task.answer, left) if left > 0 else None
+        if reason is None:
+            break
+        tried += 1
+        if reason:
+            reasons[f"{reason} ({task.key})"] += 1
+    failed = reasons.total()
+    if not failed:
+        return
+    shown = "; ".join(list(reasons)[:_SHOWN])
+    if failed == tried:
+        raise SourceError(
+            f"{source}: expected reference solutions that pass their own tests; none of the {tried}"
+            f" that were tried does: {shown}. {_ADVICE}"
+        )
+    warnings.warn(
+        f"{source}: {failed} of {tried} reference solutions that were tried fail their own tests:"
+        f" {shown}. No program can solve these tasks. {_ADVICE}",
+        stacklevel=2,
+    )
+
+
+def _why_not(exam: Exam, solution: str, left: float) -> str | None:
+    """Return why a solution fails, empty where it passes, and None where time ran out."""
+    if left < exam.limits.seconds:
+        limits = replace(exam.limits, seconds=left)
+        verdict = _run(exam, solution, limits)
+        return None if verdict.outcome == "timeout" else _reason(verdict, solution)
+    return _reason(_run(exam, solution, exam.limits), solution)
+
+
+def _reason(verdict: sandbox.Verdict, solution: str) -> str:
+    reached = not solution and verdict.message.startswith(_REACHED)
+    return "" if verdict.passed or reached else verdict.message or verdict.outcome
+
+
+@lru_cache(maxsize=1024)
+def _run(exam: Exam, solution: str, limits: sandbox.Limits) -> sandbox.Verdict:
+    code = solution or under(_STUB.format(name=exam.name), exam.preamble)
+    return sandbox.run(exam.sheet(code), limits)
