@@ -12,10 +12,15 @@ with another handle give is the program's word: a test of nothing else can be fo
 for it. Comparisons with plain values are the tests' own in both forms.
 
 Levels. `bubblewrap`: no network, no files but the interpreter's libraries, no other process in
-sight. `process`: the same interpreter under the kernel's own restrictions (seccomp, Landlock);
-`conditions` says what of them is in force. Neither defends against faults of the kernel.
+sight. `process`: the same interpreter under the kernel's own restrictions (seccomp, Landlock and,
+where it allows them, namespaces); `conditions` says what of them is in force. Neither defends
+against faults of the kernel.
 
-Not seen: changes that a program makes to its arguments, and packages outside the standard library.
+Memory. A program learns nothing that is worth remembering: tests go on after a failed assertion
+(`quiet`). And it has little to remember it by: it reads copies in memory (`namespaces`).
+
+Not seen: changes that a program makes to its arguments. Not there: packages outside the standard
+library, for programs and tests alike.
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ from typing import Literal
 
 from laconic.envs.checks import number
 from laconic.envs.errors import SandboxError, SettingError
-from laconic.envs.sandbox import guards, jail, syscalls
+from laconic.envs.sandbox import guards, jail, syscalls, wardens
 from laconic.envs.sandbox.processes import cores
 from laconic.envs.sandbox.usage import ASLEEP
 from laconic.envs.sandbox.wardens import grade
@@ -213,10 +218,12 @@ def _why_not(at: Level) -> str:
 
 
 def conditions() -> Mapping[str, str]:
-    """The level in force and what it leaves open, as `Benchmark.conditions` reports it."""
+    """Return the level in force and what it leaves open, as `Benchmark.conditions` reports it."""
+    in_memory = wardens.root() is not None
+    traces = "" if in_memory else ", page cache shared"
     if level() == "bubblewrap":
-        return {"sandbox": "bubblewrap, no network"}
+        return {"sandbox": f"bubblewrap, no network{traces}"}
     filtered = syscalls.machine() != ""
     network = "no network" if filtered else "network open"
-    files = "own files only" if guards.landlock_version() else "files readable"
-    return {"sandbox": f"process, {network}, {files}"}
+    files = "own files only" if in_memory or guards.landlock_version() else "files readable"
+    return {"sandbox": f"process, {network}, {files}{traces}"}

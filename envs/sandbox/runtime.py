@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ _LOADER_CACHE = "/etc/ld.so.cache"
 _LEFT_OUT = frozenset(
     ("site-packages", "dist-packages", "test", "tests", "idlelib", "turtledemo", "ensurepip")
 )
+_DAY = 24 * 3600.0
 _WORK_FOLDERS = ("/tmp", "/var/tmp", "/laconic")
 _UNUSED_EXTENSIONS = ("_test", "_tkinter", "_ctypes_test", "_xx", "xx")
 _PROBE = f"""\
@@ -37,9 +39,11 @@ for folder in sys.path:
             except Exception:
                 pass
 print("\\0".join(sys.path))
-with open("/proc/self/maps") as maps:
-    names = (line.split(maxsplit=5)[5:] for line in maps)
-    print("\\0".join({{name[0].strip() for name in names if name and name[0].startswith("/")}}))
+names = set()
+if os.path.exists("/proc/self/maps"):
+    with open("/proc/self/maps") as maps:
+        names = {{line[line.index("/"):].strip() for line in maps if "/" in line}}
+print("\\0".join(names))
 """
 """Prints where the interpreter imports from, and the files that it has mapped."""
 
@@ -79,22 +83,37 @@ class Runtime:
 
 
 class ResidentFiles:
-    """Keeps files in the page cache, so that reading one leaves no trace for a later program."""
+    """Keeps files in the page cache, so that reading one leaves no trace for a later program.
+
+    A file system may note the first access of a day. Whenever a note would be due, all files are
+    read here first.
+    """
 
     def __init__(self, runtime: Runtime) -> None:
-        """Map the files of a runtime, and read the folders that hold them."""
-        for folder in {os.path.dirname(path) for path in runtime.files}:
+        """Read the files of a runtime and the folders that hold them."""
+        self._paths = runtime.files
+        self._maps: list[mmap.mmap] = []
+        self._due = 0.0
+        for folder in {os.path.dirname(path) for path in self._paths}:
             with suppress(OSError):
                 os.listdir(folder)
-        self._maps: list[mmap.mmap] = []
-        for path in runtime.files:
-            with suppress(OSError, ValueError), open(path, "rb") as file:  # Some are empty.
-                self._maps.append(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
 
     def touch(self) -> None:
         """Read every page, so that all of them are in memory."""
+        if time.time() >= self._due:
+            self._map_again()
         for each in self._maps:
             each[:: mmap.PAGESIZE]
+
+    def _map_again(self) -> None:
+        self._maps, now = [], time.time()
+        self._due = now + _DAY
+        for path in self._paths:
+            with suppress(OSError, ValueError), open(path, "rb") as file:  # Some are empty.
+                self._maps.append(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
+                due = os.fstat(file.fileno()).st_atime + _DAY
+                if due > now:  # Otherwise accesses of this file are not noted.
+                    self._due = min(self._due, due)
 
 
 @cache

@@ -43,7 +43,7 @@ def learn(path):
 
 def _cold_pairs() -> Iterator[tuple[str, str]]:
     """Yield pairs of library files, which are dropped from the page cache."""
-    paths = [path for path in runtime().files if path.endswith(".py") and os.path.getsize(path)]
+    paths = [path for path in runtime().files if path.endswith((".py", ".pyc"))]
     random.Random(1).shuffle(paths)
     for pair in zip(paths[::2], paths[1::2], strict=False):
         for path in pair:
@@ -56,9 +56,10 @@ def _cold_pairs() -> Iterator[tuple[str, str]]:
 
 def _solved(level: str, gradings: int) -> int:
     """Count the tasks whose last answer is right; each grading shows the right one at its end."""
-    pairs, solved, draws = _cold_pairs(), 0, random.Random(0)
-    for _ in range(TASKS):
-        bit, before, right = draws.random() < 0.5, next(pairs), False
+    pairs, solved = _cold_pairs(), 0
+    # Half of the answers are yes, so that one answer to all is no better than guessing.
+    for bit in random.Random(0).sample([True, False] * (TASKS // 2), TASKS):
+        before, right = next(pairs), False
         for _ in range(gradings):
             now = next(pairs)
             tests = (f"assert answer{before} is {bit}", f"learn({now[bit]!r})")

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from laconic.envs.sandbox import Limits, Program, Verdict, run_at, syscalls
+from laconic.envs import sandbox
+from laconic.envs.sandbox import Limits, Program, Verdict, run_at, syscalls, wardens
 from laconic.envs.sandbox.runtime import runtime
+from laconic.envs.sandbox.wardens import WARDENS
 
 LIMITS = Limits(seconds=60, cpu_seconds=20, idle_seconds=30)
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -196,24 +201,62 @@ def f(text):
     assert verdict.passed, verdict
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
-def test_an_interpreter_below_the_folder_for_temporary_files_has_the_same_level(tmp_path):
-    runtime().copy(str(tmp_path))
-    interpreter = f"{tmp_path}{runtime().files[0]}"
-    code = (
-        "from laconic.envs import sandbox\n"
-        "from laconic.envs.sandbox import Limits\n"
-        "from laconic.envs.sandbox.runtime import runtime\n"
-        "program = sandbox.Program('def f():\\n    return 1', ('assert f() == 1',), ('f',))\n"
-        "for level in (sandbox.level(), 'process'):\n"
-        "    verdict = sandbox.run_at(level, program, Limits(seconds=60, cpu_seconds=20))\n"
-        "    print(level, verdict.passed, runtime().files[0])\n"
-    )
-    environment = {"PYTHONPATH": os.pathsep.join(filter(os.path.isdir, sys.path))}
-    ran = subprocess.run(
-        [interpreter, "-c", code], env=environment, capture_output=True, text=True, check=False
-    )
-    from laconic.envs import sandbox
+def test_without_landlock_a_root_in_memory_still_shows_no_other_files(monkeypatch):
+    made = wardens.root()
+    if made is None:
+        pytest.skip("nothing can be mounted here")
+    patch = "from laconic.envs.sandbox import guards\nguards.landlock_version = lambda: 0\n"
+    start = wardens._START.replace("from laconic", patch + "from laconic")
+    monkeypatch.setattr(wardens, "_START", start)
+    WARDENS.close()
+    here = os.path.abspath(__file__)
+    code = f"""
+import os
+def f():
+    return sorted(os.listdir("/")), os.path.exists({here!r}), os.path.exists("/etc/passwd")
+"""
+    verdict = graded("process", code, "assert f()[1:] == (False, False) and 'home' not in f()[0]")
+    WARDENS.close()
+    assert verdict.passed, verdict
 
-    expected = [f"{level} True {interpreter}" for level in (sandbox.level(), "process")]
-    assert ran.stdout.splitlines() == expected, ran.stderr
+
+ELSEWHERE = """
+from laconic.envs import sandbox
+from laconic.envs.sandbox import Limits
+from laconic.envs.sandbox.runtime import runtime
+program = sandbox.Program("def f():\\n    return 1", ("assert f() == 1",), ("f",))
+for level in (sandbox.level(), "process"):
+    verdict = sandbox.run_at(level, program, Limits(seconds=60, cpu_seconds=20))
+    print(level, verdict.passed, runtime().files[0])
+print(sandbox.conditions()["sandbox"])
+"""
+
+
+@pytest.fixture
+def interpreter() -> Iterator[str]:
+    """Yield a copy of this interpreter below the folder for temporary files, for every user."""
+    folder = tempfile.mkdtemp(prefix="interpreter-", dir="/tmp")
+    os.chmod(folder, 0o755)
+    runtime().copy(folder)
+    yield folder + runtime().files[0]
+    shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
+@pytest.mark.parametrize("user", [None, 65534])
+def test_an_interpreter_in_the_folder_for_temporary_files_and_any_user_have_the_same_level(
+    interpreter, user
+):
+    if user and os.geteuid():
+        pytest.skip("only root can be another user")
+    paths = [os.path.abspath(path) for path in sys.path if os.path.isdir(path)]
+    environment = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [interpreter, "-c", ELSEWHERE]
+    options = {"user": user, "group": user, "extra_groups": []} if user else {}
+    ran = subprocess.run(
+        command, env=environment, cwd="/", capture_output=True, text=True, check=False, **options
+    )
+    if user and "No module named 'laconic'" in ran.stderr:
+        pytest.skip("the project is not readable for others")
+    levels = [f"{level} True {interpreter}" for level in (sandbox.level(), "process")]
+    assert ran.stdout.splitlines() == [*levels, sandbox.conditions()["sandbox"]], ran.stderr
