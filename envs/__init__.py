@@ -61,12 +61,16 @@ def names(of: Literal["all", "benchmarks", "worlds"] = "all") -> tuple[str, ...]
     return tuple(sorted({"all": [*graded, *played], "benchmarks": graded, "worlds": played}[of]))
 
 
-def benchmark(name: str) -> Benchmark:
+def benchmark(name: str | Benchmark) -> Benchmark:
     """Return the benchmark behind an environment, with `load`, `generate` and `score`.
+
+    A benchmark of one's own, which has no name here, is returned as it is.
 
     Raises:
         UnknownNameError: there is no benchmark of that name.
     """
+    if isinstance(name, Benchmark):
+        return name
     choice("environment", name, names("benchmarks"))
     module = import_module(f"laconic.envs.benchmarks.{name}")
     graded: Benchmark = module.BENCHMARK
@@ -74,7 +78,7 @@ def benchmark(name: str) -> Benchmark:
 
 
 def make(
-    name: str,
+    name: str | Benchmark,
     *,
     source: str | PathLike[str] = GENERATED,
     split: Split = "train",
@@ -89,7 +93,7 @@ def make(
     """Make the environment of a benchmark (a `DialogueEnv`) or a world (a `WorldEnv`).
 
     Args:
-        name: one of `names()`.
+        name: one of `names()`, or a benchmark of your own.
         source: `generated`, a file or folder with the original data, or `hub:<id>`; worlds have
             generated tasks alone.
         split: `train` or `evaluation`; the two never share a generated task.
@@ -113,16 +117,17 @@ def make(
         SettingError: a setting is out of its range, or is one of sources and the tasks are
             generated.
     """
-    choice("environment", name, names())
+    if not isinstance(name, Benchmark):
+        choice("environment", name, names())
     whole("env.tasks", tasks, 1, optional=True)
     number("env.holdout", holdout, above=0, below=1, optional=True)
     whole("env.holdout_seed", holdout_seed)
     whole("env.max_rounds", max_rounds, 1)
     choice("env.split", split, ("train", "evaluation"))
     reading, generating = _mapping("env.reader", reader), _mapping("env.generator", generator)
-    kind = worlds.world(name) if name in worlds.names() else None
+    kind = worlds.world(name) if isinstance(name, str) and name in worlds.names() else None
     settings = _checked(settings, [WorldEnv, kind] if kind else [DialogueEnv])
-    _check_source(name, source, kind is not None, holdout, reading)
+    _check_source(str(name) if kind else "", source, holdout, reading)
     environment: TeamEnv
     count = tasks or _GENERATED_TASKS
     if kind:
@@ -134,23 +139,23 @@ def make(
         if source == GENERATED:
             chosen = _generate(graded, split, count, generating)
         else:
-            chosen = _read(name, str(source), split, holdout, holdout_seed, reading)[:tasks]
+            chosen = _read(graded, str(source), split, holdout, holdout_seed, reading)[:tasks]
         environment = DialogueEnv(graded, chosen, **settings)
     environment.metadata = {**environment.metadata, "max_rounds": max_rounds}
     return environment
 
 
-def _check_source(
-    name: str, source: object, is_world: bool, holdout: float | None, reading: _Frozen
-) -> None:
+def _check_source(world: str, source: object, holdout: float | None, reading: _Frozen) -> None:
     """Refuse a source that is none, and settings that the chosen source would ignore."""
     if not isinstance(source, str | PathLike):
         raise SettingError(
             f"env.source must be {GENERATED!r}, a file, a folder, or hub:<id>; got {source!r}"
         )
     if source != GENERATED:
-        if is_world:
-            raise SettingError(f"{name} is played and has no data to read; got env.source={source}")
+        if world:
+            raise SettingError(
+                f"{world} is played and has no data to read; got env.source={source}"
+            )
         return
     if holdout is not None:
         raise SettingError(
@@ -214,7 +219,7 @@ def _generated(maker: Explained, split: Split, count: int, generating: _Frozen) 
 
 
 def _read(
-    name: str,
+    graded: Benchmark,
     source: str,
     split: Split,
     holdout: float | None,
@@ -223,29 +228,29 @@ def _read(
 ) -> tuple[Task, ...]:
     """Read the tasks of a split of a source, the source's own split or one that is drawn."""
     if holdout is None:
-        return _load(name, source, split, reading)
+        return _load(graded, source, split, reading)
     try:
-        tasks = _load(name, source, "evaluation", reading)
+        tasks = _load(graded, source, "evaluation", reading)
     except SplitError:
         # A folder or a hub data set with the other split alone.
-        tasks = _load(name, source, "train", reading)
+        tasks = _load(graded, source, "train", reading)
     return held_out(tasks, split, holdout, holdout_seed)
 
 
-def _load(name: str, source: str, split: Split, reading: _Frozen) -> tuple[Task, ...]:
+def _load(graded: Benchmark, source: str, split: Split, reading: _Frozen) -> tuple[Task, ...]:
     """Load tasks; equal calls share one reading until a file of the source changes."""
     try:
         hash(reading)
     except TypeError:
-        return benchmark(name).load(source, split, **dict(reading))
-    return _loaded(name, source, split, reading, _stamp(Path(source)))
+        return graded.load(source, split, **dict(reading))
+    return _loaded(graded, source, split, reading, _stamp(Path(source)))
 
 
 @lru_cache(maxsize=8)
 def _loaded(
-    name: str, source: str, split: Split, reading: _Frozen, stamp: object
+    graded: Benchmark, source: str, split: Split, reading: _Frozen, stamp: object
 ) -> tuple[Task, ...]:
-    return benchmark(name).load(source, split, **dict(reading))
+    return graded.load(source, split, **dict(reading))
 
 
 def _stamp(source: Path) -> frozenset[tuple[str, int, int]]:

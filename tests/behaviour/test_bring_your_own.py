@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 
 import pytest
@@ -12,7 +13,10 @@ from pettingzoo import ParallelEnv
 from pettingzoo.test import parallel_api_test
 from places import ROOT
 
+from laconic import envs
 from laconic.envs.contract import check_env
+from laconic.envs.errors import SettingError
+from laconic.learners.advantages.group import Key
 
 PAGE = ROOT / "docs" / "bring_your_own.md"
 TRAIN = "laconic train "
@@ -29,7 +33,7 @@ def commands(blocks):
     """The arguments of the page's trainings."""
     lines = [line for one in blocks if one.kind == "sh" for line in one.code.splitlines()]
     assert all(line.startswith(TRAIN) for line in lines)
-    # The one with a folder of choices trains what the first does.
+    # Those with a folder of choices are run below.
     return [shlex.split(one.removeprefix(TRAIN)) for one in lines if "--config-dir" not in one]
 
 
@@ -37,7 +41,7 @@ def commands(blocks):
 def test_every_command_trains_in_a_process_of_its_own(
     commands, processes, my_package, small, rows, tmp_path
 ):
-    assert len(commands) == 3
+    assert len(commands) == 4
     for number, command in enumerate(commands):
         folder = tmp_path / str(number)
         replaced = tuple(one[1:] + "." for one in command if one.startswith("~"))
@@ -81,6 +85,95 @@ def test_the_environment_is_won_by_who_says_the_password(my_package):
     _, rewards, terminated, _, infos = env.step({"guesser_0": "17"})
     assert rewards == {"teller_0": 1.0, "guesser_0": 0.75}
     assert all(terminated.values()) and infos["teller_0"]["solved"] and env.agents == []
+
+
+def test_the_estimator_gives_the_advantages_of_the_page(my_package):
+    from my_package import Ranks
+
+    ranks = Ranks()
+    keys = [Key("task", "helper_0")] * 4
+    # The table of the page.
+    assert ranks([1, 0, 0, 0.5], keys) == pytest.approx((1, -2 / 3, -2 / 3, 1 / 3), rel=1e-12)
+    assert ranks([7.0], keys[:1]) == (0.0,) and ranks([2.0] * 4, keys) == (0.0,) * 4
+    # One large return weighs no more than a good one, and agents and tasks are compared apart.
+    assert ranks([1000, 0, 0, 0.5], keys) == ranks([1, 0, 0, 0.5], keys)
+    apart = [Key("task", "a"), Key("task", "b"), Key("other", "a"), Key("task", "a")]
+    assert ranks([1, 5, 9, 0], apart) == (1.0, 0.0, 0.0, -1.0)
+
+
+def config_dir(my_package):
+    return ["--config-dir", str(my_package / "my_conf")]
+
+
+def test_the_estimator_trains_by_its_yaml(run, my_package, small, rows, tmp_path):
+    wanted = ["learner/advantages=ranks", *small, "train.steps=1"]
+    wanted = [one for one in wanted if not one.startswith("learner.advantages")]
+    outcome = run("train", *config_dir(my_package), *wanted, f"hydra.run.dir={tmp_path}")
+    assert outcome.code == 0, outcome.err
+    assert "my_package.Ranks" in (tmp_path / "config.yaml").read_text()
+    assert math.isfinite(rows(tmp_path / "metrics.jsonl")[-1]["learner/loss"])
+
+
+def test_the_benchmark_has_twenty_tasks_each_with_one_right_answer(my_package):
+    from my_package import meetings
+
+    parts = [meetings.make(split=split).tasks.values() for split in ("train", "evaluation")]
+    assert [len(part) for part in parts] == [15, 5]
+    tasks = [task for part in parts for task in part]
+    assert len({task.text for task in tasks}) == 20
+    for task in tasks:
+        free = [set(re.findall(r"[0-9]+", one)) for one in task.statements]
+        assert len(free) == 3 and set.intersection(*free) == {task.answer}
+
+
+def test_the_benchmark_grades_the_last_mark(my_package):
+    from my_package.meetings import MEETINGS, make
+
+    task = next(iter(make().tasks.values()))
+    right, wrong = f"#### {task.answer}", "#### 25"
+    graded = {
+        right: True,
+        f"It is {wrong}, no: {right}": True,
+        f"####{task.answer}.": True,
+        f"{right}, no: {wrong}": False,
+        task.answer: False,
+        "": False,
+        f"{right}0": False,
+    }
+    for said, solved in graded.items():
+        score = MEETINGS.score(task, {"solver_0": said})
+        assert (score.solved, score.value) == (solved, float(solved)), said
+    assert MEETINGS.committed(f"well {right}!") == right
+
+
+def test_the_environment_of_the_benchmark_keeps_the_contract(my_package):
+    from my_package.meetings import make
+
+    check_env(lambda: make(information="split", budget={"message": 40}, reward={"price": 0.5}))
+
+
+def test_the_benchmark_trains_and_is_solved_by_scripts_by_its_yaml(
+    run, my_package, small, rows, tmp_path
+):
+    sizes = [one for one in small if not one.startswith("env.")]
+    chosen = [*config_dir(my_package), "env=meetings"]
+    outcome = run("train", *chosen, *sizes, "train.steps=1", f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code == 0, outcome.err
+    assert "eval/accuracy" in rows(tmp_path / "run" / "metrics.jsonl")[-1]
+    played = [*chosen, "agent=scripted", f"hydra.run.dir={tmp_path}/played"]
+    outcome = run("evaluate", *played)
+    assert outcome.code == 0, outcome.err
+    assert len(rows(tmp_path / "played" / "episodes.jsonl")) == 5
+    assert rows(tmp_path / "played" / "metrics.jsonl")[-1]["eval/accuracy"] == 1.0
+
+
+def test_a_benchmark_without_a_generator_asks_for_a_source(my_package):
+    from my_package.meetings import MEETINGS
+
+    with pytest.raises(SettingError, match="^meetings has no generator of tasks; set env.source"):
+        envs.make(MEETINGS)
+    with pytest.raises(SettingError, match="^env.holdout=0.5 divides"):
+        envs.make(MEETINGS, holdout=0.5)
 
 
 class Guests(ParallelEnv):

@@ -5,7 +5,14 @@ It is that of docs/bring_your_own.md.
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
+import torch
+from safetensors.torch import load_file
+
+from laconic import envs
+from laconic.learners.agents.hf import HFTeam
 
 CHOICE = ["~learner", "+learner._target_=my_package.BestOfGroup"]
 
@@ -48,7 +55,37 @@ def test_its_run_is_resumed_as_if_it_had_never_stopped(run, own, my_package, tmp
     assert timeless(parts / "metrics.jsonl") == timeless(whole / "metrics.jsonl")
 
 
-def test_what_it_refuses_is_said_of_its_config_key(run, own, my_package, tmp_path):
-    outcome = run("train", *own, "agent.sharing=separate", f"hydra.run.dir={tmp_path}/run")
-    assert outcome.code == 1
-    assert "BestOfGroup trains one shared policy; set agent.sharing=shared" in outcome.err
+def weights_of(folder):
+    """The weights of a saved policy by name."""
+    return load_file(folder / "model.safetensors")
+
+
+def test_it_trains_the_policy_of_every_agent(run, own, my_package, policy_folder, tmp_path):
+    folder = tmp_path / "run"
+    wanted = [*own, "agent.sharing=separate", "train.steps=2", "train.group_size=4"]
+    outcome = run("train", *wanted, f"hydra.run.dir={folder}")
+    assert outcome.code == 0, outcome.err
+    before = weights_of(policy_folder)
+    policies = [place for place in (folder / "policy").iterdir() if place.is_dir()]
+    assert len(policies) == 4
+    for place in policies:
+        after = weights_of(place)
+        assert any(not torch.equal(after[name], before[name]) for name in before), place.name
+
+
+def test_its_state_has_every_policy(my_package, policy_folder):
+    from my_package import BestOfGroup
+
+    def learner():
+        policies = HFTeam(str(policy_folder), sharing="separate").policies(
+            envs.make("signal", tasks=2)
+        )
+        return BestOfGroup(policies, partial(torch.optim.AdamW, lr=0.1))
+
+    one, other = learner(), learner()
+    for number, policy in enumerate(one.policies):
+        with torch.no_grad():
+            next(iter(policy.model.parameters())).fill_(float(number))
+    other.load_state_dict(one.state_dict())
+    values = [float(next(iter(p.model.parameters())).detach().mean()) for p in other.policies]
+    assert values == [0.0, 1.0, 2.0, 3.0]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from laconic.envs.checks import check_names
-from laconic.envs.errors import SourceError
+from laconic.envs.errors import SettingError, SourceError
 from laconic.envs.families.common.sources import NO_DOCUMENTS, Documents, Row, keyed_rows
 from laconic.envs.task import Benchmark, Score, Split, Task, majority
 
@@ -24,8 +24,9 @@ class FamilyBenchmark(Benchmark):
 
     documents: ClassVar[Documents] = NO_DOCUMENTS
     """Names of the JSON documents in a folder, where there are any."""
-    generator: ClassVar[Callable[..., tuple[Task, ...]]]
-    """Makes tasks of a seed, a count, a split and the settings that are its other parameters."""
+    generator: ClassVar[Callable[..., tuple[Task, ...]] | None] = None
+    """Makes tasks of a seed, a count, a split and the settings that are its other parameters. None:
+    all tasks come from a source."""
 
     def load(
         self, path: str | Path, split: Split = "evaluation", **settings: Any
@@ -54,7 +55,15 @@ class FamilyBenchmark(Benchmark):
     def generate(
         self, seed: int, count: int, *, split: Split = "train", **settings: Any
     ) -> tuple[Task, ...]:
-        """Make tasks with the generator; the benchmark's docstring lists its settings."""
+        """Make tasks with the generator; the benchmark's docstring lists its settings.
+
+        Raises:
+            SettingError: there is no generator, or a setting is out of its range.
+        """
+        if self.generator is None:
+            raise SettingError(
+                f"{self.name} has no generator of tasks; set env.source to a file of rows"
+            )
         own = {*signature(self.generator).parameters} - {"count", "split"}
         check_names("setting of env.generator", settings, own)
         return self.generator(seed, count, split, **settings)
