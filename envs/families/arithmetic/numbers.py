@@ -57,24 +57,27 @@ _LAYOUT = tuple(
         (r"\\(?:text\w{0,2}|math(?:rm|bf|it|sf|tt)|mbox|displaystyle)(?![A-Za-z])", " "),
         (r"\\(?=[$%])|\\[,!;: ]|\*\*|[{}]", " "),
         (r"(?<![A-Za-z0-9*_])([*_]{1,3})([^*_]{1,60})\1(?![A-Za-z0-9*_])", r" \2 "),
+        # The power of a unit, as in `m^2`.
+        (r"(?<=[A-Za-z][A-Za-z]|[^A-Za-z]m)\s*\^\s*[23](?![0-9])", ""),
         (r"(?i:\b(?:minus|negative)) +(?=\$?[0-9])", "-"),
         (r"(-|\$) +(?=[0-9$])", r"\1"),
     )
 )
 _TIMES = r"(?:[xX\u0445](?![A-Za-z])|(?:times|plus|minus|divided by|multiplied by)(?![A-Za-z]))"
 _OPERATOR = (
-    r"(?:[*=^\u00b1\u00b7\u00d7\u00f7\u2022\u2190-\u22ff\u2715\u2716]"
+    r"(?:[*=\u00b1\u00b7\u00d7\u00f7\u2022\u2200-\u22ff\u2715\u2716]"
     r"|\\(?:times|cdot|div|pm|ast)(?![a-z]))"
 )
 _UNIT_NAME = r"(?:(?!(?i:one|two|three|four|five|six|seven|eight|nine|ten|x|n)\b)[A-Za-z])"
 # What makes something else of the number before it, or offers another one.
 _GOES_ON = re.compile(
-    rf"\s*(?:[!_<>+~]|{_OPERATOR}|\\|/(?![ ]{{0,4}}{_UNIT_NAME})|[,;&']?\s*-?\s*\$?[0-9]"
+    rf"\s*(?:[!^_<>+~]|{_OPERATOR}|\\|/(?![ ]{{0,4}}{_UNIT_NAME})|[,;&']?\s*-?\s*\$?[0-9]"
     rf"|\(\s*-?\s*\$?[0-9][0-9.,]*\s*\))|\(\s*-?\$?[0-9]"
 )
 # `6 x 7` and `6 pens x 7`; in `42, for 6 x 7 is 42` the product stands apart from the number.
 _WORKING = re.compile(
-    rf"(?:[%$]?\s+\(?[A-Za-z]{{1,20}}\)?){{0,3}}\s*(?:{_TIMES}|{_OPERATOR}|[+/])\s*[-$(]?\s*[0-9]"
+    r"(?:[%$]?\s+(?:[A-Za-z]{1,20}|\([A-Za-z]{1,20}\))){0,3}"
+    rf"\s*(?:{_TIMES}|{_OPERATOR}|[+/\u2190-\u21ff])\s*[-$(]?\s*[0-9]"
 )
 _BEFORE = re.compile(
     r"[\\/^!<>+*]|\bnot\b|-\s*[(\[|]|(?<!\w)-\s?[A-Z]{3}\b|\b(?:minus|negative)\b", re.IGNORECASE

@@ -241,6 +241,33 @@ def test_an_amount_over_a_number_is_none(below: str) -> None:
     assert answer_in(rf"\boxed{{18/{below}}}") is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#### 42 (x = 6)",
+        "#### 42 (for 6 x 7)",
+        "#### 42 m^2",
+        r"\boxed{42\ \text{m}^2}",
+        r"\boxed{42\text{ cm}^{3}}",
+        "#### 42 \u21d2 done",
+        "#### 42 times as many",
+        "#### 42 plus tax",
+    ],
+)
+def test_remarks_and_powers_of_units_do_not_matter(text: str) -> None:
+    assert answer_in(text) == "42"
+
+
+@pytest.mark.parametrize("text", [r"\boxed{42x^2}", r"\boxed{42^2}", "#### 42^2", "#### 42 (7)"])
+def test_powers_of_numbers_and_variables_are_no_units(text: str) -> None:
+    assert answer_in(text) is None
+
+
+def test_a_number_has_forty_digits_at_most() -> None:
+    assert answer_in("#### " + "1" * 40) == "1" * 40
+    assert answer_in("#### " + "1" * 41) is None
+
+
 def test_an_open_last_box_is_no_mark() -> None:
     assert answer_in(r"First \boxed{7}. No: \boxed{8") == "7"
     assert answer_in(r"First \boxed{7}. No: \boxed{}") == "7"

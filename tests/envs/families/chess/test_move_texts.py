@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from laconic.envs.families.chess.move_texts import commitment, move_text
+from laconic.envs.families.chess.move_texts import WINDOW, commitment, move_text
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,11 @@ def test_the_last_marked_move_is_the_commitment(text: str, exact: str, move: str
 )
 def test_one_move_of_a_text_counts(text: str, move: str | None) -> None:
     assert move_text(text) == move
+
+
+def test_only_the_end_of_a_text_is_read() -> None:
+    assert commitment("#### e4" + "." * (WINDOW - 7)) == ("#### e4", "e4")
+    assert commitment("#### e4" + "." * (WINDOW - 6)) is None
 
 
 def test_hostile_texts_are_read_quickly() -> None:
