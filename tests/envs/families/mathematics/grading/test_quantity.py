@@ -33,6 +33,12 @@ from laconic.envs.families.mathematics.grading.quantity import (
         (r"-\frac{1}{2}", Fraction(-1, 2)),
         (r"1.5\times10^{3}", 1500),
         (r"15\cdot10^2", 1500),
+        (r"2\times10^{60}", 2 * 10**60),
+        (r"2\times10^{61}", None),
+        # 0.1666... is 1/10 + 6/90, 1.2333... is 12/10 + 3/90, and 0.3434... is 34/99.
+        (r"0.1\overline{6}", Fraction(1, 6)),
+        (r"1.2\overline{3}", Fraction(37, 30)),
+        (r".\overline{34}", Fraction(34, 99)),
         ("x", None),
         ("", None),
         ("1" * 61, None),
@@ -61,6 +67,9 @@ def test_a_number_is_exactly_what_it_spells(text: str, expected: Fraction | None
         ("6abc", None, ""),
         ("6cm", 6, "cm"),
         ("6 men", 6, ""),
+        ("6rods", 6, ""),
+        (r"6\text{ large red balls in a bag}", 6, ""),
+        (r"6\text{ large red balls in a paper bag}", None, ""),
         ("6 km/h", 6, "km/hour"),
         (r"6\text{ miles per hour}", 6, "mile/hour"),
         ("6 mph", 6, "mile/hour"),
@@ -85,5 +94,7 @@ def test_words_are_compared_without_case_and_punctuation() -> None:
 def test_numbers_in_bases() -> None:
     assert based("1a_{16}") == ("1A", 16)
     assert based("101_two") == ("101", 2)
+    words = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
+    assert [based(f"1_{word}") for word in words] == [("1", base) for base in range(2, 10)]
     assert based("101_99") is None and based("101") is None
     assert in_base("101", 2) == 5 and in_base("12", 2) is None
