@@ -127,6 +127,15 @@ def test_without_a_prompt_a_body_alone_is_no_program():
     assert program("    return x + 1", "f") is None
 
 
+def test_a_body_that_yields_is_a_program():
+    code = find("    yield x + 1")
+    assert code is not None and code.startswith(PROMPT)
+
+
+def test_back_ticks_in_a_line_open_no_fence():
+    assert fences("Use ```f``` here,\nand f alone.") == ()
+
+
 def test_fences_are_cut_out_letter_for_letter():
     text = "a\n```python\nx = 1\n```\nb ```\ny```\n```\nz"
     assert [block.code for block in fences(text)] == ["x = 1\n", "y", "z"]

@@ -234,6 +234,8 @@ def test_a_word_cut_by_the_window_is_not_read_in_part() -> None:
     assert answer_in("kno" + "." * (WINDOW - 2)) is None
     assert answer_in(" no" + "." * (WINDOW - 2)) == "no"
     assert answer_in("#### no" + "." * WINDOW) is None
+    assert commitment("#### no" + "." * (WINDOW - 7)) == ("#### no", "no")
+    assert commitment("#### no" + "." * (WINDOW - 6)) is None
 
 
 @pytest.mark.parametrize(
