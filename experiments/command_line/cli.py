@@ -37,6 +37,7 @@ from laconic.experiments.command_line.mistakes import (
 )
 from laconic.experiments.command_line.resuming import spell_out
 from laconic.experiments.command_line.say import complain
+from laconic.experiments.command_line.surroundings import find_problem
 from laconic.experiments.command_line.targets import settle
 from laconic.experiments.running import lock, new_folder
 from laconic.experiments.running.interrupt import received
@@ -83,6 +84,9 @@ def _run(
     asked = ("LACONIC_TRACEBACK", "HYDRA_FULL_ERROR")
     with_traceback = any(os.environ.get(name) == "1" for name in asked)
     sweeping.forget(with_traceback)
+    if problem := find_problem():
+        _say(f"error: {problem}")
+        sys.exit(1)
     if launcher.started() > 1 and not several:
         _say("error: this program runs in one process; start it without accelerate launch")
         sys.exit(1)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from laconic.experiments.command_line.names import renamed
+from laconic.experiments.command_line.surroundings import find_memory_limit, find_problem
 
 PROGRAMS = {
     "train": "train a team on groups of episodes",
@@ -39,10 +40,17 @@ def main() -> None:
     elif typed in ("-V", "--version"):
         print(f"laconic {version('laconic')}")
     elif name in PROGRAMS:
+        if problem := find_problem():
+            sys.exit(f"error: {problem}")
         _look_here()
         program, *settings = ALIASES.get(name, (name,))
         sys.argv = [f"laconic {name}", *settings, *rest]
-        start(program)
+        try:
+            start(program)
+        except (ImportError, MemoryError, OSError, RuntimeError) as error:
+            if problem := find_memory_limit(error):
+                sys.exit(f"error: {problem}")
+            raise
     else:
         sys.exit(_unknown(typed))
 

@@ -26,6 +26,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.mistakes import describe, find_wrong_override
 from laconic.experiments.command_line.resuming import quoted
+from laconic.experiments.command_line.surroundings import find_problem
 from laconic.experiments.command_line.sweeping import check
 from laconic.experiments.command_line.targets import settle
 from laconic.experiments.report import print_run, write_report
@@ -60,6 +61,8 @@ def train(*overrides: str, folder: str | Path | None = None, **settings: Any) ->
     Raises:
         SettingError: a setting does not exist or is out of its range.
     """
+    if problem := find_problem():
+        raise SettingError(problem)
     from laconic.experiments.train import main
 
     given = [*overrides, *spelled(settings)]

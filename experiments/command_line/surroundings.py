@@ -1,0 +1,51 @@
+"""What the process of a program needs before anything is imported: a folder, docstrings, memory."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import resource
+import sys
+
+LEAST_SPACE = 2**30
+"""Bytes of address space that are too few even for the smallest policy (it takes 1.1 GiB)."""
+_NO_MEMORY = re.compile(r"failed to map segment|[Cc]an(?:not|'t) allocate|can't start new thread")
+
+
+def find_problem() -> str | None:
+    """Say why no program can run in this process; None where one can."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return "the present folder was deleted; change to one that exists (cd) and start again"
+    if sys.flags.optimize >= 2:
+        return (
+            "expected Python with docstrings, which transformers reads; got PYTHONOPTIMIZE=2 (or"
+            " -OO): unset it, or set it to 1"
+        )
+    return _limited() if 0 <= _space() <= LEAST_SPACE else None
+
+
+def find_memory_limit(error: BaseException) -> str | None:
+    """Say that a limit on memory caused an error; None without a limit or for another cause."""
+    cause: BaseException | None = error if _space() >= 0 else None
+    while cause is not None:
+        full = isinstance(cause, OSError) and cause.errno == errno.ENOMEM
+        if full or isinstance(cause, MemoryError) or _NO_MEMORY.search(str(cause)):
+            return _limited()
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
+def _space() -> int:
+    """Return the bytes of address space that this process may use; -1 is no limit."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return -1 if limit == resource.RLIM_INFINITY else limit
+
+
+def _limited() -> str:
+    return (
+        f"this process may use {_space() / 2**30:.1f} GiB of address space (ulimit -v), which is"
+        " too little; raise that limit, or lift it with ulimit -v unlimited"
+    )

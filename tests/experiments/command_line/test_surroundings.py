@@ -1,0 +1,94 @@
+"""A process that lacks what every program needs says so in one line."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+from places import ROOT
+
+from laconic.experiments.command_line.surroundings import find_problem
+
+PROGRAMS = [
+    ["train", "env=gsm8k", "train.steps=1"],
+    ["warm-start", "env=gsm8k"],
+    ["evaluate", "evaluation.tasks=1"],
+    ["report", "."],
+]
+
+
+def _started(arguments, folder, prepare=None, **environment):
+    """What `laconic <arguments>` leaves in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "laconic", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **environment},
+        preexec_fn=prepare,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+@pytest.mark.parametrize("arguments", PROGRAMS, ids=lambda arguments: arguments[0])
+def test_a_deleted_folder_is_named_as_the_cause(tmp_path, arguments):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    ended = _started(arguments, gone, gone.rmdir)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: the present folder was deleted; change to one")
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", PROGRAMS[:3], ids=lambda arguments: arguments[0])
+def test_python_without_docstrings_is_named_as_the_cause(tmp_path, arguments):
+    ended = _started(arguments, tmp_path, PYTHONOPTIMIZE="2")
+    assert ended.returncode == 1 and ended.stderr.count("\n") == 1
+    assert "PYTHONOPTIMIZE=2" in ended.stderr and "agent.model" not in ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_python_without_asserts_alone_is_no_problem(tmp_path):
+    assert find_problem() is None
+    assert _started(["train", "--help"], tmp_path, PYTHONOPTIMIZE="1").returncode == 0
+
+
+@pytest.mark.parametrize("gibibytes", [0.3, 0.5, 1.0])
+def test_a_limit_on_memory_is_named_as_the_cause(tmp_path, gibibytes):
+    limit = int(gibibytes * 2**30)
+    ended = _started(
+        PROGRAMS[2], tmp_path, lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    )
+    assert ended.returncode == 1 and ended.stderr.count("\n") == 1
+    assert ended.stderr.startswith(f"error: this process may use {gibibytes} GiB of address space")
+
+
+CAUSES = """
+import resource
+from laconic.experiments.command_line.surroundings import find_memory_limit, find_problem
+
+library = ImportError("x.so: failed to map segment from shared object")
+wrapped = RuntimeError("no tokenizer")
+wrapped.__cause__ = library
+causes = [MemoryError(), library, wrapped, OSError(12, "Cannot allocate memory")]
+others = [ImportError("No module named 'x'"), OSError(2, "No such file"), RuntimeError("no")]
+print([find_memory_limit(one) for one in causes].count(None))
+resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
+print([find_memory_limit(one) for one in causes].count(None), find_problem())
+print([find_memory_limit(one) for one in others].count(None))
+"""
+
+
+def test_an_error_is_laid_to_memory_where_a_limit_can_have_caused_it():
+    ended = subprocess.run(
+        [sys.executable, "-c", CAUSES],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # Without a limit no error is; with one, all four that memory causes, and no other.
+    assert ended.stdout.split("\n")[:3] == ["4", "0 None", "3"]
