@@ -71,3 +71,32 @@ def test_no_file_of_tests_is_too_long():
         for path in TESTS.rglob("*.py")
     }
     assert {path: count for path, count in lengths.items() if count >= LONGEST} == {}
+
+
+def checks(node: ast.stmt | ast.ExceptHandler | ast.match_case) -> bool:
+    """Whether a statement checks something whichever way its conditions go."""
+    if isinstance(node, ast.Assert):
+        return True
+    if isinstance(node, ast.With) and "pytest.raises" in ast.unparse(node.items[0]):
+        return True
+    if isinstance(node, ast.If):
+        return any(map(checks, node.body)) and any(map(checks, node.orelse))
+    inner = [one for name in ("body", "finalbody") for one in getattr(node, name, [])]
+    return any(map(checks, inner))
+
+
+def asserts(node: ast.AST) -> bool:
+    return any(isinstance(one, ast.Assert) for one in ast.walk(node))
+
+
+def test_no_test_checks_something_only_under_a_condition() -> None:
+    functions = [
+        (path.name, node)
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and asserts(node)
+    ]
+    assert len(functions) > 1000
+    conditional = [(name, node.name) for name, node in functions if not any(map(checks, node.body))]
+    # Which programs a page's commands are of decides what is checked of each.
+    assert conditional == [("test_pages.py", "test_every_command_of_a_page_can_be_composed")]

@@ -43,13 +43,16 @@ def test_a_state_is_told_in_facts_and_phrases_of_one_size(world):
 def test_what_is_offered_as_an_act_is_legal_and_within_its_room(world):
     env = envs.make(world.name, tasks=2)
     env.reset(seed=0)
+    acts = 0
     for agent in env.agents:
         for line in world.offered(env.world_state, agent):
             if line.startswith(">"):
+                acts += 1
                 assert world.read(env.world_state, agent, line) is not None
                 assert len(env.tokenize("\n" + line)) <= len(
                     env.tokenize("\n" + world.longest_act())
                 )
+    assert acts >= len(env.agents)
 
 
 def test_every_script_and_the_teacher_play(world):

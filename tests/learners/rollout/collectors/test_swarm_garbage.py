@@ -306,6 +306,12 @@ def test_a_value_of_a_wrong_type_is_damage_and_nothing_worse(swarm, two_of_us, f
     environments, policies = two_of_us
     file, exchange = swarm / "ann" / "1.json", Exchange(swarm, "bob")
     text, damaged = file.read_text(), 0
+
+    def scores_of(read):
+        (group,) = replay_groups(environments, policies, [read], max_tokens=1000)
+        return None if group is None else {episode.score for episode in group.episodes}
+
+    assert (scores_of(exchange.read("ann/1.json")) or {-1.0}) <= {0.0, 1.0}
     for change in (*(put(*field, value=value) for value in WRONG.values()), without(*field)):
         file.write_text(json.dumps(change(json.loads(text))))
         try:
@@ -313,8 +319,7 @@ def test_a_value_of_a_wrong_type_is_damage_and_nothing_worse(swarm, two_of_us, f
         except DamagedError:
             damaged += 1
         else:
-            (taken,) = replay_groups(environments, policies, [read], max_tokens=1000)
-            assert taken is None or {one.score for one in taken.episodes} <= {0.0, 1.0}
+            assert (scores_of(read) or {0.0}) <= {0.0, 1.0}
     # At most three values of those fit any field, and what is missing may have a default.
     assert damaged >= 6
 

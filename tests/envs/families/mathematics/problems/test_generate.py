@@ -211,12 +211,15 @@ def test_answers_are_what_their_conditions_give(
 
 
 def test_orders_and_choices_are_counted_one_by_one() -> None:
+    orders = 0
     for task in generate(1, 60, "train", 2, "counting"):
         taken, had = sorted(numbers(task))
         if "one after the other" in task.text:
+            orders += 1
             assert int(task.answer) == sum(1 for _ in permutations(range(had), taken))
         else:
             assert int(task.answer) == sum(1 for _ in combinations(range(had), taken))
+    assert 20 <= orders <= 40
 
 
 def test_hits_divisors_and_sums_in_bases_are_right() -> None:
@@ -229,17 +232,22 @@ def test_hits_divisors_and_sums_in_bases_are_right() -> None:
         a, b, c = exponents
         assert int(task.answer) == len({(i, j, k) for i in range(a + 1) for j in range(b + 1)
                                         for k in range(c + 1)})  # fmt: skip
+    checked = 0
     for task in generate(1, 200, "train", 5, "number_theory"):
         if "in base" in task.question:
+            checked += 1
             terms = [found.split("_") for found in re.findall(r"\d+_\d", " ".join(facts(task)))]
             digits, base = task.answer.split("_")
             total = sum(_in_base(number, int(base)) for number, base in terms)
             assert _in_base(digits, int(base)) == total
+    assert checked >= 80
 
 
 def test_systems_and_lines_are_solved() -> None:
+    pairs = intervals = 0
     for task in generate(1, 200, "train", 3, "algebra"):
         if "ordered pair" in task.question:
+            pairs += 1
             x, y = map(int, re.findall(r"-?\d+", task.answer))
             for text in facts(task):
                 left, right = text.strip("$.").split(" = ")
@@ -247,6 +255,7 @@ def test_systems_and_lines_are_solved() -> None:
                 assert eval(python, {"x": x, "y": y}) == int(right)
     for task in generate(1, 200, "train", 5, "algebra"):
         if "interval" in task.question:
+            intervals += 1
             # A number is in the solution exactly when it makes the inequality true.
             s, t = numbers(task)
             for x in range(-35, 36):
@@ -255,6 +264,7 @@ def test_systems_and_lines_are_solved() -> None:
                 left = x * x - s * x + t
                 true = {"<": left < 0, ">": left > 0, r"\le": left <= 0, r"\ge": left >= 0}
                 assert contains(task.answer, x) == true[below[1]], (task, x)
+    assert pairs >= 80 and intervals >= 80
 
 
 def contains(intervals: str, x: int) -> bool:

@@ -24,7 +24,8 @@ SUBJECTS = (algebra, counting, geometry, number_theory, precalculus)
 
 
 def drawn(family: Family, count: int = 60) -> list[tuple[Problem, list[int]]]:
-    """Problems and the numbers of their facts, in the order told."""
+    """At least one problem, and the numbers of its facts in the order told."""
+    assert count > 0
     problems = [family(Random(seed)) for seed in range(count)]
     return [(one, list(map(int, re.findall(r"-?\d+", " ".join(one.facts))))) for one in problems]
 

@@ -148,9 +148,11 @@ def test_the_question_alone_tells_nothing(level: int) -> None:
 
 
 def test_an_easy_distractor_shares_neither_name_nor_action() -> None:
+    checked = {"athlete": 0, "action": 0}
     for task in generate(0, 500, "train", 1, 2):
         for text, flag in zip(task.statements, task.relevant or (), strict=True):
             kind, subject, _ = read(text)
+            checked["athlete" if kind == "athlete" else "action"] += not flag
             if not flag and kind == "athlete":
                 assert not any(f'"{name} ' in task.question for name in subject.split()[:1])
                 assert subject.split()[1] not in task.question.split()
@@ -158,6 +160,7 @@ def test_an_easy_distractor_shares_neither_name_nor_action() -> None:
                 verb, _, move = subject.split()
                 assert f" {verb} " not in task.question
                 assert f" {move}." not in task.question
+    assert min(checked.values()) >= 200
 
 
 def test_train_and_evaluation_share_no_problem_whatever_the_seeds() -> None:
