@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 
 import pytest
 
+from laconic.envs.errors import SettingError
 from laconic.learners.checkpoint import latest, save
 from laconic.learners.distributed.manifest import find_damage, step_of, version, write
 
@@ -52,3 +54,45 @@ def test_what_is_written_says_size_and_digest_of_each_file_and_needs_all(tmp_pat
     }
     with pytest.raises(FileNotFoundError):
         write(tmp_path, 3, ["shards/one", "shards/two"])
+
+
+def _named(path, name, size=0):
+    """Have the manifest of a checkpoint name another file of that size."""
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["files"][name] = {"bytes": size, "sha256": hashlib.sha256(b"").hexdigest()}
+    (path / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "../../secret", "a/../../secret", "/etc/passwd"])
+def test_a_manifest_that_names_a_file_elsewhere_is_damage(tmp_path, name):
+    # The device has a size of 0, and would be read without end.
+    path = save(tmp_path / "checkpoints", 1, {})
+    (tmp_path / "secret").write_text("")
+    _named(path, name)
+    assert find_damage(path) == f"the manifest names {name!r}, which lies elsewhere"
+    assert latest(tmp_path / "checkpoints") is None
+
+
+def test_a_link_or_a_pipe_in_a_checkpoint_is_damage(tmp_path):
+    path = save(tmp_path / "checkpoints", 1, {})
+    for name, make, words in (
+        ("state.pt", lambda one: one.symlink_to("/dev/zero"), "is a link to '/dev/zero'"),
+        ("state.pt", os.mkfifo, "is no regular file"),
+        ("manifest.json", os.mkfifo, "cannot be read (no regular file)"),
+        ("manifest.json", lambda one: one.symlink_to("/dev/zero"), "a link is not followed"),
+    ):
+        whole = (path / name).read_bytes()
+        (path / name).unlink()
+        make(path / name)
+        assert words in str(find_damage(path))
+        (path / name).unlink()
+        (path / name).write_bytes(whole)
+        assert find_damage(path) is None
+
+
+def test_checkpoints_are_not_written_through_a_link(tmp_path):
+    (tmp_path / "precious" / "step_00000001").mkdir(parents=True)
+    (tmp_path / "checkpoints").symlink_to(tmp_path / "precious")
+    with pytest.raises(SettingError, match="not written through the link"):
+        save(tmp_path / "checkpoints", 2, {}, keep=1)
+    assert [one.name for one in (tmp_path / "precious").iterdir()] == ["step_00000001"]
