@@ -12,5 +12,6 @@ if __name__ == "experiments":
 # and two programs on one machine then take ten times as long as one after the other.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-# Every configuration may refer to it, whoever composes it.
+# Every configuration may refer to them, whoever composes it.
+from laconic.experiments.command_line import presets as presets  # noqa: E402
 from laconic.experiments.command_line import room as room  # noqa: E402

@@ -16,6 +16,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.trust import is_override_taken
+from laconic.learners import commands
+from laconic.learners.commands import quoted
 from laconic.learners.rollout.strange_files import read_yaml
 
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "")
@@ -61,15 +63,7 @@ def to_type(overrides: Sequence[str]) -> list[str]:
 def command(program: str, folder: Path, overrides: Sequence[str] = ()) -> str:
     """Return what is typed to go on with a run of these overrides."""
     others = [one for one in overrides if _key(one) != "resume" and not _HYDRA.match(one)]
-    return f"laconic {program} {shlex.join([f'resume={quoted(folder)}', *to_type(others)])}"
-
-
-def quoted(value: object) -> str:
-    """A text as a value of Hydra's command line."""
-    text = str(value)
-    if re.fullmatch(r"[\w./-]+", text):
-        return text
-    return "'" + text.replace("\\'", "\\\\'").replace("'", "\\'") + "'"
+    return commands.command(program, f"resume={quoted(folder)}", *to_type(others))
 
 
 def _named(arguments: Sequence[str]) -> Path | None:
@@ -105,7 +99,7 @@ def _recorded(folder: Path, program: str) -> list[str]:
     if wrote != program:
         raise SettingError(
             f"resume={folder} is the folder of laconic {wrote}, not of laconic {program}; to play"
-            " what a run has trained: laconic evaluate run=<folder>"
+            f" what a run has trained: {commands.command('evaluate', run=folder)}"
         )
     texts = [str(one) for one in both]
     return [one for one in texts if _key(one) != "resume" and not _HYDRA.match(one)]

@@ -30,6 +30,7 @@ from laconic.experiments.running.played_run import take_run
 from laconic.experiments.running.splits import of_source, own_source
 from laconic.learners.advantages.credit import credit
 from laconic.learners.advantages.group import Estimator
+from laconic.learners.commands import command
 from laconic.learners.training.settings import CorrectionSettings, ObjectiveSettings, StepSettings
 
 PROGRAMS: Mapping[str, Callable[[DictConfig], None]] = MappingProxyType(
@@ -113,7 +114,7 @@ def check_team(cfg: DictConfig, trained: bool) -> None:
     if trained and cfg.agent.get("_target_") == SCRIPTED:
         raise SettingError(
             "agent=scripted follows a script and has no weights to train; choose agent=tiny or"
-            " agent=hf (laconic evaluate plays scripted agents)"
+            f" agent=hf; {command('evaluate', agent='scripted')} plays scripted agents"
         )
     targets = [str(node["_target_"]) for node in _nodes(cfg.agent)]
     if all(one.startswith(AGENTS) and not one.startswith(SERVED) for one in targets):

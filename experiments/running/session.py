@@ -25,7 +25,6 @@ from rich.console import Console
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.mistakes import describe, find_wrong_override
-from laconic.experiments.command_line.resuming import quoted
 from laconic.experiments.command_line.surroundings import find_problem
 from laconic.experiments.command_line.sweeping import check
 from laconic.experiments.command_line.targets import settle
@@ -38,6 +37,7 @@ from laconic.experiments.running.foreign import read_config
 from laconic.experiments.running.run_folder import read_rows
 from laconic.experiments.running.splits import tasks_of
 from laconic.experiments.running.trust import GROUPS, check_settings
+from laconic.learners.commands import quoted
 from laconic.learners.rollout.play import Start
 from laconic.learners.rollout.play import play as play_episodes
 

@@ -35,6 +35,7 @@ from laconic.experiments.running.splits import of_source, own_source, tasks_of
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.agents.scripted import ScriptedPolicy, ScriptedTeam
 from laconic.learners.algorithms.base import Learner, as_learner
+from laconic.learners.commands import command
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.engines.base import Engine
 from laconic.learners.rollout.play import Start
@@ -103,7 +104,7 @@ def refuse_scripts(team: Any) -> None:
     if isinstance(team, ScriptedTeam):
         raise SettingError(
             "agent=scripted follows a script and has no weights to train; choose agent=tiny or"
-            " agent=hf (laconic evaluate plays scripted agents)"
+            f" agent=hf; {command('evaluate', agent='scripted')} plays scripted agents"
         )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from random import Random
 
 from laconic.envs.families.chess.library import chess
 from laconic.envs.families.chess.placements import side_to_move, tell
 from laconic.envs.families.chess.play import SIZES, content, frame, positions
+from laconic.envs.families.chess.shipped import shipped
 from laconic.envs.families.common.generation import Candidate, Span, draw_different, span
 from laconic.envs.task import Split, Task
 
@@ -16,7 +18,9 @@ LEVELS = (min(SIZES), max(SIZES))
 
 
 def generate(seed: int, count: int, split: Split, level: Span = (1, 3)) -> tuple[Task, ...]:
-    """Find different positions, as `draw_different` does; splits share no frame (kings and pawns).
+    """Draw different positions, as `draw_different` does; splits share no frame (kings and pawns).
+
+    Positions of few pieces come from a file, so tasks are there at once; others are searched for.
 
     `level` is 1 to 5, see `SIZES`; a pair draws from the lowest to the highest.
     """
@@ -26,7 +30,8 @@ def generate(seed: int, count: int, split: Split, level: Span = (1, 3)) -> tuple
     def make(random: Random, key: str) -> Candidate[Task]:
         drawn = random.randint(low, high)
         if drawn not in sources:
-            sources[drawn] = positions(random, drawn, split)
+            # What is shipped is used up before anything is searched for.
+            sources[drawn] = chain(shipped(random, drawn, split), positions(random, drawn, split))
         board, mate = next(sources[drawn])
         return Candidate(content(board), lambda: task_of(key, board, mate), frame(board))
 

@@ -20,12 +20,14 @@ from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Policy, Reply, Request
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import Teacher, taught
+from laconic.learners.commands import command
 from laconic.learners.episode import Episode, Group
 from laconic.learners.rollout.collectors.base import Collector, Players, named_tasks
 from laconic.learners.rollout.collectors.replay import Mute, say
 from laconic.learners.rollout.play import Start, collect, play
 from laconic.learners.rollout.strange_files import MAX_ROWS, parse_json, read_text
 
+_RECORDING = {"evaluation.split": "train", "evaluation.tasks": 1000}
 Row = Mapping[str, Any]
 """A line of `episodes.jsonl`."""
 
@@ -165,7 +167,7 @@ class Recorded(Collector):
                 f"learner.collect.folder={self.folder!r} has no "
                 + ("solved " if self.solved else "")
                 + "episode of a training task of this environment; record some with the same env"
-                " settings: laconic evaluate evaluation.split=train evaluation.tasks=<many>"
+                f" settings: {command('evaluate', **_RECORDING)}"
             )
         drawn = np.random.default_rng((seed, 2)).integers(len(self._rows), size=len(starts))
         rows = [self._rows[index] for index in drawn]

@@ -9,7 +9,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from places import CONF
 
-from laconic.experiments.running.header import WARM_STARTS, header, unseen
+from laconic.experiments.running.header import header, unseen
 
 
 def cfg_of(*overrides):
@@ -35,9 +35,8 @@ def test_the_shipped_weights_know_one_world_and_for_others_a_command_makes_some(
     said = unseen(cfg_of("env=math"))
     assert "never saw math (they were made on gsm8k)" in said
     assert (
-        "laconic warm-start env=math train.steps=1600 learner.collect.teacher.terse=0.4"
-        " learner.collect.teacher.frames=1 threads=1"
-        " hydra.run.dir=warm/math (20 to 35 minutes on one core), then agent.model=warm/math"
+        "laconic warm-start env=math threads=1 hydra.run.dir=warm/math (20 to 35 minutes on one"
+        " core), then laconic train env=math agent.model=warm/math"
     ) in said
     assert "nobody has measured" in unseen(cfg_of("env=mbpp"))
 
@@ -63,12 +62,3 @@ def test_a_trained_run_knows_its_world_and_that_of_the_weights_it_began_with(tmp
     assert said["math"] == said["sports"] == "" and "made on math and sports" in said["tldr"]
     (run / "config.yaml").write_text("- no mapping")
     assert unseen(cfg_of("env=tldr", f"agent.model={run}")) == ""
-
-
-@pytest.mark.parametrize("world", WARM_STARTS)
-def test_every_named_warm_start_composes(world):
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        compose(
-            "train",
-            overrides=["experiment=warm_start", f"env={world}", *WARM_STARTS[world][0].split()],
-        )

@@ -124,8 +124,8 @@ def test_a_known_task_stays_what_it_is() -> None:
     # Written down so that a change of the tasks behind every published figure is seen.
     (task,) = generate(0, 1, "train", 1)
     assert task.key == "train-0/0"
-    assert task.details["fen"] == "5K2/3r4/8/8/8/rp6/4k3/8 b - - 0 1"
-    assert task.answer == "Ra8#"
+    assert task.details["fen"] == "8/8/8/6r1/8/8/8/K1k3r1 b - - 0 1"
+    assert task.answer == "Ra5#"
 
 
 def test_positions_come_quickly() -> None:

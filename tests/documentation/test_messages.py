@@ -1,0 +1,99 @@
+"""Commands in messages come from one function, and every call of it is listed and composes here."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+from laconic.envs import names
+from laconic.experiments.command_line.console import PROGRAMS
+from laconic.learners.commands import command as written
+
+PACKAGES = ("envs", "learners", "experiments")
+_TYPED = re.compile(rf"laconic ({'|'.join(PROGRAMS)}) [\w./]+=")
+
+CALLS = {
+    ("experiments/command_line/resuming.py", "evaluate"): [{"run": "<folder>"}],
+    ("experiments/command_line/resuming.py", "program"): [{"resume": "<folder>"}],
+    ("experiments/running/early.py", "evaluate"): [{"agent": "scripted"}],
+    ("experiments/running/header.py", "train"): [
+        {"env": name, "agent.model": "<folder>"} for name in names()
+    ],
+    ("experiments/running/header.py", "warm-start"): [
+        {"env": name, "threads": 1, "hydra.run.dir": "<folder>"} for name in names()
+    ],
+    ("experiments/running/setup.py", "evaluate"): [{"agent": "scripted"}],
+    ("learners/rollout/collectors/demonstrations.py", "evaluate"): [
+        {"evaluation.split": "train", "evaluation.tasks": 1000}
+    ],
+}
+"""File and program of each call of `command` -> the overrides that it is called with."""
+
+
+def files() -> Iterator[tuple[str, ast.Module]]:
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            yield str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))
+
+
+def calls() -> Iterator[tuple[str, str]]:
+    """Yield the file and the program of each call; a program that is no literal by its name."""
+    for name, tree in files():
+        imported = "laconic.learners.commands" in (
+            getattr(node, "module", "") for node in ast.walk(tree)
+        )
+        for node in ast.walk(tree):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if called == "commands.command" or (called == "command" and imported):
+                if name == "experiments/command_line/resuming.py" and called == "command":
+                    continue
+                program = node.args[0]
+                yield name, str(program.value if isinstance(program, ast.Constant) else program.id)
+
+
+def docstrings(tree: ast.Module) -> set[int]:
+    """Return the lines on which texts begin that no program says."""
+    return {
+        node.value.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+
+
+def test_every_call_is_listed():
+    assert set(calls()) == set(CALLS)
+
+
+def test_no_message_spells_a_command_by_itself():
+    spelled = [
+        (name, node.lineno)
+        for name, tree in files()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.lineno not in docstrings(tree)
+        and _TYPED.search(node.value)
+        # The list of programs shows an example of a sweep.
+        and name != "experiments/command_line/console.py"
+    ]
+    assert spelled == []
+
+
+@pytest.mark.parametrize(
+    ("program", "overrides"),
+    [
+        ("train" if program == "program" else program, one)
+        for (_, program), listed in CALLS.items()
+        for one in listed
+    ],
+    ids=str,
+)
+def test_every_command_of_a_message_composes(command, check_program, program, overrides):
+    filled = {key: "folder" if value == "<folder>" else value for key, value in overrides.items()}
+    check_program(command(shlex.split(written(program, **filled))), Path("."))
