@@ -32,7 +32,7 @@ def limit(limits: Mapping[str, float], memory_mb: float) -> None:
         memory_mb: address space.
     """
     cpu = max(1, int(-(-limits["cpu_seconds"] // 1)))
-    wanted = {
+    amounts = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_CPU: cpu,
         resource.RLIMIT_FSIZE: int(limits["file_kb"] * 1024),
@@ -40,7 +40,7 @@ def limit(limits: Mapping[str, float], memory_mb: float) -> None:
         resource.RLIMIT_AS: int(memory_mb * 2**20),
         resource.RLIMIT_NPROC: int(limits["processes"]),
     }
-    for which, amount in wanted.items():
+    for which, amount in amounts.items():
         _, hard = resource.getrlimit(which)
         least = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
         try:
@@ -52,7 +52,7 @@ def limit(limits: Mapping[str, float], memory_mb: float) -> None:
 
 
 def tasks_of_user() -> int:
-    """Threads of all processes of this user, which a limit on processes counts as well."""
+    """Count the threads of this user, all of which a limit on processes counts."""
     count = 0
     for name in os.listdir("/proc") if _LINUX else ():
         try:
@@ -96,7 +96,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def landlock_version() -> int:
-    """The version of Landlock in this kernel; 0 for none."""
+    """Return the version of Landlock in this kernel; 0 for none."""
     if _LIBC is None:
         return 0
     return max(0, int(_LIBC.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)))

@@ -46,7 +46,7 @@ class Place:
     """Where the programs of a warden run."""
 
     in_memory: bool
-    """Whether programs read a copy of the interpreter's files in memory."""
+    """True where programs read a copy of the interpreter's files in memory."""
     work: str
     """The folder that programs work in, as they see it, where each has its own file system."""
     resident: ResidentFiles | None
@@ -95,7 +95,7 @@ def start_program(job: Job, place: Place, folder: str, *, requests: int, replies
 
 
 def _arrange_program(job: Job, place: Place, requests: int, replies: int) -> bytes:
-    """Give this process the signals and descriptors of a program; returns its seccomp filter."""
+    """Give this process the signals and descriptors of a program; return its seccomp filter."""
     os.setsid()
     guards.die_with_parent()
     inside = job["level"] == "bubblewrap"
@@ -109,12 +109,12 @@ def _arrange_program(job: Job, place: Place, requests: int, replies: int) -> byt
     own_pid = None if alone else os.getpid()
     blocked = syscalls.refusals(syscalls.machine(), own_pid, on_disk=not alone)
     null = os.open(os.devnull, os.O_RDWR)
-    wanted = {0: null, 1: null, 2: null, jail.REQUESTS: requests, jail.REPLIES: replies}
+    places = {0: null, 1: null, 2: null, jail.REQUESTS: requests, jail.REPLIES: replies}
     if inside and blocked:
         reading, writing = os.pipe()
         os.write(writing, blocked)
-        wanted[jail.FILTER] = reading
-    _arrange(wanted)
+        places[jail.FILTER] = reading
+    _arrange(places)
     return blocked
 
 
@@ -183,12 +183,12 @@ def _report(event: Mapping[str, Any]) -> None:
         data = data[os.write(5, data) :]
 
 
-def _arrange(wanted: Mapping[int, int]) -> None:
+def _arrange(places: Mapping[int, int]) -> None:
     """Give file descriptors their final numbers and close all others."""
-    moved = {number: fcntl.fcntl(old, fcntl.F_DUPFD, _SPARE) for number, old in wanted.items()}
+    moved = {number: fcntl.fcntl(old, fcntl.F_DUPFD, _SPARE) for number, old in places.items()}
     for number, old in moved.items():
         os.dup2(old, number)
-    last = max(wanted)
+    last = max(places)
     os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))
 
 

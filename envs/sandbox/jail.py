@@ -20,7 +20,7 @@ from laconic.envs.sandbox.runtime import INTERPRETER, Runtime, is_left_out, runt
 REQUESTS, REPLIES, FILTER = 3, 4, 5
 """File descriptors of the program's interpreter; the last is bubblewrap's to read."""
 STARTED = b"+"
-"""What the interpreter writes first, before it has read anything of the program."""
+"""Bytes that the interpreter writes first, before it has read anything of the program."""
 _LOADER = f"""\
 import marshal, posix, sys
 posix.write({REPLIES}, {STARTED!r})
@@ -55,7 +55,7 @@ def readable() -> list[str]:
 def bubblewrap(
     limits: Mapping[str, float], work: str, *, filtered: bool, in_memory: bool
 ) -> list[str]:
-    """Return the command that shuts in the command that follows it.
+    """Return the command of bubblewrap, to be followed by the command that it runs.
 
     Args:
         limits: `file_kb`, the size of the work folder.
@@ -108,5 +108,5 @@ def _outside(needed: Runtime) -> list[str]:
 def _knows_size() -> bool:
     """Return whether this bubblewrap can bound a folder in memory."""
     command = [find_bubblewrap() or "bwrap", "--help"]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    return "--size" in said.stdout + said.stderr
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "--size" in ran.stdout + ran.stderr

@@ -13,11 +13,11 @@ MAX_ENTRIES = 500
 
 
 def crowded(folder: str, max_bytes: float) -> bool:
-    """Whether a running program has put more into its folder than it may."""
+    """Return whether a running program has put more into its folder than it may."""
     entries, size, waiting = 0, 0, [folder]
     while waiting:
-        with suppress(OSError), os.scandir(waiting.pop()) as found:
-            for entry in found:
+        with suppress(OSError), os.scandir(waiting.pop()) as content:
+            for entry in content:
                 entries += 1
                 if entries > MAX_ENTRIES or size > max_bytes:
                     return True
@@ -51,8 +51,8 @@ def remove(folder: str) -> None:
     top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     names = (f"{os.urandom(8).hex()}-{number}" for number in count())
     try:
-        while found := os.listdir(top):
-            for name in found:
+        while content := os.listdir(top):
+            for name in content:
                 if _is_folder(name, top):
                     _move_up(name, top, names)
                 else:

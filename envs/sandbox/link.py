@@ -53,9 +53,9 @@ class Link:
         Returns:
             Why the interpreter did not start; empty where it did. No program has had a say in it.
         """
-        said = os.read(self._replies, 500)
-        if said != STARTED:
-            return said.decode("ascii", "replace") or "its interpreter ended before it began"
+        message = os.read(self._replies, 500)
+        if message != STARTED:
+            return message.decode("ascii", "replace") or "its interpreter ended before it began"
         self._send(marshalled)
         return ""
 

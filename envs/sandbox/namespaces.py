@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from laconic.envs.sandbox.runtime import Runtime
 
 ROOT = "/sys"
-"""Where the root in memory is mounted, in the wardens' namespace alone: a folder that every Linux
-has, in which no interpreter is installed."""
+"""Folder on which the root in memory is mounted, in the wardens' namespace alone. Every Linux has
+it, and no interpreter is installed in it."""
 NULL = "/dev/null"
 KINDS = ("user", "mnt")
-"""Namespaces that a warden joins, in this order."""
+"""Kinds of the namespaces that a warden joins, in this order."""
 _NEW_MOUNTS, _NEW_PROCESSES, _NEW_USER, _NEW_IPC = 0x20000, 0x20000000, 0x10000000, 0x08000000
 _READ_ONLY, _NO_SETUID, _NO_DEVICES, _NO_EXECUTION, _NO_ACCESS_TIMES = 1, 2, 4, 8, 1024
 _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 32, 4096, 16384, 1 << 18
@@ -46,8 +46,8 @@ def make_root(runtime: Runtime) -> None:
         pass
     _mount(NULL, ROOT + NULL, "", _BIND)
     # An ordinary user has to keep the flags that the mount has.
-    kept = os.statvfs(NULL).f_flag & (flags | _NO_EXECUTION)
-    _mount("", ROOT + NULL, "", _REMOUNT | _BIND | _READ_ONLY | kept)
+    present = os.statvfs(NULL).f_flag & (flags | _NO_EXECUTION)
+    _mount("", ROOT + NULL, "", _REMOUNT | _BIND | _READ_ONLY | present)
     _mount("", ROOT, "", _REMOUNT | _READ_ONLY | flags)
 
 
@@ -73,7 +73,9 @@ def handles(pid: int) -> list[int]:
 
 
 def join(namespaces: Sequence[int]) -> None:
-    """Move this process, which has a single thread, to namespaces; those it is in are passed over.
+    """Move this process, which has a single thread, to the given namespaces.
+
+    A process cannot join a namespace of users that it is in already, so this is left out.
 
     Raises:
         OSError: the kernel does not allow it.

@@ -61,7 +61,7 @@ class Runtime:
 
     @property
     def work(self) -> str:
-        """A folder for programs to work in that holds none of the files."""
+        """Folder for programs to work in that holds none of the files."""
         return next(
             folder
             for folder in _WORK_FOLDERS

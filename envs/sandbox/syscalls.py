@@ -23,7 +23,7 @@ _REFUSE, _SUCCEED = _ERRNO | errno.EPERM, _ERRNO
 _CLONE_THREAD = 0x10000
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 _FIRST_ARGUMENT = 16
-"""Where the arguments begin in what a filter sees; the number is at 0, the architecture at 4."""
+"""Offset of the arguments in what a filter sees; the number is at 0, the architecture at 4."""
 
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 
@@ -153,10 +153,10 @@ _FAMILY = (1, 36)
 
 
 def machine() -> str:
-    """The processor, where the filter knows its system calls and the kernel has filters; or ""."""
+    """Return the processor if the filter knows its calls and the kernel has filters, or ""."""
     name = platform.machine()
-    known = sys.platform == "linux" and struct.calcsize("P") == 8 and name in _ARCHITECTURES
-    return name if known and _kernel_filters() else ""
+    is_listed = sys.platform == "linux" and struct.calcsize("P") == 8 and name in _ARCHITECTURES
+    return name if is_listed and _kernel_filters() else ""
 
 
 def _kernel_filters() -> bool:

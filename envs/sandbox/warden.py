@@ -162,7 +162,7 @@ class Finding:
             self._piece_begun, self._pieces = time.monotonic(), len(self._results)
 
     def is_over(self, usage: ProcessUsage) -> bool:
-        """Whether processor time is used up, or the processes have slept for too long."""
+        """Return whether processor time is used up, or the processes have slept for too long."""
         asleep = usage.look()
         self._used = usage.cpu_seconds
         of_all, of_piece = self._used, self._used - self._used_before_piece
@@ -186,7 +186,7 @@ class Finding:
             self.stop(event["kind"], event["message"])
 
     def stop(self, kind: str, message: str) -> None:
-        """Note a failure; the first one is told."""
+        """Note a failure; the first one counts, except that a time limit replaces it."""
         if message == "the program ended" and time.monotonic() - self._begun >= (
             self._times * self._cpu_seconds
         ):
@@ -196,7 +196,7 @@ class Finding:
             self._failure = (kind, message)
 
     def verdict(self) -> dict[str, Any]:
-        """What is reported; pieces that were not reached have failed."""
+        """Return what is reported; pieces that were not reached have failed."""
         results = (self._results + [False] * self._count)[: self._count]
         if not results:
             self.stop("failed", "there are no tests")

@@ -43,35 +43,35 @@ def try_references(tasks: Sequence[Task], source: str) -> None:
         SandboxError: this machine cannot run a program at the moment.
     """
     until = time.monotonic() + MAX_SECONDS
-    reasons, tried = Counter[str](), 0
+    reasons, count = Counter[str](), 0
     for task in tasks[:: -(-len(tasks) // MAX_TRIED)]:
-        left = until - time.monotonic()
-        reason = _why_not(task.details["exam"], task.answer, left) if left > 0 else None
+        seconds = until - time.monotonic()
+        reason = _why_not(task.details["exam"], task.answer, seconds) if seconds > 0 else None
         if reason is None:
             break
-        tried += 1
+        count += 1
         if reason:
             reasons[f"{reason} ({task.key})"] += 1
     failed = reasons.total()
     if not failed:
         return
-    shown = "; ".join(list(reasons)[:_SHOWN])
-    if failed == tried:
+    examples = "; ".join(list(reasons)[:_SHOWN])
+    if failed == count:
         raise SourceError(
-            f"{source}: expected reference solutions that pass their own tests; none of the {tried}"
-            f" that were tried does: {shown}. {_ADVICE}"
+            f"{source}: expected reference solutions that pass their own tests; none of the {count}"
+            f" that were tried does: {examples}. {_ADVICE}"
         )
     warnings.warn(
-        f"{source}: {failed} of {tried} reference solutions that were tried fail their own tests:"
-        f" {shown}. No program can solve these tasks. {_ADVICE}",
+        f"{source}: {failed} of {count} reference solutions that were tried fail their own tests:"
+        f" {examples}. No program can solve these tasks. {_ADVICE}",
         stacklevel=2,
     )
 
 
-def _why_not(exam: Exam, solution: str, left: float) -> str | None:
+def _why_not(exam: Exam, solution: str, seconds: float) -> str | None:
     """Return why a solution fails, empty where it passes, and None where time ran out."""
-    if left < exam.limits.seconds:
-        limits = replace(exam.limits, seconds=left)
+    if seconds < exam.limits.seconds:
+        limits = replace(exam.limits, seconds=seconds)
         verdict = _run(exam, solution, limits)
         return None if verdict.outcome == "timeout" else _reason(verdict, solution)
     return _reason(_run(exam, solution, exam.limits), solution)

@@ -351,6 +351,11 @@ def test_the_level_is_found_once_and_told():
     assert sandbox.conditions()["sandbox"].startswith(sandbox.level())
 
 
+def test_files_that_programs_share_on_disk_are_reported(monkeypatch):
+    monkeypatch.setattr(sandbox.wardens, "_ROOTS", [None])
+    assert sandbox.conditions()["sandbox"].endswith(", page cache shared")
+
+
 def test_without_bubblewrap_the_level_is_process(monkeypatch):
     def without(at, program, limits):
         return Verdict((at == "process",), "error", "separate", at, "no bwrap")
