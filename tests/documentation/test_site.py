@@ -6,6 +6,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+from pkgutil import resolve_name
 
 import pytest
 import yaml
@@ -164,3 +165,25 @@ def test_the_search_finds_parts_of_names(text, word):
     plugins = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["plugins"]
     separator = next(one["search"]["separator"] for one in plugins if "search" in one)
     assert word in re.split(separator, text)
+
+
+def listed_members():
+    """Each class or module of the API pages with a member that the page lists by name."""
+    entry = re.compile(r"^::: (laconic[\w.]*)\n    options:\n      members: \[(.*)\]$", re.M)
+    return [
+        (owner, member.strip())
+        for page in sorted((ROOT / "docs" / "api").glob("*.md"))
+        for owner, members in entry.findall(page.read_text("utf-8"))
+        for member in members.split(",")
+    ]
+
+
+def test_members_that_the_api_pages_list_do_what_they_say():
+    members = listed_members()
+    assert len(members) >= 8
+    for owner, name in members:
+        assert callable(getattr(resolve_name(owner), name)), f"{owner}.{name}"
+    env = envs.make("signal", tasks=2, render_mode="ansi")
+    for name in [name for owner, name in members if owner.endswith(".DialogueEnv")]:
+        # What PettingZoo leaves to its subclasses raises NotImplementedError.
+        getattr(env, name)(*([dict.fromkeys(env.agents, "")] if name == "step" else []))
