@@ -105,9 +105,13 @@ def config_dir(my_package):
     return ["--config-dir", str(my_package / "my_conf")]
 
 
-def test_the_estimator_trains_by_its_yaml(run, my_package, small, rows, tmp_path):
-    wanted = ["learner/advantages=ranks", *small, "train.steps=1"]
-    wanted = [one for one in wanted if not one.startswith("learner.advantages")]
+@pytest.mark.parametrize(
+    "choice", ["learner/advantages=ranks", "learner.advantages._target_=my_package.Ranks"]
+)
+def test_the_estimator_trains_by_its_yaml_and_by_its_name(
+    run, my_package, small, rows, tmp_path, choice
+):
+    wanted = [choice, *small, "train.steps=1"]
     outcome = run("train", *config_dir(my_package), *wanted, f"hydra.run.dir={tmp_path}")
     assert outcome.code == 0, outcome.err
     assert "my_package.Ranks" in (tmp_path / "config.yaml").read_text()

@@ -14,11 +14,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 import gymnasium
 import pytest
+from places import ROOT
 
 # On a busy machine Ray's first process takes its time; a token would be written to the home folder.
 if find_spec("ray"):
@@ -87,6 +89,24 @@ def test_ppo_trains(face: str, show: Any, ppo: Any, record: Any) -> None:
         check="ParallelPettingZooEnv, PPO train()",
         outcome="trains",
         note=f"on gymnasium {gymnasium.__version__}; knows no mask, off the menu is silence",
+    )
+
+
+def test_the_example_of_the_wrappers_page_trains(
+    code_blocks: Any, tmp_path: Any, monkeypatch: Any, record: Any
+) -> None:
+    for block in code_blocks(ROOT / "docs" / "wrappers.md"):
+        if block.file in ("train_signal.py", "train_rllib.py"):
+            (tmp_path / block.file).write_text(block.code, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    earned = list(import_module("train_rllib").train(iterations=3))
+    # Four agents earn at most 1 each, and a team that guesses a quarter of that.
+    assert len(earned) == 3 and all(-1 <= one <= 4 for one in earned)
+    record(
+        face="DiscreteMessages signal",
+        check="docs/wrappers.md, PPO",
+        outcome="trains",
+        note="the page's own code",
     )
 
 
