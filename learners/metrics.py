@@ -86,6 +86,14 @@ SPENDING: Mapping[str, str] = {
     "calls": "Requests sent to model servers in an episode, repeated ones among them.",
     "uncounted": "Answers of an episode of which a server did not say how many tokens they took.",
     "cost": "Price of an episode's tokens, in the currency of the configured prices.",
+    "withheld": (
+        "Replies of an episode that a server withheld (content filter, refusal, tool call). They"
+        " are played as silence, but the rates of silence leave them out."
+    ),
+    "uncharged": (
+        "Tokens of an episode that agents wrote behind their silence word, where the environment"
+        " takes no thoughts to charge them as."
+    ),
 }
 """Further metrics where a model server was asked (`agent=api`), and what each means."""
 
@@ -222,15 +230,21 @@ _PER_EPISODE: Mapping[str, Callable[[Episode], float | None]] = {
 }
 _PROPORTIONS = ("accuracy", "truncated_rate")
 
+
+def _chosen(turn: Turn) -> bool:
+    """Return whether the agent itself chose what to say, or to say nothing."""
+    return not turn.tried and not (turn.usage and turn.usage.withheld)
+
+
 # Which turns count, and which of those make up the share.
 _SHARES: Mapping[str, tuple[Callable[[Turn], bool], Callable[[Turn], bool]]] = {
-    "silence_rate": (lambda turn: not turn.tried, lambda turn: not turn.message),
+    "silence_rate": (_chosen, lambda turn: not turn.message),
     "silent_if_uninformed": (
-        lambda turn: turn.informed is False and not turn.tried,
+        lambda turn: turn.informed is False and _chosen(turn),
         lambda turn: not turn.message,
     ),
     "spoke_if_informed": (
-        lambda turn: turn.informed is True and not turn.tried,
+        lambda turn: turn.informed is True and _chosen(turn),
         lambda turn: bool(turn.message),
     ),
     "cut_rate": (lambda turn: True, lambda turn: turn.cut),

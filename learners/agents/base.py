@@ -32,6 +32,10 @@ class Usage:
     """Usable answers of which the server did not say how many tokens they took."""
     cost: float = 0.0
     """Price of these tokens, in the currency of the configured prices."""
+    withheld: int = 0
+    """Answers without a text for another reason than silence: filtered, refused, or a tool call."""
+    uncharged: int = 0
+    """Tokens written behind the silence word where the environment takes no thoughts to charge."""
 
     def __add__(self, other: Usage) -> Usage:
         """What both took together."""
@@ -41,6 +45,8 @@ class Usage:
             self.calls + other.calls,
             self.uncounted + other.uncounted,
             self.cost + other.cost,
+            self.withheld + other.withheld,
+            self.uncharged + other.uncharged,
         )
 
 
@@ -81,7 +87,8 @@ class Request:
     max_tokens: int | None = None
     """Most tokens the environment will accept now. None: no limit."""
     max_thought_tokens: int | None = None
-    """Most tokens that a thought before them may have there. None: no limit."""
+    """Most tokens that a thought before them may have there. None: the environment takes no
+    thoughts."""
     general: str = ""
     """The part of the conversation's first text that all agents read alike, at its beginning; empty
     where there is none, or nothing is known of it."""

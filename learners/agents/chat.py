@@ -5,14 +5,14 @@ that open a conversation, stand between a reply and the next text, and ask for a
 read is tokenised apart from these, so that no message can close a turn, pose as another speaker or
 call a tool by spelling a special or added token.
 
-Also cuts texts into the tokens of a model as substrings, which budgets are counted with, and knows
-how a reply is silent.
+Also cuts texts into the tokens of a model as substrings, which budgets are counted with.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, overload
 
 from jinja2 import TemplateError
@@ -21,10 +21,12 @@ from transformers import PreTrainedTokenizerBase
 
 from laconic.envs.dialogue.budget import Tokenize, well_formed
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.cache import remembered
+from laconic.learners.agents.cache import remembered, warn_once
 from laconic.learners.agents.template import render
 from laconic.learners.agents.thoughts import GAP, find_markers
 
+TODAY = "2026-01-01"
+"""The date that chat templates show, unless `agent.speech.template.today` sets another one."""
 _SYSTEM = "\ue000system\ue001"
 _FIRST, _REPLY, _NEXT = "\ue000first\ue001", "\ue000reply\ue001", "\ue000next\ue001"
 
@@ -45,9 +47,10 @@ class Chat:
             SettingError: the template refuses or changes a plain conversation.
         """
         self._tokenizer = tokenizer
-        opening, between, asking = _parts(tokenizer, dict(template or {}))
+        settings = _with_fixed_date(tokenizer, dict(template or {}))
+        opening, between, asking, header = _parts(tokenizer, settings)
         self._opening = self._encode(opening)
-        system = _system_parts(tokenizer, dict(template or {}), asking)
+        system = _system_parts(tokenizer, settings, asking)
         self._system = system and (self._encode(system[0]), self._encode(system[1]))
         self._between = self._encode(between)
         self._asking = self._encode(asking)
@@ -57,13 +60,32 @@ class Chat:
         self._barred = controls - {tokenizer.unk_token_id}
         self.end_id = next((token for token in self._between if token in controls), None)
         """The control token with which the template ends a reply; None where it has none."""
-        self.thoughts = find_markers(tokenizer, dict(template or {}))
+        self.thoughts = find_markers(tokenizer, settings)
         """The markers of what is thought in a reply; None where the template knows of none."""
+        self.header: tuple[int, ...] = self._encode(header)
+        """Tokens that the template has between a thought and the message of a reply; most have
+        none."""
+        if self.thoughts is None and controls.intersection(self.header):
+            _warn_of_channels(tokenizer.name_or_path, header)
+            self._asking, self.header = (*self._asking, *self.header), ()
+        elif not controls.intersection(self.header) - self._thought_ids:
+            self.header = ()
         self.unthought: tuple[int, ...] = ()
         """The tokens with which a reply begins that says something without a thought."""
         if self.thoughts and self.thoughts.opened:
             self.unthought = (self.thoughts.end, *self._encode(GAP))
         self._texts = remembered(self._encode_text)
+
+    @property
+    def fixed_ids(self) -> tuple[int, ...]:
+        """Every token that the chat template writes, whatever agents say."""
+        parts = [self._opening, self._between, self._asking, self.header, self.unthought]
+        return tuple(token for part in (*parts, *(self._system or ())) for token in part)
+
+    @property
+    def _thought_ids(self) -> set[int]:
+        """The markers of thoughts."""
+        return {self.thoughts.begin, self.thoughts.end} if self.thoughts else set()
 
     def open(self, text: str, general: str = "") -> tuple[int, ...]:
         """The tokens before an agent's first reply.
@@ -124,36 +146,21 @@ class Chat:
 
 
 def first_text(text: str, general: str, silence: str, explain: bool) -> tuple[str, str]:
-    """The first text of a conversation, which says what the silence word is where it is to.
+    """Split the first text of a conversation, and add what the silence word is.
 
     Args:
         text: as the environment shows it.
-        general: the part with which it begins that all agents read alike; may be empty.
-        silence: the word with which a reply begins that says nothing.
-        explain: whether to say so, at the end of the general part where there is one.
+        general: the part that all agents read, with which the text begins; may be empty.
+        silence: the silence word.
+        explain: whether to name the silence word, at the end of the general part if there is one.
 
     Returns:
-        The general part, empty where the text does not begin with it, and the agent's own.
+        The general part, empty if the text does not begin with it, and the agent's own part.
     """
-    told = f"\nTo stay silent, reply with {silence} and nothing else." if explain else ""
+    rule = f"\nTo stay silent, reply with {silence} and nothing else." if explain else ""
     if not general or not text.startswith(general):
-        return "", text + told
-    return general + told, text.removeprefix(general).removeprefix("\n")
-
-
-def said(text: str, silence: str, stopped: bool) -> str:
-    """What a reply says; empty for silence.
-
-    Args:
-        text: of the reply.
-        silence: the word with which a reply begins that says nothing.
-        stopped: whether the reply was ended by its limit. Stopped within the silence word it is
-            silence too: it had no room for more.
-    """
-    message = text.strip()
-    return (
-        "" if message.startswith(silence) or (stopped and silence.startswith(message)) else message
-    )
+        return "", text + rule
+    return general + rule, text.removeprefix(general).removeprefix("\n")
 
 
 def _controls(tokenizer: PreTrainedTokenizerBase) -> set[int]:
@@ -177,11 +184,58 @@ def _spellings(
     return re.compile("|".join(map(re.escape, words))) if words else None
 
 
-def _parts(tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> tuple[str, str, str]:
-    """What a conversation opens with, what follows a reply, and what asks for the next one."""
+def _with_fixed_date(
+    tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the template's arguments, with a fixed date where the template asks for today's.
+
+    Prompts would otherwise change from day to day, and a resumed run would differ from a run that
+    was not interrupted.
+
+    Raises:
+        SettingError: the setting `today` is not a date.
+    """
+    if "strftime_now" not in str(tokenizer.chat_template):
+        return settings
+    today = str(settings.pop("today", TODAY))
+    try:
+        date = datetime.fromisoformat(today)
+    except ValueError:
+        raise SettingError(
+            f"agent.speech.template.today must be a date such as {TODAY}; got {today!r}"
+        ) from None
+    warn_once(
+        "the chat template of %s shows the date; it is %s in every run, so that prompts stay the"
+        " same (agent.speech.template.today)",
+        tokenizer.name_or_path or "this tokenizer",
+        today,
+    )
+    return {"strftime_now": date.strftime, **settings}
+
+
+def _warn_of_channels(name: str, header: str) -> None:
+    """Say that replies are asked for without a thought."""
+    warn_once(
+        "the chat template of %s writes replies in channels; replies are asked for in the channel"
+        " of its messages (%r), so the model does not think before it speaks",
+        name or "this tokenizer",
+        header,
+    )
+
+
+def _parts(
+    tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]
+) -> tuple[str, str, str, str]:
+    """Cut a rendered conversation at its messages.
+
+    Returns:
+        What a conversation opens with, what follows a reply, what asks for the next one, and what
+        the template has between that and the message of a reply.
+    """
     if tokenizer.chat_template is None:
         # No space at the end: most tokenizers put it into the first token of the reply.
-        return f"{_start(tokenizer)}User: ", f"{tokenizer.eos_token or ''}\nUser: ", "\nAssistant:"
+        opening = f"{_start(tokenizer)}User: "
+        return opening, f"{tokenizer.eos_token or ''}\nUser: ", "\nAssistant:", ""
     messages = [
         {"role": "user", "content": _FIRST},
         {"role": "assistant", "content": _REPLY},
@@ -196,14 +250,19 @@ def _parts(tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> tupl
         ) from error
     try:
         opening, rest = rendered.split(_FIRST)
-        _, rest = rest.split(_REPLY)
+        before, rest = rest.split(_REPLY)
         between, asking = rest.split(_NEXT)
     except ValueError:
         raise SettingError(
             "the chat template of this tokenizer does not show each message once, as user,"
             f" assistant, user; it gave {rendered!r}"
         ) from None
-    return opening, between, asking
+    return (
+        opening,
+        between,
+        asking,
+        before.removeprefix(asking) if before.startswith(asking) else "",
+    )
 
 
 def _system_parts(

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os.path import commonprefix
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -35,9 +35,20 @@ from laconic.learners.agents.cache import (
     warn_once,
 )
 from laconic.learners.agents.drawing import Drawing
+from laconic.learners.agents.silence import ReplyEnd
 
 Sampled = tuple[tuple[int, ...], tuple[float, ...]]
 """Token ids of a reply and their log-probabilities."""
+
+
+class Piece(NamedTuple):
+    """What one call has added to a reply."""
+
+    sampled: Sampled
+    """The new tokens."""
+    ended: bool
+    """Whether an end token or the silence word has ended the reply."""
+
 
 _MIN_ROWS = 16
 """Batches of so few rows go on until all have ended; leaving earlier would save nothing."""
@@ -64,13 +75,64 @@ class Sampling:
     """Tokens that end a reply; kept in the reply."""
     pad_id: int
     """Fills rows up to a common length."""
+    reply_end: ReplyEnd | None = None
+    """Finds the silence word, which ends a reply too. None: only end tokens and limits do."""
+
+
+class WordEnded(StoppingCriteria):
+    """Stops each row at the token that completes the silence word."""
+
+    def __init__(self, reply_end: ReplyEnd, sampling: Sampling, rows: int, first: int) -> None:
+        """Watch some rows.
+
+        Args:
+            reply_end: finds the word.
+            sampling: names the end tokens, behind which nothing is looked for.
+            rows: number of rows.
+            first: column at which the replies begin.
+        """
+        self._reply_end, self._end_ids, self._first = reply_end, set(sampling.end_ids), first
+        self.lengths: list[int | None] = [None] * rows
+        """For each row the tokens of its reply up to the end of the word; None without the word."""
+        self._over = [False] * rows
+
+    def __call__(self, input_ids: Tensor, scores: Any, **kwargs: Any) -> Tensor:
+        """Return which rows have ended by the word (rows,)."""
+        for row, token in enumerate(input_ids[:, -1].tolist()):
+            if self._over[row]:
+                continue
+            if token in self._end_ids:
+                self._over[row] = True
+            elif self._reply_end.can_complete(token):
+                reply = input_ids[row, self._first :].tolist()
+                if self._reply_end.is_complete(reply):
+                    self._over[row], self.lengths[row] = True, len(reply)
+        return self.ended(input_ids.device)
+
+    def ended(self, device: torch.device) -> Tensor:
+        """Return which rows have ended by the word (rows,)."""
+        return torch.tensor([length is not None for length in self.lengths], device=device)
 
 
 class HalfEnded(StoppingCriteria):
     """Stops all rows once half of them have ended, for those that have not to go on alone."""
 
-    def __init__(self, end_ids: Sequence[int], limits: Sequence[int], device: torch.device) -> None:
-        """Know the tokens that end a reply, and how many tokens each row may have."""
+    def __init__(
+        self,
+        end_ids: Sequence[int],
+        limits: Sequence[int],
+        device: torch.device,
+        word: WordEnded | None = None,
+    ) -> None:
+        """Take what ends a row.
+
+        Args:
+            end_ids: tokens that end a reply.
+            limits: how many tokens each row may have.
+            device: of the rows.
+            word: knows which rows the silence word has ended; called before this one.
+        """
+        self._word = word
         self._end_ids = torch.tensor(end_ids, device=device, dtype=torch.long)
         self._left = torch.tensor(limits, device=device)
         self._ended = torch.zeros_like(self._left, dtype=torch.bool)
@@ -79,6 +141,8 @@ class HalfEnded(StoppingCriteria):
         """Whether to stop (rows,); no row stops before the others."""
         self._left -= 1
         self._ended |= torch.isin(input_ids[:, -1], self._end_ids) | (self._left <= 0)
+        if self._word is not None:
+            self._ended |= self._word.ended(input_ids.device)
         return (2 * self._ended.sum() >= len(self._ended)).expand(len(self._ended))
 
 
@@ -134,7 +198,7 @@ def generate(
                 type(model).__name__,
             )
         ids, mask = pad_left(rows, sampling.pad_id, model.device)
-        return _go_on(model, ids, mask, sampling, limits)[0]
+        return [one.sampled for one in _go_on(model, ids, mask, sampling, limits)[0]]
     memory = memory or Memory(model)
     _read(memory, dict(zip(rows, ends or [()] * len(rows), strict=True)), sampling.pad_id)
     replies = _sample(memory, rows, limits, sampling)
@@ -178,19 +242,16 @@ def _sample(
     """Replies to conversations of which all but the last token is held; fewer and fewer go on."""
     model, held = memory.model, [memory.longest(prompt, ()) for prompt in prompts]
     ids, mask = pad_left(prompts, sampling.pad_id, model.device)
-    cache, column = memory.cache(held)[0], ids.shape[1] - 1
+    cache, first = memory.cache(held)[0], ids.shape[1]
+    column = first - 1
     replies: list[Sampled] = [((), ()) for _ in prompts]
     going, left = list(range(len(prompts))), list(limits)
     while True:
-        found, sequences = _go_on(model, ids, mask, sampling, left, cache)
-        for row, (more, logprobs) in zip(going, found, strict=True):
+        pieces, sequences = _go_on(model, ids, mask, sampling, left, cache, first)
+        for row, (more, logprobs) in zip(going, (one.sampled for one in pieces), strict=True):
             replies[row] = (replies[row][0] + more, replies[row][1] + logprobs)
         rest = [limits[row] - len(replies[row][0]) for row in going]
-        kept = [
-            i
-            for i, row in enumerate(going)
-            if rest[i] and replies[row][0][-1] not in sampling.end_ids
-        ]
+        kept = [i for i, piece in enumerate(pieces) if rest[i] and not piece.ended]
         if memory.keeps:
             gone = [i for i in range(len(going)) if i not in set(kept)]
             rows = [going[i] for i in gone]
@@ -212,21 +273,37 @@ def _go_on(
     sampling: Sampling,
     limits: Sequence[int],
     cache: DynamicCache | None = None,
-) -> tuple[list[Sampled], Tensor]:
-    """Continue conversations (rows, tokens), each by as many tokens as it may have.
+    first: int | None = None,
+) -> tuple[list[Piece], Tensor]:
+    """Continue conversations, each by as many tokens as it may have.
 
     With a cache, whose rows can be picked, it ends when half of many rows have ended.
+
+    Args:
+        model: a causal language model.
+        ids: the conversations (rows, tokens).
+        mask: their attention mask (rows, tokens).
+        sampling: how to draw.
+        limits: most new tokens of each row.
+        cache: keys and values of all but the last token; None reads all of it.
+        first: column at which the replies begin, of which some tokens may be there already; None:
+            they begin now.
 
     Returns:
         What is new in each row, and the rows (rows, tokens and new tokens), padded on the right.
     """
     drawing = Drawing(sampling.temperature, sampling.greedy)
     arguments: dict[str, Any] = {}
+    before = 0 if first is None else ids.shape[1] - first
+    criteria = StoppingCriteriaList()
+    word = None
+    if sampling.reply_end is not None:
+        word = WordEnded(sampling.reply_end, sampling, len(ids), ids.shape[1] - before)
+        criteria.append(word)
     if cache is not None:
         arguments[cache_argument(model)] = cache
         if len(ids) > _MIN_ROWS:
-            half = HalfEnded(sampling.end_ids, limits, ids.device)
-            arguments["stopping_criteria"] = StoppingCriteriaList([half])
+            criteria.append(HalfEnded(sampling.end_ids, limits, ids.device, word))
     sequences: Tensor = model.generate(  # type: ignore[operator]
         input_ids=ids,
         attention_mask=mask,
@@ -238,11 +315,22 @@ def _go_on(
         # Weights are whole while episodes are played (`Processes.map_sharded`); models that are in
         # parts otherwise would wait for the other processes at every token.
         synced_gpus=False,
+        stopping_criteria=criteria,
         **arguments,
     )
-    logprobs = drawing.finish()
+    logprobs = drawing.finish().tolist()
     new = sequences[:, ids.shape[1] :].tolist()
-    return _trim(new, logprobs.tolist(), limits, sampling.end_ids), sequences
+    lengths = word.lengths if word is not None else [None] * len(new)
+    most = [
+        limit if length is None else min(limit, length - before)
+        for limit, length in zip(limits, lengths, strict=True)
+    ]
+    trimmed = _trim(new, logprobs, most, sampling.end_ids)
+    by_word = [length is not None for length in lengths]
+    return [
+        Piece(one, word_ended or one[0][-1] in sampling.end_ids)
+        for one, word_ended in zip(trimmed, by_word, strict=True)
+    ], sequences
 
 
 def pad_left(
@@ -261,7 +349,7 @@ def _trim(
     limits: Sequence[int],
     end_ids: Sequence[int],
 ) -> list[Sampled]:
-    """Drop what follows the first end token of each row, or its limit."""
+    """Drop what follows the first end token of each row, or its limit (the end of the word)."""
     trimmed = []
     for ids, values, limit in zip(rows, logprobs, limits, strict=True):
         ends = [place for place, token in enumerate(ids) if token in end_ids]

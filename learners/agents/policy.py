@@ -249,7 +249,7 @@ class HFPolicy(Speaker):
     ) -> Prompt:
         ids = (*past(request.history), *new)
         temperature = 0.0 if greedy else self.speech.temperature
-        return Prompt(ids, limit, self._end_ids, temperature, seed)
+        return Prompt(ids, limit, self._end_ids, temperature, seed, reply_end=self.reply_end)
 
     def _sample(
         self,
@@ -270,6 +270,7 @@ class HFPolicy(Speaker):
                     greedy=greedy,
                     end_ids=self._end_ids,
                     pad_id=self.pad_id,
+                    reply_end=self.reply_end,
                 )
                 found = generate(
                     self.model,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
@@ -18,6 +18,7 @@ from laconic.learners.distributed.processes import ALONE, Processes
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
+    from laconic.learners.agents.silence import ReplyEnd
 
 T = TypeVar("T")
 
@@ -41,6 +42,18 @@ class Prompt:
     """The episode it belongs to; the turns of one are kept on one server."""
     version: int | None = None
     """Version of the weights that are to speak; None for the newest."""
+    reply_end: ReplyEnd | None = field(default=None, compare=False)
+    """Finds the silence word, which ends a reply too, and has the stop strings of a server. None:
+    only end tokens and the limit end it."""
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """Strings at which a server stops sampling; the reply is cut exactly when it comes."""
+        return () if self.reply_end is None else self.reply_end.stops
+
+    def length(self, ids: Sequence[int]) -> int | None:
+        """Return the tokens of a reply up to the end of the silence word; None without the word."""
+        return None if self.reply_end is None else self.reply_end.length(ids)
 
 
 @dataclass(frozen=True, slots=True)

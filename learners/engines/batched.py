@@ -151,12 +151,15 @@ def _has_flash(model: Any) -> bool:
 
 
 def _sampled(output: Any, prompt: Prompt, vocabulary: int) -> Sampled:
-    """A reply without what follows its end token, or its limit."""
+    """Return a reply without what follows its end token, its limit or the silence word.
+
+    The batching knows no stop strings, so it may sample on behind the word.
+    """
     ids = tuple(map(int, output.generated_tokens))
     ends = [place for place, token in enumerate(ids) if token in prompt.end_ids]
     length = min(ends[0] + 1 if ends else len(ids), prompt.limit)
     raw = Raw(tuple(output.prompt_ids), ids[:length], tuple(map(float, output.logprobs[:length])))
-    check_reply(raw, prompt, "engine=batched", vocabulary)
+    raw = check_reply(raw, prompt, "engine=batched", vocabulary)
     return Sampled(raw.ids, raw.logprobs)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from laconic.learners.engines.base import Prompt
@@ -111,19 +111,35 @@ class Raw:
     where none were asked for."""
 
 
-def check_reply(raw: Raw, prompt: Prompt, url: str, vocabulary: int) -> None:
-    """Refuse a reply that cannot be one to the prompt by a model with so many tokens.
+def check_reply(raw: Raw, prompt: Prompt, url: str, vocabulary: int) -> Raw:
+    """Return a reply without what was sampled behind the silence word.
 
     Raises:
-        ServerError: says what is wrong with it; none of it may be trained on.
+        ServerError: it cannot be a reply to the prompt by a model with that many tokens; none of it
+            may be trained on.
     """
-    strange = [one for one in raw.ids if not 0 <= one < vocabulary]
-    wrong = f"{strange[0]} is none of the {vocabulary} tokens of the model" if strange else ""
-    if wrong := wrong or _wrong(raw, prompt):
+    strange = next((token for token in raw.ids if not 0 <= token < vocabulary), None)
+    if strange is not None:
+        wrong = f"{strange} is none of the {vocabulary} tokens of the model"
+    elif len(raw.ids) != len(raw.logprobs):
+        wrong = f"it has {len(raw.ids)} tokens and {len(raw.logprobs)} log-probabilities"
+    else:
+        raw = _cut_behind_word(raw, prompt)
+        wrong = _wrong(raw, prompt)
+    if wrong:
         raise ServerError(
             f"{url} gave a reply that cannot be trained on: {wrong}. Nothing of it was kept; ask a"
             " server that takes and gives token ids as they are (docs/engines.md)"
         )
+    return raw
+
+
+def _cut_behind_word(raw: Raw, prompt: Prompt) -> Raw:
+    size = prompt.length(raw.ids)
+    if size is None:
+        return raw
+    ids, logprobs, likeliest = raw.ids[:size], raw.logprobs[:size], raw.likeliest[:size]
+    return replace(raw, ids=ids, logprobs=logprobs, likeliest=likeliest)
 
 
 def check_likeliest(raw: Raw, count: int, url: str, vocabulary: int) -> None:
@@ -157,8 +173,6 @@ def _wrong(raw: Raw, prompt: Prompt) -> str:
         )
     if not 0 < len(raw.ids) <= prompt.limit:
         return f"it has {len(raw.ids)} tokens, and 1 to {prompt.limit} were asked for"
-    if len(raw.ids) != len(raw.logprobs):
-        return f"it has {len(raw.ids)} tokens and {len(raw.logprobs)} log-probabilities"
     bad = [one for one in raw.logprobs if not (math.isfinite(one) and one <= _ROUNDING)]
     if bad:
         return f"{bad[0]!r} is no log-probability"
@@ -169,10 +183,10 @@ def _wrong_end(ids: Sequence[int], prompt: Prompt) -> str:
     ends = [place for place, token in enumerate(ids) if token in prompt.end_ids]
     if ends and ends[0] != len(ids) - 1:
         return f"it goes on after the end token {ids[ends[0]]}"
-    if not ends and len(ids) < prompt.limit:
+    if not ends and len(ids) < prompt.limit and prompt.length(ids) != len(ids):
         return (
             f"it ends with token {ids[-1]} after {len(ids)} of {prompt.limit} tokens, which is none"
-            f" of the end tokens {list(prompt.end_ids)}"
+            f" of the end tokens {list(prompt.end_ids)} and does not complete the silence word"
         )
     return ""
 

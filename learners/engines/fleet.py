@@ -197,7 +197,7 @@ class Fleet:
         base = self.described[self.servers.index(server)].model
         adapter, vocabulary = self._adapter(agent, version), self.expected.vocabulary
         raw = await self.talk.complete(server, prompt, base, adapter, likeliest)
-        check_reply(raw, prompt, server.url, vocabulary)
+        raw = check_reply(raw, prompt, server.url, vocabulary)
         if likeliest:
             check_likeliest(raw, likeliest, server.url, vocabulary)
         return raw

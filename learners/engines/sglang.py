@@ -71,6 +71,8 @@ class Talk:
                 "temperature": prompt.temperature,
                 # Its `ignore_eos` would have it pass over our end tokens too.
                 "stop_token_ids": list(prompt.end_ids),
+                "stop": list(prompt.stops),
+                "no_stop_trim": True,
                 "sampling_seed": prompt.seed,
             },
             "return_logprob": True,

@@ -88,6 +88,8 @@ class Talk:
             # Our end tokens, and none that the server knows of.
             "ignore_eos": True,
             "stop_token_ids": list(prompt.end_ids),
+            "stop": list(prompt.stops),
+            "include_stop_str_in_output": True,
             "logprobs": likeliest,
             "return_token_ids": True,
             "return_tokens_as_token_ids": bool(likeliest),

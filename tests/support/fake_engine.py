@@ -14,13 +14,14 @@ import socket
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import torch
 from peft import PeftModel
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from laconic.learners.agents.cache import cache_argument
 
@@ -45,6 +46,8 @@ class FakeEngine:
         """Paths that it does not have."""
         self.seconds = 0.0
         """How long a completion takes at least."""
+        self.overrun = 0
+        """Tokens that it samples behind a stop string, as a server may that looks at text late."""
         self.ragged = 0.0
         """Above 0, completions of more than the probe's tokens are waited for and made up instead
         of being computed: so many seconds on average, four times that at most, by their seed."""
@@ -66,6 +69,7 @@ class FakeEngine:
     def start(self) -> None:
         """Begin as a server begins: with the base alone."""
         self.base = AutoModelForCausalLM.from_pretrained(self.folder, dtype=torch.float32).eval()
+        self.tokenizer = AutoTokenizer.from_pretrained(self.folder)
         self.adapters: dict[str, Any] = {}
         self.version, self.paused = "default", False
         self._http = _Listening(("127.0.0.1", self.port), _handler(self))
@@ -114,15 +118,22 @@ class FakeEngine:
 
     @torch.no_grad()
     def complete(
-        self, ids: list[int], limit: int, temperature: float, ends: list[int], seed: int, model: Any
+        self,
+        ids: list[int],
+        limit: int,
+        temperature: float,
+        ends: list[int],
+        seed: int,
+        model: Any,
+        stops: Sequence[str] = (),
     ) -> tuple[list[int], list[float], list[dict[int, float]]]:
         """Tokens, their log-probabilities, and in each place those of the 20 likeliest."""
         if self.ragged and limit > 4:
             return self.make_up(limit, ends, seed)
         generator = torch.Generator().manual_seed(seed)
         new, logprobs, tops, past = [], [], [], None
-        read = torch.tensor([ids])
-        while len(new) < limit and (not new or new[-1] not in ends):
+        read, most = torch.tensor([ids]), limit
+        while len(new) < most and (not new or new[-1] not in ends):
             with self._torch:
                 out = model(input_ids=read, use_cache=True, **{cache_argument(model): past})
             past = getattr(out, cache_argument(model))
@@ -136,6 +147,10 @@ class FakeEngine:
             top = found.topk(min(20, len(found)))
             tops.append(dict(zip(top.indices.tolist(), top.values.tolist(), strict=True)))
             read = torch.tensor([[token]])
+            if stops and most == limit:
+                text = self.tokenizer.decode(new)
+                if any(stop in text for stop in stops):
+                    most = min(limit, len(new) + self.overrun)
         return new, logprobs, tops
 
     def make_up(self, limit: int, ends: list[int], seed: int) -> tuple[list[int], Any, Any]:
@@ -208,8 +223,10 @@ def _v1_completions(server: FakeEngine, body: Any) -> Any:
         raise Answer(404, {"error": {"message": f"The model `{name}` does not exist."}})
     prompt = body["prompt"]
     how = {"limit": body["max_tokens"], "temperature": body["temperature"], "seed": body["seed"]}
-    ends = body["stop_token_ids"]
-    read, ids, logprobs, tops = _completion(server, prompt, model, ends=ends, **how)
+    if body["stop"] and not body["include_stop_str_in_output"]:
+        raise Answer(400, {"error": "what stands behind a stop string would be cut"})
+    how |= {"ends": body["stop_token_ids"], "stops": body["stop"]}
+    read, ids, logprobs, tops = _completion(server, prompt, model, **how)
     found: dict[str, Any] = {"token_logprobs": logprobs}
     if body["logprobs"] and body["return_tokens_as_token_ids"]:
         named = [list(one.items())[: body["logprobs"]] for one in tops]
@@ -222,10 +239,12 @@ def _generate(server: FakeEngine, body: Any) -> Any:
     model = server.base if name is None else server.adapters.get(name)
     if model is None:
         raise Answer(400, {"error": {"message": f"{name} is not loaded"}})
+    if how["stop"] and not how["no_stop_trim"]:
+        raise Answer(400, {"error": "what stands behind a stop string would be cut"})
     ends, limit = how["stop_token_ids"], how["max_new_tokens"]
     read, ids, logprobs, tops = _completion(
         server, prompt, model, limit=limit, temperature=how["temperature"], ends=ends,
-        seed=how["sampling_seed"],
+        seed=how["sampling_seed"], stops=how["stop"],
     )  # fmt: skip
     told = ids[:-1] if ids[-1] in ends else ids
     scored = ids[len(ids) - len(logprobs) :]

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -23,7 +23,20 @@ _MAX_COUNT = 2**53
 """A server that claims more tokens than that does not count them."""
 _AGAIN = frozenset((408, 409, 425, 429))
 """Statuses below 500 that may pass by themselves."""
-_TOO_LONG = re.compile(r"context.{0,3}(length|window|size)", re.IGNORECASE)
+_TOO_LONG = re.compile(
+    r"context.{0,3}(length|window|size)"
+    r"|\b(prompt|inputs?|messages?|conversation|string)\W{0,3}( is| are)? too long"
+    r"|\b(prompt|inputs?)\W{0,3}( tokens?| token count| length)?[^.\"]{0,20} exceeds?\b"
+    r"|\binputs?\b.{0,40} must (have less than|be less than|be <=)"
+    r"|\btoo many (input |prompt )?tokens\b(?! per)"
+    r"|reduce the length of the (messages|prompt|input)",
+    re.IGNORECASE,
+)
+"""How servers say that a conversation is longer than the model reads."""
+_WITHHELD = frozenset(("content_filter", "tool_calls", "function_call"))
+"""Reasons for an end without a text that are none of the model's choice to say nothing."""
+_THOUGHT_FIELDS = ("thinking", "reasoning", "text", "summary")
+"""Where a part of type `thinking` or `reasoning` has its text."""
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 """Control characters other than white space: they would steer the terminal that shows them."""
 
@@ -40,6 +53,9 @@ class Answer:
     """What the model thought before, where the server tells that apart from what it wrote."""
     full: bool = False
     """Whether there is no text because the conversation is longer than the model reads."""
+    withheld: str = ""
+    """Why there is no text although the model did not choose to say nothing: `content_filter`,
+    `refusal`, `tool_calls`; empty where there is a text, or silence."""
     usage: Usage = Usage()
     """Tokens and requests that it took, without their price."""
 
@@ -92,20 +108,62 @@ def read(body: bytes, secret: str = "") -> Answer:
         content = message.get("content")
     except (KeyError, IndexError, TypeError, AttributeError):
         raise FailedError(f"no choices[0].message in {shown}", usage=usage) from None
+    thought = ""
+    if isinstance(content, list):
+        text, thought = _read_parts(content)
+        content = content if text is None else text
+    reason = reason if isinstance(reason, str) else None
+    withheld = "refusal" if message.get("refusal") else reason if reason in _WITHHELD else ""
     # A model that only thought may have no content, but there is a reason why it ended.
-    if content is None and isinstance(reason, str):
+    if content is None and (reason or withheld):
         content = ""
     if not isinstance(content, str):
         raise FailedError(f"no text in choices[0].message of {shown}", usage=usage)
-    text, thought = _CONTROL.sub("?", well_formed(content)), _thought(message)
-    return Answer(text, stopped=reason == "length", thought=thought, usage=usage)
+    withheld = "" if content.strip() else withheld
+    return Answer(
+        _clean(content),
+        stopped=reason in ("length", "content_filter") and not withheld,
+        thought=_clean(thought or _thought(message)),
+        withheld=withheld or "",
+        usage=replace(usage, withheld=int(bool(withheld))),
+    )
+
+
+def _clean(text: str) -> str:
+    return _CONTROL.sub("?", well_formed(text))
+
+
+def _read_parts(parts: Sequence[Any]) -> tuple[str | None, str]:
+    """Return the text and the thought of a content in parts; no text (None) without a known part.
+
+    Thoughts are parts of type `thinking` or `reasoning`, as a text or as parts of their own.
+    """
+    texts = [_text_of_part(part, ("text", "output_text"), ("text",)) for part in parts]
+    thoughts = [_text_of_part(part, ("thinking", "reasoning"), _THOUGHT_FIELDS) for part in parts]
+    readable = not parts or any(text is not None for text in (*texts, *thoughts))
+    thought = "\n".join(filter(None, thoughts))
+    return "".join(filter(None, texts)) if readable else None, thought
+
+
+def _text_of_part(part: Any, kinds: Sequence[str], fields: Sequence[str]) -> str | None:
+    """Return the text of a part of one of some kinds; None where it is of another kind.
+
+    A bare string is a text. A field may hold parts of type `text` in place of a string.
+    """
+    if isinstance(part, str):
+        return part if "text" in kinds else None
+    if not isinstance(part, Mapping) or part.get("type") not in kinds:
+        return None
+    value = next((part[name] for name in fields if part.get(name)), "")
+    inner = value if isinstance(value, list) else [value]
+    texts = (one.get("text") if isinstance(one, Mapping) else one for one in inner)
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _thought(message: Mapping[str, Any]) -> str:
-    """What was thought, under either of the names that servers have for it."""
-    told = (message.get(name) for name in ("reasoning_content", "reasoning"))
-    found = next((one for one in told if isinstance(one, str)), "")
-    return _CONTROL.sub("?", well_formed(found))
+    """Return the thought of a message, under either of the names that servers have for it."""
+    fields = (message.get(name) for name in ("reasoning_content", "reasoning"))
+    return next((text for text in fields if isinstance(text, str)), "")
 
 
 def refused(status: int, headers: Mapping[str, str], body: bytes, secret: str = "") -> FailedError:

@@ -4,7 +4,8 @@ A conversation reads as that of `HFPolicy` does: what an agent reads is the user
 assistant's, and the first text says what the silence word is. Token ids and log-probabilities stay
 at the server, so there is nothing to train. What a model thinks before it speaks is told apart by
 the server, or stands between `<think>` and `</think>` at the beginning of what it wrote; it is not
-part of the conversation after that.
+part of the conversation after that. The silence word ends a reply: what stands behind it is cut and
+charged as a thought.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from laconic.envs.dialogue.budget import well_formed
+from laconic.envs.dialogue.budget import Tokenize, split_words, well_formed
 from laconic.envs.dialogue.thoughts import find
 from laconic.learners.agents.api.answers import Answer
 from laconic.learners.agents.api.client import Client
 from laconic.learners.agents.api.settings import ApiSamplingSettings, Prices
 from laconic.learners.agents.base import Reply, Request
-from laconic.learners.agents.chat import first_text, said
+from laconic.learners.agents.chat import first_text
+from laconic.learners.agents.silence import SilenceWord
 from laconic.learners.errors import ServerError
 
 log = logging.getLogger(__name__)
@@ -39,6 +41,7 @@ class ApiPolicy:
         prices: Prices,
         *,
         silent_when_full: bool = False,
+        tokenize: Tokenize = split_words,
     ) -> None:
         """Join a server and a way to speak.
 
@@ -47,7 +50,10 @@ class ApiPolicy:
             speech: how the model speaks.
             prices: of its tokens.
             silent_when_full: answer a conversation that is too long for the model with silence.
+            tokenize: counts what was written behind the silence word and could not be charged.
         """
+        self._silence = SilenceWord(speech.silence)
+        self._tokenize = tokenize
         self._client = client
         self._speech = speech
         self._prices = prices
@@ -118,11 +124,26 @@ class ApiPolicy:
             self._warn("%s; it is silent from here on", self._full(request))
         if answer.usage.uncounted:
             self._warn("%s does not count tokens: figures of them are too low", self._url)
-        usage = replace(answer.usage, cost=self._prices.cost(answer.usage))
+        if answer.withheld:
+            self._warn(
+                "%s withheld a reply (%s); such replies are played as silence and counted apart"
+                " (eval/withheld)",
+                self._url,
+                answer.withheld,
+            )
         thought, text, ended = find(answer.text)
         if answer.thought:
             thought, text, ended = answer.thought, answer.text, True
-        message = said(text, self._speech.silence, answer.stopped)
+        message, rest = self._silence.split(text, request.agent, answer.stopped)
+        usage = replace(answer.usage, cost=self._prices.cost(answer.usage))
+        if rest and request.max_thought_tokens is None:
+            self._warn(
+                "an agent wrote behind its silence word, where nobody hears it, and the environment"
+                " takes no thoughts to charge it as; it is counted (eval/uncharged)"
+            )
+            usage = replace(usage, uncharged=len(self._tokenize(rest)))
+        elif rest:
+            thought = "\n".join(filter(None, (thought, rest)))
         truncated = answer.stopped or not ended
         return Reply(message, usage=usage, truncated=truncated, thought=thought)
 

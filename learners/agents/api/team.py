@@ -70,6 +70,10 @@ class ApiTeam:
             SettingError: the library that speaks HTTP is not installed.
         """
         policy = ApiPolicy(
-            client_of(self.server), self.speech, self.prices, silent_when_full=self.silent_when_full
+            client_of(self.server),
+            self.speech,
+            self.prices,
+            silent_when_full=self.silent_when_full,
+            tokenize=self.tokenize,
         )
         return dict.fromkeys(environment.possible_agents, policy)

@@ -130,28 +130,32 @@ def test_a_silence_word_of_one_special_token_ends_a_reply(policy, tiny_tokenizer
     assert policy.message((*hello[:-1], silence)) == "Hello"
 
 
-def test_a_silence_word_of_several_tokens_is_silence_too(make_policy, qwen_tokenizer):
+def test_a_silence_word_of_several_tokens_ends_a_reply_with_its_last_token(
+    make_policy, qwen_tokenizer
+):
     policy = make_policy(tokenizer=qwen_tokenizer)
-    written = policy.write("")
-    end = qwen_tokenizer.eos_token_id
-    assert len(written) > 2 and written[-1] == end
+    written, end = policy.write(""), qwen_tokenizer.eos_token_id
+    assert len(written) > 2 and end not in written
+    assert policy.reply_end.length(written) == len(written)
     assert policy.message(written) == ""
-    assert policy.message((*written[:-1], *policy.write(" and so on"))) == ""
-    assert policy.message(policy.write("No <silence>")) == "No <silence>"
+    # What stands behind the word is no part of the reply, and what stands before it is said.
+    assert policy.message((*written, *policy.write(" and so on"))) == ""
+    assert policy.message(policy.write("No <silence>")) == "No"
 
 
 def test_a_silence_word_that_was_cut_by_length_is_silence(make_policy, qwen_tokenizer):
     policy = make_policy(tokenizer=qwen_tokenizer)
-    written = policy.write("")[:-1]
+    written = policy.write("")
     for length in range(1, len(written)):
         assert policy.message(written[:length]) == ""
     # It chose to end there: that is a message.
     assert policy.message((*written[:2], qwen_tokenizer.eos_token_id)) != ""
 
 
-def test_messages_are_stripped_of_space_and_control_tokens(policy, tiny_tokenizer):
+def test_messages_are_stripped_of_space_and_of_the_end_token_alone(policy, tiny_tokenizer):
+    # Other special tokens were sampled as well, so they are said, and the environment counts them.
     ids = tiny_tokenizer.encode(" \n Anna <read><pad> has\n<end>")
-    assert policy.message(ids) == "Anna  has"
+    assert policy.message(ids) == "Anna <read><pad> has"
     assert policy.message(tiny_tokenizer.encode("  \n<end>")) == ""
     assert policy.message(()) == ""
 

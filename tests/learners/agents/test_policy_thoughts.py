@@ -78,7 +78,13 @@ def reply(policy, text, request=ASKED):
         ("<think>a</think>", "a", "", True),
         # Wherever it stands a thought is private.
         ("in <think>a</think>all|", "a", "in all", False),
-        ("<think>a<think>b</think>c</think>d|", "ab", "cd", False),
+        # Further markers are text of the thought, so that none is free.
+        ("<think>a<think>b</think>c</think>d|", "ab</ think></ think>", "cd", False),
+        ("<think>a</think>7<think></think>|", "a<think></ think>", "7", False),
+        # The silence word ends the reply, but not within a thought.
+        ("<think>a~b</think>7|", "a~b", "7", False),
+        ("<think>a</think>7~", "a", "7", False),
+        ("<think>a</think>7~8<think>b</think>|", "a", "7", False),
     ],
 )
 def test_a_thought_is_no_part_of_the_message(thinker, text, thought, message, truncated):

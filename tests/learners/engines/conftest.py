@@ -50,11 +50,15 @@ def make_team(
 ) -> Callable[..., dict[str, HFPolicy]]:
     """The policies of a solver and a helper."""
 
-    def make(sharing: str = "lora", tied: bool = False, **settings: Any) -> dict[str, HFPolicy]:
-        speech = SamplingSettings(max_reply_tokens=6, temperature=0.8, explain_silence=False)
-        team = HFTeam(
-            str(base(tied)), sharing=sharing, speech=speech, lora=Lora(rank=4), **settings
-        )
+    def make(
+        sharing: str = "lora",
+        tied: bool = False,
+        speech: dict[str, Any] | None = None,
+        **settings: Any,
+    ) -> dict[str, HFPolicy]:
+        usual = {"max_reply_tokens": 6, "temperature": 0.8, "explain_silence": False}
+        how = SamplingSettings(**{**usual, **(speech or {})})
+        team = HFTeam(str(base(tied)), sharing=sharing, speech=how, lora=Lora(rank=4), **settings)
         return team.policies(make_env(team=TEAM))
 
     return make

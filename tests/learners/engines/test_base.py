@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from engine_checks import scores
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.agents.silence import ReplyEnd, SilenceWord
 from laconic.learners.engines import batched
-from laconic.learners.engines.base import AsyncSampler, Engine, Prompt, Sampler, speaking
+from laconic.learners.engines.base import AsyncSampler, Engine, Prompt, Sampled, Sampler, speaking
 from laconic.learners.engines.batched import Batched, Pages
 
 
@@ -79,3 +82,17 @@ def test_conversations_that_would_attend_to_each_other_are_sampled_few_at_a_time
     assert [row % 2 for call in calls for row in call] == [0] * 33 + [1] * 33
     monkeypatch.setattr(batched, "is_flash_attn_2_available", lambda **_: True)
     assert [len(one) for one in pages._calls(prompts)] == [66]
+
+
+def test_batched_replies_are_cut_behind_the_silence_word():
+    """The batching knows no stop strings: what it sampled behind the word goes."""
+
+    def text_of(ids):
+        return "".join({7: "<silence", 8: "> a"}.get(token, "x") for token in ids)
+
+    end = ReplyEnd(SilenceWord("<silence>"), text_of, lambda token: text_of([token]), (1,))
+    prompt = Prompt((3, 4), 6, (1,), 1.0, 0, reply_end=end)
+    output = SimpleNamespace(
+        prompt_ids=[3, 4], generated_tokens=[6, 7, 8, 5, 5, 1], logprobs=[-1.0, -2.0, -3.0] * 2
+    )
+    assert batched._sampled(output, prompt, 10) == Sampled((6, 7, 8), (-1.0, -2.0, -3.0))

@@ -29,6 +29,33 @@ def test_replies_have_the_trainers_log_probabilities_before_and_after_an_update(
     assert mismatch(play_groups(policies), policies) < 1e-5
 
 
+@pytest.mark.parametrize("overrun", [0, 3])
+def test_a_reply_ends_with_the_silence_word_whether_or_not_the_server_samples_on(
+    overrun, make_team, start_server, opened, play_groups, kind
+):
+    """The word is the letter e, which many tokens of the random tokenizer hold."""
+    policies = make_team(speech={"silence": "e", "max_reply_tokens": 12})
+    server = start_server(policies, overrun=overrun)
+    opened(policies, server).sync()
+    groups = play_groups(policies)
+    tokenizer = policies["solver_0"].tokenizer
+    ended = 0
+    for turn in turns(groups):
+        pieces = [tokenizer.decode([token]) for token in turn.reply_ids]
+        assert not any("e" in piece for piece in pieces[:-1])
+        assert len(turn.reply_ids) == len(turn.behaviour_logprobs)
+        if "e" in pieces[-1] and turn.reply_ids[-1] not in policies["solver_0"].end_ids:
+            ended += 1
+            assert "e" not in turn.message and not turn.truncated
+    assert ended > 3
+    assert mismatch(groups, policies) < 1e-5
+    sampling = server.paths({"vllm": "/v1/completions", "sglang": "/generate"}[kind])[-1]
+    assert sampling.get("sampling_params", sampling)["stop"] == ["e"]
+    # A server that samples on changes no seed and no reply.
+    server.overrun = 0
+    assert play_groups(policies) == groups
+
+
 def test_the_same_seeds_give_the_same_groups_and_others_do_not(
     make_team, start_server, opened, play_groups
 ):

@@ -63,11 +63,95 @@ def test_an_answer_that_counts_no_tokens_is_an_answer(usage):
         "The input (3000 tokens) is longer than the model's context length (2048 tokens).",
         '{"error": {"code": "context_length_exceeded"}}',
         "the request exceeds the available context size",
+        "prompt is too long: 5000 tokens > 4096 maximum",
+        "Input is too long for requested model.",
+        "Input tokens exceed the configured limit of 4096 tokens",
+        "The input token count (5000) exceeds the maximum number of tokens allowed (4096).",
+        "Input validation error: `inputs` must have less than 4096 tokens. Given: 5000",
+        "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens",
+        "too many tokens: total number of tokens in the prompt cannot exceed 4081",
+        "Please reduce the length of the messages or completion.",
+        "Invalid 'messages[0].content': string too long.",
     ],
 )
 def test_a_conversation_that_is_too_long_is_told_from_other_refusals(body):
     assert refused(400, {}, body.encode()).full
     assert not refused(401, {}, body.encode()).full
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "max_tokens is too large: 5000. This model supports at most 4096 completion tokens",
+        "Unsupported parameter: max_tokens; use max_completion_tokens",
+        "temperature must be less than 2",
+        "too many tokens per minute",
+        "the messages must alternate between user and assistant",
+        "The model `long-prompt` does not exist",
+        "Invalid input: role is required. Your quota exceeds nothing",
+    ],
+)
+def test_other_refusals_are_not_taken_for_a_conversation_that_is_too_long(body):
+    assert not refused(400, {}, body.encode()).full
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "thought"),
+    [
+        ([{"type": "text", "text": "#### 12"}], "#### 12", ""),
+        ([{"type": "output_text", "text": "#### 12"}], "#### 12", ""),
+        (["#### ", {"type": "text", "text": "12"}], "#### 12", ""),
+        (
+            [{"type": "thinking", "thinking": "3 x 4"}, {"type": "text", "text": "#### 12"}],
+            "#### 12",
+            "3 x 4",
+        ),
+        (
+            [
+                {"type": "thinking", "thinking": [{"type": "text", "text": "3 x 4"}]},
+                {"type": "text", "text": "#### 12"},
+            ],
+            "#### 12",
+            "3 x 4",
+        ),
+        ([{"type": "reasoning", "text": "a"}, {"type": "reasoning", "text": "b"}], "", "a\nb"),
+        ([{"type": "image_url", "image_url": {}}, {"type": "text", "text": "12"}], "12", ""),
+        ([], "", ""),
+    ],
+)
+def test_content_in_parts_is_read(content, text, thought):
+    answer = read(completion(message={"content": content}, finish_reason="stop"))
+    assert (answer.text, answer.thought, answer.withheld) == (text, thought, "")
+
+
+@pytest.mark.parametrize("content", [[{"type": "image_url"}], [5], [None], {"type": "text"}])
+def test_content_without_any_readable_part_is_no_answer(content):
+    with pytest.raises(FailedError, match="no text"):
+        read(completion(message={"content": content}, finish_reason="stop"))
+
+
+@pytest.mark.parametrize(
+    ("message", "reason", "withheld", "stopped"),
+    [
+        ({"content": None}, "content_filter", "content_filter", False),
+        ({"content": ""}, "content_filter", "content_filter", False),
+        ({"content": None, "tool_calls": [{}]}, "tool_calls", "tool_calls", False),
+        ({"content": None, "refusal": "I cannot"}, "stop", "refusal", False),
+        ({"content": None, "refusal": "I cannot"}, None, "refusal", False),
+        ({"content": " \n"}, "function_call", "function_call", False),
+        # With a text it is a message; a filter cut it.
+        ({"content": "Anna has"}, "content_filter", "", True),
+        ({"content": "12", "tool_calls": [{}]}, "tool_calls", "", False),
+        # The model itself said nothing.
+        ({"content": ""}, "stop", "", False),
+        ({"content": None}, "length", "", True),
+        ({"content": ""}, ["stop"], "", False),
+    ],
+)
+def test_empty_for_another_reason_than_choice_is_told_apart(message, reason, withheld, stopped):
+    answer = read(completion(message=message, finish_reason=reason))
+    assert (answer.withheld, answer.stopped) == (withheld, stopped)
+    assert answer.usage.withheld == bool(withheld)
 
 
 def test_a_long_body_is_shown_in_part():

@@ -14,6 +14,8 @@ from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.algorithms.group import trainers_of
 from laconic.learners.errors import ServerError
+from laconic.learners.metrics import summarise
+from laconic.learners.rollout.play import Start, play
 
 QUICK = RequestLimits(attempts=3, first_wait_seconds=0.02)
 
@@ -99,6 +101,53 @@ def test_silence_is_told_from_messages(policy, fault_server, text, reason, messa
 
     fault_server.change = ended
     assert ask(policy()).message == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "thought", "uncharged"),
+    [
+        ("`<silence>`", "", "", 0),
+        ("solver_0: <Silence/>", "", "", 0),
+        ("**<silence>** I think 3 + 4", "", "** I think 3 + 4", 6),
+        ("Anna has 3. <silence> So 3 + 4", "Anna has 3.", "So 3 + 4", 4),
+        ("<think>hm</think>Anna <silence> more", "Anna", "hm\nmore", 1),
+        # Only the thought before the reply is one; the word within it ends nothing.
+        ("<think>a <silence> b</think>Anna", "Anna", "a <silence> b", 0),
+    ],
+)
+def test_what_stands_behind_the_silence_word_is_charged_as_a_thought_or_counted(
+    policy, fault_server, caplog, text, message, thought, uncharged
+):
+    fault_server.say = lambda body: text
+    reply = ask(policy(), max_thought_tokens=100)
+    assert (reply.message, reply.thought, reply.usage.uncharged) == (message, thought, 0)
+    # An environment without thoughts has nothing to charge it as: it is counted, in words.
+    with caplog.at_level(logging.WARNING):
+        reply = ask(policy())
+    assert (reply.message, reply.usage.uncharged) == (message, uncharged)
+    assert ("eval/uncharged" in caplog.text) == bool(uncharged)
+
+
+@pytest.mark.parametrize("reason", ["content_filter", "tool_calls", "refusal"])
+def test_a_reply_that_is_withheld_is_silence_that_is_counted_apart(
+    policy, fault_server, make_env, caplog, reason
+):
+    def withheld(completion):
+        filled = {"content": None, "refusal": "I cannot help" if reason == "refusal" else None}
+        ended = "stop" if reason == "refusal" else reason
+        completion["choices"] = [{"message": filled, "finish_reason": ended}]
+        return completion
+
+    fault_server.change = withheld
+    env = make_env(team={"solver": 1, "helper": 1}, rounds=1)
+    with caplog.at_level(logging.WARNING):
+        [episode] = play([env], dict.fromkeys(env.possible_agents, policy()), [Start(0)], seed=0)
+    assert [turn.message for turn in episode.turns] == ["", ""]
+    assert [turn.usage.withheld for turn in episode.turns] == [1, 1]
+    metrics = summarise([episode])
+    # Nobody chose to be silent, so there is no turn to take a rate of.
+    assert metrics["withheld"] == 2.0 and "silence_rate" not in metrics
+    assert caplog.text.count("withheld a reply") == 1 and reason in caplog.text
 
 
 def test_a_reply_knows_what_it_took(policy, fault_server):
