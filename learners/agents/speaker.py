@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from laconic.envs.dialogue.thoughts import join, split
@@ -246,7 +247,8 @@ def positions_of(model: PreTrainedModel) -> int | None:
 
 def embedding_rows(model: PreTrainedModel) -> int:
     """Return the number of tokens that a model has embeddings for."""
-    return int(model.get_input_embeddings().weight.shape[0])
+    weight: Tensor = model.get_input_embeddings().weight  # type: ignore[assignment]
+    return len(weight)
 
 
 def _end_ids(

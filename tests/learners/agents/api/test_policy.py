@@ -108,7 +108,7 @@ def test_silence_is_told_from_messages(policy, fault_server, text, reason, messa
     [
         ("`<silence>`", "", "", 0),
         ("solver_0: <Silence/>", "", "", 0),
-        ("**<silence>** I think 3 + 4", "", "** I think 3 + 4", 6),
+        ("**<silence>** I think 3 + 4", "", "** I think 3 + 4", 7),
         ("Anna has 3. <silence> So 3 + 4", "Anna has 3.", "So 3 + 4", 4),
         ("<think>hm</think>Anna <silence> more", "Anna", "hm\nmore", 1),
         # Only the thought before the reply is one; the word within it ends nothing.
