@@ -8,6 +8,10 @@ error a caller expects.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class ServerError(RuntimeError):
     """A model server gave no usable answer; what it gave to other requests is kept."""
@@ -40,3 +44,32 @@ class CheckpointError(OSError):
 
 class NumericalError(FloatingPointError):
     """A model computes what is no number."""
+
+
+class OutOfMemoryError(RuntimeError):
+    """A pass of a model needs more memory than there is; a setting can lower that."""
+
+
+@contextmanager
+def memory_set_by(setting: str) -> Iterator[None]:
+    """Name the setting that lowers the memory of what is computed within.
+
+    Args:
+        setting: the config key in full.
+
+    Raises:
+        OutOfMemoryError: memory ran out, on a GPU or on the machine.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not _ALLOCATION.search(str(error)):
+            raise
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise OutOfMemoryError(
+            f"memory ran out: {reason[:200]}; lower {setting}, or take a smaller model"
+        ) from error
+
+
+_ALLOCATION = re.compile(r"out of memory|allocate memory|not enough memory", re.IGNORECASE)
+"""What torch says when an allocation fails; on processors it is a plain RuntimeError."""

@@ -27,6 +27,8 @@ from laconic.learners.agents.thoughts import GAP, find_markers
 
 TODAY = "2026-01-01"
 """The date that chat templates show, unless `agent.speech.template.today` sets another one."""
+_TODAY_CALL = re.compile(r"""strftime_now\(\s*(?P<quote>['"])(?P<format>.*?)(?P=quote)\s*\)""")
+"""Where a chat template writes the present date."""
 _SYSTEM = "\ue000system\ue001"
 _FIRST, _REPLY, _NEXT = "\ue000first\ue001", "\ue000reply\ue001", "\ue000next\ue001"
 
@@ -47,6 +49,13 @@ class Chat:
             SettingError: the template refuses or changes a plain conversation.
         """
         self._tokenizer = tokenizer
+        if tokenizer.chat_template is None:
+            warn_once(
+                "the tokenizer of %s has no chat template; turns are written as 'User: ...' and"
+                " 'Assistant: ...', which suits base models. Give a model with a chat template if"
+                " it was trained to follow instructions",
+                tokenizer.name_or_path or "this model",
+            )
         settings = _with_fixed_date(tokenizer, dict(template or {}))
         opening, between, asking, header = _parts(tokenizer, settings)
         self._opening = self._encode(opening)
@@ -195,8 +204,6 @@ def _with_fixed_date(
     Raises:
         SettingError: the setting `today` is not a date.
     """
-    if "strftime_now" not in str(tokenizer.chat_template):
-        return settings
     today = str(settings.pop("today", TODAY))
     try:
         date = datetime.fromisoformat(today)
@@ -204,13 +211,17 @@ def _with_fixed_date(
         raise SettingError(
             f"agent.speech.template.today must be a date such as {TODAY}; got {today!r}"
         ) from None
+    if "strftime_now" not in str(tokenizer.chat_template):
+        return settings
+    template = tokenizer.get_chat_template(settings.get("chat_template"))
+    fixed = _TODAY_CALL.sub(lambda call: repr(date.strftime(call["format"])), template)
     warn_once(
         "the chat template of %s shows the date; it is %s in every run, so that prompts stay the"
         " same (agent.speech.template.today)",
         tokenizer.name_or_path or "this tokenizer",
         today,
     )
-    return {"strftime_now": date.strftime, **settings}
+    return {**settings, "chat_template": fixed}
 
 
 def _warn_of_channels(name: str, header: str) -> None:

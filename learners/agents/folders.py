@@ -6,9 +6,13 @@ Knows how separate policies lie on disk and on the hub: `<folder>/<agent>`, the 
 
 from __future__ import annotations
 
+import socket
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import quote, unquote
+from threading import Thread
+from urllib.parse import quote, unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from laconic.envs.errors import SettingError
 
@@ -105,10 +109,43 @@ def fetched(name: str, revision: str | None = None) -> str:
         return name
 
 
+@lru_cache(maxsize=1)
+def hub_answers(seconds: float = 5.0) -> bool:
+    """Return whether the hub, or the proxy before it, takes a connection; asked once.
+
+    Without an answer the libraries would try every file again and again, for a minute.
+    """
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return False
+    hub = urlsplit(constants.ENDPOINT)
+    proxy = getproxies().get(hub.scheme)
+    target = hub if not proxy or proxy_bypass(hub.hostname or "") else urlsplit(proxy)
+    port = target.port or (443 if target.scheme == "https" else 80)
+    answers: list[bool] = []
+
+    def connect() -> None:
+        with suppress(OSError):
+            socket.create_connection((target.hostname, port), timeout=seconds).close()
+            answers.append(True)
+
+    # In a thread, because looking up a name has no time limit of its own.
+    thread = Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return bool(answers)
+
+
 def _copy(name: str, revision: str | None, patterns: list[str]) -> str:
     from huggingface_hub import snapshot_download
 
-    return snapshot_download(name, revision=revision, allow_patterns=patterns)
+    return snapshot_download(
+        name,
+        revision=revision,
+        allow_patterns=patterns,
+        local_files_only=not hub_answers(),
+    )
 
 
 def _policies(folder: Path) -> set[str]:

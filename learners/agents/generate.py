@@ -27,6 +27,7 @@ from transformers import (
     StoppingCriteriaList,
 )
 
+from laconic.envs.errors import SettingError
 from laconic.learners.agents.cache import (
     Memory,
     cache_argument,
@@ -197,13 +198,94 @@ def generate(
                 " read again in every round",
                 type(model).__name__,
             )
-        ids, mask = pad_left(rows, sampling.pad_id, model.device)
-        return [one.sampled for one in _go_on(model, ids, mask, sampling, limits)[0]]
+        return _by_length(model, rows, sampling, limits)
     memory = memory or Memory(model)
     _read(memory, dict(zip(rows, ends or [()] * len(rows), strict=True)), sampling.pad_id)
     replies = _sample(memory, rows, limits, sampling)
     memory.settle()
     return replies
+
+
+def _by_length(
+    model: PreTrainedModel,
+    prompts: Sequence[tuple[int, ...]],
+    sampling: Sampling,
+    limits: Sequence[int],
+) -> list[Sampled]:
+    """Sample from a model with recurrent layers, whose state padding would change.
+
+    Prompts of one length go through it together, so there is no padding before them.
+    """
+    lengths: dict[int, list[int]] = {}
+    for row, prompt in enumerate(prompts):
+        lengths.setdefault(len(prompt), []).append(row)
+    replies: list[Sampled] = [((), ()) for _ in prompts]
+    for group in lengths.values():
+        ids, mask = pad_left([prompts[row] for row in group], sampling.pad_id, model.device)
+        pieces, _ = _go_on(model, ids, mask, sampling, [limits[row] for row in group])
+        for row, piece in zip(group, pieces, strict=True):
+            replies[row] = piece.sampled
+    return replies
+
+
+_CHECKED: set[tuple[type, torch.dtype]] = set()
+"""Classes of models, with their types of numbers, that `check_sampling` has passed."""
+
+
+@torch.no_grad()
+def check_sampling(model: PreTrainedModel, name: str, exact: bool) -> None:
+    """Refuse a model that gives other log-probabilities in a batch than alone.
+
+    Such a model ignores the attention mask, or its cache has a form that is not known here. Every
+    importance ratio would be wrong. Each class of models is checked once.
+
+    Args:
+        model: a causal language model.
+        name: of the model, for the message.
+        exact: whether all is computed in float32.
+
+    Raises:
+        SettingError: says how far the two are apart, or what failed.
+    """
+    kind = (type(model), model.dtype)
+    if kind in _CHECKED:
+        return
+    size = len(model.get_input_embeddings().weight)  # type: ignore[arg-type]
+    prompts = [tuple(place % size for place in range(first, last)) for first, last in _CHECK_SPANS]
+    sampling = Sampling(4, 1.0, greedy=False, end_ids=(), pad_id=0)
+    refusal = f"agent.model={name!r} is a {type(model).__name__}, which cannot be sampled from here"
+    try:
+        with seeded(model.device, 0):
+            replies = generate(model, prompts, sampling)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise SettingError(
+            f"{refusal}: {type(error).__name__}: {error}; take a model with attention layers"
+        ) from error
+    apart = [
+        abs(alone - logprob)
+        for prompt, (ids, logprobs) in zip(prompts, replies, strict=True)
+        for alone, logprob in zip(_alone(model, prompt, ids), logprobs, strict=True)
+    ]
+    distance = sum(apart) / len(apart)
+    if not distance <= (0.01 if exact else 0.2):
+        raise SettingError(
+            f"{refusal}: its log-probabilities in a padded batch are {distance:.2g} nats a"
+            " token from those of a row alone, so every importance ratio would be wrong; take a"
+            " model that heeds its attention mask"
+        )
+    _CHECKED.add(kind)
+
+
+_CHECK_SPANS = ((5, 9), (7, 19), (5, 9))
+"""Token ids of the prompts that `check_sampling` reads: two lengths, and one prompt twice."""
+
+
+def _alone(model: PreTrainedModel, prompt: Sequence[int], reply: Sequence[int]) -> list[float]:
+    """Return the log-probability of each token of a reply, by a plain pass without padding."""
+    ids = torch.tensor([[*prompt, *reply]], device=model.device)
+    logits = model(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1]
+    rows = torch.log_softmax(logits.float(), dim=-1)
+    return [float(row[token]) for row, token in zip(rows, reply, strict=True)]
 
 
 def _read(memory: Memory, prompts: Mapping[tuple[int, ...], Sequence[int]], pad_id: int) -> None:

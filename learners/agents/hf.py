@@ -224,6 +224,7 @@ class HFTeam:
     def _policy(
         self, model: PreTrainedModel, precision: Precision, adapter: Adapter | None = None
     ) -> HFPolicy:
+        from laconic.learners.agents.generate import check_sampling
         from laconic.learners.agents.load import recompute_activations
         from laconic.learners.agents.policy import HFPolicy
 
@@ -231,7 +232,7 @@ class HFTeam:
             model.requires_grad_(False)
         elif self.gradient_checkpointing:
             recompute_activations(model)
-        return HFPolicy(
+        policy = HFPolicy(
             model,
             self.tokenizer,
             self.speech,
@@ -239,6 +240,9 @@ class HFTeam:
             recompute_logprobs=self.recompute_logprobs,
             precision=precision,
         )
+        with policy.computing():
+            check_sampling(model, self.model, precision.exact)
+        return policy
 
     @cached_property
     def _run(self) -> Path | None:

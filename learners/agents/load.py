@@ -24,7 +24,7 @@ from transformers import (
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.folders import GGUF, check_one, is_path
+from laconic.learners.agents.folders import GGUF, check_one, hub_answers, is_path
 from laconic.learners.agents.gguf import padded_with_end, split_name, unpacked
 from laconic.learners.agents.sampling import check_quantization
 
@@ -50,6 +50,11 @@ def load_tokenizer(name: str, revision: str | None = None) -> PreTrainedTokenize
     tokenizer: PreTrainedTokenizerBase = _load(AutoTokenizer.from_pretrained, name, **settings)
     if name.endswith(GGUF):
         padded_with_end(tokenizer)
+    if not len(tokenizer):
+        raise SettingError(
+            f"agent.model={name!r} has no tokenizer: expected tokenizer.json beside config.json;"
+            " save it there with tokenizer.save_pretrained(<folder>)"
+        )
     if not tokenizer.is_fast:
         raise SettingError(
             f"agent.model={name!r} has a slow tokenizer, which cannot say where its tokens begin"
@@ -191,6 +196,10 @@ def recompute_activations(model: PreTrainedModel) -> None:
 
 def _load(loader: Callable[..., Any], name: str, **settings: Any) -> Any:
     check_one(name)
+    offline = not is_path(name) and not hub_answers()
+    if offline:
+        # What was downloaded earlier loads all the same.
+        settings["local_files_only"] = True
     try:
         # Code that a model brings along is never run, and nobody is asked about it.
         where, of_file = split_name(str(Path(name).expanduser()) if is_path(name) else name)
@@ -198,8 +207,11 @@ def _load(loader: Callable[..., Any], name: str, **settings: Any) -> Any:
     except SettingError:
         raise
     except Exception as error:  # What is wrong with the files decides the type, and any may come.
+        reason = _first_line(error)
+        if offline:
+            reason += " The hub cannot be reached, and no earlier download is here."
         raise SettingError(
-            f"agent.model={name!r} could not be loaded: {_first_line(error)} Give a folder written"
+            f"agent.model={name!r} could not be loaded: {reason} Give a folder written"
             " by save_pretrained, or the name of a model that can be downloaded from here"
             f"{WITHOUT_HUB.get(name, '')}"
         ) from error

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -174,7 +174,7 @@ def new_adapter(base: PreTrainedModel, name: str, lora: Lora) -> Adapter:
         lora: the form.
 
     Raises:
-        SettingError: the base has no such layers.
+        SettingError: a name in `target_modules` matches no layer.
     """
     import torch
 
@@ -197,9 +197,52 @@ def new_adapter(base: PreTrainedModel, name: str, lora: Lora) -> Adapter:
                 f"agent.lora.target_modules={lora.target_modules!r} does not fit"
                 f" agent.model={name!r}: {error}"
             ) from error
+    _check_targets(base, name, lora, wrapped.targeted_module_names)
     folder = Path(name).expanduser()
     config.base_model_name_or_path = str(folder.resolve()) if folder.exists() else name
     return Adapter(base, wrapped)
+
+
+def _check_targets(base: PreTrainedModel, name: str, lora: Lora, adapted: Sequence[str]) -> None:
+    """Refuse names that match no layer, and warn of weights that get no adapter.
+
+    Args:
+        base: the frozen base.
+        name: of the base, for the message.
+        lora: names the layers.
+        adapted: full names of the layers that have an adapter.
+    """
+    targets = () if isinstance(lora.target_modules, str) else lora.target_modules
+    without = [
+        target
+        for target in targets
+        if not any(layer == target or layer.endswith(f".{target}") for layer in adapted)
+    ]
+    if without:
+        matrices = (weight for weight in base.named_parameters() if weight[1].dim() == 2)
+        layers = {full.removesuffix(".weight").rpartition(".")[2] for full, _ in matrices}
+        raise SettingError(
+            f"agent.lora.target_modules names {', '.join(without)}, but no layer of"
+            f" agent.model={name!r} is called so; its layers are {', '.join(sorted(layers))}"
+        )
+    if lora.target_modules == "all-linear":
+        _warn_of_experts(base, name)
+
+
+def _warn_of_experts(base: PreTrainedModel, name: str) -> None:
+    """Warn of matrices of several experts: they are one parameter each, and no layer."""
+    from laconic.learners.agents.cache import warn_once
+
+    sizes = {full: one.numel() for full, one in base.named_parameters() if one.dim() == 3}
+    stacked = {full: size for full, size in sizes.items() if "conv" not in full}
+    if stacked:
+        warn_once(
+            "agent.lora.target_modules=all-linear gives no adapter to the stacked weights of"
+            " experts, such as %s; they are %.0f %% of the parameters of %s and stay frozen",
+            next(iter(stacked)),
+            100 * sum(stacked.values()) / sum(one.numel() for one in base.parameters()),
+            name,
+        )
 
 
 def saved_adapter(base: PreTrainedModel, folder: str) -> Adapter:

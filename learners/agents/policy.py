@@ -28,6 +28,7 @@ from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.agents.speaker import Speaker, past, positions_of
 from laconic.learners.checkpoint import apply_umask
 from laconic.learners.engines.base import Prompt, Sampled, Sampler
+from laconic.learners.errors import memory_set_by
 
 
 class HFPolicy(Speaker):
@@ -262,7 +263,8 @@ class HFPolicy(Speaker):
         """Reply tokens and log-probabilities for every prompt; none where the limit is 0."""
         sampled: list[Generated] = [((), ()) for _ in prompts]
         # One context for all tokens: autocast then converts each weight once.
-        with seeded(self.device, seed), self.computing():
+        room = memory_set_by("agent.speech.generate_tokens")
+        with seeded(self.device, seed), self.computing(), room:
             for rows in calls([*map(len, prompts)], limits, self.positions, self.generate_tokens):
                 sampling = Sampling(
                     max_new_tokens=max(limits[row] for row in rows),

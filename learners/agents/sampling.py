@@ -5,12 +5,12 @@ They are checked without torch, so a mistake is answered before it is imported.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
+from laconic.envs.checks import number
 from laconic.envs.errors import SettingError, UnknownNameError
 
 AUTOCAST = "bfloat16_autocast"
@@ -25,7 +25,7 @@ class SamplingSettings:
     """How a policy speaks."""
 
     silence: str = "<silence>"
-    """The word with which a reply begins that says nothing."""
+    """The silence word. It ends a reply wherever it stands, so choose one that no message holds."""
     explain_silence: bool = True
     """Whether the first text of a conversation says what the silence word is."""
     max_reply_tokens: int = 256
@@ -48,28 +48,23 @@ class SamplingSettings:
         check_count("speech.thinking_tokens", self.thinking_tokens)
         if self.generate_tokens is not None:
             check_count("speech.generate_tokens", self.generate_tokens)
-        if not 0 < self.temperature < math.inf:
-            raise SettingError(
-                f"agent.speech.temperature must be above 0 (evaluation is greedy by itself);"
-                f" got {self.temperature!r}"
-            )
+        # Evaluation is greedy by itself.
+        number("agent.speech.temperature", self.temperature, above=0)
 
 
-def check_word(silence: str) -> None:
-    """Refuse a silence word of nothing.
-
-    Raises:
-        SettingError: it is empty, or white space.
-    """
-    if not silence.strip():
-        raise SettingError(f"agent.speech.silence must be a word; got {silence!r}")
+def check_word(silence: object) -> None:
+    """Refuse a silence word that is empty, or white space (`SettingError`)."""
+    if not isinstance(silence, str) or not silence.strip():
+        raise SettingError(
+            f"agent.speech.silence must be a word, such as <silence>; got {silence!r}"
+        )
 
 
 def check_count(name: str, count: object, least: int = 1) -> None:
-    """Refuse what is no whole number, or too small.
+    """Refuse what is not a whole number, or too small.
 
     Raises:
-        SettingError: names the key under `agent` and its value.
+        SettingError: names the key, `name` under `agent`, and its value.
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < least:
         raise SettingError(

@@ -23,6 +23,7 @@ from laconic.envs.errors import SettingError
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.load import share_frozen
 from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.errors import memory_set_by
 from laconic.learners.training.changes import Changes
 from laconic.learners.training.correction import Correction
 from laconic.learners.training.logprobs import current_logprobs, recomputed
@@ -144,10 +145,11 @@ class Trainer:
         factor = self._schedule(updates)
         for group, rate in zip(self.optimizer.param_groups, self._learning_rates, strict=True):
             group["lr"] = rate * factor
-        if self.policy.recompute_logprobs and self._moves_on:
-            sequences = self._recomputed(sequences)
         changes = Changes(self.parameters) if updates == 0 else None
-        rows = [self._step(one, changes) for one in self.settings.split(sequences, updates)]
+        with memory_set_by("learner.microbatch_tokens"):
+            if self.policy.recompute_logprobs and self._moves_on:
+                sequences = self._recomputed(sequences)
+            rows = [self._step(one, changes) for one in self.settings.split(sequences, updates)]
         share = changes.share(self._processes) if changes else None
         return [*rows[:-1], {**rows[-1], "changed_weights": share}] if share is not None else rows
 

@@ -159,17 +159,18 @@ class Client:
 
     def _error(self, error: FailedError, attempt: int) -> ServerError:
         came = str(error)
-        limits, asked = self.server.limits, error.wait_seconds
+        limits, asked, group = self.server.limits, error.wait_seconds, self.server.key_group
         if asked is not None and asked > limits.longest_retry_after_seconds:
+            longest = limits.longest_retry_after_seconds
             came += (
                 f" It asks to be left alone for {asked:.0f} seconds, longer than"
-                f" limits.longest_retry_after_seconds={limits.longest_retry_after_seconds:g}."
+                f" {group}.limits.longest_retry_after_seconds={longest:g}."
             )
         times = "once" if attempt == 1 else f"{attempt} times"
         return ServerError(
             f"{self.server.url} was asked {times} for a reply of {self.server.model!r} and last"
-            f" gave {came}\nCheck that the server runs, and base_url (it usually ends in /v1),"
-            " model and api_key_env"
+            f" gave {came}\nCheck that the server runs, and {group}.base_url (it usually ends in"
+            f" /v1), {group}.model and {group}.api_key_env"
         )
 
 

@@ -42,7 +42,9 @@ class ApiExpert:
 
     def __post_init__(self) -> None:
         """Check what can be checked without asking."""
-        self._server = Server(self.base_url, self.model, self.api_key_env, self.limits)
+        self._server = Server(
+            self.base_url, self.model, self.api_key_env, self.limits, key_group="env.expert"
+        )
         self._lock = threading.Lock()
         self._spent = Usage()
 

@@ -79,6 +79,8 @@ class Server:
     """Environment variable that holds the key. None: no key is sent."""
     limits: RequestLimits = field(default_factory=RequestLimits)
     """How much is asked at a time, and how patiently."""
+    key_group: str = field(default="agent", compare=False)
+    """Group of these settings in the configuration, for messages."""
 
     def __post_init__(self) -> None:
         """Check the address and the name of the key.
@@ -89,17 +91,18 @@ class Server:
         parts = urlsplit(self.base_url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise SettingError(
-                "base_url must be an address such as http://localhost:8000/v1; got"
-                f" {self.base_url!r}"
+                f"{self.key_group}.base_url must be an address such as http://localhost:8000/v1;"
+                f" got {self.base_url!r}"
             )
         if parts.username or parts.password or parts.query or parts.fragment:
             # Not shown, because it may hold a secret that then stands in a log.
             raise SettingError(
-                "base_url must hold neither name and password nor anything after the path;"
-                " the key belongs into an environment variable that api_key_env names"
+                f"{self.key_group}.base_url must hold neither name and password nor anything after"
+                " the path; the key belongs into an environment variable that"
+                f" {self.key_group}.api_key_env names"
             )
         if not self.model:
-            raise SettingError("model must name a model of the server; got ''")
+            raise SettingError(f"{self.key_group}.model must name a model of the server; got ''")
         self.headers()
 
     @property
@@ -118,15 +121,15 @@ class Server:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.api_key_env):
             # What stands here may be the key itself.
             raise SettingError(
-                "api_key_env must be the name of an environment variable, never the key; what"
-                " it was set to is no such name"
+                f"{self.key_group}.api_key_env must be the name of an environment variable, never"
+                " the key; what it was set to is no such name"
             )
         key = os.environ.get(self.api_key_env, "").strip()
         if not key or not key.isascii() or not key.isprintable():
             raise SettingError(
-                f"api_key_env={self.api_key_env}, but this environment variable"
+                f"{self.key_group}.api_key_env={self.api_key_env}, but this environment variable"
                 f" {'holds no key of plain characters' if key else 'is not set'}; export it, or set"
-                " api_key_env=null for a server without keys"
+                f" {self.key_group}.api_key_env=null for a server without keys"
             )
         return key
 
@@ -163,7 +166,7 @@ class ApiSamplingSettings:
     """How a policy behind a server speaks."""
 
     silence: str = "<silence>"
-    """The word with which a reply begins that says nothing."""
+    """The silence word. It ends a reply wherever it stands, so choose one that no message holds."""
     explain_silence: bool = True
     """Whether the first text of a conversation says what the silence word is."""
     max_reply_tokens: int = 256

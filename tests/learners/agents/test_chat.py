@@ -9,7 +9,10 @@ from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from laconic.envs.errors import SettingError
+from laconic.learners.agents.base import Request
 from laconic.learners.agents.chat import Chat
+from laconic.learners.agents.sampling import SamplingSettings
+from laconic.learners.agents.speaker import Speaker
 
 ODD_TEXTS = (
     "",
@@ -228,3 +231,72 @@ def test_a_template_that_fails_or_hides_messages_is_a_setting_error(tiny_tokeniz
     )
     with pytest.raises(SettingError, match="the chat template of this tokenizer"):
         Chat(tokenizer)
+
+
+CHANNELS = """\
+{%- for m in messages %}<|start|>{{ m.role }}
+{%- if m.role == 'assistant' %}<|channel|>final{% endif %}<|message|>{{ m.content }}<|end|>
+{%- endfor %}{%- if add_generation_prompt %}<|start|>assistant{% endif %}"""
+
+
+def test_replies_of_a_template_with_channels_are_asked_for_in_that_of_messages(
+    qwen_tokenizer, caplog
+):
+    tokenizer = copy.deepcopy(qwen_tokenizer)
+    words = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>"]
+    tokenizer.add_special_tokens({"additional_special_tokens": words})
+    tokenizer.chat_template = CHANNELS
+    tokenizer.name_or_path = "a-model-with-channels"
+    chat = Chat(tokenizer)
+    asking = "<|end|><|start|>assistant<|channel|>final<|message|>"
+    assert tokenizer.decode(chat.open("Hi")) == f"<|start|>user<|message|>Hi{asking}"
+    # What the model writes from here on is its message; the template's end token ends it.
+    assert chat.end_id == tokenizer.convert_tokens_to_ids("<|end|>")
+    assert tokenizer.decode(chat.go_on("And?", chat.say("7"))) == (
+        f"<|end|><|start|>user<|message|>And?{asking}"
+    )
+    assert caplog.text.count("writes replies in channels") == 1
+
+
+def test_a_header_between_thought_and_message_is_no_part_of_the_message(qwen_tokenizer, make_model):
+    tokenizer = copy.deepcopy(qwen_tokenizer)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|answer|>"]})
+    tokenizer.chat_template = (
+        "{%- for m in messages %}<|im_start|>{{ m.role }}\n"
+        "{%- if m.role == 'assistant' %}<|answer|>{{ m.content.split('</think>')[-1] }}"
+        "{%- else %}{{ m.content }}{%- endif %}<|im_end|>{%- endfor %}"
+        "{%- if add_generation_prompt %}<|im_start|>assistant\n{%- endif %}"
+    )
+    speaker = Speaker(make_model("qwen3", len(tokenizer)), tokenizer, SamplingSettings())
+    ids = tokenizer.encode("<think>3 + 4</think><|answer|>7<|im_end|>")
+    reply = speaker.reply_with(Request("solver_0", "?"), (), tuple(ids), (0.0,) * len(ids))
+    assert (reply.thought, reply.message) == ("3 + 4", "7")
+    assert speaker.message(speaker.write("7")) == "7" and speaker.message(speaker.write("")) == ""
+    assert tokenizer.decode(speaker.write("7")) == "<|answer|>7<|im_end|>"
+
+
+def dated(tokenizer, name):
+    tokenizer = copy.deepcopy(tokenizer)
+    tokenizer.name_or_path = name
+    tokenizer.chat_template = (
+        "{{ strftime_now('%d %b %Y') }} {% for m in messages %}{{ m.role }}: {{ m.content }}"
+        "<|im_end|>{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}"
+    )
+    return tokenizer
+
+
+def test_a_template_that_shows_the_date_shows_the_same_one_every_day(qwen_tokenizer, caplog):
+    tokenizer = dated(qwen_tokenizer, "a-model-with-a-clock")
+    opening = tokenizer.decode(Chat(tokenizer).open("Hi"))
+    assert opening == "01 Jan 2026 user: Hi<|im_end|>assistant: "
+    assert tokenizer.decode(Chat(tokenizer, {"today": "2024-07-26"}).open("Hi")).startswith("26 Ju")
+    assert "shows the date; it is 2026-01-01 in every run" in caplog.text
+    with pytest.raises(SettingError, match=r"agent\.speech\.template\.today must be a date"):
+        Chat(tokenizer, {"today": "yesterday"})
+
+
+def test_a_tokenizer_without_a_chat_template_is_noted_once(word_tokenizer, caplog):
+    tokenizer = copy.deepcopy(word_tokenizer)
+    tokenizer.name_or_path = "a-base-model"
+    Chat(tokenizer), Chat(tokenizer)
+    assert caplog.text.count("a-base-model has no chat template") == 1

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 
 import pytest
 
 from laconic.envs.errors import SettingError
+from laconic.learners.agents import folders
 from laconic.learners.agents.folders import agent_folders, folder_name
 from laconic.learners.agents.hf import HFTeam
 
@@ -114,3 +116,34 @@ def test_the_longest_name_of_an_agent_is_a_name_of_a_file(tmp_path):
     place = tmp_path / folder_name("ü" * 40)
     place.mkdir()
     assert len(place.name) == 240 and place.is_dir()
+
+
+def test_a_hub_that_cannot_be_reached_is_noticed_at_once(make_env, monkeypatch, caplog):
+    """Nothing listens at this port: the name is looked for among earlier downloads alone."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    folders.hub_answers.cache_clear()
+    started = time.monotonic()
+    with pytest.raises(SettingError, match="The hub cannot be reached") as caught:
+        HFTeam("owner/no-such-model").policies(make_env())
+    assert time.monotonic() - started < 6 and "\n" not in str(caught.value)
+    assert "Retry" not in caplog.text
+    folders.hub_answers.cache_clear()
+
+
+def test_a_hub_that_takes_connections_is_asked(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        folders.hub_answers.cache_clear()
+        assert folders.hub_answers()
+        # A proxy is what has to answer where there is one.
+        monkeypatch.delenv("NO_PROXY")
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+        folders.hub_answers.cache_clear()
+        assert not folders.hub_answers()
+    folders.hub_answers.cache_clear()

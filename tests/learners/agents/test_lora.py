@@ -7,12 +7,12 @@ import sys
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, GptOssConfig
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Request
 from laconic.learners.agents.hf import HFPolicy, HFTeam
-from laconic.learners.agents.lora import Lora
+from laconic.learners.agents.lora import Lora, new_adapter
 
 peft = pytest.importorskip("peft")
 ASKED = [
@@ -229,3 +229,44 @@ def test_without_peft_the_team_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(SettingError, match=r"pip install 'laconic\[lora\]'"):
         HFTeam("anything", sharing="lora")
+
+
+@pytest.mark.parametrize(
+    ("targets", "without"),
+    [
+        (["q_proj", "w_pack"], "w_pack"),
+        (["proj"], "proj"),
+        (["o_proj", "Q_PROJ", "gate"], "Q_PROJ, gate"),
+    ],
+)
+def test_names_that_match_no_layer_are_refused_with_the_layers_there_are(
+    team, make_env, targets, without
+):
+    with pytest.raises(SettingError, match=r"agent\.lora\.target_modules") as caught:
+        team(lora={"target_modules": targets}).policies(make_env())
+    message = str(caught.value)
+    if targets != ["proj"]:
+        assert f"target_modules names {without}, but no layer of" in message
+        assert "down_proj, embed_tokens, gate_proj, k_proj" in message
+
+
+def test_experts_that_get_no_adapter_are_noted(caplog):
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+    config = GptOssConfig(
+        vocab_size=32,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=8,
+        num_local_experts=4,
+        num_experts_per_tok=2,
+        **sizes,
+    )
+    base = AutoModelForCausalLM.from_config(config)
+    new_adapter(base, "a-model-of-experts", Lora(rank=2))
+    # 4 experts of 16 x 32 and 16 x 16.
+    share = 4 * (16 * 32 + 16 * 16) / sum(one.numel() for one in base.parameters())
+    assert "stacked weights of experts, such as model.layers.0.mlp.experts" in caplog.text
+    assert f"they are {100 * share:.0f} % of the parameters of a-model-of-experts" in caplog.text
+    caplog.clear()
+    new_adapter(base, "a-model-of-experts", Lora(rank=2, target_modules=["q_proj"]))
+    assert "experts" not in caplog.text

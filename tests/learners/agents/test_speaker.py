@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
+from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Request
 from laconic.learners.agents.hf import SamplingSettings
 from laconic.learners.agents.speaker import Speaker, past, positions_of
@@ -54,3 +57,70 @@ def test_a_quoted_message_that_does_not_fit_is_truncated(policy):
     assert len(said.reply_ids) == 6 and said.truncated
     assert not policy.quote(LONG, "3").truncated
     assert not policy.quote(LONG, "").truncated
+
+
+@pytest.fixture
+def extended(qwen_tokenizer, make_model):
+    """A speaker whose tokenizer has further tokens that its model has no embeddings for."""
+
+    def make(*words, template=None, **special) -> Speaker:
+        tokenizer = copy.deepcopy(qwen_tokenizer)
+        rows = len(tokenizer)
+        tokenizer.add_special_tokens({"additional_special_tokens": list(words), **special})
+        if template:
+            tokenizer.chat_template = template
+        model = make_model("qwen3", rows)
+        return Speaker(model, tokenizer, SamplingSettings(explain_silence=False))
+
+    return make
+
+
+def test_rows_are_padded_with_a_token_that_the_model_has(extended, qwen_tokenizer):
+    speaker = extended(pad_token="[PAD]")
+    assert speaker.tokenizer.pad_token_id == len(qwen_tokenizer)
+    assert speaker.pad_id == qwen_tokenizer.eos_token_id
+
+
+def test_text_that_spells_a_token_without_an_embedding_is_read_as_text(extended, qwen_tokenizer):
+    speaker = extended("<|extra|>", "<tool>")
+    ids = speaker.read(Request("solver_0", "a <|extra|> b <tool>"))
+    assert max(ids) < len(qwen_tokenizer)
+    assert "<|extra|> b <tool>" in speaker.tokenizer.decode(ids)
+
+
+@pytest.mark.parametrize(
+    ("words", "template"),
+    [
+        # The template opens every turn with such a token.
+        (
+            ("<|turn|>",),
+            "{%- for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}<|im_end|>"
+            "{%- endfor %}{%- if add_generation_prompt %}<|turn|>assistant\n{%- endif %}",
+        ),
+        # It only asks for a reply with it.
+        (
+            ("<|turn|>",),
+            "{%- for m in messages %}{{ m.role }}\n{{ m.content }}<|im_end|>"
+            "{%- endfor %}{%- if add_generation_prompt %}<|turn|>{%- endif %}",
+        ),
+    ],
+)
+def test_a_template_with_a_token_that_the_model_lacks_is_refused(extended, words, template):
+    with pytest.raises(SettingError) as caught:
+        extended(*words, template=template)
+    message = str(caught.value)
+    assert "'<|turn|>' (id 300)" in message and "embeddings for 300 tokens" in message
+    assert "its tokenizer 301 tokens" in message and "\n" not in message
+
+
+def test_a_silence_word_that_the_model_has_no_embedding_for_is_refused(extended):
+    with pytest.raises(SettingError, match=r"agent\.speech\.silence needs the token '<silence>'"):
+        extended("<silence>")
+
+
+def test_a_silence_word_that_cannot_be_written_is_refused(word_tokenizer, make_model):
+    model = make_model("llama", len(word_tokenizer))
+    with pytest.raises(SettingError, match=r"agent\.speech\.silence='hush' cannot be written"):
+        Speaker(model, word_tokenizer, SamplingSettings(silence="hush"))
+    # This word comes back with spaces between its tokens, and is still the word.
+    Speaker(model, word_tokenizer, SamplingSettings(silence="<silence>"))

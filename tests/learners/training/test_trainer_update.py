@@ -14,6 +14,7 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.errors import OutOfMemoryError
 from laconic.learners.training.objective import mean_over_steps
 from laconic.learners.training.sequences import TokenSequence
 from laconic.learners.training.trainer import Trainer, UpdateSettings, dealt
@@ -141,6 +142,17 @@ def test_behaviour_computed_again_is_that_of_a_training_pass(make_policy, make_e
         for one, other in zip(again, sequences, strict=True):
             assert (one.token_ids, one.generated) == (other.token_ids, other.generated)
             assert one.behaviour_logprobs == pytest.approx(other.behaviour_logprobs, abs=1e-5)
+
+
+def test_an_update_that_needs_too_much_memory_names_the_setting(make_policy, make_env):
+    policy = make_policy(max_reply_tokens=6)
+    policies = dict.fromkeys(make_env().possible_agents, policy)
+    learner = GroupLearner(policies, SGD, minibatches=1)
+    group = played(policies, make_env)
+    # More than any machine has.
+    policy.model.base_model.register_forward_pre_hook(lambda *_: torch.empty(2**52))
+    with pytest.raises(OutOfMemoryError, match=r"lower learner\.microbatch_tokens"):
+        learner._trainers[0].update(learner.sequences(group), 0)
 
 
 def test_in_float32_sampling_and_training_passes_agree_on_every_token(saved, make_env):
