@@ -83,16 +83,16 @@ class Sampling:
 class WordEnded(StoppingCriteria):
     """Stops each row at the token that completes the silence word."""
 
-    def __init__(self, reply_end: ReplyEnd, sampling: Sampling, rows: int, first: int) -> None:
+    def __init__(self, reply_end: ReplyEnd, end_ids: Sequence[int], rows: int, first: int) -> None:
         """Watch some rows.
 
         Args:
             reply_end: finds the word.
-            sampling: names the end tokens, behind which nothing is looked for.
+            end_ids: tokens that end a reply, behind which nothing is looked for.
             rows: number of rows.
             first: column at which the replies begin.
         """
-        self._reply_end, self._end_ids, self._first = reply_end, set(sampling.end_ids), first
+        self._reply_end, self._end_ids, self._first = reply_end, set(end_ids), first
         self.lengths: list[int | None] = [None] * rows
         """For each row the tokens of its reply up to the end of the word; None without the word."""
         self._over = [False] * rows
@@ -222,7 +222,8 @@ def _by_length(
     replies: list[Sampled] = [((), ()) for _ in prompts]
     for group in lengths.values():
         ids, mask = pad_left([prompts[row] for row in group], sampling.pad_id, model.device)
-        pieces, _ = _go_on(model, ids, mask, sampling, [limits[row] for row in group])
+        rows = Rows(ids, mask, ids.shape[1])
+        pieces, _ = _go_on(model, rows, sampling, [limits[row] for row in group])
         for row, piece in zip(group, pieces, strict=True):
             replies[row] = piece.sampled
     return replies
@@ -325,11 +326,10 @@ def _sample(
     model, held = memory.model, [memory.longest(prompt, ()) for prompt in prompts]
     ids, mask = pad_left(prompts, sampling.pad_id, model.device)
     cache, first = memory.cache(held)[0], ids.shape[1]
-    column = first - 1
     replies: list[Sampled] = [((), ()) for _ in prompts]
     going, left = list(range(len(prompts))), list(limits)
     while True:
-        pieces, sequences = _go_on(model, ids, mask, sampling, left, cache, first)
+        pieces, sequences = _go_on(model, Rows(ids, mask, first), sampling, left, cache)
         for row, (more, logprobs) in zip(going, (one.sampled for one in pieces), strict=True):
             replies[row] = (replies[row][0] + more, replies[row][1] + logprobs)
         rest = [limits[row] - len(replies[row][0]) for row in going]
@@ -338,7 +338,7 @@ def _sample(
             gone = [i for i in range(len(going)) if i not in set(kept)]
             rows = [going[i] for i in gone]
             texts = [prompts[row] + replies[row][0][:-1] for row in rows]
-            memory.hold(cache, texts, [held[row] for row in rows], gone, column)
+            memory.hold(cache, texts, [held[row] for row in rows], gone, first - 1)
         if not kept:
             return replies
         new = sequences.shape[1] - ids.shape[1]
@@ -348,14 +348,23 @@ def _sample(
         ids, mask = sequences[picked], pad(mask[picked], (0, new), value=1)
 
 
+class Rows(NamedTuple):
+    """Conversations that go through the model together, padded on the left."""
+
+    ids: Tensor
+    """(rows, tokens) token ids."""
+    mask: Tensor
+    """(rows, tokens) attention mask, 0 on padding."""
+    first: int
+    """Column at which the replies begin; some of their tokens may be there already."""
+
+
 def _go_on(
     model: PreTrainedModel,
-    ids: Tensor,
-    mask: Tensor,
+    rows: Rows,
     sampling: Sampling,
     limits: Sequence[int],
     cache: DynamicCache | None = None,
-    first: int | None = None,
 ) -> tuple[list[Piece], Tensor]:
     """Continue conversations, each by as many tokens as it may have.
 
@@ -363,32 +372,27 @@ def _go_on(
 
     Args:
         model: a causal language model.
-        ids: the conversations (rows, tokens).
-        mask: their attention mask (rows, tokens).
+        rows: the conversations.
         sampling: how to draw.
         limits: most new tokens of each row.
         cache: keys and values of all but the last token; None reads all of it.
-        first: column at which the replies begin, of which some tokens may be there already; None:
-            they begin now.
 
     Returns:
         What is new in each row, and the rows (rows, tokens and new tokens), padded on the right.
     """
     drawing = Drawing(sampling.temperature, sampling.greedy)
     arguments: dict[str, Any] = {}
-    before = 0 if first is None else ids.shape[1] - first
-    criteria = StoppingCriteriaList()
-    word = None
+    criteria, word = StoppingCriteriaList(), None
     if sampling.reply_end is not None:
-        word = WordEnded(sampling.reply_end, sampling, len(ids), ids.shape[1] - before)
+        word = WordEnded(sampling.reply_end, sampling.end_ids, len(rows.ids), rows.first)
         criteria.append(word)
     if cache is not None:
         arguments[cache_argument(model)] = cache
-        if len(ids) > _MIN_ROWS:
-            criteria.append(HalfEnded(sampling.end_ids, limits, ids.device, word))
+        if len(rows.ids) > _MIN_ROWS:
+            criteria.append(HalfEnded(sampling.end_ids, limits, rows.ids.device, word))
     sequences: Tensor = model.generate(  # type: ignore[operator]
-        input_ids=ids,
-        attention_mask=mask,
+        input_ids=rows.ids,
+        attention_mask=rows.mask,
         logits_processor=LogitsProcessorList([drawing]),
         do_sample=False,
         max_new_tokens=max(limits),
@@ -400,19 +404,23 @@ def _go_on(
         stopping_criteria=criteria,
         **arguments,
     )
-    logprobs = drawing.finish().tolist()
-    new = sequences[:, ids.shape[1] :].tolist()
-    lengths = word.lengths if word is not None else [None] * len(new)
-    most = [
-        limit if length is None else min(limit, length - before)
-        for limit, length in zip(limits, lengths, strict=True)
+    columns = rows.ids.shape[1]
+    # Tokens up to the end of the word, without those that were there before.
+    by_word = [
+        None if length is None else length - (columns - rows.first)
+        for length in (word.lengths if word is not None else [None] * len(rows.ids))
     ]
-    trimmed = _trim(new, logprobs, most, sampling.end_ids)
-    by_word = [length is not None for length in lengths]
-    return [
-        Piece(one, word_ended or one[0][-1] in sampling.end_ids)
-        for one, word_ended in zip(trimmed, by_word, strict=True)
-    ], sequences
+    most = [
+        limit if length is None else min(limit, length)
+        for limit, length in zip(limits, by_word, strict=True)
+    ]
+    new = sequences[:, columns:].tolist()
+    trimmed = _trim(new, drawing.finish().tolist(), most, sampling.end_ids)
+    pieces = [
+        Piece(one, length is not None or one[0][-1] in sampling.end_ids)
+        for one, length in zip(trimmed, by_word, strict=True)
+    ]
+    return pieces, sequences
 
 
 def pad_left(

@@ -1,7 +1,7 @@
 """What a policy reads and says, in tokens: turns in, the tokens before a reply and the reply out.
 
 A model stays silent by writing the silence word, which ends its reply wherever it stands
-(`learners.agents.silence`). Its tokens are recorded and trained like any others. Nothing here
+(`envs.dialogue.silence`). Its tokens are recorded and trained like any others. Nothing here
 samples or has weights.
 """
 
@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from laconic.envs.dialogue.silence import SilenceWord
 from laconic.envs.dialogue.thoughts import join, split
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.chat import Chat, first_text
 from laconic.learners.agents.sampling import SamplingSettings
-from laconic.learners.agents.silence import ReplyEnd, SilenceWord
+from laconic.learners.agents.silence import ReplyEnd
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ that is needed (`my_team.py`):
 Roles are `AgentConfig` fields of the environment's configuration (`--env.solver.model`), which all
 agents of the role share; every agent is an interaction of its own, so an episode has one trace an
 agent. A trace gets the reward of its agent, price included, and the metrics `tokens_said`,
-`silence` (share of its turns), `solved`, and `informed` where that is known. Who replies with the
-silence word alone is silent. prime-rl trains such environments.
+`silence` (share of its turns), `solved`, and `informed` where that is known. The silence word ends
+a reply; what stands behind it is charged as a thought. prime-rl trains such environments.
 
 Source: verifiers (github.com/PrimeIntellect-ai/verifiers), tried with 0.4.0.
 """
@@ -31,6 +31,8 @@ from pydantic import create_model
 from laconic import envs
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.roster import role_of
+from laconic.envs.dialogue.silence import SilenceWord
+from laconic.envs.dialogue.thoughts import join
 
 SILENCE = "<silence>"
 """What an agent replies to say nothing."""
@@ -150,7 +152,8 @@ async def _play(
         for agent, seen in observations.items():
             played[agent].unread += [seen["text"]] if seen["text"] else []
         asked = [agent for agent in env.agents if observations[agent]["tokens_left"][0] > 0]
-        said = await asyncio.gather(*(_ask(seats[a], played[a], silence) for a in asked))
+        word = SilenceWord(silence)
+        said = await asyncio.gather(*(_ask(seats[a], played[a], word, a) for a in asked))
         messages = dict(zip(asked, said, strict=True))
         # A step may run programs, or wait for others.
         observations, rewards, *_, infos = await asyncio.to_thread(env.step, messages)
@@ -161,8 +164,8 @@ async def _play(
     return played
 
 
-async def _ask(seat: Any, turns: _Turns, silence: str) -> str:
-    """One turn of an agent: what it has not read yet, and its message."""
+async def _ask(seat: Any, turns: _Turns, silence: SilenceWord, agent: str) -> str:
+    """Show an agent what it has not read yet, and return its action."""
     if turns.over:
         return ""
     text, turns.unread = "\n".join(turns.unread) or NOTHING, []
@@ -170,10 +173,10 @@ async def _ask(seat: Any, turns: _Turns, silence: str) -> str:
     if segment.terminated:
         turns.over = True
         return ""
-    message = "" if segment.last_reply == silence else str(segment.last_reply)
+    message, rest = silence.split(str(segment.last_reply), agent)
     turns.taken += 1
     turns.silent += not message
-    return message
+    return join(rest, message)
 
 
 def _record(trace: vf.Trace, turns: _Turns) -> None:

@@ -234,6 +234,6 @@ def _loaded(policy: Path, name: str, team: Mapping[str, str | None]) -> dict[str
 
 
 def _silences(run: Run) -> list[str]:
-    """The words with which a reply begins that says nothing."""
+    """Return the silence words of the team's members."""
     speeches = [one.get("speech") or {} for one in _members(run)]
     return sorted({str(one["silence"]) for one in speeches if "silence" in one}) or ["<silence>"]

@@ -16,13 +16,13 @@ from dataclasses import replace
 from typing import Any
 
 from laconic.envs.dialogue.budget import Tokenize, split_words, well_formed
+from laconic.envs.dialogue.silence import SilenceWord
 from laconic.envs.dialogue.thoughts import find
 from laconic.learners.agents.api.answers import Answer
 from laconic.learners.agents.api.client import Client
 from laconic.learners.agents.api.settings import ApiSamplingSettings, Prices
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.chat import first_text
-from laconic.learners.agents.silence import SilenceWord
 from laconic.learners.errors import ServerError
 
 log = logging.getLogger(__name__)

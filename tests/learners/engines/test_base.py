@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import pytest
 from engine_checks import scores
 
+from laconic.envs.dialogue.silence import SilenceWord
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.scripted import ScriptedTeam
-from laconic.learners.agents.silence import ReplyEnd, SilenceWord
+from laconic.learners.agents.silence import ReplyEnd
 from laconic.learners.engines import batched
 from laconic.learners.engines.base import AsyncSampler, Engine, Prompt, Sampled, Sampler, speaking
 from laconic.learners.engines.batched import Batched, Pages

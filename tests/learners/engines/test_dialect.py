@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from laconic.learners.agents.silence import ReplyEnd, SilenceWord
+from laconic.envs.dialogue.silence import SilenceWord
+from laconic.learners.agents.silence import ReplyEnd
 from laconic.learners.engines.base import Prompt
 from laconic.learners.engines.dialect import Raw, check_reply, ids_of, numbers_of
 from laconic.learners.errors import ServerError

@@ -1,0 +1,99 @@
+"""What a reply with the silence word says."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic.envs.dialogue.silence import SilenceWord
+
+WORD = SilenceWord("<silence>")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<silence>",
+        " \n<silence>",
+        "`<silence>`",
+        "```\n<silence>\n```",
+        "**<silence>**",
+        '"<silence>"',
+        "“<silence>”",
+        "> <silence>",
+        "helper_1: <silence>",
+        "Helper_1: <silence>",
+        "**helper_1:** <silence>",
+        "Helper 1: <silence>",
+        "[helper]: <silence>",
+        "Reply: <silence>",
+        "<silence/>",
+        "<silence />",
+        "</silence>",
+        "< silence >",
+        "<Silence>",
+        "<SILENCE>",
+        "[silence]",
+        "(silence)",
+        "Silence.",
+        "helper_1: silence",
+        "<silence> and more",
+    ],
+)
+def test_silence_in_any_dress_is_silence(text):
+    assert WORD.split(text, "helper_1").message == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "rest"),
+    [
+        (" Anna has 3. ", "Anna has 3.", ""),
+        ("I say <silence>", "I say", ""),
+        ("Anna has 3.\n<silence>\nNow I think: 3 + 4", "Anna has 3.", "Now I think: 3 + 4"),
+        ("Anna has 3 </Silence> 4", "Anna has 3", "4"),
+        ("<silence> a <silence> b", "", "a <silence> b"),
+        # Dressing behind the word says nothing either.
+        ("**<silence>**", "", ""),
+        # Only the name of who speaks is dressing.
+        ("solver_0: <silence>", "solver_0:", ""),
+        ("42 <silence>", "42", ""),
+        ("#### 7 <silence>", "#### 7", ""),
+        ("silence is golden", "silence is golden", ""),
+        ("I keep silence", "I keep silence", ""),
+        ("", "", ""),
+    ],
+)
+def test_what_stands_before_the_word_is_the_message(text, message, rest):
+    assert WORD.split(text, "helper_1") == (message, rest)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<sil", ""),
+        ("**<silenc", ""),
+        ("helper_1: <sile", ""),
+        ("</sil", ""),
+        ("", ""),
+        ("Anna has 3 <sil", "Anna has 3 <sil"),
+        ("**", "**"),
+    ],
+)
+def test_a_reply_that_its_limit_stops_within_the_word_is_silent(text, message):
+    assert WORD.split(text, "helper_1", stopped=True).message == message
+    # A reply that ended itself there says it.
+    assert WORD.split(text, "helper_1").message == text
+
+
+def test_a_word_without_brackets_counts_as_it_is_written():
+    word = SilenceWord("PASS")
+    assert word.split("I know 3. PASS I think") == ("I know 3.", "I think")
+    assert word.split("I pass the ball to Bea") == ("I pass the ball to Bea", "")
+    assert word.split("pass").message == ""
+    assert word.spellings == ("PASS",)
+    assert SilenceWord("-").split("3-2") == ("3", "2")
+
+
+def test_servers_are_given_the_likeliest_spellings():
+    spellings = set(WORD.spellings)
+    assert {"<silence>", "<Silence>", "<SILENCE>", "<silence/>", "</silence>"} <= spellings
+    assert all(WORD.ends(spelling) for spelling in spellings)
