@@ -204,7 +204,7 @@ def _with_fixed_date(
     Raises:
         SettingError: the setting `today` is not a date.
     """
-    today = str(settings.pop("today", TODAY))
+    today = str(settings.pop("today", None) or TODAY)
     try:
         date = datetime.fromisoformat(today)
     except ValueError:
@@ -255,9 +255,10 @@ def _parts(
     try:
         rendered = render(tokenizer, messages, add_generation_prompt=True, **settings)
     except (TemplateError, TypeError, ValueError) as error:
+        shown = {name: value for name, value in settings.items() if name != "chat_template"}
         raise SettingError(
             "the chat template of this tokenizer refuses a conversation of user, assistant, user"
-            f" with agent.speech.template={settings!r}: {error}"
+            f" with agent.speech.template={shown!r}: {error}"
         ) from error
     try:
         opening, rest = rendered.split(_FIRST)

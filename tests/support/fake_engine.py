@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ class FakeEngine:
         self.seconds = 0.0
         """How long a completion takes at least."""
         self.overrun = 0
-        """Tokens that it samples behind a stop string, as a server may that looks at text late."""
+        """Tokens that it samples behind a stop string."""
         self.ragged = 0.0
         """Above 0, completions of more than the probe's tokens are waited for and made up instead
         of being computed: so many seconds on average, four times that at most, by their seed."""
@@ -81,10 +81,8 @@ class FakeEngine:
         self._http.shutdown()
         self._http.server_close()
         for one in list(self._open):
-            try:
+            with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue
 
     close = kill
 
@@ -118,16 +116,10 @@ class FakeEngine:
 
     @torch.no_grad()
     def complete(
-        self,
-        ids: list[int],
-        limit: int,
-        temperature: float,
-        ends: list[int],
-        seed: int,
-        model: Any,
-        stops: Sequence[str] = (),
+        self, ids: list[int], model: Any, limit: int, temperature: float, seed: int, **how: Any
     ) -> tuple[list[int], list[float], list[dict[int, float]]]:
         """Tokens, their log-probabilities, and in each place those of the 20 likeliest."""
+        ends, stops = how["ends"], how["stops"]
         if self.ragged and limit > 4:
             return self.make_up(limit, ends, seed)
         generator = torch.Generator().manual_seed(seed)
@@ -138,19 +130,15 @@ class FakeEngine:
                 out = model(input_ids=read, use_cache=True, **{cache_argument(model): past})
             past = getattr(out, cache_argument(model))
             found = torch.log_softmax(out.logits[0, -1].float() / (temperature or 1.0), dim=-1)
-            if temperature:
-                token = int(torch.multinomial(found.exp(), 1, generator=generator))
-            else:
-                token = int(found.argmax())
+            drawn = torch.multinomial(found.exp(), 1, generator=generator)
+            token = int(drawn if temperature else found.argmax())
             new.append(token)
             logprobs.append(float(found[token]))
             top = found.topk(min(20, len(found)))
             tops.append(dict(zip(top.indices.tolist(), top.values.tolist(), strict=True)))
             read = torch.tensor([[token]])
-            if stops and most == limit:
-                text = self.tokenizer.decode(new)
-                if any(stop in text for stop in stops):
-                    most = min(limit, len(new) + self.overrun)
+            if most == limit and any(one in self.tokenizer.decode(new) for one in stops):
+                most = min(limit, len(new) + self.overrun)
         return new, logprobs, tops
 
     def make_up(self, limit: int, ends: list[int], seed: int) -> tuple[list[int], Any, Any]:
@@ -221,12 +209,10 @@ def _v1_completions(server: FakeEngine, body: Any) -> Any:
     model = server.base if name == str(server.folder) else server.adapters.get(name)
     if model is None:
         raise Answer(404, {"error": {"message": f"The model `{name}` does not exist."}})
-    prompt = body["prompt"]
     how = {"limit": body["max_tokens"], "temperature": body["temperature"], "seed": body["seed"]}
-    if body["stop"] and not body["include_stop_str_in_output"]:
-        raise Answer(400, {"error": "what stands behind a stop string would be cut"})
+    assert body["include_stop_str_in_output"]
     how |= {"ends": body["stop_token_ids"], "stops": body["stop"]}
-    read, ids, logprobs, tops = _completion(server, prompt, model, **how)
+    read, ids, logprobs, tops = _completion(server, body["prompt"], model, **how)
     found: dict[str, Any] = {"token_logprobs": logprobs}
     if body["logprobs"] and body["return_tokens_as_token_ids"]:
         named = [list(one.items())[: body["logprobs"]] for one in tops]
@@ -239,13 +225,10 @@ def _generate(server: FakeEngine, body: Any) -> Any:
     model = server.base if name is None else server.adapters.get(name)
     if model is None:
         raise Answer(400, {"error": {"message": f"{name} is not loaded"}})
-    if how["stop"] and not how["no_stop_trim"]:
-        raise Answer(400, {"error": "what stands behind a stop string would be cut"})
+    assert how["no_stop_trim"]
     ends, limit = how["stop_token_ids"], how["max_new_tokens"]
-    read, ids, logprobs, tops = _completion(
-        server, prompt, model, limit=limit, temperature=how["temperature"], ends=ends,
-        seed=how["sampling_seed"], stops=how["stop"],
-    )  # fmt: skip
+    drawn = {"temperature": how["temperature"], "seed": how["sampling_seed"], "stops": how["stop"]}
+    read, ids, logprobs, tops = _completion(server, prompt, model, limit=limit, ends=ends, **drawn)
     told = ids[:-1] if ids[-1] in ends else ids
     scored = ids[len(ids) - len(logprobs) :]
     rows = [[lp, token, None] for lp, token in zip(logprobs, scored, strict=True)]
@@ -367,10 +350,8 @@ def _handler(server: FakeEngine) -> type[BaseHTTPRequestHandler]:
 
         def finish(self) -> None:
             server._open.discard(self.connection)
-            try:
+            with suppress(OSError):
                 super().finish()
-            except OSError:
-                return
 
         def do_GET(self) -> None:
             self._answer(None)
