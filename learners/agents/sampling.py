@@ -34,8 +34,11 @@ class SamplingSettings:
     """Max. tokens of the thought before that, where the chat template has a model think."""
     temperature: float = 1.0
     """Sampling temperature; greedy evaluation does not use it."""
-    template: Mapping[str, Any] = field(default_factory=lambda: {"enable_thinking": False})
-    """Further arguments of the tokenizer's chat template; those it does not know change nothing."""
+    template: Mapping[str, Any] = field(
+        default_factory=lambda: {"enable_thinking": False, "today": None}
+    )
+    """Further arguments of the tokenizer's chat template; those it does not know change nothing.
+    `today` is the date that a template shows in place of the present one; None: 2026-01-01."""
     generate_tokens: int | None = None
     """Max. tokens, padding included, whose keys and values one generate call has in memory; as many
     again are kept between rounds. None: 4 GiB of them. Other calls draw other samples from the same
