@@ -38,6 +38,7 @@ def team(
     speech: SamplingSettings = TinySamplingSettings(),  # noqa: B008  # frozen
     instructions: Style = "brief",
     learning_rate: float = 1e-4,
+    device: str = "auto",
     **settings: Any,
 ) -> HFTeam:
     """A team that speaks with the shipped weights, or with others of the same kind.
@@ -52,6 +53,7 @@ def team(
         speech: how the policies speak.
         instructions: the form of first observation that the weights were trained on.
         learning_rate: one that suits them.
+        device: of the weights; `auto` takes a GPU where there is one.
         **settings: further settings of `HFTeam`.
     """
     return HFTeam(
@@ -63,5 +65,6 @@ def team(
         speech=speech,
         instructions=instructions,
         learning_rate=learning_rate,
+        device=device,
         **settings,
     )
