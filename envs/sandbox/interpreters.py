@@ -63,6 +63,7 @@ def prepare(work: str = "", *handles: str) -> Place:
     Raises:
         OSError: the namespaces cannot be joined, or the interpreter does not run.
     """
+    jail.knows_size()  # Cached here, programs are started by copies of this process.
     if handles:
         namespaces.join([int(handle) for handle in handles])
         return Place(True, work, None)
@@ -81,7 +82,8 @@ def start_program(job: Job, place: Place, folder: str, *, requests: int, replies
         requests: the pipe it reads.
         replies: the pipe it writes.
     """
-    child = os.fork()
+    apart = place.in_memory and job["level"] == "process"
+    child = namespaces.fork_first_process() if apart else os.fork()
     if child:
         return child
     try:
@@ -99,9 +101,6 @@ def _arrange_program(job: Job, place: Place, requests: int, replies: int) -> byt
     os.setsid()
     guards.die_with_parent()
     inside = job["level"] == "bubblewrap"
-    if place.in_memory and not inside:
-        namespaces.become_first_process()
-        guards.die_with_parent()
     for number in range(1, signal.NSIG):
         with suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_DFL)

@@ -67,7 +67,7 @@ def bubblewrap(
     command += ["--unshare-net", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent"]
     command += ["--new-session", "--cap-drop", "ALL", "--uid", "65534", "--gid", "65534"]
     command += ["--ro-bind", namespaces.ROOT, "/"] if in_memory else _binds(runtime())
-    size = ["--size", str(int(limits["file_kb"] * 1024))] if _knows_size() else []
+    size = ["--size", str(int(limits["file_kb"] * 1024))] if knows_size() else []
     command += [*size, "--tmpfs", work, "--chdir", work, "--remount-ro", "/"]
     return [*command, *(("--seccomp", str(FILTER)) if filtered else ())]
 
@@ -105,8 +105,11 @@ def _outside(needed: Runtime) -> list[str]:
 
 
 @cache
-def _knows_size() -> bool:
+def knows_size() -> bool:
     """Return whether this bubblewrap can bound a folder in memory."""
-    command = [find_bubblewrap() or "bwrap", "--help"]
+    program = find_bubblewrap()
+    if program is None:
+        return False
+    command = [program, "--help"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     return "--size" in ran.stdout + ran.stderr

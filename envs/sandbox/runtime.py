@@ -111,6 +111,8 @@ class ResidentFiles:
         for path in self._paths:
             with suppress(OSError, ValueError), open(path, "rb") as file:  # Some are empty.
                 self._maps.append(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
+                if hasattr(mmap, "MADV_DONTFORK"):  # Copies of a thousand maps take time.
+                    self._maps[-1].madvise(mmap.MADV_DONTFORK)
                 due = os.fstat(file.fileno()).st_atime + _DAY
                 if due > now:  # Otherwise accesses of this file are not noted.
                     self._due = min(self._due, due)

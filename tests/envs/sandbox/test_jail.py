@@ -37,7 +37,7 @@ def test_readable_files_are_the_interpreters_alone():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 def test_bubblewrap_is_asked_for_no_network_no_processes_and_no_rights(monkeypatch):
-    monkeypatch.setattr(jail, "_knows_size", lambda: True)
+    monkeypatch.setattr(jail, "knows_size", lambda: True)
     command = jail.bubblewrap({"file_kb": 2}, "/tmp", filtered=True, in_memory=False)
     for option in ("--unshare-net", "--unshare-pid", "--unshare-ipc", "--die-with-parent"):
         assert option in command
@@ -46,6 +46,6 @@ def test_bubblewrap_is_asked_for_no_network_no_processes_and_no_rights(monkeypat
     assert command[-2:] == ["--seccomp", str(jail.FILTER)]
     bound = [command[at + 1] for at, word in enumerate(command) if word == "--ro-bind"]
     assert set(bound) <= {*runtime().folders, *runtime().files} and "--bind" not in command
-    monkeypatch.setattr(jail, "_knows_size", lambda: False)
+    monkeypatch.setattr(jail, "knows_size", lambda: False)
     command = jail.bubblewrap({"file_kb": 2}, "/tmp", filtered=False, in_memory=True)
     assert "--size" not in command and command.count("--ro-bind") == 1

@@ -73,6 +73,29 @@ def test_shared_memory_and_messages_of_others_are_out_of_reach(any_level, queue,
     assert LIBC.msgrcv(queue, received, 5, 0, 0o4000) == 5 and received.raw[8:13] == b"right"
 
 
+@pytest.mark.parametrize("level", ["bubblewrap", "process"])
+def test_process_numbers_begin_anew_for_every_program(level):
+    if level == "bubblewrap" and sandbox.level() != "bubblewrap":
+        pytest.skip("there is no bubblewrap here")
+    if wardens.root() is None:
+        pytest.skip("nothing can be mounted here")
+    code = """
+import os, threading
+def f():
+    numbers = []
+    for _ in range(3):
+        thread = threading.Thread(target=lambda: numbers.append(threading.get_native_id()))
+        thread.start()
+        thread.join()
+    return os.getpid(), numbers
+"""
+    # Inside bubblewrap its own process is the first one.
+    first = 2 if level == "bubblewrap" else 1
+    expected = (first, [first + 1, first + 2, first + 3])
+    verdicts = [graded(level, code, f"assert f() == {expected}") for _ in range(2)]
+    assert all(verdict.passed for verdict in verdicts), verdicts
+
+
 def _installed() -> tuple[str, str]:
     """Return a folder of packages that the interpreter has, and a module in it."""
     home = Path(runtime().folders[0])
