@@ -12,6 +12,7 @@ help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
 
 .venv/installed: pyproject.toml
+	@echo "installing into .venv: 1.7 GB with torch, which takes a few minutes"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet $(TORCH)
@@ -20,8 +21,8 @@ help:  ## list the targets
 
 install: .venv/installed  ## create .venv and install the project into it
 
-train: .venv/installed  ## train a small team on the CPU and write a report (2 to 4 minutes)
-	$(BIN)/laconic train
+train: .venv/installed  ## train a small team on the CPU and write a report (2 to 4 minutes); ARGS="seed=1" adds settings
+	$(BIN)/laconic train $(ARGS)
 
 # Three on two cores: tests wait for programs that they start.
 test: .venv/installed  ## run the default tests (4 to 5 minutes on two cores)
@@ -202,8 +203,8 @@ $(DOORS:%=door-%): door-%: .venv-door-%/installed
 measure-speed: .venv/installed  ## measure the cost of the environment and of a training step
 	$(BIN)/laconic measure-speed
 
-warm-start: .venv/installed  ## make the tiny policy again (about 10 minutes)
-	$(BIN)/laconic warm-start
+warm-start: .venv/installed  ## make the tiny policy again (about 10 minutes); ARGS="env=math" adds settings
+	$(BIN)/laconic warm-start $(ARGS)
 
 SMOLLM2 := models/SmolLM2-135M-Instruct
 smollm2: $(SMOLLM2)/config.json  ## fetch a pretrained language model of 135 M parameters (agent=smollm2)

@@ -30,6 +30,7 @@ from laconic.experiments.running.evaluation import evaluate
 from laconic.experiments.running.header import header, unseen
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.limits import tell_start
+from laconic.experiments.running.own_accuracy import OwnAccuracy, of_policy
 from laconic.experiments.running.preparation import common_folder, prepare
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder, read_rows
@@ -106,6 +107,7 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
     )
     if run.engine.max_staleness:
         run.ahead = Ahead(partial(play_own, run), run.engine.max_staleness, run.total)
+    imitates, own = run.learner.collector.speaker != "train", OwnAccuracy()
     with run.engine, Interrupt() as interrupt, progress as shown:
         run.engine.open(run.policies, run.folder.path, processes)
         run.interrupt = interrupt
@@ -114,6 +116,9 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
         # All stop after the same step, whichever of them was asked to.
         while run.step < run.total and not processes.any(interrupt.is_set()):
             row = play_step(run, run.step + 1)
+            own.observe(row, len(run.starts))
+            if imitates and processes.main(partial(own.is_due, run.step + 1)):
+                row |= own.measure(run)
             warnings = processes.main(partial(run_state.report_step, run, row, loggers))
             if run.step < 0:
                 check_objective(run.cfg.objective, row)
@@ -121,7 +126,8 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
             for warning in [*warnings, *run_state.watch(run, row)]:
                 run.warnings.append(warning)
                 shown.note(warning)
-            shown.update(run.step, row)
+            shown.update(run.step, of_policy(row) if imitates else row)
+            run_state.refuse_divergence(run, row)
             if run.step and run.step % every == 0:
                 run_state.save(run)
         if run.step > first and (run.step % every or run.step == 0):
@@ -178,7 +184,7 @@ def update(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     learner.price.observe(played)
     done = time.perf_counter()
     return {
-        **prefixed({**played, **of_groups(own)}, "train/"),
+        **prefixed({**played, **of_groups(own)}, f"{learner.collector.speaker}/"),
         **prefixed(learned, "learner/"),
         **prefixed({**run.engine.metrics(), **aged}, "engine/"),
         **({} if price is None else {"train/price": price}),

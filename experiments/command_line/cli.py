@@ -17,7 +17,7 @@ import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,12 @@ from laconic.learners.distributed import launcher
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 """Folder of the choices, beside the package both in a clone and when installed."""
+_VALUED = {"--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn"}
+_VALUED |= {"--config-dir", "-cd", "--experimental-rerun"}
+"""Flags of Hydra that a value follows."""
+_INFO = {"--info", "-i"}
+_TOPICS = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+"""What the flag `--info` may show."""
 LAUNCH = Path(__file__).resolve().parents[1] / "launch"
 """Folder of accelerate's settings, in the package."""
 
@@ -101,7 +107,7 @@ def _run(
         sys.stdout = open(os.devnull, "w")
     launch = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)
     try:
-        sys.argv[1:] = spell_out(sys.argv[1:], config_name)
+        sys.argv[1:] = flags_last(spell_out(sys.argv[1:], config_name))
         with _errors_raised():
             launch(_job(main, with_traceback))()
     except KeyboardInterrupt:
@@ -130,6 +136,26 @@ def _run(
         lock.release()
     if _tell_failures():
         sys.exit(1)
+
+
+def flags_last(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with Hydra's flags after the overrides, because it reads no others."""
+    overrides: list[str] = []
+    flags: list[str] = []
+    rest = iter(arguments)
+    for one in rest:
+        if not one.startswith("-"):
+            overrides.append(one)
+            continue
+        flags.append(one)
+        if one in _VALUED and (value := next(rest, None)) is not None:
+            flags.append(value)
+    # What `--info` shows may be named after it, and then it is no override.
+    topics = [one for one in overrides if one in _TOPICS] if _INFO & set(flags) else []
+    for topic in topics[:1]:
+        overrides.remove(topic)
+        flags.insert(next(i for i, one in enumerate(flags) if one in _INFO) + 1, topic)
+    return overrides + flags
 
 
 def _job(main: Callable[[DictConfig], Any], with_traceback: bool) -> Callable[[DictConfig], Any]:

@@ -7,6 +7,7 @@ program no more than the names of config keys, options and error classes.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -46,6 +47,7 @@ PLUGINS = {
 _HINT = " (LACONIC_TRACEBACK=1 shows where)"
 _CALLED = re.compile(r"Error in call to target '([^']+)'")
 _FULL_KEY = re.compile(r"full_key: (\S+)")
+_AMBIGUOUS = re.compile(r"Ambiguous value for argument '(.+)'")
 _UNKNOWN = re.compile(r"unknown [\w ]+ '(\w+)'")
 
 
@@ -67,10 +69,30 @@ def describe(error: BaseException, overrides: Sequence[str] = ()) -> str | None:
     if isinstance(error, InstantiationException):
         return _describe_instantiation(error, chain, key, overrides)
     if isinstance(error, OverrideParseException) and error.override:
-        return f"cannot read the override {error.override!r}: {_first_line(error)}"
+        hint = quoting(error.override)
+        return f"cannot read the override {error.override!r}: {hint or _first_line(error)}"
+    if match := _AMBIGUOUS.match(str(error)):
+        return (
+            f"{match[1]!r} has several values; a list is written [a,b], -m sweeps over them,"
+            f" and for one text {quoting(match[1])}"
+        )
     if isinstance(error, ValueError) and str(error).startswith("Only one of --run"):
         return "--cfg, --info and -m exclude each other: the first two show what a single run has"
     return str(error) if isinstance(error, HydraException) else None
+
+
+def quoting(override: str) -> str:
+    """Say how an override is typed whose value Hydra's grammar does not take; empty if unknown."""
+    match = re.fullmatch(r"([+~]*[\w./@-]+)=(.+)", override, re.DOTALL)
+    if match is None or match[2][0] in "\"'[{":
+        return ""
+    text = match[2].replace('"', '\\"')
+    spelled = f'{match[1]}="{text}"'
+    try:
+        read = OverridesParser.create().parse_override(spelled).value()
+    except HydraException:
+        return ""
+    return f"quote it: {shlex.quote(spelled)}" if read == match[2] else ""
 
 
 def describe_folder(error: BaseException) -> str | None:

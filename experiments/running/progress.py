@@ -21,6 +21,7 @@ from laconic.envs.dialogue.transcript import printable
 
 SHOWN = {
     "accuracy": ("accuracy", "{:.2f}"),
+    "own_accuracy": ("the policy itself solves", "{:.0%}"),
     "tokens_said": ("tokens", "{:.1f}"),
     "tokens_spent": ("with thoughts", "{:.1f}"),
     "silence_rate": ("silence", "{:.2f}"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from laconic.envs.errors import SettingError
@@ -40,6 +40,8 @@ from laconic.learners.rollout.play import Start
 SKIPPED = "learner/skipped_steps"
 """Optimiser steps that were not taken, because they were not finite."""
 
+LOST = 3
+"""Updates without a finite optimizer step after which a run is stopped."""
 CHANGED = "learner/changed_weights"
 """Share of the weights that the first update changed."""
 
@@ -82,6 +84,8 @@ class TrainingRun:
     """What the run has warned of, oldest first."""
     step: int = -1
     """Learner updates done; -1 before the first evaluation."""
+    lost: int = 0
+    """Updates in a row of which no optimizer step was finite."""
     doing: tuple[str, float] = ("", 0.0)
     """The part of a step that goes on, in a word, and since when (`time.monotonic`)."""
 
@@ -199,6 +203,23 @@ def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
             " agent.precision=bfloat16_autocast (float32 weights), or a higher optimizer.lr"
         )
     return [warning for warning in found if warning]
+
+
+def refuse_divergence(run: TrainingRun, row: Mapping[str, float]) -> None:
+    """Stop a run whose weights no longer change, because no loss or gradient is finite.
+
+    Raises:
+        SettingError: of no optimizer step of the last `LOST` updates was it, or of the last one.
+    """
+    skipped, steps = row.get(SKIPPED, 0.0), row.get("learner/steps", 0.0)
+    run.lost = run.lost + 1 if skipped and not steps else 0
+    if run.lost >= LOST or (run.lost and run.step == run.total):
+        rate = OmegaConf.select(run.cfg, "optimizer.lr")
+        raise SettingError(
+            f"training diverged: at step {run.step} no optimizer step of the last"
+            f" {run.lost} updates had a finite loss and gradient, so the weights no longer change;"
+            f" start again with a lower optimizer.lr (it is {rate})"
+        )
 
 
 def _collapse(guard: CollapseGuard, step: int, metrics: Mapping[str, float]) -> str | None:

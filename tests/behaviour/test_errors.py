@@ -251,3 +251,15 @@ def test_a_warm_start_refuses_what_it_cannot_do(refused, arguments, words):
     few = ["experiment=warm_start", "env.tasks=20", "evaluation.tasks=4", "train.tasks_per_step=4"]
     message = refused("train", [*few, *arguments], code=code)
     assert all(word in message for word in words), message
+
+
+def test_a_learning_rate_at_which_training_diverges_ends_it_with_the_reason(run, small, tmp_path):
+    folder = tmp_path / "run"
+    # The shipped weights, which solve tasks, so that there is something to learn.
+    sizes = [one for one in small if not one.startswith(("agent.", "learner."))]
+    sizes += ["train.steps=2", "train.group_size=4", "optimizer.lr=1000"]
+    outcome = run("train", *sizes, f"hydra.run.dir={folder}")
+    assert outcome.code == 1, outcome.out
+    assert "training diverged" in outcome.message and "lower optimizer.lr" in outcome.message
+    # It has rows, so it stays.
+    assert json.loads((folder / "status.json").read_text())["state"] == "failed"

@@ -112,7 +112,7 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
         f"{kind}/{name}"
         for name in (*MEASURES.keys() - {"facts_told"}, *THINKING)
         for kind in ("train", "eval")
-    } | {"learner/skipped_value_steps"}
+    } | {"learner/skipped_value_steps", "train/own_accuracy"}
 
 
 @pytest.mark.parametrize("path", sorted((CONF / "learner").glob("*.yaml")), ids=lambda p: p.stem)

@@ -38,6 +38,9 @@ class Collector(Protocol):
     """What a sequence of the learner has to cover; None: anything."""
     metrics: Mapping[str, float] = MappingProxyType({})
     """Counts of the last call."""
+    speaker: str = "train"
+    """How the metrics of the episodes begin: `train` where the policies that learn play them,
+    `teacher` where somebody does whom they imitate."""
 
     def __call__(
         self,
@@ -94,7 +97,7 @@ class Independent(Collector):
     def __init__(self, play: PlaysGroups = collect) -> None:
         """Take over what there is; the rest keeps its default."""
         self.play = play
-        for name in ("credit", "unit", "members", "state_dict", "load_state_dict"):
+        for name in ("credit", "unit", "speaker", "members", "state_dict", "load_state_dict"):
             if hasattr(play, name):
                 setattr(self, name, getattr(play, name))
 

@@ -67,6 +67,8 @@ class Taught(Collector):
     others: float = 0.2
     """Share of the conversations of agents that do not answer which are imitated; theirs are
     easy."""
+    speaker: str = field(default="teacher", init=False)
+    """The teacher's."""
 
     def __post_init__(self) -> None:
         """Check the range."""
@@ -146,6 +148,8 @@ class Recorded(Collector):
     """Run folder of the evaluation, with `episodes.jsonl`."""
     solved: bool = True
     """Whether only solved episodes are imitated."""
+    speaker: str = field(default="teacher", init=False)
+    """Those of the team that is imitated."""
     metrics: dict[str, float] = field(default_factory=dict, init=False)
     """Of the last call: episodes that did not go here as they were recorded."""
     _rows: list[Row] | None = field(default=None, init=False, repr=False)

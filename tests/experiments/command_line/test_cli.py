@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from places import ROOT
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.cli import CONF, program
+from laconic.experiments.command_line.cli import CONF, flags_last, program
 from laconic.experiments.command_line.names import nearest
 from laconic.experiments.running.interrupt import Interrupt
 
@@ -121,7 +121,7 @@ def test_help_and_the_composed_config_are_shown_as_in_hydra(run):
         (["-m", "env.prise=range(1,3)"], "unknown config key 'env.prise'."),
         (["seed=["], "cannot read the override 'seed=['"),
         (["seed"], "cannot read the override 'seed'"),
-        (["seed=1,2"], "Ambiguous value for argument 'seed=1,2'"),
+        (["seed=1,2"], "'seed=1,2' has several values; a list is written [a,b]"),
         (["-m", "--cfg", "job"], "--cfg, --info and -m exclude each other"),
     ],
 )
@@ -322,3 +322,32 @@ def test_ctrl_c_lets_a_program_leave_in_good_order_from_any_working_folder(conf,
 
 def test_the_choices_lie_beside_the_package():
     assert (CONF / "train.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("a=1 b=2", "a=1 b=2"),
+        ("--config-dir conf env=mine", "env=mine --config-dir conf"),
+        ("a=1 --config-dir conf b=2 -m", "a=1 b=2 --config-dir conf -m"),
+        ("--cfg job a=1 --resolve", "a=1 --cfg job --resolve"),
+        ("--config-dir=conf a=1", "a=1 --config-dir=conf"),
+        ("--info a=1", "a=1 --info"),
+        ("--info defaults-tree a=1", "a=1 --info defaults-tree"),
+        ("-m seed=0,1 ~env.team.helper", "seed=0,1 ~env.team.helper -m"),
+        ("a=1 --config-dir", "a=1 --config-dir"),
+    ],
+)
+def test_flags_stand_anywhere(typed, read):
+    assert flags_last(typed.split()) == read.split()
+
+
+def test_a_flag_before_an_override_is_understood(run, tmp_path):
+    (tmp_path / "more" / "env").mkdir(parents=True)
+    (tmp_path / "more" / "env" / "mine.yaml").write_text("price: 3\n")
+
+    def main(cfg):
+        print("price", cfg.env.price)
+
+    code, out, err = run(main, "must=1", "--config-dir", str(tmp_path / "more"), "env=mine")
+    assert (code, out, err) == (0, "price 3\n", "")

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import pytest
 import torch
+from omegaconf import OmegaConf
 
-from laconic.experiments.running.run_state import CHANGED, SKIPPED, save_policies, watch
+from laconic.envs.errors import SettingError
+from laconic.experiments.running.run_state import (
+    CHANGED,
+    SKIPPED,
+    refuse_divergence,
+    save_policies,
+    watch,
+)
 from laconic.learners.distributed.processes import ALONE
 from laconic.learners.prices.extinction import ExtinctionGuard
 from laconic.learners.prices.guard import CollapseGuard, EvaluationGuard
@@ -104,3 +113,28 @@ def test_a_disk_that_is_too_full_is_told_once_the_size_of_checkpoints_is_known(
     assert watch(first_update(tmp_path, every=10, resumable=False), {}) == []
     sharded = SimpleNamespace(sharded=True)
     assert watch(first_update(tmp_path, every=10, processes=sharded), {}) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "stops"),
+    [
+        # Steps taken and skipped of each update; the run has five.
+        ([(0, 4), (0, 4), (0, 4)], 3),
+        ([(1, 3), (0, 4), (0, 4), (0, 4)], 4),
+        ([(0, 4), (0, 4), (4, 0), (0, 4), (4, 0)], None),
+        ([(4, 0), (4, 0), (4, 0), (4, 0), (0, 4)], 5),
+        ([(0, 0), (0, 0), (0, 0), (0, 0), (0, 0)], None),
+    ],
+)
+def test_a_run_whose_steps_are_not_finite_is_stopped_with_the_reason(rows, stops):
+    run = SimpleNamespace(lost=0, step=0, total=5, cfg={"optimizer": {"lr": 1000}})
+    run.cfg = OmegaConf.create(run.cfg)
+    stopped = None
+    for run.step, (steps, skipped) in enumerate(rows, start=1):
+        try:
+            refuse_divergence(run, {"learner/steps": steps, SKIPPED: skipped})
+        except SettingError as error:
+            assert "training diverged" in str(error) and "optimizer.lr (it is 1000)" in str(error)
+            stopped = run.step
+            break
+    assert stopped == stops
