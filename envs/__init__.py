@@ -176,14 +176,15 @@ def _mapping(key: str, value: object) -> _Frozen:
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise SettingError(f"{key} must be null or a mapping of settings by name; got {value!r}")
     return tuple(
-        (name, tuple(one) if isinstance(one, list) else one) for name, one in sorted(value.items())
+        (name, tuple(setting) if isinstance(setting, list) else setting)
+        for name, setting in sorted(value.items())
     )
 
 
 def _checked(settings: Mapping[str, Any], makers: Sequence[Callable[..., Any]]) -> dict[str, Any]:
     """Return the settings with mappings made into records; refuse what no maker takes."""
-    known = {one for maker in (make, *makers) for one in signature(maker).parameters}
-    check_names("setting of an environment", settings, known - {"settings", "benchmark", "world"})
+    taken = {name for maker in (make, *makers) for name in signature(maker).parameters}
+    check_names("setting of an environment", settings, taken - {"settings", "benchmark", "world"})
     checked = dict(settings)
     for key, record in (("budget", Budget), ("reward", Reward), ("channel", Channel)):
         value = settings.get(key)
@@ -257,8 +258,10 @@ def _stamp(source: Path) -> frozenset[tuple[str, int, int]]:
     """Return what changes with a source: path, time and size of its files, at any depth."""
     if source.is_dir():
         return frozenset(_files_in(source))
-    found = source.stat() if source.exists() else None
-    return frozenset({(str(source), found.st_mtime_ns, found.st_size)} if found else ())
+    if not source.exists():
+        return frozenset()
+    status = source.stat()
+    return frozenset({(str(source), status.st_mtime_ns, status.st_size)})
 
 
 def _files_in(folder: Path) -> Iterator[tuple[str, int, int]]:
@@ -266,13 +269,13 @@ def _files_in(folder: Path) -> Iterator[tuple[str, int, int]]:
 
     A source may have ten thousand files, and every copy of an environment asks.
     """
-    folders, seen = [str(folder)], {os.path.realpath(folder)}
+    folders, entered = [str(folder)], {os.path.realpath(folder)}
     for place in folders:
         for entry in os.scandir(place):
             if entry.is_dir():
                 real = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
-                if real not in seen:
-                    seen.add(real)
+                if real not in entered:
+                    entered.add(real)
                     folders.append(entry.path)
             elif entry.is_file():
                 status = entry.stat()
