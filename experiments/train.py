@@ -27,16 +27,19 @@ from laconic.experiments.running.checks import check_train
 from laconic.experiments.running.costs import peak_gigabytes, tokens_per_second
 from laconic.experiments.running.demand import follow
 from laconic.experiments.running.evaluation import evaluate
+from laconic.experiments.running.group_log import log_group
 from laconic.experiments.running.header import header, unseen
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.limits import tell_start
 from laconic.experiments.running.own_accuracy import OwnAccuracy, of_policy
-from laconic.experiments.running.preparation import common_folder, prepare
+from laconic.experiments.running.preparation import common_folder, context_of, prepare
 from laconic.experiments.running.progress import Progress
+from laconic.experiments.running.rules import price_sentence
 from laconic.experiments.running.run_folder import RunFolder, read_rows
 from laconic.experiments.running.sweep_result import check as check_objective
 from laconic.experiments.running.sweep_result import objective
 from laconic.experiments.tracking.loggers import Several, open_loggers
+from laconic.learners.advantages.credit import pass_rate
 from laconic.learners.distributed.launched import launched
 from laconic.learners.engines.ahead import Ahead, fresh
 from laconic.learners.episode import Group
@@ -126,12 +129,24 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
             for warning in [*warnings, *run_state.watch(run, row)]:
                 run.warnings.append(warning)
                 shown.note(warning)
+            if run.step == 0 and (sentence := price_sentence_of(run, row)):
+                shown.note(sentence)
             shown.update(run.step, of_policy(row) if imitates else row)
             run_state.refuse_divergence(run, row)
             if run.step and run.step % every == 0:
                 run_state.save(run)
         if run.step > first and (run.step % every or run.step == 0):
             run_state.save(run)
+
+
+def price_sentence_of(run: run_state.TrainingRun, row: dict[str, float]) -> str:
+    """Say what an episode costs and earns before training; empty where tokens are free."""
+    prefix = "eval/"
+    figures = {
+        name.removeprefix(prefix): value for name, value in row.items() if name.startswith(prefix)
+    }
+    most = float((run.evaluation[0].metadata or {}).get("max_reward", 1.0))
+    return price_sentence(figures, context_of(run.cfg), most)
 
 
 def play_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
@@ -179,9 +194,11 @@ def update(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     collected = time.perf_counter()
     run.doing = "update", time.monotonic()
     learned = learner.update(groups)
+    run.processes.main(partial(log_group, run.folder, learner, groups, step))
     own = [group for group in groups if group.own]
-    played = summarise([one for group in own for one in group.episodes])
-    learner.price.observe(played)
+    episodes = [episode for group in own for episode in group.episodes]
+    played = summarise(episodes)
+    learner.price.observe({**played, "pass_rate": pass_rate(episodes)})
     done = time.perf_counter()
     return {
         **prefixed({**played, **of_groups(own)}, f"{learner.collector.speaker}/"),

@@ -8,9 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Usage
+
+
+class Parts(NamedTuple):
+    """What a message or an episode earned and what it cost, kept apart; reward units."""
+
+    task: float
+    """Task reward."""
+    cost: float
+    """Cost of words at the full price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +50,9 @@ class Turn:
     trained: bool = True
     """False for a turn that is context only: it was given to the episode, or played to see how an
     earlier one ends."""
-    tried: bool = False
-    """True for a turn that was silent on purpose. It is learned from where it did better than what
-    the policy says, and not where it did worse, which the policy would not have said."""
-    credit: float | None = None
-    """Counterfactual credit (difference reward): by how much the message changed the sum of all
-    agents' returns, reward units; 0 for silence. None: not measured."""
+    credit: Parts | None = None
+    """Counterfactual credit (difference reward): by how much the message changed the team's task
+    reward and its bills; 0 and 0 for silence. None: not measured."""
     usage: Usage | None = None
     """What the reply took of a model server. None: no server was asked."""
     read: str = ""
@@ -108,6 +115,8 @@ class Episode:
     """True where the task pays all agents the same."""
     when: str = "always"
     """When the environment charges for tokens: `always`, or in `solved` episodes only."""
+    charge: str = "own"
+    """Who is charged for a message: its speaker (`own`), or every agent (`team`)."""
     ended_by: str = ""
     """How it ended: `answer`, `score`, `silence`, `rounds`, `budget` or `rules`
     (`envs.dialogue.reward.Ending`). Empty where the environment does not say."""

@@ -10,7 +10,6 @@ the law of succession, and statistical inference". All others: the percentile bo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laconic.envs.dialogue.roster import role_of
+from laconic.learners.advantages.credit import team_parts
 from laconic.learners.agents.base import Usage
 from laconic.learners.episode import Episode, Group, Turn
 
@@ -28,7 +28,13 @@ _DRAWS_AT_ONCE = 4_000_000
 GLOSSARY: Mapping[str, str] = {
     "accuracy": "Share of episodes whose task was solved.",
     "score": "Task reward of an episode, before any price is taken off.",
-    "reward": "Return of an agent (task reward less the price of its tokens), mean over agents.",
+    "reward": (
+        "What an episode earns the team: task reward less the bills of all agents, with no bills"
+        " charged where only solved episodes pay. (Mean return over agents where the environment"
+        " reports no bills.)"
+    ),
+    "task_reward": "What the task paid the team in an episode.",
+    "billed": "What the words of all agents cost in an episode at the present price.",
     "tokens_said": "Tokens that all agents together said in an episode.",
     "tokens_read": "Tokens that all agents together read in an episode.",
     "tokens_thought": "Tokens that all agents together thought in an episode before they spoke.",
@@ -129,37 +135,25 @@ def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
 
 
 def of_groups(groups: Sequence[Group]) -> dict[str, float]:
-    """What the groups of a step are like that a learner is given.
+    """Describe the replies in the groups that a learner is given.
 
     Args:
         groups: of one policy version.
 
     Returns:
-        Metric name -> figure: `groups_without_contrast`, the share of groups in which every agent
-        earned the same in all episodes, so that nothing can be compared; and of replies with
-        tokens the mean length `reply_tokens` and the `entropy` of their distributions in nats a
-        token, estimated by the mean of -log p of what was sampled. What has nothing behind it is
-        left out.
+        Metric name -> figure: of replies with tokens the mean length `reply_tokens` and the
+        `entropy` of their distributions in nats a token, estimated by the mean of -log p of what
+        was sampled. Empty where no reply has tokens.
     """
-    alike = [_without_contrast(group) for group in groups]
     turns = [turn for group in groups for one in group.episodes for turn in one.turns]
     replies = [turn.behaviour_logprobs for turn in turns if turn.reply_ids]
     tokens = sum(map(len, replies))
-    found = {"groups_without_contrast": sum(alike) / len(alike)} if alike else {}
-    if tokens:
-        found["reply_tokens"] = tokens / len(replies)
-        found["entropy"] = -sum(map(sum, replies)) / tokens
-    return found
-
-
-def _without_contrast(group: Group) -> bool:
-    """Whether every agent earned the same in all episodes, up to the rounding of sums."""
-    returns = [one.returns for one in group.episodes]
-    return all(
-        math.isclose(one.get(agent, 0.0), paid, abs_tol=1e-9)
-        for agent, paid in returns[0].items()
-        for one in returns[1:]
-    )
+    if not tokens:
+        return {}
+    return {
+        "reply_tokens": tokens / len(replies),
+        "entropy": -sum(map(sum, replies)) / tokens,
+    }
 
 
 def intervals(episodes: Sequence[Episode], seed: int = 0) -> dict[str, Interval]:
@@ -209,9 +203,21 @@ _Column = tuple[str, NDArray[np.float64], NDArray[np.float64]]
 """Name, and per episode (episodes,) what is summed and what the sum is divided by."""
 
 
-def _mean_return(episode: Episode) -> float:
+def _reward(episode: Episode) -> float:
+    """Return the team's task reward less all bills, or the mean return where none are reported."""
+    if episode.bills:
+        task, cost = team_parts(episode)
+        return task - cost
     returns = episode.returns.values()
     return sum(returns) / len(returns) if returns else 0.0
+
+
+def _task_reward(episode: Episode) -> float | None:
+    return team_parts(episode).task if episode.bills else None
+
+
+def _billed(episode: Episode) -> float | None:
+    return sum(map(sum, episode.bills.values())) if episode.bills else None
 
 
 def _tokens(counted: Mapping[str, int]) -> int | None:
@@ -221,7 +227,9 @@ def _tokens(counted: Mapping[str, int]) -> int | None:
 _PER_EPISODE: Mapping[str, Callable[[Episode], float | None]] = {
     "accuracy": lambda episode: episode.solved,
     "score": lambda episode: episode.score,
-    "reward": _mean_return,
+    "reward": _reward,
+    "task_reward": _task_reward,
+    "billed": _billed,
     "tokens_said": lambda episode: _tokens(episode.tokens_said),
     "tokens_read": lambda episode: _tokens(episode.tokens_read),
     "tokens_thought": lambda episode: _tokens(episode.tokens_thought),
@@ -233,7 +241,7 @@ _PROPORTIONS = ("accuracy", "truncated_rate")
 
 def _chosen(turn: Turn) -> bool:
     """Return whether the agent itself chose what to say, or to say nothing."""
-    return not turn.tried and not (turn.usage and turn.usage.withheld)
+    return not (turn.usage and turn.usage.withheld)
 
 
 # Which turns count, and which of those make up the share.

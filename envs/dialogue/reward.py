@@ -65,6 +65,11 @@ class Reward:
         choice("env.reward.paid", self.paid, ("end", "round"))
         flag("env.reward.exempt_answer", self.exempt_answer)
 
+    @property
+    def rules(self) -> dict[str, str]:
+        """The part of `PAY_RULES` that follows from these settings."""
+        return {"when": self.when, "charge": self.charge}
+
     def bills(self, tokens: Mapping[str, float]) -> dict[str, float]:
         """Return what each agent's own tokens cost, at least 0 reward units, whoever pays."""
         rate = self.price / self.normalizer
@@ -80,10 +85,10 @@ class Reward:
 
 PAY = ("task_reward", "billed", "charged")
 """Keys of infos that say what an agent was paid in a round, of the environments that report it."""
-PAY_RULES = ("reward", "when", "max_reward")
+PAY_RULES = ("reward", "when", "charge", "max_reward")
 """Keys of an environment's metadata that say how it pays: `reward` is `common` where the task pays
-all agents the same, else `own`; `when` is that of `Reward`; `max_reward` is the most that the task
-pays an agent in an episode."""
+all agents the same, else `own`; `when` and `charge` are those of `Reward`; `max_reward` is the most
+that the task pays an agent in an episode."""
 
 
 @dataclass(frozen=True, slots=True)

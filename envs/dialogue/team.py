@@ -106,7 +106,7 @@ class TeamEnv(TextEnv, ABC):
     def reward(self, reward: Reward) -> None:
         self._reward = reward
         most = self._max_reward(reward)
-        self.metadata = {**self.metadata, "when": reward.when, "max_reward": most}
+        self.metadata = {**self.metadata, **reward.rules, "max_reward": most}
 
     def _max_reward(self, reward: Reward) -> float:
         """Return the most that the task pays an agent in an episode, charges aside."""

@@ -19,13 +19,14 @@ PROGRAMS = {
     "compare": "put a team beside single agents, votes, debates and scripts",
     "demand": "say what each word is worth, and how many a team would buy at each price",
     "watch": "look at episodes in the terminal, also of a run that goes on",
+    "explain": "show how the advantages of a training group came about",
     "report": "make the page of a run or of a sweep: curves, figures, transcripts",
     "warm-start": "imitate a scripted teacher, so that a policy knows the game",
     "share": "send a trained team to a hub, or write its folder",
     "measure-speed": "measure the cost of the environment and of a training step",
 }
 """What each program does, by its name on the command line."""
-PLAIN = ("report", "share", "watch")
+PLAIN = ("explain", "report", "share", "watch")
 """Those of them that have no configuration."""
 ALIASES = {"warm-start": ("train", "experiment=warm_start")}
 """Those that are another program with a setting."""

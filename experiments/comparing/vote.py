@@ -62,6 +62,7 @@ def vote(environment: DialogueEnv, samples: Sequence[Episode]) -> Episode:
         common=samples[0].common,
         when=samples[0].when,
         ended_by=_ending(samples),
+        charge=samples[0].charge,
         tokens_said=_numbered([sample.tokens_said for sample in samples]),
         tokens_read=_numbered([sample.tokens_read for sample in samples]),
         tokens_thought=_numbered([sample.tokens_thought for sample in samples]),

@@ -57,6 +57,12 @@ def check_train(cfg: DictConfig, processes: int = 1) -> None:
         ("threads", "train.evaluate_every", "evaluation.tasks", "evaluation.demand"),
     )
     names_of(cfg.objective)
+    power = OmegaConf.select(cfg, "learner.charge_power", default=0)
+    if power and OmegaConf.select(cfg, "env.reward.when") == "solved":
+        raise SettingError(
+            "env.reward.when=solved and learner.charge_power above 0 charge twice for failing; got"
+            f" learner.charge_power={power}: set learner.charge_power=0, or env.reward.when=always"
+        )
     if cfg.train.tasks_per_step < processes:
         raise SettingError(
             f"train.tasks_per_step must be at least the {processes} processes, because each plays"

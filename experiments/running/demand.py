@@ -46,7 +46,8 @@ class Settings:
     """How demand is measured."""
 
     worth: Literal["own", "team"] = "own"
-    """Worth to the speaker, who alone gains what it earns; or to all agents together."""
+    """Task reward that the speaker earns by a message, or that the team earns. They differ where
+    agents are paid gains of their own."""
     credit: Literal["silence", "shapley"] = "silence"
     """Against the message's silence alone, or its Shapley value among those of its round."""
     span: int = 4
@@ -221,10 +222,7 @@ def _messages(
     found: Sequence[Worth],
     worth: str,
 ) -> Iterator[Message]:
-    reward: Reward = environment.reward  # type: ignore[attr-defined]
     count = _counter(environment)
-    # Charged to the team, a token costs the team once for each agent.
-    payers = len(environment.possible_agents) if (worth, reward.charge) == ("team", "team") else 1
     told = any(turn.informed is not None for one in episodes for turn in one.turns)
     committed: set[tuple[int, str]] = set()
     for one in found:
@@ -240,7 +238,7 @@ def _messages(
             one.episode,
             one.turn.informed if told else True,
             one.own if worth == "own" else one.team,
-            tuple(payers * each for each in charged),
+            tuple(charged),
             tuple((span[0], span[at]) for span in one.spans),
         )
 

@@ -6,12 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hydra.utils import instantiate
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.running import setup
 from laconic.experiments.running.evaluation import evaluation_starts
+from laconic.experiments.running.rules import Context, Rules
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.run_state import TrainingRun
 from laconic.experiments.running.shapes import make_training
@@ -20,6 +20,12 @@ from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.prices.schedule import Fixed
 from laconic.learners.rollout.collectors.base import Independent
 from laconic.learners.rollout.play import collect
+
+
+def context_of(cfg: DictConfig) -> Context:
+    """Return what the rules have to know of a run's configuration."""
+    ratio = OmegaConf.select(cfg, "learner.objective.ratio", default="none")
+    return Context(ratio != "none", OmegaConf.select(cfg, "learner.charge_power"))
 
 
 def common_folder(own: str, processes: Processes) -> str:
@@ -62,9 +68,7 @@ def prepare(
         starts=evaluation_starts(evaluation, cfg.evaluation.tasks),
         policies=policies,
         learner=learner,
-        guard=instantiate(cfg.guard),
-        evaluation_guard=instantiate(cfg.evaluation_guard),
-        extinction_guard=instantiate(cfg.extinction_guard),
+        rules=Rules(context_of(cfg)),
         folder=folder,
         processes=processes,
         engine=engine,

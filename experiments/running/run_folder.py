@@ -51,14 +51,9 @@ MAY_DIFFER = (
     "learner.*microbatch_tokens",
     "agent.*generate_tokens",
     "agent.*gradient_checkpointing",
-    # Learners read what follows it, `learner.balance_silence`; runs from before it was there go on.
-    "agent.*balance_silence",
-    "entry.*balance_silence",
-    # As well: `learner.collect` is what counts.
+    # Collectors read what follows it, `learner.collect`; runs from before it was there go on.
     "agent.*teaching",
     "entry.*teaching",
-    # What a run warns of changes no weights.
-    *(f"*guard.{name}" for name in ("silence", "silence_informed", "accuracy_drop", "window")),
     # Another server of the same kind.
     *(f"engine.{name}" for name in ("url", "start", "start_seconds", "program", "arguments")),
     *(f"engine.{name}" for name in ("environment", "folder", "concurrency")),
@@ -73,14 +68,6 @@ ADDED = {
     "learner.correction_high": None,
     "learner.decay": "linear",
     "learner.objective.shortest": 1,
-    "extinction_guard._target_": "laconic.learners.prices.extinction.ExtinctionGuard",
-    "extinction_guard.silence": 0.05,
-    "extinction_guard.window": 5,
-    "evaluation_guard._target_": "laconic.learners.prices.guard.EvaluationGuard",
-    "evaluation_guard.silence": 0.9,
-    "evaluation_guard.silence_informed": 0.5,
-    "evaluation_guard.accuracy_drop": 0.1,
-    "evaluation_guard.window": 1,
 }
 """Config keys that runs of 0.2 began without, with what such a run did; guards they had none of."""
 TEAM = "team.json"
@@ -102,6 +89,7 @@ class RunFolder:
         self.evaluations = self.path / "evaluations.jsonl"
         self.transcripts = self.path / "transcripts.jsonl"
         self.demand = self.path / "demand.jsonl"
+        self.groups = self.path / "groups.jsonl"
         self.episodes = self.path / "episodes.jsonl"
         self.replies = self.path / "replies.jsonl"
         self._begun = time.monotonic()
@@ -193,6 +181,10 @@ class RunFolder:
         """Add a measure of what words are worth; `row` holds a `step`."""
         _append(self.demand, (row,))
 
+    def append_group(self, row: Mapping[str, Any]) -> None:
+        """Add a training group with its advantages; `row` holds a `step`."""
+        _append(self.groups, (row,))
+
     def append_episode(self, row: Mapping[str, Any]) -> None:
         """Add a finished episode; `row` holds a `step`."""
         _append(self.episodes, (row,))
@@ -201,14 +193,19 @@ class RunFolder:
         """Add a reply that a model server gave; `row` holds a `step`."""
         _append(self.replies, (row,))
 
+    @property
+    def _rewound(self) -> tuple[Path, ...]:
+        """Files whose rows a resumed run drops after its checkpoint."""
+        return self.metrics, self.evaluations, self.transcripts, self.demand, self.groups
+
     def rewind(self, step: int) -> None:
         """Drop all rows after a step (-1: every row), and lines that a kill has torn."""
-        for path in (self.metrics, self.evaluations, self.transcripts, self.demand):
+        for path in self._rewound:
             drop_rows(path, step)
 
     def sync(self) -> None:
         """Bring all rows to disk; call it before a checkpoint that counts on them."""
-        for path in (self.metrics, self.evaluations, self.transcripts, self.demand):
+        for path in self._rewound:
             if path.exists():
                 with open(path, "rb") as file:
                     os.fsync(file.fileno())

@@ -21,6 +21,7 @@ from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.sharing.card import places, write_card
 from laconic.experiments.running.foreign import without_controls
 from laconic.experiments.running.interrupt import Interrupt
+from laconic.experiments.running.rules import Rules
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments
 from laconic.experiments.tracking.loggers import Several
@@ -33,17 +34,12 @@ from laconic.learners.engines.ahead import Ahead
 from laconic.learners.engines.base import Engine
 from laconic.learners.episode import Group
 from laconic.learners.errors import CheckpointError
-from laconic.learners.prices.extinction import ExtinctionGuard
-from laconic.learners.prices.guard import CollapseGuard, EvaluationGuard, silence_to_watch
 from laconic.learners.rollout.play import Start
 
 SKIPPED = "learner/skipped_steps"
-"""Optimiser steps that were not taken, because they were not finite."""
-
+"""Optimizer steps that were not taken, because they were not finite."""
 LOST = 3
 """Updates without a finite optimizer step after which a run is stopped."""
-CHANGED = "learner/changed_weights"
-"""Share of the weights that the first update changed."""
 
 
 @dataclass(slots=True)
@@ -62,12 +58,8 @@ class TrainingRun:
     """The policy of each agent."""
     learner: Learner
     """What the groups of a step are handed to."""
-    guard: CollapseGuard
-    """Notices silence collapse in training steps."""
-    evaluation_guard: EvaluationGuard
-    """Notices it in evaluations."""
-    extinction_guard: ExtinctionGuard
-    """Notices that nobody is silent any more."""
+    rules: Rules
+    """Judge the metrics of every step."""
     folder: RunFolder
     """Where everything is written, by the main process alone."""
     processes: Processes = ALONE
@@ -114,9 +106,7 @@ def _state(run: TrainingRun) -> dict[str, Any]:
     return {
         "step": run.step,
         "learner": run.learner.state_dict(),
-        "guard": run.guard.state_dict(),
-        "evaluation_guard": run.evaluation_guard.state_dict(),
-        "extinction_guard": run.extinction_guard.state_dict(),
+        "rules": run.rules.state_dict(),
         "warnings": list(run.warnings),
     }
 
@@ -158,10 +148,7 @@ def restore(run: TrainingRun) -> None:
                 f" {str(run.folder.path)!r} has done; got {run.total}"
             )
         run.learner.load_state_dict(state["learner"])
-        run.guard.load_state_dict(state["guard"])
-        run.extinction_guard.load_state_dict(state.get("extinction_guard", {}))
-        if "evaluation_guard" in state:  # Checkpoints of earlier versions have none.
-            run.evaluation_guard.load_state_dict(state["evaluation_guard"])
+        run.rules.load_state_dict(state["rules"])
         run.warnings = [str(without_controls(one)) for one in state["warnings"]]
         run.step = step
 
@@ -182,27 +169,9 @@ def _newest(folder: Path) -> Path | None:
 
 
 def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
-    """What there is to warn of: collapse or extinction of silence, skipped steps, a full disk."""
-    found = [_want_of_space(run)]
-    metrics = {name.removeprefix("train/"): value for name, value in row.items()}
-    found.append(_collapse(run.guard, run.step, metrics))
-    greedy = {name.removeprefix("eval/"): value for name, value in row.items()}
-    found.append(_collapse(run.evaluation_guard, run.step, greedy))
-    silent, price = metrics.get("silent_if_uninformed"), metrics.get("price", 0.0)
-    found.append(run.extinction_guard.observe(run.step, silent, price))
-    if row.get(SKIPPED) and not any(SKIPPED in warning for warning in run.warnings):
-        found.append(
-            f"step {run.step}: {row[SKIPPED]:.0f} optimiser steps were skipped, because their loss"
-            f" or gradient was not finite; {SKIPPED} counts them from here on. Try a lower"
-            " optimizer.lr"
-        )
-    if row.get(CHANGED, 1.0) < 0.5:
-        found.append(
-            f"step {run.step}: the first update changed {row[CHANGED]:.1%} of the weights that it"
-            " had a gradient for; the others are too coarse for steps of this size. Take"
-            " agent.precision=bfloat16_autocast (float32 weights), or a higher optimizer.lr"
-        )
-    return [warning for warning in found if warning]
+    """Return what there is to warn of after a step: what the rules say, and a disk too full."""
+    space = _want_of_space(run)
+    return [*([space] if space else []), *run.rules.observe(run.step, row)]
 
 
 def refuse_divergence(run: TrainingRun, row: Mapping[str, float]) -> None:
@@ -220,14 +189,6 @@ def refuse_divergence(run: TrainingRun, row: Mapping[str, float]) -> None:
             f" {run.lost} updates had a finite loss and gradient, so the weights no longer change;"
             f" start again with a lower optimizer.lr (it is {rate})"
         )
-
-
-def _collapse(guard: CollapseGuard, step: int, metrics: Mapping[str, float]) -> str | None:
-    """What a guard says to metrics without a prefix; nothing where no accuracy is among them."""
-    if "accuracy" not in metrics:
-        return None
-    guard.informed = "spoke_if_informed" in metrics
-    return guard.observe(step, silence_to_watch(metrics), metrics["accuracy"])
 
 
 def report_step(run: TrainingRun, row: Mapping[str, float], loggers: Several) -> list[str]:

@@ -101,9 +101,6 @@ class HFTeam:
     """By `sharing`: a learning rate that suits; adapters take larger steps than whole models."""
     learning_rate: float = 1e-6
     """That of them which is meant; for `optimizer.lr`, which alone reads it."""
-    balance_silence: bool = True
-    """Whether what tells against silence in an update is scaled down to what tells for it, for
-    SmolLM2 is apt to lose it otherwise. For `learner.balance_silence`, which alone reads it."""
     teaching: Mapping[str, float] = field(
         default_factory=lambda: {"silent_informed": 0.0, "silent_uninformed": 0.6, "others": 0.8}
     )

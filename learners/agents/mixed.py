@@ -45,9 +45,6 @@ class MixedTeam:
     learning_rate: float = 1e-4
     """A learning rate that suits those who are trained; for `optimizer.lr`, which alone reads it.
     The members' own are not read."""
-    balance_silence: bool = False
-    """Whether what tells against silence in an update is scaled down to what tells for it; for
-    `learner.balance_silence`, which alone reads it."""
     teaching: Mapping[str, float] | None = None
     """How a warm start's teacher differs for those who are trained; for `learner.collect`, which
     alone reads it."""

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from laconic.envs.checks import number
+from laconic.envs.checks import choice, number
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import WHOLE, Credit
 from laconic.learners.advantages.gae import gae
@@ -76,6 +76,7 @@ class ActorCriticLearner(PolicyLearner):
         optimizer: MakeOptimizer,
         *,
         critic: MakeCritic = Critic,
+        charge_when: Literal["solved", "always"] = "solved",
         gamma: float = 1.0,
         gae_lambda: float = 0.95,
         objective: Objective | None = None,
@@ -88,6 +89,9 @@ class ActorCriticLearner(PolicyLearner):
             policies: see `PolicyLearner`, as for the optimiser.
             optimizer: makes an optimiser of a policy's parameters.
             critic: makes the critic.
+            charge_when: episodes whose costs are charged. One critic cannot know the pass rate of a
+                group, by which `GroupLearner` weighs costs; `learner/price=pass_rate` is its form
+                for a whole update.
             gamma: discount of rewards per further reply they lie ahead, 0 to 1.
             gae_lambda: how far rewards are trusted over the critic, 0 to 1.
             objective: the loss of the policies; None: that of `PPO`.
@@ -97,6 +101,7 @@ class ActorCriticLearner(PolicyLearner):
         Raises:
             SettingError: a setting is out of range, or the credit foretells what a critic is for.
         """
+        self._charge_when = choice("learner.charge_when", charge_when, ("solved", "always"))
         self._gamma: float = number("learner.gamma", gamma, lowest=0, highest=1)
         self._lambda: float = number("learner.gae_lambda", gae_lambda, lowest=0, highest=1)
         super().__init__(
@@ -114,10 +119,14 @@ class ActorCriticLearner(PolicyLearner):
 
     def _learn(self, groups: Sequence[Group]) -> tuple[Steps, dict[str, float]]:
         episodes = [episode for group in groups for episode in group.episodes]
+        if self._charge_when == "solved":
+            episodes = [replace(episode, when="solved") for episode in episodes]
         trajectories = [
             trajectory
             for index, episode in enumerate(episodes)
-            for trajectory in trajectories_of(episode, index, self._credit, self._trained)
+            for trajectory in trajectories_of(
+                episode, index, self._credit, self._trained, mask_truncated=self._mask_truncated
+            )
         ]
         return self._learn_from(episodes, trajectories) if trajectories else ({}, {})
 
@@ -158,9 +167,16 @@ class ActorCriticLearner(PolicyLearner):
 
 
 def trajectories_of(
-    episode: Episode, index: int, credit: Credit, agents: Collection[str]
+    episode: Episode,
+    index: int,
+    credit: Credit,
+    agents: Collection[str],
+    *,
+    mask_truncated: bool = False,
 ) -> Iterator[Trajectory]:
-    """The decisions of each agent to train, which has reply tokens of its own.
+    """Make the decisions of each agent to train that has reply tokens of its own.
+
+    A decision earns the task reward less the full cost: one critic cannot know a group's pass rate.
 
     The arguments are those of `episode_sequences`; replies given to an agent are context.
 
@@ -169,13 +185,18 @@ def trajectories_of(
     """
     credits = credit(episode)
     replies: dict[str, list[TokenSequence]] = {}
-    for one in episode_sequences(episode, index, credit, "reply", agents):
+    for one in episode_sequences(
+        episode, index, credit, "reply", agents, mask_truncated=mask_truncated
+    ):
         replies.setdefault(one.agent, []).append(one)
     for agent, own in replies.items():
         check_returns([one.return_to_go for one in own], [one.key for one in own])
         starts = [_round(one) for one in own]
         ends = [*starts[1:], None]
-        rewards = (sum(credits[agent][s:e]) for s, e in zip(starts, ends, strict=True))
+        paid = [
+            task - cost for task, cost in zip(credits.task[agent], credits.cost[agent], strict=True)
+        ]
+        rewards = (sum(paid[s:e]) for s, e in zip(starts, ends, strict=True))
         yield Trajectory(tuple(own), tuple(map(float, rewards)))
 
 

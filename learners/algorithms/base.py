@@ -8,10 +8,9 @@ the suite are in `learners.algorithms.group` and `learners.algorithms.actor_crit
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
-from laconic.learners.episode import Group, Turn
+from laconic.learners.episode import Group
 from laconic.learners.prices.schedule import Fixed, Price
 from laconic.learners.rollout.collectors.base import Collector, Independent, as_collector
 
@@ -98,20 +97,3 @@ class Adapted(Learner):
 def as_learner(found: Any) -> Learner:
     """A `Learner` of anything with `update`; one that is complete is returned as it is."""
     return found if isinstance(found, Learner) else Adapted(found)
-
-
-def without_truncated(groups: Sequence[Group]) -> list[Group]:
-    """Groups in which replies that were stopped by their limit are context that no loss touches."""
-
-    def context(turn: Turn) -> Turn:
-        return replace(turn, trained=False) if turn.truncated else turn
-
-    return [
-        replace(
-            group,
-            episodes=tuple(
-                replace(one, turns=tuple(map(context, one.turns))) for one in group.episodes
-            ),
-        )
-        for group in groups
-    ]

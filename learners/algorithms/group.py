@@ -10,11 +10,13 @@ have them computed again.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import Any, Literal
 
+from laconic.envs.checks import number
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.balance import balanced
 from laconic.learners.advantages.credit import credit as credit_named
@@ -22,7 +24,7 @@ from laconic.learners.advantages.group import Advantages, Estimator
 from laconic.learners.advantages.whitening import whitened
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.hf import HFPolicy
-from laconic.learners.algorithms.base import Learner, Resumable, without_truncated
+from laconic.learners.algorithms.base import Learner, Resumable
 from laconic.learners.distributed.processes import ALONE, Processes
 from laconic.learners.episode import Group
 from laconic.learners.prices.schedule import Fixed, Price
@@ -31,7 +33,13 @@ from laconic.learners.rollout.collectors.measures import collector_for
 from laconic.learners.rollout.play import collect
 from laconic.learners.training.correction import Correction, Kind
 from laconic.learners.training.objective import Objective, mean_over_steps
-from laconic.learners.training.sequences import TokenSequence, Unit, check_unit, sequences_of
+from laconic.learners.training.sequences import (
+    TokenSequence,
+    Unit,
+    check_unit,
+    rescaled,
+    sequences_of,
+)
 from laconic.learners.training.trainer import MakeOptimizer, Trainer, UpdateSettings
 
 Rows = list[dict[str, float]]
@@ -84,8 +92,9 @@ class PolicyLearner(Learner):
             minibatches: optimiser steps per policy and update.
             max_grad_norm: gradients are scaled down to this norm.
             microbatch_tokens: max. tokens, padding included, of one forward pass.
-            mask_truncated: leave replies that their limit stopped out of the loss; what an agent
-                says after one still counts (`overlong filtering` of DAPO, arXiv 2503.14476).
+            mask_truncated: leave replies that their limit stopped out of the loss (`overlong
+                filtering` of DAPO, arXiv 2503.14476). As in TRL they are still compared with
+                others and counted in the mean.
             correction: what is done about an engine whose log-probabilities are not the trainer's
                 (`learners.training.correction`).
             correction_low: least weight that counts; None: that of the kind.
@@ -123,8 +132,7 @@ class PolicyLearner(Learner):
             there for each of them too, as `grad_norm/<agents>`. Without sequences, the counts of
             steps alone.
         """
-        trained = without_truncated(groups) if self._mask_truncated else groups
-        steps, learned = self._learn(trained)
+        steps, learned = self._learn(groups)
         self._updates += 1
         rows: Rows = []
         for trainer, taken in steps.items():
@@ -177,6 +185,7 @@ class GroupLearner(PolicyLearner):
         optimizer: MakeOptimizer,
         *,
         advantages: Estimator | None = None,
+        charge_power: float = 0.0,
         whiten: bool = False,
         balance_silence: bool = False,
         unit: Unit = "episode",
@@ -189,6 +198,8 @@ class GroupLearner(PolicyLearner):
             policies: see `PolicyLearner`.
             optimizer: see `PolicyLearner`.
             advantages: how sequences are compared.
+            charge_power: k, at least 0. The costs of a group are weighed by its pass rate ** k
+                (`learners.advantages.credit.charge_factor`); 0 charges always.
             whiten: bring the advantages of an update to mean 0 and variance 1 over its tokens.
             balance_silence: keep what tells against silence in an update from outweighing what
                 tells for it (`learners.advantages.balance`).
@@ -199,6 +210,9 @@ class GroupLearner(PolicyLearner):
         """
         super().__init__(policies, optimizer, unit=unit, **common)
         self._advantages = advantages or Advantages()
+        self._charge_power = float(number("learner.charge_power", charge_power, lowest=0))
+        self.compared: list[list[tuple[TokenSequence, ...]]] = []
+        """Sequences of the last update by trainer and group, before whitening and balancing."""
         check_unit(unit, self._advantages)
         self._whiten = whiten
         self._balance_silence = balance_silence
@@ -213,29 +227,79 @@ class GroupLearner(PolicyLearner):
     def sequences(
         self, group: Group, agents: Collection[str] | None = None
     ) -> tuple[TokenSequence, ...]:
-        """The sequences of a group with their advantages; None for those of all agents."""
+        """Return the sequences of a group with their advantages; None for those of all agents."""
         return sequences_of(
-            group, credit=self._credit, advantages=self._advantages, unit=self._unit, agents=agents
+            group,
+            credit=self._credit,
+            advantages=self._advantages,
+            unit=self._unit,
+            agents=agents,
+            charge_power=self._charge_power,
+            mask_truncated=self._mask_truncated,
         )
 
     def _learn(self, groups: Sequence[Group]) -> tuple[Steps, dict[str, float]]:
         steps: Steps = {}
         learned: list[TokenSequence] = []
         factors: list[float] = []
+        self.compared = []
         for trainer in self._trainers:
-            sequences = [one for group in groups for one in self.sequences(group, trainer.agents)]
+            by_group = [self.sequences(group, trainer.agents) for group in groups]
+            scale = self._advantages.update_scale(
+                [
+                    sequence.advantage
+                    for group, sequences in zip(groups, by_group, strict=True)
+                    for sequence in sequences
+                    if group.own
+                ]
+            )
+            by_group = [tuple(rescaled(sequences, scale)) for sequences in by_group]
+            self.compared.append(by_group)
+            sequences = [sequence for each in by_group for sequence in each]
             learned += sequences
-            given = whitened(sequences) if self._whiten else sequences
+            weighed = whitened(sequences) if self._whiten else sequences
             if self._balance_silence:
-                given, factor = balanced(given)
+                weighed, factor = balanced(weighed)
                 factors.append(factor)
-            steps[trainer] = trainer.update(given, self._updates)
+            steps[trainer] = trainer.update(weighed, self._updates)
         returns, keys = [one.return_to_go for one in learned], [one.key for one in learned]
         self._advantages.observe(returns, keys)
-        return steps, {"silence_balance": fmean(factors)} if factors else {}
+        balance = {"silence_balance": fmean(factors)} if factors else {}
+        return steps, {**comparison_metrics(self.compared), **balance}
 
     def _memory(self) -> Mapping[str, Resumable]:
         return {"advantages": self._advantages}
+
+
+def comparison_metrics(
+    compared: Sequence[Sequence[Sequence[TokenSequence]]],
+) -> dict[str, float]:
+    """Return figures on how an update's sequences, by trainer and group, were compared.
+
+    Returns:
+        `groups_without_contrast`: share of groups all of whose advantages are 0. `charge_factor`:
+        mean over groups of the share of the cost that was charged (w). `task_advantage` and
+        `price_advantage`: root mean square of what the task and the price contribute to the
+        advantages, where the estimator tells. What has nothing behind it is left out.
+    """
+    groups = [sequences for groups in compared for sequences in groups if sequences]
+    if not groups:
+        return {}
+    flat = [not any(sequence.advantage for sequence in group) for group in groups]
+    factors = [group[0].breakdown.factor for group in groups if group[0].breakdown]
+    parts = [
+        (breakdown.task_advantage, sequence.advantage - breakdown.task_advantage)
+        for group in groups
+        for sequence in group
+        if (breakdown := sequence.breakdown) and breakdown.task_advantage is not None
+    ]
+    metrics = {"groups_without_contrast": fmean(flat)}
+    if factors:
+        metrics["charge_factor"] = fmean(factors)
+    if parts:
+        metrics["task_advantage"] = math.sqrt(fmean(task * task for task, _ in parts))
+        metrics["price_advantage"] = math.sqrt(fmean(price * price for _, price in parts))
+    return metrics
 
 
 def trainers_of(

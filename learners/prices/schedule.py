@@ -5,7 +5,7 @@ a schedule says which part of it is asked at a training step. A team that still 
 silence from a full price, because the charge is certain and the gain of a message rare; a late or
 rising price lets it learn to solve tasks first. Knows nothing of rewards, episodes or policies.
 
-`Fixed` and `Ramp` follow the step alone; Lagrange multipliers are in
+`Fixed` and `Ramp` follow the step alone, `PassRate` how much is solved; Lagrange multipliers are in
 `learners.prices.steering`.
 """
 
@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from laconic.envs.checks import whole
+from laconic.envs.checks import number, whole
 from laconic.envs.errors import SettingError
 
 
@@ -79,6 +79,53 @@ class Ramp(Price):
         if risen >= self.steps:
             return price
         return price * risen / self.steps if risen > 0 else 0.0
+
+
+@dataclass(slots=True)
+class PassRate(Price):
+    """The environment's price times a power of the smoothed pass rate of an update.
+
+    It is the form of `learner.charge_power` for learners with a critic, which cannot know the pass
+    rate of a group. It starts at 0, because nothing was played yet.
+    """
+
+    power: float = 2.0
+    """1 is in proportion to the pass rate, 2 to its square."""
+    smoothing: float = 0.5
+    """Weight of the past in the running mean of the pass rate; 0 takes the last step alone."""
+    _rate: float | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Check ranges (`SettingError`)."""
+        number("learner.price.power", self.power, above=0)
+        number("learner.price.smoothing", self.smoothing, lowest=0, below=1)
+
+    def at(self, step: int, price: float) -> float:
+        """Return price * rate ** power; 0 before the first update."""
+        _check_step(step)
+        return 0.0 if self._rate is None else price * self._rate**self.power
+
+    def observe(self, metrics: Mapping[str, float]) -> None:
+        """Take in the pass rate of the step's episodes.
+
+        Raises:
+            SettingError: the metrics have no `pass_rate`.
+        """
+        if "pass_rate" not in metrics:
+            raise SettingError(
+                "learner/price=pass_rate follows how much is solved, and the environment's infos"
+                " do not say what was `solved`; choose learner/price=fixed or ramp"
+            )
+        now, past = metrics["pass_rate"], self._rate
+        self._rate = now if past is None else self.smoothing * past + (1 - self.smoothing) * now
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the running mean of the pass rate."""
+        return {"rate": self._rate}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state of `state_dict`."""
+        self._rate = state["rate"]
 
 
 def _check_step(step: int) -> None:

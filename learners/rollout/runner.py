@@ -259,6 +259,7 @@ class EpisodeRunner:
             common=self._metadata.get("reward") == "common",
             when=str(self._metadata.get("when", "always")),
             ended_by=str(last.get("ended_by", "")),
+            charge=str(self._metadata.get("charge", "own")),
             **counts,
         )
 

@@ -16,14 +16,39 @@ import torch
 from torch import Tensor
 
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.credit import WHOLE, Credit
-from laconic.learners.advantages.group import Estimator, Key
+from laconic.learners.advantages.credit import WHOLE, Credit, charge_factor
+from laconic.learners.advantages.group import Comparison, Estimator, Key
 from laconic.learners.episode import Episode, Group, Turn
 
 Unit = Literal["episode", "reply"]
 
 _LIKE_LENGTH = 1.5
 """Rows go through one forward pass while the longest is at most so many times the shortest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """How a return and its advantage come about: X = T - w C, A = (X - center) / scale.
+
+    All but `factor` are in reward units.
+    """
+
+    task: float
+    """T, what the task paid in the rounds the sequence answers for."""
+    cost: float
+    """C, what the words of those rounds cost at the full price."""
+    factor: float = 1.0
+    """w, the share of the cost that is charged (`learners.advantages.credit.charge_factor`)."""
+    comparison: Comparison | None = None
+    """Center and scale of the advantage; None where the estimator does not tell them."""
+    task_advantage: float | None = None
+    """The part of the advantage that the task contributes; the price contributes the rest. None
+    around a center that is not linear."""
+
+    @property
+    def value(self) -> float:
+        """X, what is compared."""
+        return self.task - self.factor * self.cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +70,16 @@ class TokenSequence:
     behaviour_logprobs: tuple[float, ...]
     """(tokens,) natural log-probabilities at sampling; 0.0 where `generated` is False."""
     return_to_go: float
-    """Undiscounted sum of the credit of the rounds the sequence answers for, reward units."""
+    """X, the undiscounted task reward less the charged cost of the rounds the sequence answers for,
+    reward units."""
     # By name only, for a number in the place of a flag would pass for one.
     _: KW_ONLY
-    tried: bool = False
-    """Whether something in it was said on purpose and not by the policy (`Turn.tried`)."""
     silent: bool = False
     """Whether nothing was said in it."""
     advantage: float = 0.0
     """How much better the return is than that of the compared sequences."""
+    breakdown: Breakdown | None = None
+    """Where return and advantage come from; None for a sequence that was made by hand."""
     rollout_logprobs: tuple[float, ...] | None = None
     """(tokens,) log-probabilities of the engine that sampled, where `behaviour_logprobs` are those
     of the trainer; None: they are one."""
@@ -75,7 +101,7 @@ class TokenSequence:
     @property
     def key(self) -> Key:
         """What the return belongs to, for an `Estimator`."""
-        return Key(self.task, self.agent, self.round)
+        return Key(self.task, self.agent, self.round, self.episode)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,30 +152,87 @@ def sequences_of(
     advantages: Estimator,
     unit: Unit = "episode",
     agents: Collection[str] | None = None,
+    charge_power: float = 0.0,
+    mask_truncated: bool = False,
 ) -> tuple[TokenSequence, ...]:
-    """The `episode_sequences` of one group, episode by episode, each with its advantage.
+    """Return the `episode_sequences` of one group, episode by episode, each with its advantage.
 
-    Those that the estimator leaves out are not among them. The returns of agents that are not
-    trained are not compared. What was tried, and did worse, has no advantage: the policy would not
-    have said it, and to make that rarer still teaches nothing (cf. self-imitation, arXiv
-    1806.05635).
+    What the estimator leaves out is not among them. The returns of agents that are not trained are
+    not compared. Costs are weighed by the charge factor of the group's episodes, pass rate **
+    `charge_power`.
 
     Raises:
         SettingError: the unit does not fit, an agent has no rewards, or a return is not finite.
     """
     check_unit(unit, advantages)
-    made = [
+    factor = charge_factor(group.episodes, charge_power)
+    sequences = [
         sequence
         for index, episode in enumerate(group.episodes)
-        for sequence in episode_sequences(episode, index, credit, unit, agents)
+        for sequence in episode_sequences(
+            episode,
+            index,
+            credit,
+            unit,
+            agents,
+            charge_factor=factor,
+            mask_truncated=mask_truncated,
+        )
     ]
-    returns, keys = [one.return_to_go for one in made], [one.key for one in made]
+    returns, keys = [each.return_to_go for each in sequences], [each.key for each in sequences]
     left_out = advantages.left_out(returns, keys)
-    found = advantages(returns, keys)
+    values = advantages(returns, keys)
+    breakdowns = _broken_down(sequences, advantages)
     return tuple(
-        replace(made[index], advantage=max(0.0, advantage) if made[index].tried else advantage)
-        for index, advantage in enumerate(found)
+        replace(sequence, advantage=value, breakdown=breakdown)
+        for index, (sequence, value, breakdown) in enumerate(
+            zip(sequences, values, breakdowns, strict=True)
+        )
         if index not in left_out
+    )
+
+
+def _broken_down(
+    sequences: Sequence[TokenSequence], advantages: Estimator
+) -> list[Breakdown | None]:
+    """Return where each advantage comes from, (sequences,)."""
+    returns, keys = [each.return_to_go for each in sequences], [each.key for each in sequences]
+    comparisons = advantages.compare(returns, keys)
+    tasks = [each.breakdown.task if each.breakdown else each.return_to_go for each in sequences]
+    centers = advantages.centers(tasks, keys)
+    breakdowns: list[Breakdown | None] = []
+    for index, sequence in enumerate(sequences):
+        if sequence.breakdown is None or comparisons is None:
+            breakdowns.append(sequence.breakdown)
+            continue
+        part = None
+        if centers is not None:
+            part = (tasks[index] - centers[index]) / comparisons[index].scale
+        breakdowns.append(
+            replace(sequence.breakdown, comparison=comparisons[index], task_advantage=part)
+        )
+    return breakdowns
+
+
+def rescaled(sequences: Sequence[TokenSequence], scale: float) -> list[TokenSequence]:
+    """Return the sequences of an update with their advantages divided by a scale above 0."""
+    if scale == 1.0:
+        return list(sequences)
+    return [
+        replace(each, advantage=each.advantage / scale, breakdown=_rescaled(each.breakdown, scale))
+        for each in sequences
+    ]
+
+
+def _rescaled(breakdown: Breakdown | None, scale: float) -> Breakdown | None:
+    if breakdown is None or breakdown.comparison is None:
+        return breakdown
+    center, before = breakdown.comparison
+    part = breakdown.task_advantage
+    return replace(
+        breakdown,
+        comparison=Comparison(center, before * scale),
+        task_advantage=None if part is None else part / scale,
     )
 
 
@@ -235,17 +318,23 @@ def episode_sequences(
     credit: Credit,
     unit: Unit,
     agents: Collection[str] | None,
+    *,
+    charge_factor: float = 1.0,
+    mask_truncated: bool = False,
 ) -> Iterator[TokenSequence]:
     """Make the sequences of one episode, with advantage 0.
 
     Args:
         episode: one play of a task.
         index: of the episode in its group.
-        credit: of each agent in each round.
+        credit: task part and cost of each agent in each round.
         unit: `episode`: one sequence per agent, with the return of the whole episode. `reply`: one
             per reply, with the undiscounted return from its round on (that of its round alone under
             a credit of `WHOLE`); what came before is context.
         agents: the agents to train; None for all.
+        charge_factor: the share of the cost that is charged.
+        mask_truncated: whether the tokens of replies that their limit stopped are context. Their
+            sequences keep their place in the comparison and in the mean.
 
     Yields:
         Sequences by agent as they first spoke, then by round; none for agents without reply tokens
@@ -260,17 +349,22 @@ def episode_sequences(
             continue
         turns = [turn for turn in episode.turns if turn.agent == agent]
         spoken = [place for place, turn in enumerate(turns) if turn.reply_ids and turn.trained]
-        if spoken and agent not in credits:
+        if spoken and agent not in credits.task:
             raise SettingError(
                 f"agent {agent!r} spoke in task {episode.task!r} but has no rewards; an episode"
-                f" needs rewards for each of its agents, it has them for {sorted(credits)}"
+                f" needs rewards for each of its agents, it has them for {sorted(credits.task)}"
             )
         by_reply = unit == "reply"
         for first in spoken if by_reply else spoken[:1]:
             last = first if by_reply else spoken[-1]
             start = turns[last].round if by_reply else 0
             end = start + 1 if by_reply and credit in WHOLE else None
-            token_ids, generated, logprobs = _tokens(turns[: last + 1], first)
+            token_ids, generated, logprobs = _tokens(turns[: last + 1], first, mask_truncated)
+            breakdown = Breakdown(
+                float(sum(credits.task[agent][start:end])),
+                float(sum(credits.cost[agent][start:end])),
+                charge_factor,
+            )
             yield TokenSequence(
                 task=episode.task,
                 agent=agent,
@@ -279,9 +373,9 @@ def episode_sequences(
                 token_ids=token_ids,
                 generated=generated,
                 behaviour_logprobs=logprobs,
-                return_to_go=float(sum(credits[agent][start:end])),
-                tried=any(turns[place].tried for place in spoken if first <= place <= last),
+                return_to_go=breakdown.value,
                 silent=not any(turns[place].message for place in spoken if first <= place <= last),
+                breakdown=breakdown,
             )
 
 
@@ -294,16 +388,19 @@ def _padded(rows: Sequence[Sequence[float]], fill: float, dtype: type[np.generic
 
 
 def _tokens(
-    turns: Sequence[Turn], first: int
+    turns: Sequence[Turn], first: int, mask_truncated: bool
 ) -> tuple[tuple[int, ...], tuple[bool, ...], tuple[float, ...]]:
-    """The conversation of some turns; trained replies from turn `first` on count as generated."""
+    """Join the conversation of some turns; trained replies from turn `first` on are generated.
+
+    With `mask_truncated`, those that their limit stopped are not.
+    """
     token_ids: list[int] = []
     generated: list[bool] = []
     logprobs: list[float] = []
     for place, turn in enumerate(turns):
         prompt, reply = len(turn.prompt_ids), len(turn.reply_ids)
         token_ids += [*turn.prompt_ids, *turn.reply_ids]
-        counts = turn.trained and place >= first
+        counts = turn.trained and place >= first and not (mask_truncated and turn.truncated)
         generated += [False] * prompt + [counts] * reply
         logprobs += [0.0] * prompt
         logprobs += turn.behaviour_logprobs if counts else [0.0] * reply

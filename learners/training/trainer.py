@@ -131,7 +131,7 @@ class Trainer:
         self._learning_rates = [group["lr"] for group in self.optimizer.param_groups]
 
     def update(self, sequences: Sequence[TokenSequence], updates: int) -> list[dict[str, float]]:
-        """Take the optimiser steps of one update; without sequences none.
+        """Take the optimizer steps of one update; without generated tokens none.
 
         Args:
             sequences: with their advantages, of all processes, sampled by the policy as it is now.
@@ -142,6 +142,8 @@ class Trainer:
             gradient before it was scaled; or that the step was skipped. In the first update the
             last row has `changed_weights`, the share of weights that it has changed.
         """
+        if not any(any(sequence.generated) for sequence in sequences):
+            return []
         factor = self._schedule(updates)
         for group, rate in zip(self.optimizer.param_groups, self._learning_rates, strict=True):
             group["lr"] = rate * factor
@@ -187,7 +189,7 @@ class Trainer:
         objective, processes = self.settings.objective, self._processes
         self.optimizer.zero_grad(set_to_none=True)
         divisor = objective.divisor(len(sequences), sum(sum(one.generated) for one in sequences))
-        learned = [one for one in sequences if objective.teaches(one.advantage)]
+        learned = [one for one in sequences if self._teaches(one)]
         parts: list[Mapping[str, Tensor]] = []
         for microbatch, factor in dealt(learned, self.settings.microbatch_tokens, processes):
             outputs = objective(self._inputs(microbatch, divisor))
@@ -237,6 +239,10 @@ class Trainer:
             divisor=divisor,
         )
 
+    def _teaches(self, sequence: TokenSequence) -> bool:
+        """Return whether a sequence can have a gradient other than 0; a masked one has none."""
+        return self.settings.objective.teaches(sequence.advantage) and any(sequence.generated)
+
     @property
     def _moves_on(self) -> bool:
         """Whether an update is told of a policy other than the one it computes.
@@ -252,10 +258,10 @@ class Trainer:
         What an engine gave them is kept apart. Weights in parts come together for a layer at a
         time: each process makes as many passes as the others.
         """
-        teaches, policy, processes = self.settings.objective.teaches, self.policy, self._processes
+        policy, processes = self.policy, self._processes
         max_tokens, temperature = self.settings.microbatch_tokens, policy.speech.temperature
         apart = policy.sampler is not None
-        taught = [one for one in sequences if teaches(one.advantage)]
+        taught = [one for one in sequences if self._teaches(one)]
 
         def again(own: Sequence[TokenSequence]) -> list[TokenSequence]:
             with policy.computing():
@@ -275,7 +281,7 @@ class Trainer:
                     conversations(taught), lambda own: again([one for each in own for one in each])
                 )
             )
-        return [next(made) if teaches(one.advantage) else one for one in sequences]
+        return [next(made) if self._teaches(one) else one for one in sequences]
 
 
 def _first(pair: tuple[int, TokenSequence]) -> int:

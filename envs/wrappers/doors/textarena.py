@@ -73,6 +73,7 @@ class TextArena(TextEnv):
         "is_parallelizable": True,
         "reward": "own",
         "when": "always",
+        "charge": "own",
         "max_reward": 1.0,
     }
 

@@ -15,7 +15,7 @@ from laconic.experiments.reporting.records import Said, Transcript
 from laconic.experiments.reporting.runs import read_transcript
 from laconic.experiments.reporting.viewer.tail import Tail
 from laconic.experiments.running.foreign import read_status, without_controls
-from laconic.learners.prices.guard import silence_to_watch
+from laconic.experiments.running.rules import silence_to_watch
 from laconic.learners.rollout.strange_files import read_yaml
 
 Solved = Literal["", "solved", "unsolved"]

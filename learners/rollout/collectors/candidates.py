@@ -1,30 +1,33 @@
 """AT-GRPO's tree (arXiv 2510.11062): several candidates per agent and round, all from one state.
 
 In every round each agent draws `group_size` candidates from what it has read, and they are compared
-with each other alone: one group per start and round, one comparison per agent (group advantages by
-task, agent and round, with `unit: reply`). Each agent's best candidate is then said, and the next
-round begins from there. Nothing but candidates is trained.
+with each other alone: one group per start, round and agent (group advantages by task, agent and
+round, with `unit: reply`). Each agent's best candidate is then said, and the next round begins from
+there. Only candidates are trained.
 
 A candidate is played out: the others say the first of their own candidates, later rounds are
-decoded greedily, and its value is the author's return from its round on. Under credit `own` this is
-the team's reward less the price of what the author says, the paper's mix of team and local reward
-with weight 1. The paper's tasks score each turn by itself; here the task reward comes at the end,
-which is why a candidate has to be played out. How the paper has the others speak while a candidate
-is scored, and what it does with a tie, is not known; here the first of equal candidates continues.
+decoded greedily, and its value is what the author earns from its round on, less the charge factor
+(the pass rate of the candidates ** `charge_power`) times what that costs. Under credit `own` this
+is the team's reward less the price of what the author says, the paper's mix of team and local
+reward with weight 1. The paper's tasks score each turn by itself; here the task reward comes at the
+end, which is why a candidate has to be played out. The paper does not say how the others speak
+while a candidate is scored, nor what it does with a tie; here the first of equal candidates
+continues.
 
 Agents without reply tokens draw no candidates; theirs is what they say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
+from laconic.envs.checks import number
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.credit import WHOLE, Credit, credit
+from laconic.learners.advantages.credit import WHOLE, Credit, charge_factor, credit
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.rollout.collectors.base import Collector, Players
 from laconic.learners.rollout.play import play, replies_of
@@ -40,9 +43,12 @@ class Candidates(Collector):
 
     credit: str = "own"
     """By what return the best is chosen: the credit of the learner, `own` or `team`."""
+    charge_power: float = 0.0
+    """The learner's power of the pass rate by which costs are weighed."""
 
     def __post_init__(self) -> None:
         """Refuse a credit that asks for replays of its own (`SettingError`)."""
+        number("learner.collect.charge_power", self.charge_power, lowest=0)
         if credit(self.credit) in WHOLE:
             raise SettingError(
                 "candidates are compared by what follows from them; choose learner.credit=own or"
@@ -54,8 +60,9 @@ class Candidates(Collector):
     ) -> list[Group]:
         """Play the trees of all starts, round by round.
 
-        One group per start and round in which somebody drew candidates: an episode in which all
-        say their first, and one for every further candidate.
+        Returns:
+            One group per start, round and agent that drew candidates: the episode in which all say
+            their first, and one for every further candidate of the agent.
         """
         groups: list[Group] = []
         lines, round = list(starts), 0
@@ -79,8 +86,8 @@ class Candidates(Collector):
                 knot.others = [
                     (agent, next(drawn)) for agent in knot.speakers for _ in range(group_size - 1)
                 ]
-            groups += [knot.group() for knot in knots if knot.speakers]
-            lines = [knot.best(credit(self.credit)) for knot in knots]
+            groups += [knot.group(agent) for knot in knots for agent in knot.speakers]
+            lines = [knot.best(credit(self.credit), self.charge_power) for knot in knots]
             round += 1
         return groups
 
@@ -106,19 +113,30 @@ class _Knot:
         """From here, with the first candidates of all but one agent."""
         return self._go_on(turn for turn in self._turns() if turn.agent != agent)
 
-    def group(self) -> Group:
-        """All candidates of the round; nothing else is trained."""
-        episodes = [_train_only(self.first, self.round, self.speakers)]
-        episodes += [_train_only(other, self.round, [agent]) for agent, other in self.others]
-        return Group(self.first.task, tuple(episodes))
+    def group(self, agent: str) -> Group:
+        """Return the candidates of an agent; nothing else in them is trained."""
+        candidates = [self.first, *(episode for author, episode in self.others if author == agent)]
+        return Group(
+            self.first.task,
+            tuple(_train_only(episode, self.round, agent) for episode in candidates),
+        )
 
-    def best(self, credit: Credit) -> Start:
-        """From here, with everybody's best candidate; the first of equals."""
-        return self._go_on(self._best_of(turn.agent, credit) for turn in self._turns())
+    def best(self, credit: Credit, charge_power: float) -> Start:
+        """Continue with the best candidate of each agent; the first of equals."""
+        return self._go_on(
+            self._best_of(turn.agent, credit, charge_power) for turn in self._turns()
+        )
 
-    def _best_of(self, agent: str, credit: Credit) -> Turn:
-        played = [self.first, *(other for whose, other in self.others if whose == agent)]
-        chosen = max(played, key=lambda episode: sum(credit(episode)[agent][self.round :]))
+    def _best_of(self, agent: str, credit: Credit, charge_power: float) -> Turn:
+        played = [self.first, *(episode for author, episode in self.others if author == agent)]
+        factor = charge_factor(played, charge_power)
+
+        def value(episode: Episode) -> float:
+            credits = credit(episode)
+            task = sum(credits.task[agent][self.round :])
+            return task - factor * sum(credits.cost[agent][self.round :])
+
+        chosen = max(played, key=value)
         return next(
             turn for turn in chosen.turns if (turn.agent, turn.round) == (agent, self.round)
         )
@@ -130,11 +148,11 @@ class _Knot:
         return replace(self.line, given={**self.line.given, **replies_of(turns)})
 
 
-def _train_only(episode: Episode, round: int, agents: Collection[str]) -> Episode:
+def _train_only(episode: Episode, round: int, agent: str) -> Episode:
     return replace(
         episode,
         turns=tuple(
-            replace(turn, trained=turn.round == round and turn.agent in agents)
+            replace(turn, trained=turn.round == round and turn.agent == agent)
             for turn in episode.turns
         ),
     )

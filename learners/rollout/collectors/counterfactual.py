@@ -1,13 +1,11 @@
 """A collector that measures the counterfactual credit of every message.
 
-A rule says by which sets of a round's speakers a message is measured: the value of a set is the
-team's return when these say what they said, the others of the round are silent, all before is as
-recorded, and the rounds after are played on. The return is the sum over agents: a message serves
-every agent that is rewarded for the outcome, and costs whoever the environment charges for it. With
-the mean, as in `credit.team`, advantages would differ by their epsilon alone, but a token would
-seem cheaper the larger the team. The credit of a silent turn is 0 and needs no replay. A thought
-goes with its message: who is silent in a replay has not thought either, so that a thought before
-silence has the credit of its price.
+A rule says by which sets of a round's speakers a message is measured: the value of a set is what
+the team earns and what it costs (`credit.team_parts`) when these say what they said, the others of
+the round are silent, all before is as recorded, and the rounds after are played on. Earnings and
+costs are kept apart, so a token costs the same as under any other credit. The credit of a silent
+turn is 0 and needs no replay. A thought goes with its message: who is silent in a replay has not
+thought either, so that a thought before silence has the credit of its price.
 
 With `greedy`, rounds are played on in the likeliest way for every set alike. A credit is then exact
 for a team that decodes those rounds greedily. For one that samples them it is an estimate, free of
@@ -19,15 +17,16 @@ Replays need environments that are deterministic under `reset(seed, options)` an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from laconic.envs.errors import SettingError
 from laconic.envs.worlds.acts import with_act
+from laconic.learners.advantages.credit import team_parts
 from laconic.learners.agents.base import Policy, Reply
-from laconic.learners.episode import Episode, Group
+from laconic.learners.episode import Episode, Group, Parts
 from laconic.learners.rollout.collectors.base import Collector, Players, PlaysGroups
 from laconic.learners.rollout.play import collect, play, replies_of
 from laconic.learners.rollout.runner import Start
@@ -101,17 +100,19 @@ class CounterfactualCredit(Collector):
             for one, weights in rounds
             for said in dict.fromkeys(said for each in weights.values() for said in each)
         ]
-        returns, played = team_returns(
+        ends, played = replayed(
             players,
             [replace(one, instead=dict.fromkeys(one.speakers - said, "")) for one, said in asked],
             seed=int(generator.integers(2**31)),
             greedy=self.greedy,
         )
         self.metrics = {**getattr(self.collect, "metrics", {}), "replays": float(played)}
-        values = {(id(one), said): each for (one, said), each in zip(asked, returns, strict=True)}
+        values = {
+            (id(one), said): team_parts(end) for (one, said), end in zip(asked, ends, strict=True)
+        }
         credits = {
-            (id(one.episode), one.round, agent): sum(
-                weight * values[id(one), said] for said, weight in each.items()
+            (id(one.episode), one.round, agent): _weighed(
+                (weight, values[id(one), said]) for said, weight in each.items()
             )
             for one, weights in rounds
             for agent, each in weights.items()
@@ -122,17 +123,13 @@ class CounterfactualCredit(Collector):
         ]
 
 
-def team_return(episode: Episode) -> float:
-    """The sum of all agents' returns; 0 without agents."""
-    return float(sum(episode.returns.values()))
-
-
-def team_returns(
-    players: Players, replays: Sequence[Replay], *, seed: int, greedy: bool = True
-) -> tuple[list[float], int]:
-    """The sums (replays,) of all agents' returns in replays; and how many episodes were played."""
-    episodes, played = replayed(players, replays, seed=seed, greedy=greedy)
-    return [team_return(episode) for episode in episodes], played
+def _weighed(values: Iterable[tuple[float, Parts]]) -> Parts:
+    """Add parts up, each times its weight."""
+    task, cost = 0.0, 0.0
+    for weight, parts in values:
+        task += weight * parts.task
+        cost += weight * parts.cost
+    return Parts(task, cost)
 
 
 def replayed(
@@ -172,9 +169,10 @@ def spoken_rounds(start: Start, episode: Episode) -> list[Replay]:
     return [Replay(start, episode, round) for round in sorted(spoken)]
 
 
-def _noted(episode: Episode, credits: Mapping[tuple[int, int, str], float]) -> Episode:
+def _noted(episode: Episode, credits: Mapping[tuple[int, int, str], Parts]) -> Episode:
+    nothing = Parts(0.0, 0.0)
     turns = (
-        replace(turn, credit=credits.get((id(episode), turn.round, turn.agent), 0.0))
+        replace(turn, credit=credits.get((id(episode), turn.round, turn.agent), nothing))
         for turn in episode.turns
     )
     return replace(episode, turns=tuple(turns))

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from laconic.learners.advantages.credit import task_rewards, team_parts
 from laconic.learners.episode import Episode, Turn
 from laconic.learners.rollout.collectors.base import Players
 from laconic.learners.rollout.collectors.counterfactual import (
@@ -24,7 +25,6 @@ from laconic.learners.rollout.collectors.counterfactual import (
     Rule,
     replayed,
     spoken_rounds,
-    team_return,
 )
 from laconic.learners.rollout.collectors.silence import differences
 from laconic.learners.rollout.runner import Start
@@ -41,9 +41,9 @@ class Worth:
     pieces: tuple[str, ...]
     """Its tokens, (tokens,)."""
     own: tuple[float, ...]
-    """Worth of its first k tokens to its author, (tokens + 1,); the first entry is 0."""
+    """Task reward that its first k tokens earn its author, (tokens + 1,); the first entry is 0."""
     team: tuple[float, ...]
-    """The same to all agents together, (tokens + 1,)."""
+    """Task reward that they earn the team, (tokens + 1,); see `credit.team_parts`."""
     spans: tuple[tuple[int, float, float], ...] = ()
     """Each stretch of it in turn: its tokens, and what the message loses without it, of its worth
     to its author and to all."""
@@ -62,7 +62,7 @@ def worths(
     """Measure every message of some episodes.
 
     Args:
-        players: where is played, at price 0 for worths before any charge, and who speaks.
+        players: environments, and who speaks in them. Worths are of the task reward alone.
         starts: where the episodes began.
         episodes: as they were played.
         tokenize: cuts text into tokens that joined are the text.
@@ -121,4 +121,5 @@ def _worths(plans: Sequence[_Plan], ends: Iterator[Episode], span: int) -> list[
 
 
 def _pair(episode: Episode, turn: Turn) -> tuple[float, float]:
-    return episode.returns[turn.agent], team_return(episode)
+    """Return what the task paid the author of a turn, and what it paid the team."""
+    return sum(task_rewards(episode)[turn.agent]), team_parts(episode).task

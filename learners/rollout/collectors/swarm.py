@@ -29,7 +29,7 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.credit import Credit, credit
+from laconic.learners.advantages.credit import Credit, charge_factor, credit
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Group
 from laconic.learners.rollout.collectors.base import Collector, Players, named_tasks
@@ -68,6 +68,8 @@ class Swarm(Collector):
     others. Tasks that it has are graded by its own answers in any case."""
     credit: str = "own"
     """By what returns a group is judged to have contrast: the credit of the learner."""
+    charge_power: float = 0.0
+    """The learner's power of the pass rate by which costs are weighed in these returns."""
     microbatch_tokens: int = 16384
     """Max. tokens, padding included, of one forward pass over foreign messages; groups in which one
     agent reads and says more are left out."""
@@ -129,7 +131,7 @@ class Swarm(Collector):
         starts = starts[: len(starts) - len(foreign)]
         own = collect(environments, policies, starts, group_size, seed=seed)
         for index, (start, group) in enumerate(zip(starts, own, strict=True)):
-            if has_contrast(group, credit(self.credit)):
+            if has_contrast(group, credit(self.credit), self.charge_power):
                 task = tasks[group.task]
                 shared = share(benchmark_of(environments[0]), group, task, start.seed)
                 published = self._exchange.publish(shared, f"{seed}-{index}")
@@ -168,7 +170,11 @@ class Swarm(Collector):
                 strange_tasks=self.strange_tasks,
             )
             found = [group for group in replayed if group is not None]
-            contrasting = [one for one in found if has_contrast(one, credit(self.credit))]
+            contrasting = [
+                group
+                for group in found
+                if has_contrast(group, credit(self.credit), self.charge_power)
+            ]
             self.metrics["unfit_groups"] += len(replayed) - len(found)
             self.metrics["level_groups"] += len(found) - len(contrasting)
             taken += contrasting
@@ -189,10 +195,13 @@ class Swarm(Collector):
         return read
 
 
-def has_contrast(group: Group, credit: Credit) -> bool:
-    """Whether some agent's return differs between two episodes: advantages are not all 0."""
-    totals = [{agent: sum(each) for agent, each in credit(one).items()} for one in group.episodes]
-    return any(
-        max(one[agent] for one in totals) - min(one[agent] for one in totals) > _LEVEL
-        for agent in totals[0]
-    )
+def has_contrast(group: Group, credit: Credit, charge_power: float = 0.0) -> bool:
+    """Return whether some agent's X = T - w C differs between two episodes of a group."""
+    factor = charge_factor(group.episodes, charge_power)
+    totals: dict[str, list[float]] = {}
+    for episode in group.episodes:
+        credits = credit(episode)
+        for agent, task in credits.task.items():
+            value = sum(task) - factor * sum(credits.cost[agent])
+            totals.setdefault(agent, []).append(value)
+    return any(max(values) - min(values) > _LEVEL for values in totals.values())

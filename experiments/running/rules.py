@@ -1,0 +1,420 @@
+"""Rules that judge a run by its metrics, and the sentence that says what an episode costs.
+
+Every rule reads rows as `metrics.jsonl` has them and returns a warning in plain words; it changes
+nothing. Live warnings come from here, and so does what is said of a run afterwards. Two failures
+frame the field. *Silence collapse*: the team falls silent and its accuracy falls with it. *Silence
+extinction*: no agent is silent any more, not even with nothing to say, so the team cannot find out
+where silence pays.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Row = Mapping[str, float]
+"""Metrics of one step by their full names (`train/accuracy`)."""
+
+SILENT, SILENT_INFORMED = 0.9, 0.5
+"""Silence rates from which a team counts as fallen silent: of all turns, and of the turns of agents
+with something useful to say, where that is known."""
+ACCURACY_DROP = 0.1
+"""Fall of accuracy from its best that makes silence a collapse; half of the best where that is
+less."""
+EXTINCT = 0.05
+"""Share of the turns with nothing useful to say, at or below which silence is dying out."""
+FEW_SOLVED = 0.1
+"""Pass rate below which there are too few solved episodes to learn from."""
+WINDOW = 5
+"""Updates over which a rule looks."""
+SAME_RATIO = 1e-6
+"""Ratios that differ from 1 by no more than this are 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a rule has to know about a run besides its rows."""
+
+    ratio: bool = True
+    """Whether the objective has an importance ratio."""
+    charge_power: float | None = None
+    """`learner.charge_power`; None for a learner without it."""
+
+
+class Rule(Protocol):
+    """What `Rules` asks of a rule."""
+
+    def observe(self, step: int, row: Row) -> str | None:
+        """Take in one row; return a warning the first time that something is wrong."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a resumed run needs to warn as if it had never stopped; JSON can hold it."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state of `state_dict`."""
+        ...
+
+
+class Collapse:
+    """Warns of silence collapse, by training steps or by evaluations.
+
+    It warns once per collapse, and again only after a whole window without the signs, so that a
+    rate which wavers around the threshold does not warn at every step. A team that never solved
+    twice as much has fallen when half of its best is gone.
+    """
+
+    def __init__(self, prefix: str = "train/", window: int = WINDOW) -> None:
+        """Watch the metrics with a prefix, `train/` or `eval/`, over a window of rows."""
+        self._prefix, self._window = prefix, window
+        self._silences: deque[float] = deque(maxlen=window)
+        self._accuracies: deque[float] = deque(maxlen=window)
+        self._best: float | None = None
+        self._best_step = 0
+        self._collapsed = False
+        self._calm = 0
+
+    def observe(self, step: int, row: Row) -> str | None:
+        """Take in one row; see `Rule`."""
+        metrics = {
+            name.removeprefix(self._prefix): value
+            for name, value in row.items()
+            if name.startswith(self._prefix)
+        }
+        if "accuracy" not in metrics:
+            return None
+        informed = "spoke_if_informed" in metrics
+        self._silences.append(silence_to_watch(metrics))
+        self._accuracies.append(metrics["accuracy"])
+        if len(self._silences) < self._window:
+            return None
+        silent = sum(self._silences) / self._window
+        accurate = sum(self._accuracies) / self._window
+        if self._best is None or accurate > self._best:
+            self._best, self._best_step = accurate, step
+        # Means of equal decimals differ in their last bit, and a drop of exactly 0.1 is a drop.
+        drop = min(ACCURACY_DROP, self._best / 2)
+        fallen = self._best > 0 and self._best - accurate >= drop - 1e-9
+        if silent < (SILENT_INFORMED if informed else SILENT) - 1e-9 or not fallen:
+            self._calm += 1
+            self._collapsed = self._collapsed and self._calm < self._window
+            return None
+        known, self._collapsed, self._calm = self._collapsed, True, 0
+        return None if known else self._warning(step, silent, accurate, informed)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the window, the best and whether it has warned; see `Rule`."""
+        return {
+            "silences": list(self._silences),
+            "accuracies": list(self._accuracies),
+            "best": self._best,
+            "best_step": self._best_step,
+            "collapsed": self._collapsed,
+            "calm": self._calm,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state of `state_dict`."""
+        self._silences = deque(state["silences"], maxlen=self._window)
+        self._accuracies = deque(state["accuracies"], maxlen=self._window)
+        self._best, self._best_step = state["best"], state["best_step"]
+        self._collapsed, self._calm = state["collapsed"], state["calm"]
+
+    def _warning(self, step: int, silent: float, accurate: float, informed: bool) -> str:
+        best = 0.0 if self._best is None else self._best
+        turns = "the turns in which it had something useful to say" if informed else "its turns"
+        kind = "step" if self._prefix == "train/" else "evaluation"
+        over = f"the last {kind}" if self._window == 1 else f"the last {self._window} {kind}s"
+        return (
+            f"silence collapse at step {step}: over {over} the team kept silent in {silent:.0%} of"
+            f" {turns} and solved {accurate:.0%} of its tasks, down from {best:.0%} around step"
+            f" {self._best_step}. The price of tokens seems to outweigh what messages earn. Try a"
+            " lower env.reward.price, a higher learner.charge_power, a price that starts at 0 and"
+            " rises slowly (learner/price=ramp), or counterfactual credit (learner.credit=silence)."
+        )
+
+
+class Extinction:
+    """Warns of silence extinction; again only after silence was twice the threshold."""
+
+    def __init__(self) -> None:
+        """Start without observations."""
+        self._silences: deque[float] = deque(maxlen=WINDOW)
+        self._extinct = False
+
+    def observe(self, step: int, row: Row) -> str | None:
+        """Take in one row; where tokens are free, silence has nothing to earn. See `Rule`."""
+        silence = row.get("train/silent_if_uninformed")
+        if silence is None or row.get("train/price", 0.0) <= 0:
+            return None
+        self._silences.append(silence)
+        mean = sum(self._silences) / len(self._silences)
+        if mean > 2 * EXTINCT:
+            self._extinct = False
+        if len(self._silences) < WINDOW or mean > EXTINCT or self._extinct:
+            return None
+        self._extinct = True
+        return (
+            f"silence extinction at step {step}: over the last {WINDOW} steps agents with nothing"
+            f" useful to say kept silent in {mean:.1%} of their turns, so the team hardly finds out"
+            " where silence pays. Try learner.balance_silence=true, a lower optimizer.lr with"
+            " learner.warmup_updates, or a start that keeps silent where it has nothing useful and"
+            " speaks where it has (laconic warm-start, learner.collect.teacher)."
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the window and whether it has warned; see `Rule`."""
+        return {"silences": list(self._silences), "extinct": self._extinct}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state of `state_dict`."""
+        self._silences = deque(state["silences"], maxlen=WINDOW)
+        self._extinct = bool(state["extinct"])
+
+
+class Streak:
+    """Warns once something holds in a number of rows on end; again only after as many without."""
+
+    def __init__(self, rows: int, holds: Callable[[Row], bool | None], text: str) -> None:
+        """Watch a condition.
+
+        Args:
+            rows: rows on end, at least 1.
+            holds: whether it holds in a row; None where the row does not say.
+            text: the warning, in which {step} and {rows} are filled in.
+        """
+        self._rows, self._holds, self._text = rows, holds, text
+        self._length = self._calm = 0
+        self._warned = False
+
+    def observe(self, step: int, row: Row) -> str | None:
+        """Take in one row; see `Rule`."""
+        holds = self._holds(row)
+        if holds is None:
+            return None
+        self._length = self._length + 1 if holds else 0
+        self._calm = 0 if holds else self._calm + 1
+        if self._calm >= self._rows:
+            self._warned = False
+        if self._warned or self._length < self._rows:
+            return None
+        self._warned = True
+        return self._text.format(step=step, rows=self._rows)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the counts and whether it has warned; see `Rule`."""
+        return {"length": self._length, "calm": self._calm, "warned": self._warned}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state of `state_dict`."""
+        self._length, self._calm = int(state["length"]), int(state["calm"])
+        self._warned = bool(state["warned"])
+
+
+class Rules:
+    """All rules, over the rows of one run."""
+
+    def __init__(self, context: Context) -> None:
+        """Start without observations."""
+        self._rules = _rules(context)
+
+    def observe(self, step: int, row: Row) -> list[str]:
+        """Take in the row of a step; return what there is to warn of."""
+        warnings = [rule.observe(step, row) for rule in self._rules.values()]
+        return [warning for warning in warnings if warning]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of every rule by its name; JSON can hold it."""
+        return {name: rule.state_dict() for name, rule in self._rules.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state of `state_dict`."""
+        for name, rule in self._rules.items():
+            rule.load_state_dict(state[name])
+
+
+def judge(rows: Iterable[Mapping[str, Any]], context: Context) -> list[str]:
+    """Return what the rules say about all rows of a run, each with its `step`."""
+    rules = Rules(context)
+    warnings: list[str] = []
+    for row in rows:
+        numbers = {name: value for name, value in row.items() if isinstance(value, int | float)}
+        warnings += rules.observe(int(row["step"]), numbers)
+    return warnings
+
+
+def silence_to_watch(metrics: Mapping[str, float]) -> float:
+    """Return the silence rate, 0 to 1, that tells a collapse best; 0 without turns.
+
+    An agent that always answers hides how silent the others are: with one solver and three mute
+    helpers the silence rate of all turns is only 0.75. So where the environment says who holds
+    something useful, this is the silence of those agents, and otherwise that of all turns.
+
+    Args:
+        metrics: of `learners.metrics.summarise`, without a prefix.
+    """
+    if "spoke_if_informed" in metrics:
+        return 1.0 - metrics["spoke_if_informed"]
+    return metrics.get("silence_rate", 0.0)
+
+
+def price_sentence(evaluation: Mapping[str, float], context: Context, max_reward: float) -> str:
+    """Say in one line what an episode costs, what it is charged, and what it earns.
+
+    Args:
+        evaluation: metrics of an evaluation (`learners.metrics.summarise`), without a prefix.
+        context: of the run.
+        max_reward: the most that a task pays, reward units: what one solved task is worth.
+
+    Returns:
+        The line; empty where the environment reports no bills or tokens are free.
+    """
+    billed = evaluation.get("billed", 0.0)
+    if not billed > 0:
+        return ""
+    earned = evaluation["task_reward"] / max_reward
+    rate = min(max(evaluation["accuracy"] if max_reward == 1.0 else earned, 0.0), 1.0)
+    cost = billed / max_reward
+    said = f"An episode says {evaluation.get('tokens_said', 0.0):.0f} tokens"
+    line = f"{said}, which cost {cost:.2f} of a solved task"
+    if context.charge_power:
+        charged = cost * rate**context.charge_power
+        line += f". It is charged {charged:.2f} at the present pass rate of {rate:.0%}"
+    else:
+        charged = cost
+        line += ", all of it charged"
+    line += f", and earns {earned:.2f}."
+    if charged > earned:
+        power = "a lower env.reward.price or a higher learner.charge_power makes speech pay"
+        line += f" Saying nothing would earn more ({power})."
+    if rate < FEW_SOLVED:
+        line += f" Fewer than {FEW_SOLVED:.0%} are solved: too few solved episodes to learn from."
+    return line
+
+
+def _rules(context: Context) -> dict[str, Rule]:
+    rules: dict[str, Rule] = {
+        "collapse": Collapse(),
+        "evaluation_collapse": Collapse("eval/", window=1),
+        "extinction": Extinction(),
+        "nothing_learned": Streak(
+            3,
+            _equals("learner/steps", 0.0),
+            "step {step}: in the last {rows} updates no reply had a token to learn from, so no"
+            " optimizer step was taken. learner.mask_truncated=true leaves out replies that"
+            " agent.speech.max_reply_tokens cuts: raise that number, or set the former to false",
+        ),
+        "no_contrast": Streak(
+            WINDOW,
+            _equals("learner/groups_without_contrast", 1.0),
+            "step {step}: in the last {rows} updates all episodes of every group earned the same,"
+            " so there was nothing to compare and nothing was learned. Try easier or harder tasks"
+            " (env.generator), a larger train.group_size, or a higher agent.speech.temperature",
+        ),
+        "few_solved": Streak(
+            2 * WINDOW,
+            _below("train/accuracy", FEW_SOLVED),
+            f"step {{step}}: over the last {{rows}} updates less than {FEW_SOLVED:.0%} of the"
+            " episodes were solved, which are too few to learn from. Start from a policy that knows"
+            " the task (laconic warm-start), or take easier tasks (env.generator)",
+        ),
+        "skipped_steps": Streak(
+            1,
+            _above("learner/skipped_steps", 0.0),
+            "step {step}: optimizer steps were skipped, because their loss or gradient was not"
+            " finite; learner/skipped_steps counts them. Try a lower optimizer.lr",
+        ),
+        "coarse_weights": Streak(
+            1,
+            _below("learner/changed_weights", 0.5),
+            "step {step}: the first update changed less than half of the weights that it had a"
+            " gradient for; the others are too coarse for steps of this size. Take"
+            " agent.precision=bfloat16_autocast (float32 weights), or a higher optimizer.lr",
+        ),
+    }
+    if context.ratio:
+        rules["ratio_is_one"] = Streak(
+            3,
+            _ratio_is_one,
+            "step {step}: every importance ratio of the last {rows} updates is 1, so neither ratio"
+            " nor clip acts: this is a group-relative policy gradient. Raise learner.minibatches if"
+            " that is not what you want",
+        )
+        rules["short_clips"] = Streak(
+            2 * WINDOW,
+            _only_short_are_clipped,
+            "step {step}: in the last {rows} updates only replies of one or two tokens were"
+            " clipped, so the clip slows silence down and bounds no message."
+            " learner.objective.shortest with smaller clips acts on all lengths",
+        )
+    if context.charge_power:
+        rules["never_charged"] = Streak(
+            2 * WINDOW,
+            _never_charged,
+            "step {step}: in the last {rows} updates less than 1% of the price was charged"
+            " (learner/charge_factor), because so little is solved. A lower learner.charge_power"
+            " charges more, and a better start earns more",
+        )
+        rules["unpriced"] = Streak(
+            1,
+            _unpriced,
+            "step {step}: this environment reports no bills (infos['billed'] and"
+            " infos['task_reward']), so its reward counts as the task's and learner.charge_power"
+            " charges nothing",
+        )
+    else:
+        rules["price_above_pass_rate"] = Streak(
+            WINDOW,
+            _charged_more_than_earned,
+            "step {step}: over the last {rows} updates the words of an episode cost more than it"
+            " earned, so saying nothing pays better. Try a lower env.reward.price or"
+            " learner.charge_power=2, which charges by the pass rate",
+        )
+    return rules
+
+
+def _equals(name: str, value: float) -> Callable[[Row], bool | None]:
+    return lambda row: row[name] == value if name in row else None
+
+
+def _below(name: str, bound: float) -> Callable[[Row], bool | None]:
+    return lambda row: row[name] < bound if name in row else None
+
+
+def _above(name: str, bound: float) -> Callable[[Row], bool | None]:
+    return lambda row: row[name] > bound if name in row else None
+
+
+def _ratio_is_one(row: Row) -> bool | None:
+    if "learner/ratio_min" not in row:
+        return None
+    ends: Sequence[float] = (row["learner/ratio_min"], row["learner/ratio_max"])
+    return all(abs(end - 1.0) <= SAME_RATIO for end in ends)
+
+
+def _only_short_are_clipped(row: Row) -> bool | None:
+    """Whether replies of up to two tokens were clipped, and longer ones were there and were not."""
+    prefix, short = "learner/clip_fraction/", "learner/clip_fraction/1-2"
+    longer = [value for name, value in row.items() if name.startswith(prefix) and name != short]
+    if short not in row or not longer:
+        return None
+    return row[short] > 0 and not any(longer)
+
+
+def _never_charged(row: Row) -> bool | None:
+    if "learner/charge_factor" not in row or row.get("train/price", 0.0) <= 0:
+        return None
+    return row["learner/charge_factor"] < 0.01
+
+
+def _unpriced(row: Row) -> bool | None:
+    return "train/billed" not in row if "train/reward" in row else None
+
+
+def _charged_more_than_earned(row: Row) -> bool | None:
+    if row.get("train/price", 0.0) <= 0 or "train/billed" not in row:
+        return None
+    return row["train/billed"] > row["train/task_reward"]
