@@ -180,7 +180,7 @@ def charge_factor(episodes: Sequence[Episode], power: float) -> float:
             f" for failing; got learner.charge_power={power:g}: set it to 0, or"
             " env.reward.when=always"
         )
-    return pass_rate(episodes) ** power
+    return float(pass_rate(episodes) ** power)
 
 
 def _pass(episode: Episode) -> float:

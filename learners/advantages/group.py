@@ -132,10 +132,6 @@ class Advantages(Estimator):
     group_by: tuple[Part, ...] = ("task", "agent")
     """Parts of the key that members share to be compared; `task` is always one of them. With
     ("task",) a team's roles share one baseline, and N agents with equal returns count N times."""
-    compare_by: Member = "sequence"
-    """What one member of a comparison is. `sequence`: every sequence counts once, so an episode
-    with more replies counts more often. `episode`: the sequences of an episode that are compared
-    count once, by their mean return, and share its advantage."""
     centre: Centre = "mean"
     """What is taken from a return. `leave_one_out`: the mean of the other members. `median`: of an
     even number of members, the mean of the two in the middle. `none`: nothing."""
@@ -146,10 +142,6 @@ class Advantages(Estimator):
     with 0/1 rewards; epsilon alone is then the scale, as in MC-GRPO's code, and an advantage may
     reach 1 / epsilon. `mad_or_std`: the same, but `std` stands in for a MAD of 0. `none`: 1,
     without epsilon, so that an advantage is in reward units and the price keeps its rate."""
-    scale_over: ScaleOver = "group"
-    """Which returns the scale is taken of. `group`: those that are compared. `batch`: the returns
-    less the centers of their groups, over all sequences of one policy in one update; 1 where these
-    are all equal. It does nothing where the scale is `none`."""
     epsilon: float = 0.05
     """Added to the scale of a group, reward units (verl 1e-6, TRL 1e-4). A larger one keeps
     differences that are small in themselves small: with 1e-6 a group whose members all failed and
@@ -158,6 +150,14 @@ class Advantages(Estimator):
     """Whether the member in the middle of an odd group, whose advantage around the median is 0,
     is kept out of the loss (MC-GRPO). Of several equal ones it is one; a lone member, and an even
     group, has no pivot."""
+    scale_over: ScaleOver = "group"
+    """Which returns the scale is taken of. `group`: those that are compared. `batch`: the returns
+    less the centers of their groups, over all sequences of one policy in one update; 1 where these
+    are all equal. It does nothing where the scale is `none`."""
+    compare_by: Member = "sequence"
+    """What one member of a comparison is. `sequence`: every sequence counts once, so an episode
+    with more replies counts more often. `episode`: the sequences of an episode that are compared
+    count once, by their mean return, and share its advantage."""
 
     def __post_init__(self) -> None:
         """Check the settings; a list (as yaml gives it) becomes a tuple.

@@ -142,11 +142,11 @@ class Trainer:
             gradient before it was scaled; or that the step was skipped. In the first update the
             last row has `changed_weights`, the share of weights that it has changed.
         """
-        if not any(any(sequence.generated) for sequence in sequences):
-            return []
         factor = self._schedule(updates)
         for group, rate in zip(self.optimizer.param_groups, self._learning_rates, strict=True):
             group["lr"] = rate * factor
+        if not any(any(sequence.generated) for sequence in sequences):
+            return []
         changes = Changes(self.parameters) if updates == 0 else None
         with memory_set_by("learner.microbatch_tokens"):
             if self.policy.recompute_logprobs and self._moves_on:

@@ -42,8 +42,8 @@ def test_the_credit_of_a_message_is_what_its_words_changed_and_not_its_act(playe
     assert (spoken.agent, spoken.act) == ("fisher_0", "> next fisher_4")
     # Heard by four, the stock lasts: 50 units a month, of 120 each. Unheard, the four want 80 and
     # the first 10 of 100: 90 units in all instead of 50. Three tokens cost 1/120 each.
-    assert spoken.credit == pytest.approx((50 - 90 - 3) / 120, rel=1e-9)
-    assert all(one.credit == 0.0 for one in turns if not one.message)
+    assert spoken.credit == pytest.approx(((50 - 90) / 120, 3 / 120), rel=1e-9)
+    assert all(turn.credit == (0.0, 0.0) for turn in turns if not turn.message)
 
 
 def test_the_worth_of_beginnings_keeps_the_act_too(players):
@@ -52,6 +52,6 @@ def test_the_worth_of_beginnings_keeps_the_act_too(players):
     found, _ = worths(players, starts, episodes, players.environments[0].tokenize)
     first = next(one for one in found if one.turn.round == 1)
     assert len(first.pieces) == 3
-    # Each token costs its author 1/120; only the whole proposal is understood.
-    assert first.team[1] == pytest.approx(-1 / 120, rel=1e-9)
-    assert first.team[2] == pytest.approx((50 - 90 - 2) / 120, rel=1e-9)
+    # A worth holds no price; only the whole proposal is understood.
+    assert first.team[1] == 0.0
+    assert first.team[2] == pytest.approx((50 - 90) / 120, rel=1e-9)

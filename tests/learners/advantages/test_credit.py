@@ -1,56 +1,122 @@
-"""Who is paid what, by hand."""
+"""Who is paid for what and charged for what, by hand."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.advantages.credit import CREDITS, counterfactual, credit, outcome, own, team
-from laconic.learners.episode import Episode, Turn
+from laconic.learners.advantages.credit import (
+    CREDITS,
+    Credits,
+    charge_factor,
+    counterfactual,
+    credit,
+    outcome,
+    own,
+    pass_rate,
+    team,
+    team_parts,
+)
+from laconic.learners.episode import Episode, Parts, Turn
+
+# A dialogue: both agents are paid 1 at the end; a says 2 + 0 tokens and b 1 + 4, at 0.1 each.
+DIALOGUE = Episode(
+    task="t",
+    turns=(),
+    rewards={"a": (-0.2, 1.0), "b": (-0.1, 0.6)},
+    task_rewards={"a": (0.0, 1.0), "b": (0.0, 1.0)},
+    bills={"a": (0.2, 0.0), "b": (0.1, 0.4)},
+    solved=True,
+    common=True,
+)
+# A game of the same words in which a gains 3 and b 5.
+GAME = replace(DIALOGUE, task_rewards={"a": (1.0, 2.0), "b": (0.0, 5.0)}, common=False)
 
 
-def episode(rewards: dict[str, tuple[float, ...]]) -> Episode:
-    return Episode(task="t", turns=(), rewards=rewards)
+def close(credits: Credits, task: dict, cost: dict) -> None:
+    for found, wanted in ((credits.task, task), (credits.cost, cost)):
+        assert found.keys() == wanted.keys()
+        for agent, rounds in wanted.items():
+            assert found[agent] == pytest.approx(rounds)
 
 
-def test_own_credit_pays_the_agents_own_rewards() -> None:
-    rewards = {"helper_0": (-0.25, 0.0), "solver_0": (0.0, 1.0)}
-    assert own(episode(rewards)) == rewards
+def test_own_credit_is_the_agents_own_reward_and_bill() -> None:
+    close(own(DIALOGUE), dict(DIALOGUE.task_rewards), dict(DIALOGUE.bills))
+    close(own(GAME), dict(GAME.task_rewards), dict(GAME.bills))
 
 
-def test_team_credit_pays_everyone_the_mean_of_each_round() -> None:
-    # Round 0: (-0.25 + 0 + 0.25) / 3 = 0; round 1: (0 + 1 + 0.5) / 3 = 0.5.
-    paid = team(episode({"a": (-0.25, 0.0), "b": (0.0, 1.0), "c": (0.25, 0.5)}))
-    assert paid == {"a": (0.0, 0.5), "b": (0.0, 0.5), "c": (0.0, 0.5)}
+def test_own_credit_charges_every_agent_all_bills_where_the_team_pays() -> None:
+    # Round 0: 0.2 + 0.1; round 1: 0 + 0.4.
+    all_bills = {"a": (0.3, 0.4), "b": (0.3, 0.4)}
+    close(own(replace(DIALOGUE, charge="team")), dict(DIALOGUE.task_rewards), all_bills)
 
 
-def test_team_credit_adds_up_to_the_sum_over_the_number_of_agents() -> None:
-    played = episode({"a": (-0.5, 2.0), "b": (1.0, 3.0)})
-    assert sum(team(played)["a"]) == sum(played.returns.values()) / 2  # (1.5 + 4) / 2 = 2.75
+def test_team_credit_counts_a_common_reward_once_and_gains_of_their_own_all() -> None:
+    all_bills = {"a": (0.3, 0.4), "b": (0.3, 0.4)}
+    close(team(DIALOGUE), {"a": (0.0, 1.0), "b": (0.0, 1.0)}, all_bills)
+    # 1 + 0 and 2 + 5.
+    close(team(GAME), {"a": (1.0, 7.0), "b": (1.0, 7.0)}, all_bills)
 
 
-def test_the_outcome_is_all_paid_in_the_last_round_so_that_every_round_earns_it() -> None:
-    # Team pay 0.25 and 1.25 by round (see above); from either round on it is 1.5.
-    paid = outcome(episode({"a": (-0.5, 0.0), "b": (1.0, 2.5)}))
-    assert paid == {"a": (0.0, 1.5), "b": (0.0, 1.5)}
+def test_own_credit_under_a_team_charge_and_team_credit_pay_alike() -> None:
+    for charge in ("own", "team"):
+        shared = team(replace(DIALOGUE, charge=charge))
+        paid = own(replace(DIALOGUE, charge="team"))
+        close(shared, dict(paid.task), dict(paid.cost))
 
 
-def test_an_outcome_without_rounds_is_nothing() -> None:
-    assert outcome(episode({"a": ()})) == {"a": ()}
+def test_the_outcome_is_all_in_the_last_round_so_that_every_round_earns_it() -> None:
+    close(outcome(DIALOGUE), dict.fromkeys("ab", (0.0, 1.0)), dict.fromkeys("ab", (0.0, 0.7)))
+    empty = replace(DIALOGUE, rewards={"a": ()}, task_rewards={}, bills={})
+    assert outcome(empty) == Credits({"a": ()}, {"a": ()})
 
 
-def test_an_agent_that_left_early_counts_as_paid_nothing() -> None:
-    assert team(episode({"a": (1.0,), "b": (1.0, 3.0)})) == {"a": (1.0, 1.5), "b": (1.0, 1.5)}
+def test_only_solved_episodes_are_billed_where_the_environment_says_so() -> None:
+    late = replace(DIALOGUE, when="solved", rewards={"a": (0.0, 0.8), "b": (0.0, 0.5)})
+    # Solved: in the round of the word, though the reward had it taken off at the end.
+    close(own(late), dict(DIALOGUE.task_rewards), dict(DIALOGUE.bills))
+    failed = replace(late, solved=False)
+    nothing = dict.fromkeys("ab", (0.0, 0.0))
+    for kind in (own, team, outcome):
+        assert kind(failed).cost == nothing
+
+
+def test_an_environment_without_bills_is_unpriced() -> None:
+    plain = Episode(task="t", turns=(), rewards={"a": (-0.2, 1.0), "b": (-0.1, 0.6)})
+    assert own(plain) == Credits(plain.rewards, dict.fromkeys("ab", (0.0, 0.0)))
+    close(team(plain), dict.fromkeys("ab", (-0.3, 1.6)), dict.fromkeys("ab", (0.0, 0.0)))
+
+
+def test_an_agent_that_left_early_counts_as_paid_and_charged_nothing() -> None:
+    left = replace(
+        DIALOGUE,
+        rewards={"a": (-0.2,), "b": (-0.1, 0.6)},
+        task_rewards={"a": (0.0,), "b": (0.0, 1.0)},
+        bills={"a": (0.2,), "b": (0.1, 0.4)},
+    )
+    close(team(left), dict.fromkeys("ab", (0.0, 1.0)), dict.fromkeys("ab", (0.3, 0.4)))
+    close(
+        own(replace(left, charge="team")),
+        dict(left.task_rewards),
+        {"a": (0.3,), "b": (0.3, 0.4)},
+    )
 
 
 def test_a_lone_agent_is_its_own_team() -> None:
-    played = episode({"solver_0": (0.1, 0.7)})
-    assert team(played) == own(played)
+    lone = Episode(
+        "t", (), {"s": (0.8,)}, task_rewards={"s": (1.0,)}, bills={"s": (0.2,)}, common=True
+    )
+    assert team(lone) == own(lone) == outcome(lone)
+    assert team_parts(lone) == Parts(1.0, 0.2)
 
 
 @pytest.mark.parametrize("kind", list(CREDITS))
-def test_an_episode_without_agents_pays_nobody(kind: str) -> None:
-    assert credit(kind)(episode({})) == {}
+def test_an_episode_without_agents_pays_no_one(kind: str) -> None:
+    empty = Episode("t", (), {})
+    assert credit(kind)(empty) == Credits({}, {})
+    assert team_parts(empty) == (0.0, 0.0)
 
 
 def test_an_unknown_credit_names_the_nearest_kind() -> None:
@@ -60,15 +126,56 @@ def test_an_unknown_credit_names_the_nearest_kind() -> None:
 
 def test_a_message_is_credited_with_what_was_measured_of_it_and_nothing_elsewhere() -> None:
     turns = (
-        Turn("a", 0, "hm", credit=0.5),
-        Turn("b", 1, "", credit=0.0),
-        Turn("a", 2, "7", credit=2.0),
+        Turn("a", 0, "hm", credit=Parts(0.5, 0.1)),
+        Turn("b", 1, "", credit=Parts(0.0, 0.0)),
+        Turn("a", 2, "7", credit=Parts(2.0, 0.3)),
     )
     played = Episode(task="t", turns=turns, rewards={"a": (9.0, 9.0, 9.0), "b": (9.0, 9.0)})
-    assert counterfactual(played) == {"a": (0.5, 0.0, 2.0), "b": (0.0, 0.0)}
+    assert counterfactual(played) == Credits(
+        {"a": (0.5, 0.0, 2.0), "b": (0.0, 0.0)}, {"a": (0.1, 0.0, 0.3), "b": (0.0, 0.0)}
+    )
 
 
 def test_credit_that_was_not_measured_names_the_message() -> None:
     played = Episode(task="t", turns=(Turn("a", 0, "hm"),), rewards={"a": (1.0,)})
     with pytest.raises(SettingError, match="'a' in round 0 of task 't' was not measured"):
         counterfactual(played)
+
+
+# Pass rate and charge factor
+
+
+def test_the_pass_rate_is_the_share_of_solved_episodes() -> None:
+    group = [replace(DIALOGUE, solved=solved) for solved in (True, False, False, False)]
+    assert pass_rate(group) == 0.25
+    # 0.25 ** k
+    assert [charge_factor(group, power) for power in (0, 1, 2)] == [1.0, 0.25, 0.0625]
+
+
+def test_a_graded_task_passes_by_its_share_of_the_most_reward() -> None:
+    # 1 of 4 and 3 of 4: the mean is 0.5, whatever counts as solved.
+    graded = [
+        replace(DIALOGUE, max_reward=4.0, task_rewards={"a": (0.0, paid), "b": (0.0, paid)})
+        for paid in (1.0, 3.0)
+    ]
+    assert pass_rate(graded) == 0.5
+    below = replace(graded[0], task_rewards={"a": (-2.0,), "b": (-2.0,)})
+    assert pass_rate([below, graded[0]]) == 0.125
+
+
+def test_without_a_verdict_or_with_gains_of_their_own_all_of_the_price_is_charged() -> None:
+    assert pass_rate([replace(DIALOGUE, solved=None)]) == 1.0
+    assert pass_rate([replace(GAME, solved=False)]) == 1.0
+    assert pass_rate([]) == 1.0
+
+
+def test_a_group_that_solved_nothing_feels_no_price() -> None:
+    failed = [replace(DIALOGUE, solved=False)] * 4
+    assert [charge_factor(failed, power) for power in (0, 0.5, 1, 2)] == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_failing_is_not_charged_twice() -> None:
+    late = [replace(DIALOGUE, when="solved")]
+    assert charge_factor(late, 0) == 1.0
+    with pytest.raises(SettingError, match="learner.charge_power=2"):
+        charge_factor(late, 2)

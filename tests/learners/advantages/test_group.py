@@ -253,3 +253,63 @@ def test_a_wrong_setting_is_refused_by_name(settings: dict, named: str) -> None:
 
 def test_a_list_from_a_config_is_as_good_as_a_tuple() -> None:
     assert Advantages(group_by=["task", "agent"]) == Advantages()
+
+
+# What counts once, and over what the scale is taken
+
+
+def test_an_episode_with_more_replies_counts_once_where_episodes_are_compared() -> None:
+    # Two episodes with returns 1 and 0; in the second the agent replied twice.
+    keys = [Key("t", "a", 0, 0), Key("t", "a", 0, 1), Key("t", "a", 1, 1)]
+    returns = [1.0, 0.0, 0.0]
+    # By sequence: mean 1/3, sample std sqrt(1/3); + 0.05.
+    scale = (1 / 3) ** 0.5 + 0.05
+    assert Advantages()(returns, keys) == pytest.approx(
+        [(2 / 3) / scale, (-1 / 3) / scale, (-1 / 3) / scale]
+    )
+    # By episode: mean 1/2, sample std sqrt(1/2); all replies of an episode share one advantage.
+    scale = 0.5**0.5 + 0.05
+    compared = Advantages(compare_by="episode")
+    assert compared(returns, keys) == pytest.approx([0.5 / scale, -0.5 / scale, -0.5 / scale])
+    assert compared.compare(returns, keys) == ((0.5, pytest.approx(scale)),) * 3
+    assert compared.centers(returns, keys) == (0.5, 0.5, 0.5)
+
+
+def test_replies_of_an_episode_that_earned_differently_share_their_mean() -> None:
+    # Episode 0 earned 2 and 0, so 1 in the mean; episode 1 earned 0: their mean is 1/2.
+    keys = [Key("t", "a", 0, 0), Key("t", "a", 1, 0), Key("t", "a", 0, 1)]
+    compared = Advantages(compare_by="episode", scale="none")
+    assert compared([2.0, 0.0, 0.0], keys) == (0.5, 0.5, -0.5)
+
+
+def test_the_scale_of_a_batch_is_taken_of_all_returns_less_their_centers() -> None:
+    keys = [Key(task, "a", None, place) for task in ("s", "t") for place in (0, 1)]
+    over_batch = Advantages(scale_over="batch")
+    centered = over_batch([3.0, 1.0, 5.0, 5.0], keys)
+    assert centered == (1.0, -1.0, 0.0, 0.0)
+    # Sample variance of 1, -1, 0, 0: 2 / 3.
+    assert over_batch.update_scale(centered) == pytest.approx((2 / 3) ** 0.5)
+    assert Advantages(scale="population_std", scale_over="batch").update_scale(
+        centered
+    ) == pytest.approx(0.5**0.5)
+
+
+@pytest.mark.parametrize("values", [(), (0.7,), (0.0, 0.0), (1e-12, -1e-12)])
+def test_without_spread_over_the_batch_the_scale_is_one(values) -> None:
+    assert Advantages(scale_over="batch").update_scale(values) == 1.0
+
+
+def test_no_scale_is_one_whatever_it_would_be_taken_over() -> None:
+    assert Advantages(scale="none", scale_over="batch").update_scale((1.0, -1.0)) == 1.0
+    assert Advantages().update_scale((1.0, -1.0)) == 1.0
+
+
+@pytest.mark.parametrize("settings", [{"scale": "mad"}, {"scale": "mad_or_std"}])
+def test_a_batch_has_no_median_distance(settings) -> None:
+    with pytest.raises(SettingError, match="advantages.scale_over=batch takes a standard dev"):
+        Advantages(centre="median", scale_over="batch", **settings)
+
+
+def test_a_pivot_is_one_sequence() -> None:
+    with pytest.raises(SettingError, match="leave_out_pivot needs advantages.compare_by=sequence"):
+        Advantages(centre="median", leave_out_pivot=True, compare_by="episode")

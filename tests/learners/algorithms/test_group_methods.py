@@ -265,9 +265,9 @@ def charged(policies: Policies) -> Group:
 @pytest.mark.parametrize("method", ["magrpo"], indirect=True)
 def test_magrpo_compares_the_teams_return_from_each_round_on(learner, charged):
     found = advantages_of(learner(), charged)
-    # From round 0: (0.5 + 1) / 2, -0.125 and 1 around their mean 0.5416667; from round 1: 1, 0, 1.
-    first = [0.2083333, -0.6666667, 0.4583333]
-    later = [1 / 3, -2 / 3, 1 / 3]
+    # From round 0: 0.5 + 1, -0.25 and 2 around their mean 1.0833333; from round 1: 2, 0, 2.
+    first = [0.4166667, -1.3333333, 0.9166667]
+    later = [2 / 3, -4 / 3, 2 / 3]
     for agent in AGENTS:
         assert [found[agent, n, 0] for n in range(3)] == pytest.approx(first, rel=1e-6)
         assert [found[agent, n, 1] for n in range(3)] == pytest.approx(later, rel=1e-6)
@@ -276,9 +276,9 @@ def test_magrpo_compares_the_teams_return_from_each_round_on(learner, charged):
 @pytest.mark.parametrize("method", ["dr_mas"], indirect=True)
 def test_dr_mas_pays_all_calls_alike_and_counts_calls(learner, charged):
     found = advantages_of(learner(), charged)
-    # Team: 0.75, -0.125, 1, each twice. Mean 0.5416667; squares 2 * (0.0434028 + 0.4444444 +
-    # 0.2100694) = 1.3958333 over 5, std 0.5283622; epsilon 0.05.
-    expected = [one / 0.5783622 for one in (0.2083333, -0.6666667, 0.4583333)]
+    # Team: 1.5, -0.25, 2, each twice. Mean 1.0833333; squares 2 * (0.1736111 + 1.7777778 +
+    # 0.8402778) = 5.5833333 over 5, std 1.0567245; epsilon 0.05.
+    expected = [one / 1.1067245 for one in (0.4166667, -1.3333333, 0.9166667)]
     for agent in AGENTS:
         for number in (0, 1):
             assert [found[agent, n, number] for n in range(3)] == pytest.approx(expected, rel=1e-6)
@@ -321,6 +321,7 @@ def test_gspo_takes_the_same_step_as(other, moved, make_policy):
             played = changed(played, behaviour_logprobs=_moved)
         node = OmegaConf.create(OmegaConf.to_container(composed(method).learner, resolve=True))
         node.minibatches = 1
+        node.advantages.scale = "none"
         made = instantiate(node, policies, _sgd, _convert_="all", _partial_=False)
         found.append((made.update([played]), weights(policies)))
     (metrics, stepped), (other_metrics, other_stepped) = found

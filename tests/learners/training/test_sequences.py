@@ -10,7 +10,7 @@ import torch
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import counterfactual, own, team
 from laconic.learners.advantages.group import Advantages
-from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.episode import Episode, Group, Parts, Turn
 from laconic.learners.training.sequences import (
     Batch,
     TokenSequence,
@@ -78,8 +78,8 @@ def test_sequences_come_by_episode_then_agent_and_carry_their_advantage(group: G
 
 def test_team_credit_reaches_every_agent(group: Group) -> None:
     made = sequences_of(group, credit=team, advantages=CENTRED)
-    # Team pay: (-0.25 + 0) / 2 and (-0.25 + 1) / 2, around their mean.
-    assert [one.advantage for one in made] == [-0.25, -0.25, 0.25, 0.25]
+    # Team pay: -0.25 + 0 and -0.25 + 1, around their mean 0.25.
+    assert [one.advantage for one in made] == [-0.5, -0.5, 0.5, 0.5]
 
 
 def test_a_reply_is_trained_alone_with_what_came_before_as_context(group: Group) -> None:
@@ -233,7 +233,7 @@ def test_a_turn_that_is_not_trained_is_context_alone(unit: str) -> None:
 @pytest.mark.parametrize(("credit", "pays"), [(own, [-0.25, 0.25]), (counterfactual, [3.0, 5.0])])
 def test_a_reply_under_a_counterfactual_credit_has_its_own_round_alone(credit, pays) -> None:
     played = episode(1.0)
-    turns = tuple(replace(t, credit=3.0 + 2.0 * t.round) for t in played.turns)
+    turns = tuple(replace(t, credit=Parts(3.0 + 2.0 * t.round, 0.0)) for t in played.turns)
     group = Group("t", (replace(played, turns=turns),) * 2)
     made = sequences_of(group, credit=credit, advantages=CENTRED, unit="reply")
     assert [one.return_to_go for one in made if (one.agent, one.episode) == ("helper_0", 0)] == pays

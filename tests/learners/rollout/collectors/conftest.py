@@ -20,7 +20,7 @@ class Relay(ParallelEnv):
     Whatever is said in the first round is read by all before the second.
     """
 
-    metadata = {"name": "relay_v0"}
+    metadata = {"name": "relay_v0", "reward": "common"}
 
     def __init__(self) -> None:
         self.possible_agents = ["x_0", "y_0", "z_0"]
@@ -43,7 +43,8 @@ class Relay(ParallelEnv):
         over = len(self.played[-1]) == 2
         heard = " ".join(actions[agent] for agent in agents if actions[agent])
         won = over and {"left", "right"} <= set(actions["z_0"].split())
-        rewards = {agent: 6.0 * won - len(actions[agent].split()) for agent in agents}
+        words = {agent: float(len(actions[agent].split())) for agent in agents}
+        rewards = {agent: 6.0 * won - words[agent] for agent in agents}
         if over:
             self.agents = []
         return (
@@ -51,7 +52,14 @@ class Relay(ParallelEnv):
             rewards,
             dict.fromkeys(agents, over),
             dict.fromkeys(agents, False),
-            {agent: {} for agent in agents},
+            {
+                agent: {
+                    "task_reward": 6.0 * won,
+                    "billed": words[agent],
+                    "charged": words[agent],
+                }
+                for agent in agents
+            },
         )
 
 

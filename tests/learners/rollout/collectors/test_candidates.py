@@ -64,25 +64,33 @@ def test_no_starts_give_no_groups(relay, deck):
     assert Candidates()([relay], dict.fromkeys(relay.possible_agents, deck), [], 3, seed=0) == []
 
 
-def test_every_round_is_a_group_of_the_first_candidates_and_of_each_further_one(groups):
-    assert [len(group.episodes) for group in groups] == [1 + 3 * 2] * 2
-    first, second = groups
-    assert [said(episode)[0] for episode in first.episodes] == [
-        {"x_0": "a b", "y_0": "f", "z_0": "j"},
-        {"x_0": "c", "y_0": "f", "z_0": "j"},
-        {"x_0": "d", "y_0": "f", "z_0": "j"},
-        {"x_0": "a b", "y_0": "", "z_0": "j"},
-        {"x_0": "a b", "y_0": "g", "z_0": "j"},
-        {"x_0": "a b", "y_0": "f", "z_0": "k l"},
-        {"x_0": "a b", "y_0": "f", "z_0": ""},
+def test_every_agent_and_round_is_a_group_of_the_first_candidate_and_each_further_one(groups):
+    assert [len(group.episodes) for group in groups] == [1 + 2] * 3 * 2
+    assert [[said(episode)[0] for episode in group.episodes] for group in groups[:3]] == [
+        [
+            {"x_0": "a b", "y_0": "f", "z_0": "j"},
+            {"x_0": "c", "y_0": "f", "z_0": "j"},
+            {"x_0": "d", "y_0": "f", "z_0": "j"},
+        ],
+        [
+            {"x_0": "a b", "y_0": "f", "z_0": "j"},
+            {"x_0": "a b", "y_0": "", "z_0": "j"},
+            {"x_0": "a b", "y_0": "g", "z_0": "j"},
+        ],
+        [
+            {"x_0": "a b", "y_0": "f", "z_0": "j"},
+            {"x_0": "a b", "y_0": "f", "z_0": "k l"},
+            {"x_0": "a b", "y_0": "f", "z_0": ""},
+        ],
     ]
-    assert all(said(episode)[1]["z_0"] == "left right" for episode in first.episodes)
+    followed = [said(episode)[1]["z_0"] for group in groups[:3] for episode in group.episodes]
+    assert followed == ["left right"] * 9
 
 
 def test_the_best_candidate_of_each_agent_goes_on_and_the_first_of_equals(groups):
     # x: the pair costs 2, "c" and "d" 1. y and z: silence costs nothing.
     assert all(
-        said(episode)[0] == {"x_0": "c", "y_0": "", "z_0": ""} for episode in groups[1].episodes
+        said(episode)[0] == {"x_0": "c", "y_0": "", "z_0": ""} for episode in groups[3].episodes
     )
 
 
@@ -94,10 +102,11 @@ def test_candidates_are_sampled_and_what_follows_is_greedy(groups, deck):
 
 
 def test_only_candidates_are_trained_each_once(groups):
-    for round, group in enumerate(groups):
+    for place, group in enumerate(groups):
         turns = [turn for episode in group.episodes for turn in trained(episode)]
-        assert {turn.round for turn in turns} == {round}
-        assert sorted(turn.agent for turn in turns) == ["x_0"] * 3 + ["y_0"] * 3 + ["z_0"] * 3
+        round, agent = divmod(place, 3)
+        assert [turn.round for turn in turns] == [round] * 3
+        assert [turn.agent for turn in turns] == [("x_0", "y_0", "z_0")[agent]] * 3
 
 
 def test_candidates_are_compared_with_those_of_their_agent_and_round(groups):
@@ -112,20 +121,23 @@ def test_candidates_are_compared_with_those_of_their_agent_and_round(groups):
     ]
 
     def advantages(round: int, agent: str) -> list[float]:
-        return [one.advantage for one in made[round] if one.agent == agent]
+        of_round = [one for group in made[3 * round : 3 * round + 3] for one in group]
+        return [one.advantage for one in of_round if one.agent == agent]
 
     # Round 0, what all are paid later drops out. x costs 2, 1, 1: the mean is -4/3.
     assert advantages(0, "x_0") == pytest.approx([-2 / 3, 1 / 3, 1 / 3])
     # Round 1: z is paid -1, 6 - 3 and 6 - 2; the mean is 2.
     assert advantages(1, "z_0") == pytest.approx([-3.0, 1.0, 2.0])
-    assert {one.round for one in made[1]} == {1}
+    later = [one for group in made[3:] for one in group]
+    assert {one.round for one in later} == {1}
     # What was said before is context.
-    assert all(one.generated == (False, False, False, False, True, True) for one in made[1])
+    assert all(one.generated == (False, False, False, False, True, True) for one in later)
 
 
 @pytest.mark.parametrize(("credit", "goes_on"), [("own", ""), ("team", "left right 3 4 5 6 7")])
 def test_the_best_is_chosen_by_the_credit(relay, credit, goes_on):
-    # z pays 7 for its words and is paid 6; the team of three is paid 18 - 7 together.
+    # z pays 7 for its words and is paid 6; the team of three gains 18 - 7 together.
+    relay.metadata = {**relay.metadata, "reward": "own"}
     quiet = [["", ""], ["", ""]]
     deck = Deck(x_0=quiet, y_0=quiet, z_0=[["", "n"], ["left right 3 4 5 6 7", ""]])
     policies = dict.fromkeys(relay.possible_agents, deck)

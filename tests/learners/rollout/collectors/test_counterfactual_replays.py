@@ -8,15 +8,11 @@ import pytest
 
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.reward import Reward
+from laconic.learners.advantages.credit import team_parts
 from laconic.learners.agents.scripted import ScriptedTeam
-from laconic.learners.episode import Episode, Turn
+from laconic.learners.episode import Episode, Parts, Turn
 from laconic.learners.rollout.collectors.base import Players
-from laconic.learners.rollout.collectors.counterfactual import (
-    Replay,
-    spoken_rounds,
-    team_return,
-    team_returns,
-)
+from laconic.learners.rollout.collectors.counterfactual import Replay, replayed, spoken_rounds
 from laconic.learners.rollout.play import Start, play, replies_of
 
 TIGHT = {"rounds": 3, "budget": Budget(message=5, round=12), "reward": Reward(price=0.3)}
@@ -31,12 +27,8 @@ def without_logprobs(episode: Episode) -> Episode:
 
 
 def test_without_replays_nothing_is_played(relay, relayers):
-    assert team_returns(Players([relay], {"x_0": relayers()}), [], seed=0) == ([], 0)
+    assert replayed(Players([relay], {"x_0": relayers()}), [], seed=0) == ([], 0)
     assert relay.played == []
-
-
-def test_an_episode_without_agents_returned_nothing():
-    assert team_return(Episode(task="t", turns=(), rewards={})) == 0.0
 
 
 @pytest.mark.parametrize("last", [0, 1, 2])
@@ -59,8 +51,8 @@ def test_an_unchanged_replay_of_a_greedy_episode_is_the_episode(make_env, make_p
     )
     assert list(map(without_logprobs, again)) == list(map(without_logprobs, recorded))
     replays = [Replay(s, episode, last) for s, episode in zip(starts, recorded, strict=True)]
-    returns, _ = team_returns(Players(environments, policies), replays, seed=2)
-    assert returns == [team_return(episode) for episode in recorded]
+    ends, _ = replayed(Players(environments, policies), replays, seed=2)
+    assert [end.rewards for end in ends] == [episode.rewards for episode in recorded]
 
 
 def test_a_sampled_episode_stands_for_itself_when_rounds_are_sampled(make_env, make_policy):
@@ -68,8 +60,8 @@ def test_a_sampled_episode_stands_for_itself_when_rounds_are_sampled(make_env, m
     policies = dict.fromkeys(env.possible_agents, make_policy(max_reply_tokens=8))
     (episode,) = play([env], policies, [Start(0, "fruit")], seed=0)
     replays = [Replay(Start(0, "fruit"), episode, round) for round in (0, 1)]
-    returns, played = team_returns(Players([env], policies), replays, seed=0, greedy=False)
-    assert (returns, played) == ([team_return(episode)] * 2, 0)
+    ends, played = replayed(Players([env], policies), replays, seed=0, greedy=False)
+    assert (ends, played) == ([episode] * 2, 0)
 
 
 def test_silence_frees_the_room_that_a_message_took(make_env):
@@ -84,12 +76,12 @@ def test_silence_frees_the_room_that_a_message_took(make_env):
     # Whoever had the room is silent, and another says up to eight words of what it had wanted to.
     speaker = max(first, key=lambda turn: turn.tokens_said).agent
     silenced = Replay(start, episode, 0, {speaker: ""})
-    (changed,), played = team_returns(Players([env], policies), [silenced], seed=0)
+    (changed,), played = replayed(Players([env], policies), [silenced], seed=0)
     assert played == 1
     said = {message.agent: message.tokens for message in env.messages if message.round == 0}
     assert said[speaker] == 0
     assert sum(said.values()) == 8
-    assert changed == pytest.approx(team_return(episode))
+    assert team_parts(changed) == pytest.approx(team_parts(episode))
 
 
 def test_equal_seeds_give_equal_returns(make_env, make_policy):
@@ -99,8 +91,10 @@ def test_equal_seeds_give_equal_returns(make_env, make_policy):
     (episode,) = play(environments, policies, [start], seed=0)
     replays = [Replay(start, episode, 0, {a: ""}) for a in ("solver_0", "helper_0")]
 
-    def returns(seed: int, greedy: bool) -> list[float]:
-        return team_returns(Players(environments, policies), replays, seed=seed, greedy=greedy)[0]
+    def returns(seed: int, greedy: bool) -> list[Parts]:
+        players = Players(environments, policies)
+        ends, _ = replayed(players, replays, seed=seed, greedy=greedy)
+        return [team_parts(end) for end in ends]
 
     assert returns(1, False) == returns(1, False)
     assert returns(1, True) == returns(2, True)

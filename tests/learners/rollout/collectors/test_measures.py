@@ -75,7 +75,9 @@ def test_a_learner_credits_every_message(make_env, make_policy, credit, unit):
         for one in learner.sequences(group):
             covered = range(2) if one.round is None else [one.round]
             mine = [turns.get((one.episode, one.agent, round)) for round in covered]
-            assert one.return_to_go == sum(turn.credit for turn in mine if turn)
+            assert one.return_to_go == sum(
+                turn.credit.task - turn.credit.cost for turn in mine if turn
+            )
     assert learner.update(groups)["replays"] > 0
 
 

@@ -43,15 +43,17 @@ def test_a_glove_game_of_three():
 
 
 def test_the_credits_of_a_round_add_up_to_what_it_made_of_silence(relay, relayers):
-    # Nobody speaks: 0. x or y alone: -1 and z repeats it for 1: -2. z alone: -1. x and y: 14.
-    # z with one of them: -3. All: 13. So z is worth -1, and x and y half of 13 + 1 each.
+    # Earned and said. No one speaks: 0, 0. x or y alone, and z repeats the word: 0, 2. z: 0, 1.
+    # x and y, and z repeats both: 6, 4. z with one of them: 0, 3. All: 6, 5. In every order x and y
+    # add 2 words each and z adds 1; half of the orders let x complete the pair, the others y.
     policies = dict.fromkeys(relay.possible_agents, relayers())
     collector = shapley()
     (group,) = collector([relay, type(relay)()], policies, [Start(0)], 2, seed=0)
     credits = {(turn.agent, turn.round): turn.credit for turn in group.episodes[0].turns}
-    assert [credits[agent, 0] for agent in relay.possible_agents] == pytest.approx([7.0, 7.0, -1.0])
-    assert sum(credits[agent, 0] for agent in relay.possible_agents) == pytest.approx(13.0)
-    assert credits["z_0", 1] == 16.0  # alone in its round: 13 - (-3)
+    assert credits["x_0", 0] == pytest.approx((3.0, 2.0))
+    assert credits["y_0", 0] == pytest.approx((3.0, 2.0))
+    assert credits["z_0", 0] == pytest.approx((0.0, 1.0))
+    assert credits["z_0", 1] == (6.0, 2.0)  # alone in its round: 6 - 0, 5 - 3
     # The eight sets of round 0, and silence in round 1; the end as it was is recorded.
     assert collector.metrics == {"replays": 9.0}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from laconic.learners.episode import Episode, Group
+from laconic.learners.episode import Episode, Group, Parts
 from laconic.learners.rollout.collectors.silence import differences, silence
 from laconic.learners.rollout.play import Start, collect
 
@@ -15,7 +15,7 @@ def measure(env, policy, group_size: int = 2, **settings) -> list[Group]:
     return silence(**settings)([env, type(env)()], policies, [Start(0)], group_size, seed=0)
 
 
-def credits(episode: Episode) -> dict[tuple[str, int], float | None]:
+def credits(episode: Episode) -> dict[tuple[str, int], Parts | None]:
     return {(turn.agent, turn.round): turn.credit for turn in episode.turns}
 
 
@@ -27,7 +27,7 @@ def test_a_team_that_says_nothing_is_credited_with_nothing_and_replays_nothing(r
     collector = silence()
     policies = dict.fromkeys(relay.possible_agents, relayers(x_0="", y_0="", z_0=""))
     (group,) = collector([relay], policies, [Start(0)], 2, seed=0)
-    assert [set(credits(episode).values()) for episode in group.episodes] == [{0.0}] * 2
+    assert [set(credits(episode).values()) for episode in group.episodes] == [{(0.0, 0.0)}] * 2
     assert collector.metrics == {"replays": 0.0}
 
 
@@ -35,25 +35,26 @@ def test_a_team_that_says_nothing_is_credited_with_nothing_and_replays_nothing(r
 def test_a_message_is_credited_with_what_the_team_would_have_lost_without_it(
     relay, relayers, greedy
 ):
-    # As played: x 6 - 1, y 6 - 1, z 6 - 1 - 2; in all 13.
-    # Without "left", z says "right" in the end: 0, -1, -1 - 1; in all -3. So for "right".
-    # Without "hm": 5, 5, 4; in all 14, one more than with it.
-    # Without the answer: -1, -1, -1; in all -3.
+    # The team is paid 6 once. As played it says 1 + 1 + 1 words and then 2.
+    # Without "left", z says "right" in the end: 0 earned, 1 + 1 + 1 words. So for "right".
+    # Without "hm" it earns the same and says a word less.
+    # Without the answer: 0 earned, 2 words less.
     (group,) = measure(relay, relayers(), greedy=greedy)
     assert credits(group.episodes[0]) == {
-        ("x_0", 0): 16.0,
-        ("y_0", 0): 16.0,
-        ("z_0", 0): -1.0,
-        ("x_0", 1): 0.0,
-        ("y_0", 1): 0.0,
-        ("z_0", 1): 16.0,
+        ("x_0", 0): (6.0, 2.0),
+        ("y_0", 0): (6.0, 2.0),
+        ("z_0", 0): (0.0, 1.0),
+        ("x_0", 1): (0.0, 0.0),
+        ("y_0", 1): (0.0, 0.0),
+        ("z_0", 1): (6.0, 2.0),
     }
 
 
 def test_two_that_say_the_same_are_credited_with_only_their_price(relay, relayers):
     # Without either "left" nothing is lost but its price of 1.
     (group,) = measure(relay, relayers(z_0="left"))
-    assert credits(group.episodes[0])["x_0", 0] == credits(group.episodes[0])["z_0", 0] == -1.0
+    found = credits(group.episodes[0])
+    assert found["x_0", 0] == found["z_0", 0] == (0.0, 1.0)
 
 
 def test_nothing_but_the_credit_is_added(relay, relayers):

@@ -1,0 +1,117 @@
+"""One exchange rate: a token costs the same task reward under every credit, by random episodes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from laconic.learners.advantages.credit import credit
+from laconic.learners.advantages.group import Advantages
+from laconic.learners.episode import Episode, Group, Parts, Turn
+from laconic.learners.training.sequences import sequences_of
+
+CREDITS = ("own", "team", "outcome", "silence", "shapley")
+DRAWS = 60
+
+
+def drawn(generator: np.random.Generator) -> tuple[Group, float, dict]:
+    """A group of random episodes, its rate, and the tokens of each agent, episode and round.
+
+    1 to 8 agents, 1 to 4 rounds, dialogues and games, either kind of charge, a random schedule.
+    """
+    agents = [f"a_{place}" for place in range(generator.integers(1, 9))]
+    rounds, size = int(generator.integers(1, 5)), int(generator.integers(2, 7))
+    common, charge = bool(generator.integers(2)), str(generator.choice(["own", "team"]))
+    rate = float(generator.uniform(0.001, 0.2))
+    scheduled = generator.random((len(agents), rounds)) < 0.7
+    scheduled[:, 0] = True
+    tokens = generator.integers(0, 30, (size, len(agents), rounds)) * scheduled
+    episodes = []
+    for place in range(size):
+        solved = bool(generator.integers(2))
+        gains = [float(solved)] * len(agents) if common else generator.normal(size=len(agents))
+        task = {a: (0.0,) * (rounds - 1) + (float(g),) for a, g in zip(agents, gains, strict=True)}
+        bills = {a: tuple(rate * float(n) for n in tokens[place, i]) for i, a in enumerate(agents)}
+        total = np.sum(list(bills.values()), axis=0)
+        charged = dict.fromkeys(agents, tuple(total)) if charge == "team" else bills
+        paid = {a: tuple(np.subtract(task[a], charged[a]).tolist()) for a in agents}
+        # Measured by hand: a message earned 1 if the episode was solved, and cost its own bill.
+        turns = tuple(
+            Turn(
+                agent,
+                number,
+                "word" if tokens[place, i, number] else "",
+                (1,),
+                (2,),
+                (-0.5,),
+                int(tokens[place, i, number]),
+                credit=Parts(float(solved), bills[agent][number]),
+            )
+            for number in range(rounds)
+            for i, agent in enumerate(agents)
+            if scheduled[i, number]
+        )
+        episodes.append(
+            Episode(
+                "t", turns, paid, solved=solved, task_rewards=task, bills=bills,
+                common=common, charge=charge,
+            )
+        )  # fmt: skip
+    said = {
+        (agent, place): tokens[place, i] for place in range(size) for i, agent in enumerate(agents)
+    }
+    return Group("t", tuple(episodes)), rate, {"said": said, "all": tokens.sum(axis=1)}
+
+
+@pytest.mark.parametrize("kind", CREDITS)
+@pytest.mark.parametrize("unit", ["episode", "reply"])
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
+def test_a_token_costs_the_factor_times_the_rate_under_every_credit(kind, unit, power):
+    generator = np.random.default_rng(0)
+    checked = 0
+    for _ in range(DRAWS):
+        group, rate, tokens = drawn(generator)
+        solved = np.mean([episode.solved for episode in group.episodes])
+        factor = solved**power if group.episodes[0].common else 1.0
+        sequences = sequences_of(
+            group,
+            credit=credit(kind),
+            advantages=Advantages(scale="none"),
+            unit=unit,
+            charge_power=power,
+        )
+        for sequence in sequences:
+            parts, episode = sequence.breakdown, group.episodes[sequence.episode]
+            own = tokens["said"][sequence.agent, sequence.episode]
+            all_words = tokens["all"][sequence.episode]
+            counted = own if kind in ("silence", "shapley") else all_words
+            if kind == "own" and episode.charge == "own":
+                counted = own
+            start = sequence.round or 0
+            if kind == "outcome":
+                start = 0
+            end = start + 1 if unit == "reply" and kind in ("silence", "shapley") else None
+            if unit == "episode" and kind in ("silence", "shapley"):
+                start = 0
+            words = counted[start:end].sum()
+            assert parts.cost == pytest.approx(rate * words, abs=1e-12)
+            assert parts.factor == pytest.approx(factor)
+            assert sequence.return_to_go == pytest.approx(parts.task - factor * rate * words)
+            checked += 1
+        checked_pairs(sequences, rate, factor)
+    assert checked > 5 * DRAWS
+
+
+def checked_pairs(sequences, rate, factor):
+    """The difference of two advantages of an agent is that of their T less w times that of C."""
+    by_agent = {}
+    for sequence in sequences:
+        by_agent.setdefault(sequence.agent, []).append(sequence)
+    for own in by_agent.values():
+        one, other = own[0], own[-1]
+        task = one.breakdown.task - other.breakdown.task
+        cost = one.breakdown.cost - other.breakdown.cost
+        assert one.advantage - other.advantage == pytest.approx(task - factor * cost, abs=1e-9)
+        for each in (one, other):
+            center, scale = each.breakdown.comparison
+            assert each.advantage == pytest.approx((each.return_to_go - center) / scale, abs=1e-12)
