@@ -65,6 +65,11 @@ def _read(kind: Any, value: Any, name: str) -> Any:
         return _read(kind, value, name)
     if is_dataclass(kind):
         return from_plain(kind, value)  # type: ignore[arg-type]
+    if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        hints = _types(kind)
+        if not isinstance(value, Sequence) or len(value) != len(hints):
+            raise TypeError(f"expected {len(hints)} values for {name!r}; got {value!r:.60}")
+        return kind(*(_read(hints[one], each, one) for one, each in zip(hints, value, strict=True)))
     if origin is tuple and isinstance(value, Sequence) and not isinstance(value, str):
         return tuple(_read(inner[0], one, name) for one in value)
     if origin is Mapping and isinstance(value, Mapping):

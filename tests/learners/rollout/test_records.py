@@ -29,6 +29,8 @@ def drawn(kind: Any, generator: random.Random, name: str = "") -> Any:
     origin, inner = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
         return record(kind, generator)
+    if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return kind(*(drawn(each, generator) for each in get_type_hints(kind).values()))
     if origin in (Union, types.UnionType):
         return drawn(inner[0], generator, name)
     if origin is tuple:

@@ -242,57 +242,52 @@ def test_a_reply_under_a_counterfactual_credit_has_its_own_round_alone(credit, p
 
 
 def mixed_episode() -> Episode:
-    """Four turns of one agent: it speaks, is given a message, tries silence, and is silent."""
-    spoken, given, tried, silent = (
+    """Three turns of one agent: it speaks, is given a message, and is silent."""
+    spoken, given, silent = (
         turn("a", 0, (1,), (3, END)),
         turn("a", 1, (2,), (4, END)),
-        turn("a", 2, (5,), (SILENCE,)),
-        turn("a", 3, (6,), (SILENCE, END)),
+        turn("a", 2, (6,), (SILENCE, END)),
     )
     turns = (
         replace(spoken, message="three"),
-        replace(given, message="four", trained=False, tried=True),
-        replace(tried, tried=True),
+        replace(given, message="four", trained=False),
         silent,
     )
-    return Episode(task="t", turns=turns, rewards={"a": (0.0, 0.0, 0.0, 1.0)})
+    return Episode(task="t", turns=turns, rewards={"a": (0.0, 0.0, 1.0)})
 
 
 def test_a_message_that_was_given_between_two_replies_is_context() -> None:
     group = Group("t", (mixed_episode(),) * 2)
     (whole, _) = sequences_of(group, credit=own, advantages=CENTRED)
-    # Prompt and reply by turn: 1 | 3 9, 2 | 4 9 (given), 5 | 8, 6 | 8 9.
-    assert whole.token_ids == (1, 3, END, 2, 4, END, 5, SILENCE, 6, SILENCE, END)
-    assert [place for place, flag in enumerate(whole.generated) if flag] == [1, 2, 7, 9, 10]
-    assert whole.behaviour_logprobs == (0, -0.3, -0.9, 0, 0, 0, 0, -0.8, 0, -0.8, -0.9)
+    # Prompt and reply by turn: 1 | 3 9, 2 | 4 9 (given), 6 | 8 9.
+    assert whole.token_ids == (1, 3, END, 2, 4, END, 6, SILENCE, END)
+    assert [place for place, flag in enumerate(whole.generated) if flag] == [1, 2, 7, 8]
+    assert whole.behaviour_logprobs == (0, -0.3, -0.9, 0, 0, 0, 0, -0.8, -0.9)
 
 
-def test_an_episode_is_tried_with_one_tried_reply_and_silent_only_without_any_message() -> None:
+def test_an_episode_is_silent_only_without_any_message_of_its_own() -> None:
     played = mixed_episode()
-    spoken, given, tried, silent = played.turns
+    spoken, given, silent = played.turns
     cases = [
-        # (turns, tried, silent)
-        ((spoken, given, tried, silent), True, False),
-        ((spoken, given, silent), False, False),
-        ((tried, silent), True, True),
-        ((silent, spoken), False, False),
-        ((silent, silent), False, True),
-        ((spoken, spoken), False, False),
+        ((spoken, given, silent), False),
+        ((given, silent), True),
+        ((silent, spoken), False),
+        ((silent, silent), True),
+        ((spoken, spoken), False),
     ]
-    for turns, is_tried, is_silent in cases:
+    for turns, is_silent in cases:
         numbered = tuple(replace(t, round=number) for number, t in enumerate(turns))
         group = Group("t", (replace(played, turns=numbered),) * 2)
         (whole, _) = sequences_of(group, credit=own, advantages=CENTRED)
-        assert (whole.tried, whole.silent) == (is_tried, is_silent), turns
+        assert whole.silent == is_silent, turns
 
 
-def test_each_reply_is_tried_or_silent_by_itself() -> None:
+def test_each_reply_is_silent_by_itself() -> None:
     group = Group("t", (mixed_episode(),) * 2)
     made = sequences_of(group, credit=own, advantages=CENTRED, unit="reply")
-    flags = [(one.round, one.tried, one.silent) for one in made if one.episode == 0]
-    assert flags == [(0, False, False), (2, True, True), (3, False, True)]
-    # The given message is context of the later replies and no sequence of its own.
-    assert [one.generated.count(True) for one in made if one.episode == 0] == [2, 1, 2]
+    assert [(one.round, one.silent) for one in made if one.episode == 0] == [(0, False), (2, True)]
+    # The given message is context of the later reply and no sequence of its own.
+    assert [one.generated.count(True) for one in made if one.episode == 0] == [2, 2]
 
 
 # Forward passes

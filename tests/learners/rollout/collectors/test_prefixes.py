@@ -29,19 +29,26 @@ def test_a_team_that_says_nothing_has_nothing_to_measure(relay, relayers):
 @pytest.mark.parametrize("tokens", [False, True])
 def test_each_token_is_worth_what_it_adds_to_the_return(relay, relayers, tokens):
     found, _ = measured(relay, relayers(tokens, x_0="well left now"))
-    # A word costs 1; with `left` all three earn 6, and z says one word more in the end.
+    # A worth holds no price: with `left` the task pays 6, to each and to the team.
     assert found["x_0", 0].pieces == ("well", " left", " now")
-    assert found["x_0", 0].own == (0, -1, 6 - 2, 6 - 3)
-    assert found["x_0", 0].team == (0, -1, 18 - 2 - 1, 18 - 3 - 1)
-    assert (found["z_0", 0].own, found["z_0", 0].team) == ((0, -1), (0, -1))
+    assert found["x_0", 0].own == found["x_0", 0].team == (0, 0, 6, 6)
+    assert found["z_0", 0].own == found["z_0", 0].team == (0, 0)
     # In the last round nothing is played on: `left right` wins with its second word.
-    assert (found["z_0", 1].own, found["z_0", 1].team) == ((0, -1, 4), (0, -1, 16))
+    assert found["z_0", 1].own == found["z_0", 1].team == (0, 0, 6)
+
+
+def test_the_team_is_worth_the_sum_of_gains_of_their_own(relay, relayers):
+    rules = {"metadata": {**relay.metadata, "reward": "own"}}
+    own_gains = type("OwnGains", (type(relay),), rules)()
+    found, _ = measured(own_gains, relayers(x_0="well left now"))
+    assert found["x_0", 0].own == (0, 0, 6, 6)
+    assert found["x_0", 0].team == (0, 0, 18, 18)
 
 
 def test_a_stretch_is_worth_what_is_lost_without_it(relay, relayers):
     found, _ = measured(relay, relayers(x_0="well left now"), span=2)
-    # Without `well left`: -1 in place of 6 - 3. Without `now`: 6 - 2 in place of 6 - 3.
-    assert found["x_0", 0].spans == ((2, 4.0, 15.0), (1, -1.0, -1.0))
+    # Without `well left` 6 are lost, without `now` nothing.
+    assert found["x_0", 0].spans == ((2, 6.0, 6.0), (1, 0.0, 0.0))
     assert measured(relay, relayers())[0]["x_0", 0].spans == ()
 
 
@@ -57,11 +64,9 @@ def test_one_fact_said_twice_is_worth_nothing_alone_and_half_to_each_by_shapley(
     alone, _ = measured(relay, relayers(**twins))
     shared, _ = measured(relay, relayers(**twins), **SHAPLEY)
     for agent in ("x_0", "y_0"):
-        assert alone[agent, 0].own == (0, -1, -2)
+        assert alone[agent, 0].own == (0, 0, 0)
         # Beside silence both words win 6; beside the other's, nothing: half of each.
-        assert shared[agent, 0].own == (0, -1, 6 / 2 - 2)
-        # z repeats what it read, a word or two, where nobody else has said it.
-        assert shared[agent, 0].team == (0, -1 - 1 / 2, (18 - 2) / 2 - 2)
+        assert shared[agent, 0].own == shared[agent, 0].team == (0, 0, 6 / 2)
 
 
 def test_equal_replays_are_played_once(relay, relayers):
