@@ -13,14 +13,10 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.text import Text
-
-from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running.foreign import without_controls
 from laconic.experiments.running.group_log import nearest
 
@@ -36,11 +32,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     try:
         step = step_of(given.step)
-        row = group_of(given.run, step)
+        lines = list(show(group_of(given.run, step)))
+    except (KeyError, IndexError, TypeError, AttributeError):
+        print(
+            f"error: {str(given.run / 'groups.jsonl')!r} does not hold groups as this version of"
+            " laconic writes them",
+            file=sys.stderr,
+        )
+        sys.exit(1)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
-    show(row, Console())
+    print("\n".join(lines))
 
 
 def step_of(text: str | None) -> int | None:
@@ -75,26 +78,27 @@ def group_of(folder: Path, step: int | None) -> dict[str, Any]:
     return plain
 
 
-def show(row: Mapping[str, Any], console: Console) -> None:
-    """Print a logged group: what was said, and a table for each agent."""
+def show(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines that explain a logged group: a table and a worked sum for each agent."""
     episodes, sequences = row["episodes"], row["sequences"]
-    console.print(Text(f"step {row['step']}, task {row['task']}, {len(episodes)} episodes"))
+    yield f"step {row['step']}, task {row['task']}, {len(episodes)} episodes"
     for agent in dict.fromkeys(each["agent"] for each in sequences):
         own = [each for each in sequences if each["agent"] == agent]
-        table = text_table(agent, COLUMNS, [_cells(each, episodes) for each in own], whole="others")
-        console.print(table)
-        console.print(Text(_worked(max(own, key=lambda each: abs(each["advantage"])))))
-        console.print()
-    factors = {each["factor"] for each in sequences if "factor" in each}
+        yield f"\n{agent}"
+        for cells in (COLUMNS, *(_cells(each, episodes) for each in own)):
+            yield f"{cells[0]:>10}" + "".join(f"{cell:>7}" for cell in cells[1:])
+        if worked := _worked(max(own, key=lambda each: abs(each["advantage"]))):
+            yield worked
+    factors = [each["factor"] for each in sequences if "factor" in each]
     if factors:
-        rates = [episode["solved"] for episode in episodes if episode["solved"] is not None]
-        solved = f"{sum(rates)} of {len(rates)} episodes solved; " if rates else ""
-        console.print(Text(f"{solved}charge factor w = {max(factors):.4g} (learner.charge_power)"))
+        verdicts = [episode["solved"] for episode in episodes if episode["solved"] is not None]
+        solved = f"{sum(verdicts)} of {len(verdicts)} episodes solved; " if verdicts else ""
+        yield f"\n{solved}charge factor w = {factors[0]:.3f} (learner.charge_power)"
 
 
 def _cells(sequence: Mapping[str, Any], episodes: Sequence[Mapping[str, Any]]) -> list[str]:
     place = sequence["episode"]
-    name = str(place) if sequence["round"] is None else f"{place}, round {sequence['round']}"
+    name = str(place) if sequence["round"] is None else f"{place}/{sequence['round']}"
     solved = {True: "yes", False: "no", None: "–"}[episodes[place]["solved"]]
     keys = ("task", "cost", "factor", "value", "center", "scale", "advantage")
     return [name, solved, str(sequence["tokens"]), *(_number(sequence.get(key)) for key in keys)]
@@ -108,13 +112,13 @@ def _worked(sequence: Mapping[str, Any]) -> str:
         _number(sequence[key]) for key in ("task", "cost", "factor", "center", "scale", "advantage")
     )
     return (
-        f"episode {sequence['episode']}: A = (T - w C - center) / scale"
-        f" = ({task} - {factor} x {cost} - {center}) / {scale} = {advantage}"
+        f"   episode {sequence['episode']}:"
+        f" A = ({task} - {factor} x {cost} - ({center})) / {scale} = {advantage}"
     )
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
+    return "–" if value is None else f"{value:.3f}"
 
 
 if __name__ == "__main__":

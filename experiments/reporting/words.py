@@ -16,7 +16,9 @@ from laconic.learners.metrics import Interval
 LABELS = {
     "accuracy": "accuracy",
     "score": "score",
-    "reward": "reward",
+    "reward": "task reward less bills",
+    "task_reward": "task reward",
+    "billed": "bills of all agents",
     "tokens_said": "tokens said",
     "tokens_read": "tokens read",
     "tokens_thought": "tokens thought",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -28,6 +29,9 @@ def episodes() -> list[Episode]:
                 turn("#### 3"),
             ),
             rewards={"solver_1": (0.0, 1.0), "helper_1": (-0.2, 0.8)},
+            task_rewards={"solver_1": (0.0, 1.0), "helper_1": (0.0, 1.0)},
+            bills={"solver_1": (0.0, 0.0), "helper_1": (0.2, 0.2)},
+            common=True,
             score=1.0,
             solved=True,
             tokens_said={"solver_1": 2, "helper_1": 8},
@@ -38,6 +42,9 @@ def episodes() -> list[Episode]:
             task="b",
             turns=(turn("", True), turn("hm", cut=True)),
             rewards={"solver_1": (0.0,), "helper_1": (-0.4,)},
+            task_rewards={"solver_1": (0.0,), "helper_1": (0.0,)},
+            bills={"solver_1": (0.0,), "helper_1": (0.4,)},
+            common=True,
             solved=False,
             truncated=True,
             tokens_said={"solver_1": 4, "helper_1": 0},
@@ -78,8 +85,10 @@ def test_metrics_are_those_worked_out_by_hand(episodes: list[Episode]) -> None:
         {
             "accuracy": 1 / 2,
             "score": 0.5,
-            # Returns 1.0 and 0.6, mean 0.8; returns 0 and -0.4, mean -0.2; together 0.3.
-            "reward": 0.3,
+            # 1 less bills of 0.4; 0 less 0.4.
+            "reward": (0.6 - 0.4) / 2,
+            "task_reward": (1 + 0) / 2,
+            "billed": (0.4 + 0.4) / 2,
             "tokens_said": (10 + 4) / 2,
             "tokens_read": (30 + 40) / 2,
             "tokens_thought": (7 + 0) / 2,
@@ -238,3 +247,18 @@ def test_intervals_of_a_thousand_episodes_take_no_time() -> None:
     started = time.perf_counter()
     intervals(episodes)
     assert time.perf_counter() - started < 1.0
+
+
+def test_where_only_solved_episodes_pay_the_reward_leaves_the_bills_of_others_out(
+    episodes: list[Episode],
+) -> None:
+    late = [replace(episode, when="solved") for episode in episodes]
+    # 1 less 0.4; the other is not solved and pays nothing, though its words are billed.
+    assert summarise(late)["reward"] == pytest.approx((0.6 + 0.0) / 2)
+    assert summarise(late)["billed"] == pytest.approx(0.4)
+
+
+def test_an_environment_without_bills_has_the_mean_return_of_its_agents() -> None:
+    plain = Episode("a", (), {"x": (0.0, 1.0), "y": (-0.2, 0.8)})
+    assert summarise([plain])["reward"] == pytest.approx((1.0 + 0.6) / 2)
+    assert "billed" not in summarise([plain]) and "task_reward" not in summarise([plain])

@@ -12,16 +12,6 @@ def group(*pays: tuple[float, float], turns: tuple[Turn, ...] = ()) -> Group:
     return Group("t", tuple(Episode("t", turns, {"a": (0.0, x), "b": (y,)}) for x, y in pays))
 
 
-def test_a_group_in_which_all_earned_the_same_has_nothing_to_compare():
-    alike = group((1.0, 0.5), (1.0, 0.5))
-    # One agent that earned something else is a contrast.
-    differs = group((1.0, 0.5), (1.0, 0.4))
-    assert of_groups([alike, differs, differs, differs]) == {"groups_without_contrast": 1 / 4}
-    # 0.1 + 0.2 and 0.3 are the same pay.
-    paid = Episode("t", (), {"a": (0.1, 0.2)}), Episode("t", (), {"a": (0.3,)})
-    assert of_groups([Group("t", paid)]) == {"groups_without_contrast": 1.0}
-
-
 def test_length_and_entropy_are_over_replies_with_tokens():
     turns = (
         Turn("a", 0, "hm", (1,), (2, 3, 4), (-1.0, -2.0, 0.0)),

@@ -1,0 +1,104 @@
+"""One exchange rate in every environment: twice the price doubles what words cost, and no more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from laconic import envs
+from laconic.envs import Reward
+from laconic.learners.advantages.credit import credit, own, team, team_parts
+from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.episode import Episode
+from laconic.learners.rollout.collectors.base import Independent
+from laconic.learners.rollout.collectors.measures import collector_for
+from laconic.learners.rollout.play import Start
+
+CREDITS = ("own", "team", "outcome", "silence", "shapley")
+WORLDS = {
+    "gsm8k": {"team": [{"solver": 1, "helper": 1}, {"solver": 1, "helper": 3}]},
+    "strategyqa": {"team": [{"solver": 1, "helper": 2}]},
+    "signal": {"team": [{"solver": 1, "helper": 1}, {"solver": 1, "helper": 7}]},
+    "tldr": {"team": [{"concise": 1, "detailed": 1}]},
+    "commons": {"team": [{"fisher": 5}]},
+}
+DRAWS = 4
+
+
+def played(name: str, settings: dict, price: float, kind: str) -> list[Episode]:
+    """Two scripted episodes of one task at a price per 10 tokens, measured as a credit asks."""
+    reward = {**settings["reward"], "price": price, "normalizer": 10.0}
+    made = {**settings, "reward": Reward(**reward)}
+    environments = [envs.make(name, tasks=4, **made) for _ in range(2)]
+    script = "random" if name == "commons" else "verbose"
+    policies = ScriptedTeam(script).policies(environments[0])
+    collect = collector_for(Independent(), kind, "episode")
+    (group,) = collect(environments, policies, [Start(5, None)], 2, seed=1)
+    return list(group.episodes)
+
+
+def drawn(name: str, generator: np.random.Generator) -> dict:
+    """Settings of an environment: team, charge, when, and rounds where it has them."""
+    teams = WORLDS[name]["team"]
+    settings: dict = {
+        "team": teams[generator.integers(len(teams))],
+        "reward": {
+            "charge": str(generator.choice(["own", "team"])),
+            "when": str(generator.choice(["always", "solved"])),
+        },
+    }
+    if name == "commons":
+        return settings | {"months": int(generator.integers(1, 3))}
+    if name == "tldr":
+        # With a second round a script says there what it could not say in the first.
+        return settings | {"answer": "joint", "topology": "none", "rounds": 1}
+    return settings | {"rounds": int(generator.integers(1, 4))}
+
+
+@pytest.mark.parametrize("kind", CREDITS)
+@pytest.mark.parametrize("name", WORLDS)
+def test_twice_the_price_doubles_the_cost_and_leaves_the_task_reward(name, kind):
+    generator = np.random.default_rng(len(name))
+    spoken = 0.0
+    for _ in range(DRAWS):
+        settings = drawn(name, generator)
+        cheap, dear = (played(name, settings, price, kind) for price in (0.5, 1.0))
+        for one, other in zip(cheap, dear, strict=True):
+            assert [turn.message for turn in one.turns] == [turn.message for turn in other.turns]
+            paid, twice = credit(kind)(one), credit(kind)(other)
+            for agent, task in paid.task.items():
+                assert twice.task[agent] == pytest.approx(task, abs=1e-9)
+                cost = np.array(paid.cost[agent])
+                assert twice.cost[agent] == pytest.approx(2 * cost, abs=1e-9)
+                spoken += np.abs(cost).sum()
+    assert spoken > 0
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_the_team_pays_for_every_billed_token_once(name):
+    generator = np.random.default_rng(7)
+    for _ in range(DRAWS):
+        settings = drawn(name, generator)
+        for episode in played(name, settings, 0.5, "own"):
+            bills = sum(map(sum, episode.bills.values()))
+            paying = episode.when == "always" or bool(episode.solved)
+            assert team_parts(episode).cost == pytest.approx(bills if paying else 0.0)
+            # 0.05 a token, so bills are whole numbers of tokens.
+            for each in episode.bills.values():
+                tokens = np.array(each) / 0.05
+                assert tokens == pytest.approx(np.round(tokens), abs=1e-6)
+            shared = team(episode)
+            assert len({shared.cost[agent] for agent in shared.cost}) == 1
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_own_credit_is_the_reward_that_the_environment_pays(name):
+    generator = np.random.default_rng(11)
+    for _ in range(DRAWS):
+        settings = drawn(name, generator)
+        settings["reward"]["when"] = "always"
+        for episode in played(name, settings, 0.5, "own"):
+            paid = own(episode)
+            for agent, rewards in episode.rewards.items():
+                net = np.subtract(paid.task[agent], paid.cost[agent])
+                assert net == pytest.approx(rewards, abs=1e-12)
