@@ -10,7 +10,7 @@ where silence pays.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -29,8 +29,6 @@ FEW_SOLVED = 0.1
 """Pass rate below which there are too few solved episodes to learn from."""
 WINDOW = 5
 """Updates over which a rule looks."""
-SAME_RATIO = 1e-6
-"""Ratios that differ from 1 by no more than this are 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +336,7 @@ def _rules(context: Context) -> dict[str, Rule]:
     if context.ratio:
         rules["ratio_is_one"] = Streak(
             3,
-            _ratio_is_one,
+            _equals("learner/moved_fraction", 0.0),
             "step {step}: every importance ratio of the last {rows} updates is 1, so neither ratio"
             " nor clip acts: this is a group-relative policy gradient. Raise learner.minibatches if"
             " that is not what you want",
@@ -386,13 +384,6 @@ def _below(name: str, bound: float) -> Callable[[Row], bool | None]:
 
 def _above(name: str, bound: float) -> Callable[[Row], bool | None]:
     return lambda row: row[name] > bound if name in row else None
-
-
-def _ratio_is_one(row: Row) -> bool | None:
-    if "learner/ratio_min" not in row:
-        return None
-    ends: Sequence[float] = (row["learner/ratio_min"], row["learner/ratio_max"])
-    return all(abs(end - 1.0) <= SAME_RATIO for end in ends)
 
 
 def _only_short_are_clipped(row: Row) -> bool | None:

@@ -27,7 +27,7 @@ GROUPS = ("agent", "env")
 
 TAKEN = (
     *("seed", "threads", "step", "resume", "objective", "report"),
-    *("train.*", "guard.*", "evaluation_guard.*", "extinction_guard.*", "demand.*", "measure.*"),
+    *("train.*", "demand.*", "measure.*"),
     *(f"evaluation.{name}" for name in ("tasks", "split", "batch", "greedy", "transcripts")),
     *(f"evaluation.{name}" for name in ("demand", "samples", "pass_at", "probe_silence")),
     *("optimizer.*", "agent.optimizer", "agent.optimizer.*"),

@@ -165,7 +165,7 @@ def test_a_run_from_before_there_were_engines_is_gone_on_with_bit_for_bit(
     shutil.copytree(trained[0], folder)
     shutil.rmtree(folder / "checkpoints" / "step_00000004")
     saved = OmegaConf.load(folder / "config.yaml")
-    del saved["engine"], saved["extinction_guard"], saved["evaluation_guard"]
+    del saved["engine"]
     for name in ("correction", "correction_low", "correction_high", "decay"):
         del saved["learner"][name]
     OmegaConf.save(saved, folder / "config.yaml")

@@ -100,7 +100,6 @@ VALUES = [
     (["agent.device=cuda:9"], ["agent.device=cuda:9", "set agent.device=auto"]),
     (["evaluation.source=/nowhere"], ["/nowhere: no such file or folder"]),
     (["+optimizer.beta=1"], ["'optimizer.beta'. Did you mean 'optimizer.betas'?"]),
-    (["guard.window=0"], ["guard.window", "at least 1; got 0"]),
     (["resume=true"], ["resume=true needs the folder", "pass hydra.run.dir=<folder>"]),
 ]
 

@@ -17,10 +17,10 @@ from laconic.experiments.train import main
 
 
 @pytest.fixture(scope="module")
-def nagged(run, small, outside, tmp_path_factory):
+def warned(run, small, tmp_path_factory):
     """A run that was warned, without a report, and then resumed with one; folder and outcomes."""
-    folder = tmp_path_factory.mktemp("nagged") / "run"
-    wanted = [*small, "guard._target_=my_parts.Nag", f"hydra.run.dir={folder}"]
+    folder = tmp_path_factory.mktemp("warned") / "run"
+    wanted = [*small, "learner.minibatches=1", f"hydra.run.dir={folder}"]
     first = run("train", *wanted)
     assert first.code == 0, first.err
     drawn = list(folder.glob("report*"))
@@ -29,8 +29,8 @@ def nagged(run, small, outside, tmp_path_factory):
     return folder, first, drawn
 
 
-def test_without_a_report_no_picture_is_drawn_and_a_resumed_run_may_ask_for_one(nagged):
-    folder, first, drawn = nagged
+def test_without_a_report_no_picture_is_drawn_and_a_resumed_run_may_ask_for_one(warned):
+    folder, first, drawn = warned
     assert "report:" not in first.out and drawn == []
     assert (folder / "report.html").is_file()
 
@@ -41,12 +41,13 @@ def test_output_that_is_no_terminal_gets_plain_lines_and_nothing_on_the_error_st
     wanted = [*small, "train.steps=1", "report=true", f"hydra.run.dir={tmp_path}/run"]
     outcome = processes.run("train", *wanted)
     assert outcome.code == 0
-    what, where, limits, first, last, *table, report = outcome.out.splitlines()
+    what, where, limits, price, first, last, *table, report = outcome.out.splitlines()
     assert what.startswith("trains tiny (") and " on gsm8k by gspo, seed 0: 1 steps of 2 " in what
     assert where == f"written to {tmp_path}/run"
     assert table[0].startswith("run: finished") and "before training" in table[2]
     # The replies of these tests are shorter than the messages that the environment would take.
     assert limits.startswith("limits: replies end after ")
+    assert price.startswith("An episode says ") and "all of it charged" in price
     assert first.startswith("step 0/1  accuracy ") and last.startswith("step 1/1  accuracy ")
     assert report.startswith("report: ")
     assert "\x1b" not in outcome.out
@@ -73,7 +74,7 @@ def test_equal_seeds_give_equal_runs_and_another_seed_another_one(
     assert {name: last.get(name) for name in first} != first
 
 
-def test_the_program_returns_the_reward_of_the_last_evaluation(small, tmp_path, rows):
+def test_the_program_returns_the_score_of_the_last_evaluation(small, tmp_path, rows):
     overrides = [*small, "train.steps=1", "logger=none"]
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("train", overrides=overrides, return_hydra_config=True)
@@ -83,7 +84,7 @@ def test_the_program_returns_the_reward_of_the_last_evaluation(small, tmp_path, 
         del cfg["hydra"]
     result = main(cfg)
     assert isinstance(result, float)
-    assert result == rows(tmp_path / "metrics.jsonl")[-1]["eval/reward"]
+    assert result == rows(tmp_path / "metrics.jsonl")[-1]["eval/score"]
     assert not list(tmp_path.glob("events.*"))
 
 
@@ -111,9 +112,9 @@ def dearer(run, small, tmp_path_factory):
 
 def test_a_rising_price_is_asked_in_training_and_evaluation_alike(dearer, rows):
     folder = dearer
-    # Steps count from 0 for the schedule: 0/2, 1/2 and then all of the price of 0.5.
+    # Steps count from 0 for the schedule: 0/2, 1/2 and then all of the price of 2.
     metrics = rows(folder / "metrics.jsonl")
-    assert [row["train/price"] for row in metrics[1:]] == [0.0, 0.25, 0.5, 0.5]
+    assert [row["train/price"] for row in metrics[1:]] == [0.0, 1.0, 2.0, 2.0]
     assert metrics[1]["train/reward"] == metrics[1]["train/score"]
     # Before training a token costs what it does in the first step, and then what it does in each.
     assert metrics[0]["eval/reward"] == metrics[0]["eval/score"]
@@ -184,12 +185,11 @@ def test_agents_with_weights_of_their_own_are_saved_apart_and_found_again(
     }
 
 
-def test_warnings_reach_the_status_the_report_and_the_screen(nagged):
-    folder, first, _ = nagged
-    expected = ["warned at step 1", "warned at step 3"]
-    assert json.loads((folder / "status.json").read_text())["warnings"] == expected
-    page = (folder / "report.html").read_text()
-    assert all(warning in page and warning in first.out for warning in expected)
+def test_warnings_reach_the_status_the_report_and_the_screen(warned):
+    folder, first, _ = warned
+    (warning,) = json.loads((folder / "status.json").read_text())["warnings"]
+    assert warning.startswith("step 3: every importance ratio of the last 3 updates is 1")
+    assert warning in (folder / "report.html").read_text() and warning in first.out
 
 
 def test_an_environment_of_the_users_own_is_trained_on(run, small, outside, tmp_path, rows):
@@ -240,8 +240,8 @@ def test_a_learner_that_can_only_update_trains_without_checkpoints_and_says_so(
     assert metrics[1]["learner/groups"] == 2.0 and metrics[1]["learner/bonus"] == 0.5
     unresumable, skipped = json.loads((folder / "status.json").read_text())["warnings"]
     assert "Bare has no state_dict and load_state_dict" in unresumable
-    # It says at both steps that two optimiser steps were skipped; the warning comes once.
-    assert skipped.startswith("step 1: 2 optimiser steps were skipped")
+    # It says at both steps that two optimizer steps were skipped; the warning comes once.
+    assert skipped.startswith("step 1: optimizer steps were skipped")
     assert not (folder / "checkpoints").exists()
     assert AutoModelForCausalLM.from_pretrained(folder / "policy")
     before = (folder / "metrics.jsonl").read_bytes()

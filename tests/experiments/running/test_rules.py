@@ -157,8 +157,7 @@ HEALTHY = {
     "learner/groups_without_contrast": 0.2,
     "learner/skipped_steps": 0.0,
     "learner/charge_factor": 0.25,
-    "learner/ratio_min": 0.9,
-    "learner/ratio_max": 1.1,
+    "learner/moved_fraction": 0.7,
     "learner/clip_fraction/1-2": 0.1,
     "learner/clip_fraction/9-32": 0.1,
 }
@@ -172,7 +171,7 @@ HEALTHY = {
         ({"train/accuracy": 0.05}, 10, "too few to learn from"),
         ({"learner/skipped_steps": 1.0}, 1, "optimizer steps were skipped"),
         ({"learner/changed_weights": 0.4}, 1, "less than half of the weights"),
-        ({"learner/ratio_min": 1.0, "learner/ratio_max": 1.0}, 3, "every importance ratio"),
+        ({"learner/moved_fraction": 0.0}, 3, "every importance ratio"),
         ({"learner/clip_fraction/9-32": 0.0}, 10, "only replies of one or two tokens"),
         ({"learner/charge_factor": 0.001}, 10, "less than 1% of the price"),
     ],
@@ -205,7 +204,7 @@ def test_a_price_above_what_is_earned_is_said_where_it_is_always_charged() -> No
 
 def test_without_a_ratio_it_is_not_watched() -> None:
     rules = Rules(Context(ratio=False))
-    ones = {"learner/ratio_min": 1.0, "learner/ratio_max": 1.0}
+    ones = {"learner/moved_fraction": 0.0}
     assert all(rules.observe(step, ones) == [] for step in range(9))
 
 

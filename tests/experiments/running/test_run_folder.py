@@ -9,12 +9,10 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-import laconic.conf
 from laconic.envs.errors import SettingError
 from laconic.experiments import evaluate
 from laconic.experiments.running import provenance
 from laconic.experiments.running.run_folder import (
-    ADDED,
     RunFolder,
     read_rows,
     write_atomically,
@@ -91,35 +89,12 @@ def test_keys_that_may_differ_do_not_stop_a_resume(folder, cfg):
     assert folder.start(cfg, resume=True) is True
 
 
-def test_a_run_from_before_agents_asked_for_balance_goes_on_as_it_learned(folder, cfg):
-    run = OmegaConf.merge(cfg, {"learner": {"balance_silence": True}, "agent": {"model": "m"}})
-    folder.start(run, resume=False)
-    added = {"balance_silence": True, "teaching": {"others": 0.8}}
-    later = OmegaConf.merge(run, {"agent": added, "entry": {"counted_by": added}})
-    assert folder.start(later, resume=True) is True
-    later.learner.balance_silence = False
-    with pytest.raises(SettingError, match=r"  learner.balance_silence: was True, now False"):
-        folder.start(later, resume=True)
-
-
-def test_an_evaluation_from_before_agents_asked_for_balance_goes_on(folder, cfg):
+def test_an_evaluation_from_before_agents_said_how_they_are_taught_goes_on(folder, cfg):
     run = OmegaConf.merge(cfg, {"agent": {"model": "m"}})
     folder.start(run, resume=False, may_differ=evaluate.MAY_DIFFER)
-    added = {"balance_silence": True, "teaching": {"others": 0.8}}
+    added = {"teaching": {"others": 0.8}}
     later = OmegaConf.merge(run, {"agent": added})
     assert folder.start(later, resume=True, may_differ=evaluate.MAY_DIFFER) is True
-
-
-def test_what_a_run_warns_of_may_differ_but_not_who_warns(folder, cfg):
-    names = ("guard", "evaluation_guard", "extinction_guard")
-    guards = {name: {"_target_": "x", "silence": 0.01, "window": 5} for name in names}
-    folder.start(OmegaConf.merge(cfg, guards), resume=False)
-    for name in names:
-        guards[name] |= {"silence": 0.05, "window": 1}
-    assert folder.start(OmegaConf.merge(cfg, guards), resume=True) is True
-    guards["guard"]["_target_"] = "y"
-    with pytest.raises(SettingError, match=r"  guard._target_: was 'x', now 'y'"):
-        folder.start(OmegaConf.merge(cfg, guards), resume=True)
 
 
 def test_every_differing_key_is_named_with_both_values(folder, cfg):
@@ -269,17 +244,3 @@ def test_a_run_from_before_there_were_engines_goes_on_with_its_own(folder, cfg):
     folder.start(cfg, resume=False)
     with pytest.raises(SettingError, match=r"engine._target_: was '.*Engine', now '.*VLLM'"):
         folder.check_config(OmegaConf.merge(cfg, later, other))
-
-
-def test_a_run_from_before_a_guard_goes_on_with_that_of_today_and_is_told_of_no_change(
-    folder, cfg, capsys
-):
-    (place,) = laconic.conf.__path__
-    composed = OmegaConf.load(f"{place}/train.yaml")
-    today = {name: composed[name] for name in ("evaluation_guard", "extinction_guard")}
-    assert {key for key in ADDED if "guard" in key} == {
-        f"{name}.{key}" for name, guard in today.items() for key in guard
-    }
-    folder.start(cfg, resume=False)
-    assert folder.start(OmegaConf.merge(cfg, today), resume=True)
-    assert "goes on with other settings" not in capsys.readouterr().out

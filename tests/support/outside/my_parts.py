@@ -1,4 +1,4 @@
-"""What a user of the installed package might bring: an environment, a learner, a guard."""
+"""What a user of the installed package might bring: an environment, a learner."""
 
 from __future__ import annotations
 
@@ -56,20 +56,3 @@ class Bare:
         for parameter in self.optimizer.param_groups[0]["params"]:
             parameter.data += 0.01
         return {"groups": float(len(groups)), "bonus": self.bonus, "skipped_steps": 2.0}
-
-
-class Nag:
-    """A guard that warns when it is asked for the first and for the third time."""
-
-    def __init__(self, **settings):
-        self.asked = 0
-
-    def observe(self, step, silence, accuracy):
-        self.asked += 1
-        return f"warned at step {step}" if self.asked in (1, 3) else None
-
-    def state_dict(self):
-        return {"asked": self.asked}
-
-    def load_state_dict(self, state):
-        self.asked = state["asked"]
