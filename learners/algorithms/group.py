@@ -185,7 +185,7 @@ class GroupLearner(PolicyLearner):
         optimizer: MakeOptimizer,
         *,
         advantages: Estimator | None = None,
-        charge_power: float = 0.0,
+        charge_power: float = 2.0,
         whiten: bool = False,
         balance_silence: bool = False,
         unit: Unit = "episode",

@@ -63,6 +63,9 @@ DELIBERATE = {
         "betas": "a short memory for runs of tens of steps",
         "weight_decay": "a policy is not to be drawn to zero",
     },
+    "laconic.learners.advantages.group.Advantages": {
+        "scale": "learner=gspo leaves advantages in reward units; other methods keep the std",
+    },
 }
 
 
