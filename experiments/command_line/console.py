@@ -26,8 +26,13 @@ PROGRAMS = {
     "measure-speed": "measure the cost of the environment and of a training step",
 }
 """What each program does, by its name on the command line."""
-PLAIN = ("explain", "report", "share", "watch")
-"""Those of them that have no configuration."""
+PLAIN = {
+    "explain": "reporting.explain",
+    "report": "report",
+    "share": "share",
+    "watch": "watch",
+}
+"""Programs without a configuration, and the modules that they run."""
 ALIASES = {"warm-start": ("train", "experiment=warm_start")}
 """Those that are another program with a setting."""
 
@@ -68,10 +73,10 @@ def _look_here() -> None:
 
 def start(name: str) -> None:
     """Run a program; a mistyped configuration is answered before the slow libraries are loaded."""
-    module = name.replace("-", "_")
     if name in PLAIN:
-        import_module(f"laconic.experiments.{module}").main()
+        import_module(f"laconic.experiments.{PLAIN[name]}").main()
         return
+    module = name.replace("-", "_")
     from laconic.experiments.command_line.cli import program
 
     program(module, several=name == "train")(_loaded_late(module))()

@@ -46,7 +46,6 @@ RENAMES: Mapping[str, Mapping[str, str]] = {
         "learners.agents.hf.Speech": "learners.agents.hf.SamplingSettings",
         "learners.collectors": "learners.rollout.collectors",
         "learners.critic": "learners.algorithms.critic",
-        "learners.guard": "learners.prices.guard",
         "learners.objective": "learners.training.objective",
         "learners.price": "learners.prices.schedule",
         "learners.role_average": "learners.advantages.role_average",

@@ -43,7 +43,7 @@ TAKEN = (
     *("agent.model", "agent.revision", "agent.lora.base"),
     *(f"agent.{name}" for name in ("sharing", "frozen", "step", "script", "seed", "counted_by")),
     *(f"agent.{name}" for name in ("precision", "device", "quantization", "recompute_logprobs")),
-    *(f"agent.{name}" for name in ("gradient_checkpointing", "balance_silence", "instructions")),
+    *(f"agent.{name}" for name in ("gradient_checkpointing", "instructions")),
     *(f"agent.{name}" for name in ("learning_rate", "imitation_rate", "silent_when_full")),
     *("agent.learning_rates.*", "agent.teaching", "agent.teaching.*", "agent.teacher.*"),
     *("agent.budget.*", "agent.limits.*", "agent.prices.*", "agent.shape.*"),
@@ -59,12 +59,15 @@ TAKEN = (
     *(f"learner.{name}" for name in ("credit", "unit", "sharing", "whiten", "balance_silence")),
     *(f"learner.{name}" for name in ("warmup_updates", "decay", "decay_updates", "seed")),
     *(f"learner.{name}" for name in ("minibatches", "microbatch_tokens", "max_grad_norm")),
-    *(f"learner.{name}" for name in ("mask_truncated", "gamma", "gae_lambda")),
+    *(
+        f"learner.{name}"
+        for name in ("charge_power", "charge_when", "mask_truncated", "gamma", "gae_lambda")
+    ),
     *("learner.correction", "learner.correction_low", "learner.correction_high"),
     "learner.collect.teacher.*",
     *(f"learner.collect.{name}" for name in ("correct", "credit", "episodes", "foreign", "own")),
-    *(f"learner.collect.{name}" for name in ("max_tokens", "microbatch_tokens", "name", "newest")),
-    *(f"learner.collect.{name}" for name in ("others", "rate", "solved", "strange_tasks")),
+    *(f"learner.collect.{name}" for name in ("microbatch_tokens", "name", "newest")),
+    *(f"learner.collect.{name}" for name in ("charge_power", "others", "solved", "strange_tasks")),
     *(f"compare.{name}" for name in ("alone", "budget", "equal", "most_votes", "reference")),
     "compare.second_pass",
     "entries",

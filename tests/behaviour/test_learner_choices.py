@@ -38,7 +38,7 @@ BAD = [
     (["learner=magrpo", "agent.sharing=shared"], ["helper_0", "share", "agent.sharing=separate"]),
     (["learner=reinforce", "learner.advantages.scale=std"], ["scale must be 'none'"]),
     (["learner.advantages.leave_out_pivot=true"], ["leave_out_pivot needs centre 'median'"]),
-    (["learner=magrpo", "learner.unit=episode"], ["set unit to 'reply'", "round"]),
+    (["learner=magrpo", "learner.unit=episode"], ["set learner.unit to 'reply'", "round"]),
     pytest.param(
         ["learner=rae", "learner.advantages.decay=1"],
         ["advantages.decay", "below 1; got 1"],

@@ -45,7 +45,7 @@ def test_runs_are_put_beside_what_was_predicted(run, trained, tmp_path):
     assert outcome.code == 0, outcome.err
     with open(tmp_path / "d" / "runs.csv", encoding="utf-8", newline="") as file:
         (line,) = csv.DictReader(file)
-    assert (line["run"], line["price"], line["seed"]) == ("run", "0.5", "0")
+    assert (line["run"], line["price"], line["seed"]) == ("run", "2.0", "0")
     assert "trained runs" in outcome.out
     assert "1 runs below the choke price" in outcome.out
 

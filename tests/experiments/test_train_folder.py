@@ -31,9 +31,13 @@ LEARNER = {
     "learning_rate",
     "steps",
     "skipped_steps",
+    "groups_without_contrast",
+    "charge_factor",
+    "task_advantage",
+    "price_advantage",
 }
 SAID = ("tokens_said/solver", "tokens_said/helper", "facts_told")
-GROUPS = ("groups_without_contrast", "reply_tokens", "entropy")
+GROUPS = ("reply_tokens", "entropy")
 SPEEDS = ("sampled_tokens_per_second", "trained_tokens_per_second")
 BUCKETS = {f"clip_fraction/{a}-{b}" if b else f"clip_fraction/{a}+" for a, b in LENGTH_BUCKETS}
 

@@ -32,7 +32,7 @@ def call(monkeypatch, capsys):
 def test_every_program_is_listed_and_nothing_else():
     folder = ROOT / "experiments"
     programs = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--"}
-    assert set(console.PROGRAMS) == programs | console.ALIASES.keys()
+    assert set(console.PROGRAMS) == programs | console.ALIASES.keys() | console.PLAIN.keys()
     # What has a configuration of its own is a program.
     assert {path.stem.replace("_", "-") for path in CONF.glob("*.yaml")} <= programs
 

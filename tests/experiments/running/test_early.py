@@ -35,7 +35,6 @@ MISTAKES = {
     "train learner.minibatches=0": "learner.minibatches must be",
     "train learner.credit=onw": "Did you mean 'own'?",
     "train learner/price=ramp learner.price.start=-1": "price",
-    "train guard.window=0": "guard.window must be",
     "train env.source=/no/such": "env.source: /no/such: no such file or folder",
     "train evaluation.source=/no/such": "/no/such: no such file or folder",
     "train resume=/no/such": "resume=/no/such: there is no such folder",

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from laconic.experiments.running.foreign import without_controls
+from laconic.experiments.command_line.say import complain, say
 from laconic.experiments.running.group_log import nearest
 
 COLUMNS = ("episode", "solved", "tokens", "T", "C", "w", "X", "center", "scale", "A")
@@ -34,16 +34,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         step = step_of(given.step)
         lines = list(show(group_of(given.run, step)))
     except (KeyError, IndexError, TypeError, AttributeError):
-        print(
+        complain(
             f"error: {str(given.run / 'groups.jsonl')!r} does not hold groups as this version of"
-            " laconic writes them",
-            file=sys.stderr,
+            " laconic writes them"
         )
         sys.exit(1)
     except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
+        complain(f"error: {error}")
         sys.exit(1)
-    print("\n".join(lines))
+    say("\n".join(lines))
 
 
 def step_of(text: str | None) -> int | None:
@@ -74,8 +73,7 @@ def group_of(folder: Path, step: int | None) -> dict[str, Any]:
             f"{str(folder)!r} has no group in groups.jsonl; a run of a learner that compares"
             " groups (learner=gspo) writes one in its first update and in every tenth"
         )
-    plain: dict[str, Any] = without_controls(row)
-    return plain
+    return row
 
 
 def show(row: Mapping[str, Any]) -> Iterator[str]:

@@ -1,0 +1,47 @@
+"""How the advantages of a logged group are explained."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from logged_groups import CONTRAST, learner
+
+from laconic.experiments.reporting import explain
+from laconic.experiments.running.group_log import log_group
+from laconic.experiments.running.run_folder import RunFolder
+
+
+def test_the_table_has_every_number_of_the_sum(tmp_path, capsys) -> None:
+    log_group(RunFolder(tmp_path), learner(CONTRAST), (CONTRAST,), 1)
+    explain.main([str(tmp_path), "step=7"])
+    told = capsys.readouterr().out
+    assert "step 1, task t, 2 episodes" in told and "s_0" in told
+    cells = ["0", "yes", "10", "1.000", "0.400", "0.500", "0.800", "0.100", "1.000", "0.700"]
+    assert cells in [line.split() for line in told.splitlines()]
+    assert "A = (1.000 - 0.500 x 0.400 - (0.100)) / 1.000 = 0.700" in told
+    assert "1 of 2 episodes solved; charge factor w = 0.500" in told
+    assert max(map(len, told.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["{folder}/none"], "there is no folder"),
+        (["{folder}"], "has no group in groups.jsonl"),
+        (["{folder}", "step=x"], "expected step=<number>, e.g. step=20; got 'step=x'"),
+    ],
+)
+def test_mistakes_are_answered_in_one_line(tmp_path, capsys, arguments, words) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        explain.main([each.format(folder=tmp_path) for each in arguments])
+    told = capsys.readouterr().err
+    assert stopped.value.code == 1 and words in told and told.count("\n") == 1
+
+
+@pytest.mark.parametrize("row", [{}, {"task": "t"}, {"episodes": 3, "sequences": [{}]}])
+def test_a_file_of_another_form_is_refused_in_one_line(tmp_path, capsys, row) -> None:
+    (tmp_path / "groups.jsonl").write_text(json.dumps({"step": 1, **row}) + "\n")
+    with pytest.raises(SystemExit):
+        explain.main([str(tmp_path)])
+    assert "does not hold groups as this version" in capsys.readouterr().err
