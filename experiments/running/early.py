@@ -128,9 +128,6 @@ def check_learner(cfg: DictConfig, agents: Sequence[str]) -> None:
         SettingError: a setting is out of range, or groups are too small to be compared.
     """
     node = cfg.learner
-    for key in ("guard", "evaluation_guard", "extinction_guard"):
-        if _target(cfg.get(key)).startswith(PARTS):
-            instantiate(cfg[key])
     if not _target(node).startswith("laconic.learners.algorithms."):
         return
     parts = {key: instantiate(node[key]) for key in node if _target(node[key]).startswith(PARTS)}

@@ -56,7 +56,7 @@ class OwnAccuracy:
             )
         self._cost = time.perf_counter() - begun
         self._spent += self._cost
-        return {NAME: sum(one.solved for one in episodes) / len(episodes)}
+        return {NAME: sum(bool(one.solved) for one in episodes) / len(episodes)}
 
 
 def of_policy(row: Mapping[str, float]) -> dict[str, float]:

@@ -69,7 +69,7 @@ ADDED = {
     "learner.decay": "linear",
     "learner.objective.shortest": 1,
 }
-"""Config keys that runs of 0.2 began without, with what such a run did; guards they had none of."""
+"""Config keys that runs of 0.2 began without, with what such a run did."""
 TEAM = "team.json"
 """In `policy/`: which folder there each agent speaks with."""
 

@@ -1,1 +1,1 @@
-"""The price of a token over training, and the guard against silence collapse."""
+"""How the price of a token moves over training."""

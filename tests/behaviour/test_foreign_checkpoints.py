@@ -72,7 +72,7 @@ def refused(run, small, folder):
 
 @pytest.mark.parametrize("form", ["torch", "torch without zip", "pickle"])
 def test_a_pickled_object_is_not_called(refused, folder, tmp_path, form):
-    state = {"step": 4, "learner": Hostile(tmp_path / "run-by-pickle"), "guard": {}}
+    state = {"step": 4, "learner": Hostile(tmp_path / "run-by-pickle"), "rules": {}}
     if form == "pickle":
         put(folder, pickle.dumps(state))
     else:
@@ -119,7 +119,7 @@ def change(**values):
         pytest.param(change(learner=3), "has another form than this run", marks=AGAIN),
         pytest.param(change(learner={}), "has another form than this run", marks=AGAIN),
         (change(learner={"policies": {"solver_0": {}}}), "has another form than this run"),
-        (change(guard=None), "has another form than this run"),
+        (change(rules=None), "has another form than this run"),
         (change(warnings=5), "has another form than this run"),
     ],
 )
