@@ -51,7 +51,7 @@ TAKEN = (
     *(f"agent.speech.{name}" for name in ("silence", "explain_silence", "max_reply_tokens")),
     *(f"agent.speech.{name}" for name in ("thinking_tokens", "temperature", "top_p", "seeded")),
     *(f"agent.speech.{name}" for name in ("generate_tokens", "limit_field")),
-    "agent.speech.template.enable_thinking",
+    *("agent.speech.template.enable_thinking", "agent.speech.template.today"),
     *(f"engine.{name}" for name in ("page_tokens", "batch_tokens", "concurrency", "transfer")),
     *("engine.max_staleness", "engine.tolerance", "engine.*_seconds"),
     # The learner, without the folders that it reads.

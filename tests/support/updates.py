@@ -101,7 +101,7 @@ def played(policies, make_env, pays=(1.0, 0.0, 0.5)) -> Group:
     environments = [make_env(rounds=2) for _ in pays]
     (group,) = collect(environments, policies, [Start(0, "fruit")], len(pays), seed=0)
     episodes = [
-        replace(one, rewards={agent: (pay,) * 2 for agent in policies})
+        replace(one, rewards={agent: (pay,) * 2 for agent in policies}, task_rewards={}, bills={})
         for one, pay in zip(group.episodes, pays, strict=True)
     ]
     return Group(group.task, tuple(episodes))

@@ -28,7 +28,7 @@ MISTAKES = {
     "train agent=hf agent.model=/no/such": "agent.model='/no/such' does not exist",
     "train agent=smollm2 agent.model=bare": "agent.model='bare' has no tokenizer",
     "train agent.sharing=seperate": "Did you mean 'separate'?",
-    "train agent.speech.temperature=0": "temperature must be above 0",
+    "train agent.speech.temperature=0": "agent.speech.temperature must be a finite number above 0",
     "train agent=scripted": "agent=scripted follows a script and has no weights to train",
     "train learner.objective.clip_low=2": "learner.objective.clip_low must be",
     "train learner=ippo learner.objective.kl=-1": "learner.objective.kl must be",
