@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow test-extras engine-test lint check format docs docs-serve parity judges doors graders mutants corrections evidence-gsm8k-first evidence-gsm8k-start evidence-gsm8k-apart evidence-gsm8k evidence-extinction evidence-sports evidence-math evidence-methods evidence-credits evidence-balance evidence-own-best evidence-harder-start evidence-harder-wordings evidence-harder-wordy evidence-harder-sums evidence-instructed evidence-harder evidence-small evidence-strategyqa evidence-gsm8k-rows evidence-gsm8k-controls evidence-sports-controls evidence-math-controls evidence-harder-controls evidence-strategyqa-controls evidence-gsm8k-rows-controls evidence-told evidence-coop evidence-tldr evidence-pictures evidence-reports evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
+.PHONY: help install train test test-slow commands test-extras engine-test lint check format docs docs-serve parity judges doors graders mutants corrections evidence-gsm8k-first evidence-gsm8k-start evidence-gsm8k-apart evidence-gsm8k evidence-extinction evidence-sports evidence-math evidence-methods evidence-credits evidence-balance evidence-own-best evidence-harder-start evidence-harder-wordings evidence-harder-wordy evidence-harder-sums evidence-instructed evidence-harder evidence-small evidence-strategyqa evidence-gsm8k-rows evidence-gsm8k-controls evidence-sports-controls evidence-math-controls evidence-harder-controls evidence-strategyqa-controls evidence-gsm8k-rows-controls evidence-told evidence-coop evidence-tldr evidence-pictures evidence-reports evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
@@ -30,6 +30,9 @@ test: .venv/installed  ## run the default tests (4 to 5 minutes on two cores)
 
 test-slow: .venv/installed  ## run the slow tests as well
 	$(BIN)/python -m pytest -q -m "not gpu and not parity and not judge and not engine and not door"
+
+commands: .venv/installed  ## run every command of README, docs and messages for one step (at most 20 minutes)
+	$(BIN)/python -m pytest -q -rP -m slow tests/documentation/test_commands.py
 
 test-extras: .venv/installed  ## install the plugins for sweeps and the trackers, and run their tests
 	$(BIN)/python -m pip install --quiet --editable ".[sweeps,trackers]"

@@ -14,14 +14,17 @@ from hydra import compose, initialize_config_dir
 from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override
+from markdown_it import MarkdownIt
 from omegaconf import OmegaConf
 from places import ROOT
 
 from laconic.experiments.command_line.cli import CONF
-from laconic.experiments.command_line.console import ALIASES
+from laconic.experiments.command_line.console import ALIASES, PLAIN, PROGRAMS
 
 _MODULES = "laconic.experiments."
-_PLACEHOLDER = re.compile(r"<[\w /]+>")
+_PLACEHOLDER = re.compile(r"<[\w /.]+>")
+_OURS = re.compile(rf"laconic ({'|'.join(PROGRAMS)}) \S")
+"""A command with settings; a program's name alone is no more than its name."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +61,30 @@ def commands(code_blocks: Callable[[Path], list[Any]]) -> Callable[[Path], list[
     """Reads the commands of a page."""
 
     def read(page: Path) -> list[Command]:
-        blocks = [one.code for one in code_blocks(page) if one.kind == "sh" and not one.file]
-        return [command for code in blocks for command in _commands(code)]
+        blocks = [one for one in code_blocks(page) if not one.file]
+        found = [one for block in blocks if block.kind == "sh" for one in _commands(block.code)]
+        # Long commands stand in blocks of text, and short ones within a sentence.
+        texts = [block.code for block in blocks if block.kind == "text"]
+        lines = [line for text in texts for line in text.splitlines() if _OURS.match(line)]
+        lines += filter(_OURS.match, _spans(page))
+        return found + [one for line in lines for one in _commands(line)]
 
     return read
 
 
+def _spans(page: Path) -> Iterator[str]:
+    """Yield the code that stands within the sentences of a page."""
+    for token in MarkdownIt().parse(page.read_text("utf-8")):
+        for child in token.children or ():
+            if child.type == "code_inline":
+                yield " ".join(child.content.split())
+
+
 def _commands(code: str) -> Iterator[Command]:
     for line in code.replace("\\\n", " ").splitlines():
-        words = shlex.split(_PLACEHOLDER.sub("placeholder", line), comments=True)
+        # A name that stands for any environment is filled in, and so is a setting for any.
+        filled = re.sub(r"\benv=<[\w /]+>", "env=gsm8k", line).replace("<setting>", "seed=0")
+        words = shlex.split(_PLACEHOLDER.sub("placeholder", filled), comments=True)
         if words:
             yield Command(tuple(words), " ".join(line.split()))
 
@@ -89,7 +107,12 @@ def _check(command: Command, folder: Path) -> None:
     if not (CONF / f"{program}.yaml").exists():
         assert (ROOT / "experiments" / f"{program}.py").exists(), command.text
         return
+    if program in PLAIN:
+        return
     parsed = command.parsed()
+    if parsed.config_dir == "placeholder":
+        # Choices of a user's own, which no page shows.
+        return
     searched = parsed.config_dir and f"hydra.searchpath=[file://{folder / parsed.config_dir}]"
     with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
         for overrides in _variants(parsed.overrides):

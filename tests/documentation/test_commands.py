@@ -1,60 +1,72 @@
-"""Commands of the pages that need nothing from elsewhere really run, with small numbers."""
+"""Every command of the pages and of messages runs for one step with two evaluation tasks.
+
+What needs a GPU, a server, the hub, a package of its own or hours is composed alone, by
+`test_pages.py`; the list of these commands, each with what it needs, is printed (`make commands`).
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 import sys
-from importlib import import_module
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from places import ROOT
 
+from laconic.envs import names
+from laconic.learners.commands import command as written
+
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
+STEP = [
+    "train.steps=1",
+    "train.tasks_per_step=2",
+    "train.group_size=2",
+    "train.evaluate_every=null",
+    "env.tasks=40",
+    "evaluation.tasks=2",
+    "evaluation.transcripts=1",
+    "report=false",
+]
+PLAY = ["evaluation.tasks=2"]
 SIZES = {
-    "train": [
-        "train.steps=1",
+    "train": STEP,
+    "warm_start": STEP,
+    "evaluate": PLAY,
+    "compare": PLAY,
+    "demand": [*PLAY, "demand.points=3"],
+    "measure_speed": [
         "train.tasks_per_step=2",
         "train.group_size=2",
-        "train.evaluate_every=null",
-        "evaluation.tasks=4",
-        "evaluation.transcripts=1",
+        "measure.repetitions=1",
+        "measure.episodes=4",
+        "measure.answers=2",
     ],
-    "evaluate": ["evaluation.tasks=2"],
-    "compare": ["evaluation.tasks=2"],
 }
-"""What makes a command of a program short; others are not run."""
-ELSEWHERE = (
-    "placeholder",
-    "Qwen/",
-    "me/my-team",
-    "my_package",
-    "=warm/",
-    "--c",
-    "--info",
-    "agent=api",
-)
-"""What a command needs that is not here, or what other tests run."""
-NEEDS = ("hydra/", "outputs/", "logger=", "accelerate", "engine=")
+"""What makes a command of a program short."""
+NEEDS = {
+    r"placeholder|=warm/|outputs/|multirun/|resume=": "a folder of an earlier command",
+    r"agent=smollm2": "`make smollm2`",
+    r"Qwen/|hub:|me/my-team": "the hub",
+    r"agent=api|engine=|RemoteTeam": "a server",
+    r"accelerate|fsdp": "several processes",
+    r"logger=\[|hydra/|TextArena": "a package of its own",
+    r"my_|--config-dir": "files of the user, which other tests write",
+    r"--cfg|--info": "nothing: it shows a configuration",
+    r"^laconic (share|watch|report)": "a run, which other tests have",
+}
+"""Part of a command -> what it needs that is not here."""
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def runnable(commands):
-    """The programs with the arguments of a page's commands, values of a sweep at their first."""
-
-    def read(page: Path) -> set[tuple[str, ...]]:
-        found = set()
-        for one in commands(page):
-            text = " ".join(one.words)
-            if one.program in SIZES and not any(word in text for word in (*ELSEWHERE, *NEEDS)):
-                parsed = OverridesParser.create().parse_overrides(one.parsed().overrides)
-                given = [first(each) for each in parsed if "hydra." not in each.input_line]
-                found.add((one.program, *given))
-        return found
-
-    return read
+def reason(command) -> str | None:
+    """Return what a command needs that is not here; None where it runs."""
+    # Where it is written is of no account.
+    text = " ".join(one for one in command.words if not one.startswith("hydra.run.dir="))
+    return next((why for part, why in NEEDS.items() if re.search(part, text)), None)
 
 
 def first(override) -> str:
@@ -63,17 +75,52 @@ def first(override) -> str:
     return f"{override.get_key_element()}={next(iter(override.sweep_string_iterator()))}"
 
 
+def runnable(found) -> Iterator[tuple[str, ...]]:
+    """Yield the programs with their arguments, values of a sweep at their first."""
+    for one in found:
+        if one.program in SIZES and reason(one) is None:
+            parsed = OverridesParser.create().parse_overrides(one.parsed().overrides)
+            yield one.program, *(first(each) for each in parsed if "hydra." not in each.input_line)
+
+
+def run(program, arguments, folder, sizes=()):
+    """Run a command in a process of its own, as a user does."""
+    done = subprocess.run(
+        [sys.executable, "-m", "laconic", program.replace("_", "-"), *arguments]
+        # Of a key that is given twice the later value counts.
+        + [*(sizes or SIZES[program]), "threads=1", f"hydra.run.dir={folder}"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert done.returncode == 0, f"{program} {arguments}\n{done.stdout[-500:]}{done.stderr[-2000:]}"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_commands_of_a_page_run(runnable, page, tmp_path, monkeypatch, capsys):
-    found = sorted(runnable(page))
+def test_the_commands_of_a_page_run(commands, page, tmp_path):
+    found = sorted(set(runnable(commands(page))))
     if not found:
         pytest.skip("no command here runs by itself")
-    monkeypatch.chdir(tmp_path)
     for number, (program, *arguments) in enumerate(found):
-        # Of a key that is given twice the later value counts.
-        own = [*SIZES[program], "threads=1", f"hydra.run.dir={tmp_path}/{number}"]
-        monkeypatch.setattr(sys, "argv", [f"{program}.py", *arguments, *own])
-        try:
-            import_module(f"laconic.experiments.{program}").main()
-        except SystemExit as end:
-            assert not end.code, f"{program} {arguments}\n{capsys.readouterr().err}"
+        run(program, arguments, tmp_path / str(number))
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_commands_that_a_run_recommends_run(name, tmp_path):
+    warm = tmp_path / "warm"
+    for command in (
+        written("warm-start", env=name, threads=1),
+        written("train", env=name, **{"agent.model": warm}),
+    ):
+        _, program, *arguments = command.split()
+        folder = warm if program == "warm-start" else tmp_path / "trained"
+        run(program.replace("-", "_"), arguments, folder)
+
+
+def test_what_is_composed_alone_is_listed(commands):
+    ours = {one.text: reason(one) for page in PAGES for one in commands(page) if one.program}
+    left = {text: why for text, why in ours.items() if why}
+    assert len(ours) > len(left) > 0
+    for text, why in sorted(left.items(), key=lambda one: (one[1], one[0])):
+        print(f"composed alone, needs {why}: {text}")
