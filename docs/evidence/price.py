@@ -1,0 +1,186 @@
+"""Measures what a price does with the tiny policy on gsm8k: make evidence-price.
+
+    python docs/evidence/price.py run outputs/price [series ...]     train, resumable, two at a time
+    python docs/evidence/price.py collect outputs/price              write the rows beside this file
+    python docs/evidence/price.py tables                             print tables with 95 % intervals
+
+Each series is a list of commands with five seeds. Two starts: `strong` is the shipped policy; `weak`
+has learned 307 of 800 steps of `laconic warm-start` and solves about half of its tasks.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+
+from scipy.stats import t
+
+HERE = Path(__file__).parent / "price"
+SEEDS = range(5)
+STARTS = ("strong", "weak")
+WEAK = "env=gsm8k threads=1 train.steps=307 learner.decay_updates=800 report=false"
+QUICK = "threads=1 report=false"
+SHORT = "experiment=credit report=false"
+METRICS = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One training."""
+
+    series: str
+    """Name of the series that it belongs to."""
+    start: str
+    """`strong` or `weak`."""
+    name: str
+    """What is varied, as the tables call it."""
+    overrides: str
+    """Settings besides start and seed."""
+    seed: int
+
+    @property
+    def folder(self) -> str:
+        """Folder of the run below that of all runs."""
+        return f"{self.series}/{self.start}/{self.name}/{self.seed}"
+
+
+def runs() -> Iterator[Run]:
+    """Yield all trainings, those that decide on the defaults first."""
+    quick = {"power 2": "", "power 1": "learner.charge_power=1"}
+    grid = {
+        f"power {power}, price {price}": f"learner.charge_power={power} env.reward.price={price}"
+        for price in (0.5, 1, 2, 4, 8)
+        for power in (0, 1, 2)
+        # Power 1 stands for those between, at the default price alone.
+        if power != 1 or price == 2
+    }
+    grid["price 0"] = "env.reward.price=0"
+    grid["power 0, price 0.5, std"] = (
+        "learner.charge_power=0 env.reward.price=0.5 learner/advantages=group"
+    )
+    grid["power 2, price 2, std"] = "learner/advantages=group"
+    grid["power 2, price 2, batch"] = (
+        "learner.advantages.scale=std learner.advantages.scale_over=batch"
+    )
+    credits = {name: f"learner.credit={name}" for name in ("team", "outcome", "silence", "shapley")}
+    methods = {
+        name: f"learner={name}"
+        for name in ("grpo", "dr_grpo", "dr_mas", "mc_grpo", "agent_gspo", "magrpo")
+    }
+    floor = "learner.objective.shortest=8 learner.objective.clip_low=3e-3"
+    floors = {"length floor 8": f"{floor} learner.objective.clip_high=4e-3"}
+    for series, kind, variants in (
+        ("quickstart", QUICK, quick),
+        ("prices", SHORT, grid),
+        ("credits", SHORT, credits),
+        ("methods", SHORT, methods),
+        ("floors", SHORT, floors),
+    ):
+        for seed in SEEDS:
+            for start in STARTS:
+                for name, overrides in variants.items():
+                    yield Run(series, start, name, f"{kind} {overrides}", seed)
+
+
+def train(root: Path, chosen: Sequence[str], parallel: int = 2) -> None:
+    """Make the weak start and the chosen series; go on where a run was stopped."""
+    laconic = Path(sys.executable).with_name("laconic")
+    environment = {**os.environ, "OMP_WAIT_POLICY": "passive", "HYDRA_FULL_ERROR": "1"}
+
+    def call(arguments: str, folder: Path) -> None:
+        if (folder / "policy").is_dir():
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        resume = "resume=true" if (folder / "metrics.jsonl").exists() else ""
+        command = [str(laconic), *f"{arguments} {resume} hydra.run.dir={folder}".split()]
+        with open(folder.with_suffix(".log"), "a") as log:
+            subprocess.run(command, env=environment, stdout=log, stderr=log, check=False)
+
+    call(f"warm-start {WEAK}", root / "weak_start")
+
+    def one(run: Run) -> None:
+        begin = f"agent.model={root / 'weak_start' / 'policy'}" if run.start == "weak" else ""
+        call(f"train {run.overrides} {begin} seed={run.seed}", root / run.folder)
+
+    wanted = [run for run in runs() if not chosen or run.series in chosen]
+    with ThreadPoolExecutor(parallel) as pool:
+        list(pool.map(one, wanted))
+
+
+def collect(root: Path) -> None:
+    """Write one row per finished run: its evaluations before and after."""
+    rows = []
+    for run in runs():
+        folder = root / run.folder
+        if not (folder / "policy").is_dir():
+            continue
+        lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+        evaluated = [row for row in lines if "eval/accuracy" in row]
+        row = {"series": run.series, "start": run.start, "name": run.name, "seed": run.seed}
+        row["overrides"] = run.overrides
+        for when, figures in (("before", evaluated[0]), ("after", evaluated[-1])):
+            row[when] = {name: figures[f"eval/{name}"] for name in METRICS}
+        row["seconds"] = round(sum(line["time/step"] for line in lines), 1)
+        rows.append(row)
+    HERE.mkdir(exist_ok=True)
+    lines = [json.dumps(row) + "\n" for row in rows]
+    (HERE / "runs.jsonl").write_text("".join(lines), "utf-8")
+    print(f"{len(rows)} of {sum(1 for _ in runs())} runs")
+
+
+def tables() -> None:
+    """Print a table for each series and start."""
+    path = HERE / "runs.jsonl"
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    for series in dict.fromkeys(row["series"] for row in rows):
+        for start in STARTS:
+            own = [row for row in rows if (row["series"], row["start"]) == (series, start)]
+            if not own:
+                continue
+            before = own[0]["before"]
+            print(f"\n{series}, {start} start: {100 * before['accuracy']:.1f} % solved in", end=" ")
+            print(f"{before['tokens_said']:.1f} tokens before training\n")
+            print("| | seeds | accuracy | tokens said | silent with nothing useful | spoke |")
+            print("|---|---|---|---|---|---|")
+            for name in dict.fromkeys(row["name"] for row in own):
+                after = [row["after"] for row in own if row["name"] == name]
+                cells = [
+                    interval([each[metric] for each in after], metric != "tokens_said")
+                    for metric in METRICS
+                ]
+                print(f"| {name} | {len(after)} | {' | '.join(cells)} |")
+
+
+def interval(values: Sequence[float], percent: bool) -> str:
+    """Write the mean of some seeds with its 95 % t-interval, cut at what is possible."""
+    scale, unit, most = (100.0, " %", 100.0) if percent else (1.0, "", math.inf)
+    mean = scale * fmean(values)
+    if len(values) < 2:
+        return f"{mean:.1f}{unit}"
+    half = scale * stdev(values) / math.sqrt(len(values)) * float(t.ppf(0.975, len(values) - 1))
+    return f"{mean:.1f}{unit} [{max(mean - half, 0):.1f}, {min(mean + half, most):.1f}]"
+
+
+def main() -> None:
+    """Do what the command line says."""
+    action, *rest = sys.argv[1:] or [""]
+    if action == "run" and rest:
+        train(Path(rest[0]).absolute(), rest[1:])
+    elif action == "collect" and rest:
+        collect(Path(rest[0]).absolute())
+    elif action == "tables":
+        tables()
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
