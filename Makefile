@@ -6,7 +6,7 @@ TORCH_INDEX ?=
 TORCH := "torch<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-slow commands test-extras engine-test lint check format docs docs-serve parity judges doors graders mutants corrections evidence-gsm8k-first evidence-gsm8k-start evidence-gsm8k-apart evidence-gsm8k evidence-extinction evidence-sports evidence-math evidence-methods evidence-credits evidence-balance evidence-own-best evidence-harder-start evidence-harder-wordings evidence-harder-wordy evidence-harder-sums evidence-instructed evidence-harder evidence-small evidence-strategyqa evidence-gsm8k-rows evidence-gsm8k-controls evidence-sports-controls evidence-math-controls evidence-harder-controls evidence-strategyqa-controls evidence-gsm8k-rows-controls evidence-told evidence-coop evidence-tldr evidence-pictures evidence-reports evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
+.PHONY: evidence-price help install train test test-slow commands test-extras engine-test lint check format docs docs-serve parity judges doors graders mutants corrections evidence-gsm8k-first evidence-gsm8k-start evidence-gsm8k-apart evidence-gsm8k evidence-extinction evidence-sports evidence-math evidence-methods evidence-credits evidence-balance evidence-own-best evidence-harder-start evidence-harder-wordings evidence-harder-wordy evidence-harder-sums evidence-instructed evidence-harder evidence-small evidence-strategyqa evidence-gsm8k-rows evidence-gsm8k-controls evidence-sports-controls evidence-math-controls evidence-harder-controls evidence-strategyqa-controls evidence-gsm8k-rows-controls evidence-told evidence-coop evidence-tldr evidence-pictures evidence-reports evidence-demand evidence-channel evidence-commons gpu measure-speed warm-start smollm2 clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
@@ -101,6 +101,12 @@ mutants: .venv/installed  ## change 60 lines one at a time and list the changes 
 
 corrections: .venv/installed  ## measure which correction fits stale episodes best (about 30 minutes)
 	$(BIN)/python tests/support/corrections.py outputs/corrections
+
+# It goes on where it was stopped.
+evidence-price: .venv/installed  ## what a price does under every charge rule, credit and method (280 trainings, 6 core-hours)
+	$(BIN)/python docs/evidence/price.py run outputs/price
+	$(BIN)/python docs/evidence/price.py collect outputs/price
+	$(BIN)/python docs/evidence/price.py tables
 
 include docs/evidence/evidence.mk
 
