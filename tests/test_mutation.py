@@ -7,7 +7,7 @@ from pathlib import Path
 
 import mutation
 import pytest
-from mutation import Mutant, mutants_of
+from mutants import Mutant, mutants_of
 
 SOURCE = '''\
 @decorated(retries=3)

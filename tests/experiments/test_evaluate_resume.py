@@ -185,11 +185,12 @@ def test_where_and_how_patiently_it_asks_may_change_and_nothing_else(run, api, c
 
 def test_a_key_is_nowhere_in_the_run_folder(run, api, fault_server, tmp_path, monkeypatch):
     monkeypatch.setenv("MY_KEY", "secret-123")
-    fault_server.faults.append("refuse bad key secret-123")
+    # The first batch is answered, so that there is a folder with rows: 32 calls in 2 batches.
+    fault_server.faults.extend([*[""] * 16, "refuse bad key secret-123"])
     folder = tmp_path / "run"
     outcome = run("evaluate", *api, "agent.api_key_env=MY_KEY", f"hydra.run.dir={folder}")
     assert outcome.code == 1 and "***" in outcome.message
-    assert fault_server.keys == ["Bearer secret-123"]
+    assert fault_server.keys == ["Bearer secret-123"] * 17
     written = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
     assert written and not any(b"secret-123" in text for text in written)
     assert "secret-123" not in outcome.out + outcome.err
