@@ -140,6 +140,22 @@ def test_silence_on_balance_is_made_rarer_only_by_what_is_said(make_policy):
     assert 0 < 2 * fall(True) < fall(False)
 
 
+def test_silence_is_balanced_after_whitening(policy):
+    """One reply of two tokens is paid 3, a silence of one token 0."""
+    said = Turn("solver_0", 0, "3", (1,), (2, 3), (-0.5, -0.5))
+    silent = Turn("solver_0", 0, "", (1,), (4,), (-0.5,))
+    pays = ((said, 3.0), (silent, 0.0))
+    group = Group("t", tuple(Episode("t", (turn,), {"solver_0": (pay,)}) for turn, pay in pays))
+    plain = Advantages(centre="none", scale="none")
+    trained = learner({"solver_0": policy}, advantages=plain, whiten=True, balance_silence=True)
+    learned = []
+    trained._trainers[0].update = lambda sequences, updates: learned.extend(sequences) or []
+    trained.update([group])
+    # Over tokens 3, 3, 0: mean 2, sample variance (1 + 1 + 4) / 2 = 3. So (3 - 2) / sqrt(3), and
+    # -2 / sqrt(3) for the silence, which nothing speaks for: it is scaled down to 0.
+    assert [each.advantage for each in learned] == pytest.approx([3**-0.5, 0.0])
+
+
 @pytest.mark.parametrize("word", ["<silence>", "<end>"])
 def test_control_tokens_are_trained_like_any_other(policy, tiny_tokenizer, word):
     """Two replies that differ in nothing but their last token, which is a control token."""
