@@ -21,6 +21,7 @@ from updates import (
     weights,
 )
 
+from laconic.learners.advantages.group import Advantages
 from laconic.learners.agents.base import Request
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.training.objective import Objective
