@@ -60,7 +60,6 @@ MAY_DIFFER = (
     "env.max_rounds",
     "evaluation.transcripts",
     # Only learners follow them.
-    "agent.*balance_silence",
     "agent.*teaching",
     *(
         f"agent.{where}{name}"
