@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from types import MappingProxyType
@@ -128,7 +128,7 @@ def measure(
 
 
 def follow(run: TrainingRun, step: int) -> dict[str, float]:
-    """Measure on the first evaluation tasks of a run, and note it; the figures as `demand/`."""
+    """Measure on the first evaluation tasks of a run; write it down, and return the metrics."""
 
     def work() -> dict[str, float]:
         starts = run.starts[: run.cfg.evaluation.demand]
@@ -136,7 +136,9 @@ def follow(run: TrainingRun, step: int) -> dict[str, float]:
         run.folder.append_demand(row(found, step))
         return prefixed({name: one.mean for name, one in found.figures.items()}, "demand/")
 
-    return run.processes.main(work)
+    # The others wait with whole weights, too, because only together they are gathered.
+    with run.processes.unshard() if not run.engine.apart else nullcontext():
+        return run.processes.main(work)
 
 
 def row(found: Demand, step: int) -> dict[str, Any]:

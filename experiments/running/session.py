@@ -31,6 +31,7 @@ from laconic.experiments.command_line.targets import settle
 from laconic.experiments.report import print_run, write_report
 from laconic.experiments.reporting.records import Transcript
 from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.reporting.sweep import is_run
 from laconic.experiments.running import lock, new_folder, setup
 from laconic.experiments.running.evaluation import evaluation_starts, transcript
 from laconic.experiments.running.foreign import read_config
@@ -92,6 +93,18 @@ class Run:
     """Where everything lies."""
     trusted: bool = False
     """Whether classes that are not this package's may be built as the folder says, to play it."""
+
+    def __post_init__(self) -> None:
+        """Check that there is a run.
+
+        Raises:
+            SettingError: there is none.
+        """
+        if not is_run(Path(self.folder).expanduser()):
+            raise SettingError(
+                f"Run({str(self.folder)!r}): there is no run; expected the folder of a training,"
+                " with config.yaml in it"
+            )
 
     @property
     def state(self) -> str:

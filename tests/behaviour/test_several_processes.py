@@ -116,6 +116,7 @@ def test_weights_in_parts_learn_what_whole_ones_do_and_leave_whole_policies(
     start, processes, wanted, tmp_path, timeless
 ):
     wanted = [*wanted, "learner.objective.kl=0.1", "agent.sharing=separate", "optimizer.lr=1e-4"]
+    wanted += ["evaluation.demand=2"]
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     finished(start(2, *wanted, folders=(whole,) * 2))
     finished(start(2, *wanted, folders=(parts,) * 2, environment=FSDP))

@@ -109,3 +109,10 @@ def test_the_name_of_the_package_alone_loads_nothing_slow():
     code = "import sys, laconic; print('torch' in sys.modules, hasattr(laconic, 'nothing'))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False False\n"
     assert laconic.train is session.train and laconic.Run is session.Run
+
+
+@pytest.mark.parametrize("name", ["nothing", "empty"])
+def test_a_folder_without_a_run_is_refused_when_it_is_opened(tmp_path, name):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SettingError, match="there is no run; expected the folder of a training"):
+        laconic.Run(tmp_path / name)
