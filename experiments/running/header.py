@@ -46,6 +46,8 @@ def unseen(cfg: DictConfig) -> str:
     """
     world = cfg.env.get("name")
     target = str(cfg.agent.get("_target_"))
+    if target.startswith(_NEW) and cfg.agent.get("model") is None:
+        return _untaught(cfg)
     if not world or not target.startswith(_SMALL) or target.startswith(_NEW):
         return ""
     worlds = _worlds(Path(cfg.agent.get("model") or PATH))
@@ -59,6 +61,19 @@ def unseen(cfg: DictConfig) -> str:
         f"these weights never saw {world} (they were made on {' and '.join(sorted(worlds))}), so"
         " expect no solved task and nothing to learn from at first. Weights that have seen it:"
         f" {warm_start} ({time}), then {train}"
+    )
+
+
+def _untaught(cfg: DictConfig) -> str:
+    """Return words for fresh weights that learn from reward alone; empty where they imitate."""
+    learner = cfg.get("learner")
+    collect = str((learner.get("collect") or {}).get("_target_")) if learner else ""
+    if learner is None or collect.startswith("laconic.learners.rollout.collectors.demonstrations"):
+        return ""
+    return (
+        "agent=new has fresh weights, which say nothing of use, and this learner learns from reward"
+        " alone: expect no solved task and nothing to learn from. learner=imitation teaches them"
+        f" first, as {command('warm-start', env=cfg.env.get('name') or 'gsm8k')} does"
     )
 
 

@@ -62,3 +62,11 @@ def test_a_trained_run_knows_its_world_and_that_of_the_weights_it_began_with(tmp
     assert said["math"] == said["sports"] == "" and "made on math and sports" in said["tldr"]
     (run / "config.yaml").write_text("- no mapping")
     assert unseen(cfg_of("env=tldr", f"agent.model={run}")) == ""
+
+
+def test_fresh_weights_that_learn_from_reward_alone_are_told_of():
+    said = unseen(cfg_of("experiment=warm_start", "learner=gspo", "env=math"))
+    assert "fresh weights" in said and "laconic warm-start env=math" in said
+    assert unseen(cfg_of("experiment=warm_start", "env=math")) == ""
+    taught = cfg_of("experiment=warm_start", "learner=gspo", "agent.model=warm/math")
+    assert unseen(taught) == ""
