@@ -276,8 +276,8 @@ def price_sentence(evaluation: Mapping[str, float], context: Context, max_reward
     earned = evaluation["task_reward"] / max_reward
     rate = min(max(evaluation["accuracy"] if max_reward == 1.0 else earned, 0.0), 1.0)
     cost = billed / max_reward
-    said = f"An episode says {evaluation.get('tokens_said', 0.0):.0f} tokens"
-    line = f"{said}, which cost {cost:.2f} of a solved task"
+    tokens = evaluation.get("tokens_said", 0.0)
+    line = f"An episode says {tokens:.0f} tokens, which cost {cost:.2f} of a solved task"
     if context.charge_power:
         charged = cost * rate**context.charge_power
         line += f". It is charged {charged:.2f} at the present pass rate of {rate:.0%}"
@@ -286,8 +286,10 @@ def price_sentence(evaluation: Mapping[str, float], context: Context, max_reward
         line += ", all of it charged"
     line += f", and earns {earned:.2f}."
     if charged > earned:
-        power = "a lower env.reward.price or a higher learner.charge_power makes speech pay"
-        line += f" Saying nothing would earn more ({power})."
+        line += (
+            f" Saying nothing would earn more, until {tokens * earned / charged:.0f} tokens are"
+            " enough (env.reward.price, learner.charge_power)."
+        )
     if rate < FEW_SOLVED:
         line += f" Fewer than {FEW_SOLVED:.0%} are solved: too few solved episodes to learn from."
     return line

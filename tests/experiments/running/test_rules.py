@@ -233,12 +233,13 @@ def test_a_finished_run_is_judged_by_all_of_its_rows() -> None:
 
 
 def test_the_sentence_says_what_an_episode_costs_is_charged_and_earns() -> None:
-    # 73 tokens at 2 per 50 are 2.92; 2.92 x 0.4 x 0.4 = 0.4672, which is more than the 0.4 earned.
+    # 73 tokens at 2 per 50 are 2.92; 2.92 x 0.4 x 0.4 = 0.4672, which is more than the 0.4 earned;
+    # 73 x 0.4 / 0.4672 = 62.5.
     figures = {"tokens_said": 73.0, "billed": 2.92, "task_reward": 0.4, "accuracy": 0.4}
     assert price_sentence(figures, Context(charge_power=2.0), 1.0) == (
         "An episode says 73 tokens, which cost 2.92 of a solved task. It is charged 0.47 at the"
-        " present pass rate of 40%, and earns 0.40. Saying nothing would earn more (a lower"
-        " env.reward.price or a higher learner.charge_power makes speech pay)."
+        " present pass rate of 40%, and earns 0.40. Saying nothing would earn more, until 62 tokens"
+        " are enough (env.reward.price, learner.charge_power)."
     )
 
 
