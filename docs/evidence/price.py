@@ -1,6 +1,6 @@
 """Measures what a price does with the tiny policy on gsm8k: make evidence-price.
 
-    python docs/evidence/price.py run outputs/price [series ...]    train, resumable, two at a time
+    python docs/evidence/price.py run outputs/price [series[/start] ...]    train, resumable, two at a time
     python docs/evidence/price.py collect outputs/price             write the rows beside this file
     python docs/evidence/price.py tables                            print tables with 95 % intervals
 
@@ -104,13 +104,17 @@ def train(root: Path, chosen: Sequence[str], parallel: int = 2) -> None:
         with open(folder.with_suffix(".log"), "a") as log:
             subprocess.run(command, env=environment, stdout=log, stderr=log, check=False)
 
-    call(f"warm-start {WEAK}", root / "weak_start")
-
     def one(run: Run) -> None:
         begin = f"agent.model={root / 'weak_start' / 'policy'}" if run.start == "weak" else ""
         call(f"train {run.overrides} {begin} seed={run.seed}", root / run.folder)
 
-    wanted = [run for run in runs() if not chosen or run.series in chosen]
+    wanted = [
+        run
+        for run in runs()
+        if not chosen or {run.series, f"{run.series}/{run.start}"} & set(chosen)
+    ]
+    if any(run.start == "weak" for run in wanted):
+        call(f"warm-start {WEAK}", root / "weak_start")
     with ThreadPoolExecutor(parallel) as pool:
         list(pool.map(one, wanted))
 
