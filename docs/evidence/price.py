@@ -1,8 +1,8 @@
 """Measures what a price does with the tiny policy on gsm8k: make evidence-price.
 
-    python docs/evidence/price.py run outputs/price [series[/start] ...]    train, resumable, two at a time
-    python docs/evidence/price.py collect outputs/price             write the rows beside this file
-    python docs/evidence/price.py tables                            print tables with 95 % intervals
+    price.py run outputs/price [series[/start] ...]    train, resumable, two at a time
+    price.py collect outputs/price                     write the rows beside this file
+    price.py tables                                    print tables with 95 % intervals
 
 Each series is a list of commands with five seeds. There are two starts: `strong` is the shipped
 policy; `weak` has learned 307 of 800 steps of `laconic warm-start`.
