@@ -49,7 +49,8 @@ class Run:
     @property
     def folder(self) -> str:
         """Folder of the run below that of all runs."""
-        return f"{self.series}/{self.start}/{self.name}/{self.seed}"
+        name = self.name.replace(", ", "-").replace(" ", "_")
+        return f"{self.series}/{self.start}/{name}/{self.seed}"
 
 
 def runs() -> Iterator[Run]:
@@ -102,7 +103,9 @@ def train(root: Path, chosen: Sequence[str], parallel: int = 2) -> None:
         resume = "resume=true" if (folder / "metrics.jsonl").exists() else ""
         command = [str(laconic), *f"{arguments} {resume} hydra.run.dir={folder}".split()]
         with open(folder.with_suffix(".log"), "a") as log:
-            subprocess.run(command, env=environment, stdout=log, stderr=log, check=False)
+            done = subprocess.run(command, env=environment, stdout=log, stderr=log, check=False)
+        if done.returncode:
+            print(f"failed: {' '.join(command)}; see {folder.with_suffix('.log')}", flush=True)
 
     def one(run: Run) -> None:
         begin = f"agent.model={root / 'weak_start' / 'policy'}" if run.start == "weak" else ""
