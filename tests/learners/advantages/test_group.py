@@ -311,5 +311,8 @@ def test_a_batch_has_no_median_distance(settings) -> None:
 
 
 def test_a_pivot_is_one_sequence() -> None:
-    with pytest.raises(SettingError, match="leave_out_pivot needs advantages.compare_by=sequence"):
+    with pytest.raises(
+        SettingError,
+        match="^learner.advantages.leave_out_pivot needs learner.advantages.compare_by=sequence",
+    ):
         Advantages(centre="median", leave_out_pivot=True, compare_by="episode")

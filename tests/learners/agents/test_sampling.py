@@ -8,8 +8,9 @@ from laconic.envs.errors import SettingError
 from laconic.learners.agents.sampling import SamplingSettings, check_count
 
 
-def test_thinking_is_off_where_a_template_knows_it():
-    assert SamplingSettings().template == {"enable_thinking": False}
+def test_by_default_thinking_is_off_and_the_date_is_fixed_where_a_template_knows_them():
+    # `chat` shows its own fixed date in place of None.
+    assert SamplingSettings().template == {"enable_thinking": False, "today": None}
 
 
 @pytest.mark.parametrize("count", [0, True, 1.0, None])
