@@ -105,7 +105,8 @@ def _check(command: Command, folder: Path) -> None:
     """Compose every value that a command names."""
     program, *settings = ALIASES.get(command.program.replace("_", "-"), (command.program,))
     if not (CONF / f"{program}.yaml").exists():
-        assert (ROOT / "experiments" / f"{program}.py").exists(), command.text
+        module = PLAIN.get(program, program).replace(".", "/")
+        assert (ROOT / "experiments" / f"{module}.py").exists(), command.text
         return
     if program in PLAIN:
         return
