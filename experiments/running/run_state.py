@@ -177,11 +177,14 @@ def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
 def refuse_divergence(run: TrainingRun, row: Mapping[str, float]) -> None:
     """Stop a run whose weights no longer change, because no loss or gradient is finite.
 
+    A learner that does not report `learner/steps` may have changed its weights, so it goes on.
+
     Raises:
-        SettingError: of no optimizer step of the last `LOST` updates was it, or of the last one.
+        SettingError: each of the last `LOST` updates, or the last update of the run, skipped all
+            its optimizer steps.
     """
-    skipped, steps = row.get(SKIPPED, 0.0), row.get("learner/steps", 0.0)
-    run.lost = run.lost + 1 if skipped and not steps else 0
+    no_step = row.get("learner/steps") == 0
+    run.lost = run.lost + 1 if row.get(SKIPPED, 0.0) and no_step else 0
     if run.lost >= LOST or (run.lost and run.step == run.total):
         rate = OmegaConf.select(run.cfg, "optimizer.lr")
         raise SettingError(

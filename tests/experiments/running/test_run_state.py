@@ -92,3 +92,10 @@ def test_a_run_whose_steps_are_not_finite_is_stopped_with_the_reason(rows, stops
             stopped = run.step
             break
     assert stopped == stops
+
+
+def test_a_learner_that_does_not_count_its_steps_is_not_stopped():
+    run = SimpleNamespace(lost=0, step=0, total=3, cfg=OmegaConf.create({}))
+    for run.step in (1, 2, 3):
+        refuse_divergence(run, {SKIPPED: 2.0})
+    assert run.lost == 0
