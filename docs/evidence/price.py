@@ -5,7 +5,7 @@
     price.py tables                                    print tables with 95 % intervals
 
 Each series is a list of commands with five seeds. There are two starts: `strong` is the shipped
-policy; `weak` has learned 307 of 800 steps of `laconic warm-start`.
+policy; `weak` has learned 225 of 800 steps of `laconic warm-start`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scipy.stats import t
 HERE = Path(__file__).parent / "price"
 SEEDS = range(5)
 STARTS = ("strong", "weak")
-WEAK = "env=gsm8k threads=1 train.steps=307 learner.decay_updates=800 report=false"
+WEAK = "env=gsm8k threads=1 train.steps=225 learner.decay_updates=800 report=false"
 QUICK = "threads=1 report=false"
 SHORT = "experiment=credit report=false"
 METRICS = ("accuracy", "tokens_said", "silent_if_uninformed", "spoke_if_informed")
