@@ -45,10 +45,10 @@ def slow_play(make_team, start_server, opened, nudge):
     engine.sync()
     complete = server.complete
 
-    def held(ids, limit, *given, **how):
+    def held(ids, *, limit, **how):
         # The probe asks for fewer tokens than a rollout.
         assert limit < 6 or go.wait(60)
-        return complete(ids, limit, *given, **how)
+        return complete(ids, limit=limit, **how)
 
     server.complete = held
     return policies, server, engine, go
