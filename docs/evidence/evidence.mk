@@ -147,7 +147,7 @@ evidence-harder-sums: evidence-instructed
 evidence-harder: $(if $(filter wordings wordy sums,$(HARDER_FROM)),evidence-harder-$(HARDER_FROM),evidence-harder-start)  ## SmolLM2 under a price on gsm8k's levels 1 to 3 (docs/evidence.md)
 	for seed in $(SEEDS); do \
 	  $(BIN)/laconic train experiment=pretrained env=gsm8k 'env.generator.level=[1,3]' $(WIDE) train.steps=$(or $(UPDATES),45) \
-	    agent.speech.temperature=0.5 env.reward.when=solved \
+	    agent.speech.temperature=0.5 env.reward.when=solved learner.charge_power=0 \
 	    agent.model=$(HARDER)/$(HARDER_FROM)/policy seed=$$seed resume=true hydra.run.dir=$(HARDER)/from_$(HARDER_FROM)/$$seed || exit 1; \
 	done
 
@@ -161,7 +161,7 @@ evidence-small: .venv/installed  ## the small policy on harder worlds (docs/evid
 	  train.tasks_per_step=64 train.group_size=1 learner.decay=cosine learner.collect.teacher.terse=0.4 learner.collect.teacher.frames=1 \
 	  learner.collect.teacher.silent_uninformed=0.6 learner.collect.teacher.silent_informed=0.02 hydra.run.dir=$(SMALL)/start
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train $(SMALL_WORLD) agent.model=$(SMALL)/start/policy env.reward.when=solved evaluation.tasks=500 seed=$$seed \
+	  $(BIN)/laconic train $(SMALL_WORLD) agent.model=$(SMALL)/start/policy env.reward.when=solved learner.charge_power=0 evaluation.tasks=500 seed=$$seed \
 	    hydra.run.dir=$(SMALL)/$$seed || exit 1; \
 	done
 
@@ -175,7 +175,7 @@ evidence-strategyqa: have-strategyqa evidence-harder-start  ## SmolLM2 on real r
 	$(START) $(FACTS) $(LONG) $(DISCREET) train.steps=12 optimizer.lr=1e-4 seed=1 hydra.run.dir=$(STRATEGYQA)/bare \
 	  agent.model=$(STRATEGYQA)/second/policy learner.collect.teacher.bare=0.25
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained $(FACTS) $(LONG) agent.speech.temperature=0.5 env.reward.when=solved train.steps=25 \
+	  $(BIN)/laconic train experiment=pretrained $(FACTS) $(LONG) agent.speech.temperature=0.5 env.reward.when=solved learner.charge_power=0 train.steps=25 \
 	    agent.model=$(STRATEGYQA)/bare/policy seed=$$seed resume=true hydra.run.dir=$(STRATEGYQA)/$$seed || exit 1; \
 	done
 
@@ -185,7 +185,7 @@ evidence-gsm8k-rows: have-gsm8k evidence-harder-start  ## SmolLM2 on GSM8K's own
 	$(START) $(PROBLEMS) $(LONG) $(DISCREET) train.steps=40 seed=0 hydra.run.dir=$(GSM8K_ROWS)/start \
 	  agent.model=$(HARDER)/silence/policy learner.collect.others=0.5
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train experiment=pretrained $(PROBLEMS) $(LONG) agent.speech.temperature=0.5 env.reward.when=solved \
+	  $(BIN)/laconic train experiment=pretrained $(PROBLEMS) $(LONG) agent.speech.temperature=0.5 env.reward.when=solved learner.charge_power=0 \
 	    train.steps=$(or $(UPDATES),10) agent.model=$(GSM8K_ROWS)/start/policy seed=$$seed resume=true hydra.run.dir=$(GSM8K_ROWS)/$$seed || exit 1; \
 	done
 

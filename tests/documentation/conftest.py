@@ -20,6 +20,7 @@ from places import ROOT
 
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.console import ALIASES, PLAIN, PROGRAMS
+from laconic.experiments.running.checks import check_train
 
 _MODULES = "laconic.experiments."
 _PLACEHOLDER = re.compile(r"<[\w /.]+>")
@@ -120,6 +121,8 @@ def _check(command: Command, folder: Path) -> None:
             cfg = compose(program, [*settings, *overrides, *([searched] if searched else [])])
             missing = OmegaConf.missing_keys(cfg)
             assert not missing, f"{command.text}: needs {missing}"
+            if program == "train":
+                check_train(cfg)
 
 
 def _variants(written: list[str]) -> Iterator[list[str]]:
