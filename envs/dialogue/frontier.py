@@ -62,9 +62,9 @@ class Frontier:
             before = corner
         return math.inf
 
-    def best_return(self, price: float, agents: int) -> float:
-        """The highest mean return over agents at a price a token, which the speaker pays."""
-        return max(accuracy - price * tokens / agents for tokens, accuracy in self.corners)
+    def best_return(self, price: float) -> float:
+        """Return the most that a team earns, task reward less all bills, at a price per token."""
+        return max(accuracy - price * tokens for tokens, accuracy in self.corners)
 
     def answered(self, tokens: float) -> Frontier:
         """The frontier when every solved task takes so many tokens more, for its answer."""

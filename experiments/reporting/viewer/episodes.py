@@ -58,7 +58,7 @@ class Filter:
 def collapsed(one: Transcript) -> bool:
     """Whether an episode failed because nobody spoke who should have.
 
-    That is the sign that `CollapseGuard` watches for in a step: the task is not solved, and all who
+    That is the sign that `rules.Collapse` watches for in a step: the task is not solved, and all who
     held something useful kept silent; where nobody knows who did, all turns were silent.
     """
     informed = [bool(said.text) for said in one.messages if said.informed]

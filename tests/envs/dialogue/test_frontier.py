@@ -30,17 +30,16 @@ def test_all_codebooks_together_are_the_closed_form(colours):
     np.testing.assert_allclose(found.corners, closed.corners, atol=1e-12)
     # Accuracy 1 takes a word for all colours but the one that silence tells.
     assert found.tokens(1.0) == pytest.approx(1 - 1 / colours)
-    assert found.best_return(0.1, 4) == pytest.approx(1 - 0.1 * (1 - 1 / colours) / 4)
+    assert found.best_return(0.1) == pytest.approx(1 - 0.1 * (1 - 1 / colours))
 
 
-@pytest.mark.parametrize(
-    ("colours", "expected"), [(2, 0.9875), (3, 0.98333), (4, 0.98125), (5, 0.98)]
-)
+@pytest.mark.parametrize(("colours", "expected"), [(2, 0.95), (3, 0.93333), (4, 0.925), (5, 0.92)])
 def test_the_best_returns_are_those_of_the_game(colours, expected):
-    assert coded(1 / colours).best_return(0.1, 4) == pytest.approx(expected, abs=5e-6)
-    # Above 4, the number of agents, a word costs more than it brings.
-    assert coded(1 / colours).best_return(4.1, 4) == pytest.approx(1 / colours)
-    assert coded(1 / colours).best_return(3.9, 4) > 1 / colours
+    # A word is said for all colors but the one that silence tells: 1 - 0.1 * (1 - 1 / colors).
+    assert coded(1 / colours).best_return(0.1) == pytest.approx(expected, abs=5e-6)
+    # Above 1 a word costs more than a solved task brings.
+    assert coded(1 / colours).best_return(1.1) == pytest.approx(1 / colours)
+    assert coded(1 / colours).best_return(0.9) > 1 / colours
 
 
 def test_silence_goes_to_what_is_likeliest_and_short_words_first():
