@@ -56,10 +56,10 @@ class Filter:
 
 
 def collapsed(one: Transcript) -> bool:
-    """Whether an episode failed because nobody spoke who should have.
+    """Return whether an episode failed because no agent spoke that should have.
 
-    That is the sign that `rules.Collapse` watches for in a step: the task is not solved, and all who
-    held something useful kept silent; where nobody knows who did, all turns were silent.
+    `rules.Collapse` watches for this sign: the task is not solved, and all agents that held
+    something useful kept silent. Where it is not known who did, all turns were silent.
     """
     informed = [bool(said.text) for said in one.messages if said.informed]
     turns = [not said.text for said in one.messages]
