@@ -139,6 +139,17 @@ class DialogueEnv(TeamEnv):
         self.told: dict[str, str] = {}
         """By agent: words that it alone reads before all else that is its own."""
 
+    def check_order(self) -> None:
+        """Check that an agent answers after those that hold the statements of a split task.
+
+        Programs check it. The environment itself also plays teams that have to guess.
+
+        Raises:
+            SettingError: no turn to answer comes after the first turn of a holder.
+        """
+        if self.information == "split" and any(task.statements for task in self.tasks.values()):
+            self._roster.check_order(self.rounds)
+
     def _max_reward(self, reward: Reward) -> float:
         # With `paid=round` every round pays the score. A measure that multiplies it is a share.
         return self.benchmark.max_reward * (self.rounds if reward.paid == "round" else 1)

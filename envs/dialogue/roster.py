@@ -113,6 +113,29 @@ class Roster:
         """Whether an agent may speak in a round, from 0."""
         return agent in self.cycle[round % len(self.cycle)]
 
+    def check_order(self, rounds: int) -> None:
+        """Check that a turn to answer comes after the first turn of an agent with statements.
+
+        The topology does not matter: `none` is a baseline in which no agent hears another.
+
+        Raises:
+            SettingError: none does, within this number of rounds.
+        """
+        if {*self.holders} & {*self.answering}:
+            return
+        turns = [self.cycle[round % len(self.cycle)] for round in range(rounds)]
+        first = next((at for at, turn in enumerate(turns) if turn & {*self.holders}), rounds)
+        if any(turn & {*self.answering} for turn in turns[first + 1 :]):
+            return
+        holding = ",".join(dict.fromkeys(map(role_of, self.holders)))
+        raise SettingError(
+            f"env.information=split gives the statements to {holding.replace(',', ', ')}, and"
+            f" env.answer={self.answer} answers before it can hear of them; got env.rounds={rounds}"
+            f" and turns {[sorted(turn) for turn in self.cycle]}. Set"
+            f" env.schedule=[[{holding}],{self.answer}] with env.rounds of at least 2,"
+            " env.information=full, or another env.answer"
+        )
+
 
 def _answering(answer: str, agents: Sequence[str]) -> tuple[str, ...]:
     if answer in (MAJORITY, JOINT):

@@ -27,7 +27,7 @@ def speakers(
     if schedule == "all":
         return (frozenset(chain(*agents.values())),)
     if isinstance(schedule, str):
-        raise UnknownNameError("schedule", schedule, ["all", "a list of roles"])
+        raise UnknownNameError("env.schedule", schedule, ["all", "a list of roles"])
     entries = schedule if isinstance(schedule, Sequence) else ()
     cycle = [[entry] if isinstance(entry, str) else entry for entry in entries]
     if not cycle or not all(isinstance(turn, Collection) and turn for turn in cycle):

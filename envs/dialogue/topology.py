@@ -57,7 +57,7 @@ def hears(topology: str | Matrix, agents: Sequence[str]) -> dict[str, tuple[str,
     """
     count = len(agents)
     if isinstance(topology, str):
-        rule = NAMED[choice("topology", topology, NAMED)]
+        rule = NAMED[choice("env.topology", topology, NAMED)]
         matrix = [[rule(i, j, count) for j in range(count)] for i in range(count)]
     else:
         matrix = _checked(topology, agents)

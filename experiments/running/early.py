@@ -22,6 +22,7 @@ from hydra.types import RunMode
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import split_words
 from laconic.envs.errors import SettingError, SourceError
 from laconic.experiments.command_line.targets import typed_values
@@ -94,14 +95,16 @@ def check_environment(program: str, cfg: DictConfig) -> tuple[str, ...]:
     agents: tuple[str, ...] = ()
     for split, settings in splits.items():
         try:
-            made = instantiate(
+            environment = instantiate(
                 small.env, _convert_="all", split=split, tokenize=split_words, **settings
             )
         except InstantiationException as error:
             if isinstance(error.__cause__, SourceError):
                 raise SourceError(of_source(error.__cause__)) from error.__cause__
             raise
-        agents = tuple(made.possible_agents)
+        agents = tuple(environment.possible_agents)
+        if isinstance(environment, DialogueEnv):
+            environment.check_order()
     return agents
 
 

@@ -96,9 +96,9 @@ def counterfactual(episode: Episode) -> Credits:
     for turn in episode.turns:
         if turn.credit is None:
             raise SettingError(
-                f"credit 'silence' and 'shapley' need every message measured, and that of"
-                f" {turn.agent!r} in round {turn.round} of task {episode.task!r} was not measured;"
-                " let the learner's own `collect` play the episodes, or choose credit 'own'"
+                "learner.credit=silence and learner.credit=shapley need every message measured, and"
+                f" that of {turn.agent!r} in round {turn.round} of task {episode.task!r} was not;"
+                " let learner.collect play the episodes, or choose learner.credit=own"
             )
         if turn.agent in task:
             task[turn.agent][turn.round], cost[turn.agent][turn.round] = turn.credit
@@ -130,7 +130,7 @@ def credit(kind: str) -> Credit:
         UnknownNameError: there is no such kind.
     """
     if kind not in CREDITS:
-        raise UnknownNameError("credit", kind, CREDITS)
+        raise UnknownNameError("learner.credit", kind, CREDITS)
     return CREDITS[kind]
 
 

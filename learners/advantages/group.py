@@ -178,18 +178,19 @@ class Advantages(Estimator):
             )
         if self.centre == "none" and self.scale != "none":
             raise SettingError(
-                f"learner.advantages.scale must be 'none' when centre is 'none', because equal"
-                f" returns have no scale; got {self.scale!r}"
+                "learner.advantages.centre=none needs learner.advantages.scale=none, because equal"
+                f" returns have no scale; got learner.advantages.scale={self.scale}"
             )
         if self.leave_out_pivot and self.centre != "median":
             raise SettingError(
-                "learner.advantages.leave_out_pivot needs centre 'median', because no other centre"
-                f" is a member of the group; got {self.centre!r}"
+                "learner.advantages.leave_out_pivot needs learner.advantages.centre=median, because"
+                " no other center is a member of the group; got"
+                f" learner.advantages.centre={self.centre}"
             )
         if self.leave_out_pivot and self.compare_by == "episode":
             raise SettingError(
                 "learner.advantages.leave_out_pivot needs learner.advantages.compare_by=sequence,"
-                " because a pivot is one sequence; got compare_by=episode"
+                " because a pivot is one sequence; got learner.advantages.compare_by=episode"
             )
         number("learner.advantages.epsilon", self.epsilon, above=0)
 

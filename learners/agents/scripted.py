@@ -201,7 +201,7 @@ class Teacher:
         """
         if not 1 <= self.frames <= len(_WORDY_FRAMES):
             raise SettingError(
-                f"teacher.frames must be from 1 to {len(_WORDY_FRAMES)}; got {self.frames!r}"
+                f"learner.collect.teacher.frames must be from 1 to {len(_WORDY_FRAMES)}; got {self.frames!r}"
             )
 
     def __call__(self, task: Task, request: Request, generator: random.Random) -> str:

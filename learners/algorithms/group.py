@@ -326,8 +326,8 @@ def trainers_of(
             for agent, one in policies.items()
         )
         raise SettingError(
-            f"nobody in the team has weights to train ({kinds}); choose agent=tiny or agent=hf, or"
-            " set frozen=false for somebody"
+            f"no agent of the team has weights to train ({kinds}); choose agent=tiny or agent=hf,"
+            " or set agent.frozen=false (agent.members.<name>.frozen of a mixed team)"
         )
     return [Trainer(*each, optimizer, settings, processes) for each in found.values()]
 

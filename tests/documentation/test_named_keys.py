@@ -164,3 +164,63 @@ def test_what_cures_short_memory_or_suits_another_machine_may_change(key):
 @pytest.mark.parametrize("key", ["seed", "env.rounds", "train.group_size", "optimizer.lr"])
 def test_what_changes_the_course_of_a_run_may_not(key):
     assert not may_differ(key, MAY_DIFFER)
+
+
+ARGUMENTS = {
+    # Arguments in Python and names in messages, which no configuration sets.
+    *("kind of environment", "environment", "rounds of the world", "world", "answers", "padding"),
+    *("max_cycles", "observation_tokens", "action_tokens", "agent", "mask", "part of a mixture"),
+    *("team-mate, who is needed:", "count", "agent's name", "task", "number of a task"),
+    *("metadata['max_reward'] of the environment", "setting of an environment"),
+    "metric in objective",
+}
+"""First arguments of checks that name no key."""
+TOP_LEVEL = {
+    *("agent", "engine", "env", "learner", "logger", "objective", "optimizer", "resume", "run"),
+    *("seed", "step", "threads"),
+}
+"""Keys that stand in no group, and groups."""
+CHECKS = ("choice", "flag", "number", "whole", "check_names", "UnknownNameError")
+IN_A_GROUP = re.compile(r"(\w[\w ]* (in|of) )?(env|agent|learner|train|evaluation|engine|demand)\.")
+
+
+def _checked(path: Path) -> Iterator[str]:
+    """Yield the names that a module passes to checks of values."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+            name = node.args[0]
+            if node.func.id in CHECKS and isinstance(name, ast.Constant):
+                yield str(name.value)
+
+
+def test_every_checked_value_is_called_by_its_key_with_its_group():
+    names = [name for path in SOURCES for name in _checked(path)]
+    assert len(names) > 100
+    wrong = {name for name in names if name not in ARGUMENTS and not IN_A_GROUP.match(name)}
+    assert wrong == set()
+
+
+def test_a_message_names_settings_with_their_group():
+    """A word before `=` or `must be` that is the last part of a key has its group before it."""
+    words = {key.rpartition(".")[2] for key in all_keys() if "." in key}
+    assert {"centre", "frozen", "mark", "compare_by"} <= words
+    pattern = re.compile(r"(?<![\w.{}<>/'])([a-z]\w+)(?:=[a-z0-9]| must be )")
+    wrong = {
+        (path.name, word)
+        for path in SOURCES
+        for message in _raised(path)
+        for word in pattern.findall(message)
+        if word in words - TOP_LEVEL
+    }
+    assert wrong == set()
+
+
+def _raised(path: Path) -> Iterator[str]:
+    """Yield the texts of the errors for settings that a module raises."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "SettingError":
+            for text in node.args:
+                yield "".join(
+                    str(part.value) if isinstance(part, ast.Constant) else "{}"
+                    for part in (text.values if isinstance(text, ast.JoinedStr) else [text])
+                )

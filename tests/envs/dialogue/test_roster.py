@@ -48,6 +48,41 @@ def test_a_schedule_in_which_nobody_can_answer_is_refused():
     assert roster("helper", ["helper", "solver"], 1).answering == ("helper_0",)
 
 
+@pytest.mark.parametrize(
+    ("answer", "schedule", "rounds", "fits"),
+    [
+        # Who answers, whose turn it is, rounds. Agents that do not answer hold the statements.
+        ("solver", "all", 2, True),
+        ("solver", ["helper", "solver"], 2, True),
+        # A second turn comes after the other role's first.
+        ("helper", ["helper", "solver"], 3, True),
+        ("helper", ["solver", "helper"], 2, True),
+        # All agents answer and hold a part.
+        ("majority", "all", 1, True),
+        # One turn each, the answer first.
+        ("helper", ["helper", "solver"], 2, False),
+        # At the same time, and once only.
+        ("solver", "all", 1, False),
+        ("solver", [["helper", "solver"]], 1, False),
+        # Agents with statements never speak.
+        ("solver", ["solver"], 4, False),
+    ],
+)
+def test_an_answer_comes_after_the_first_words_of_those_who_hold_statements(
+    answer, schedule, rounds, fits
+):
+    team = roster(answer, schedule, rounds)
+    if fits:
+        team.check_order(rounds)
+        return
+    role = "solver" if answer == "helper" else "helper"
+    with pytest.raises(SettingError, match="answers before it can hear of them") as error:
+        team.check_order(rounds)
+    # What the message advises is right.
+    assert f"env.schedule=[[{role}],{answer}]" in str(error.value)
+    roster(answer, [[role], answer], 2).check_order(2)
+
+
 def test_it_is_a_key_so_that_what_is_told_of_it_is_written_once():
     assert hash(roster()) == hash(roster())
     assert roster() == roster() != roster("joint")

@@ -32,5 +32,5 @@ def test_an_unknown_role_names_the_nearest():
 
 
 def test_a_word_that_is_not_all_is_no_schedule():
-    with pytest.raises(UnknownNameError, match="unknown schedule 'al'. Did you mean 'all'"):
+    with pytest.raises(UnknownNameError, match="unknown env.schedule 'al'. Did you mean 'all'"):
         speakers("al", AGENTS)

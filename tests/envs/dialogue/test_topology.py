@@ -64,7 +64,7 @@ def test_a_matrix_of_another_shape_or_content_is_refused_with_the_agents(matrix)
 
 
 def test_an_unknown_topology_names_the_nearest():
-    with pytest.raises(UnknownNameError, match="unknown topology 'strar'. Did you mean 'star'"):
+    with pytest.raises(UnknownNameError, match="unknown env.topology 'strar'. Did you mean 'star'"):
         hears("strar", AGENTS)
 
 

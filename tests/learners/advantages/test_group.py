@@ -242,8 +242,8 @@ def test_every_return_needs_a_key() -> None:
         ({"epsilon": 0.0}, "epsilon must be a finite number above 0"),
         ({"epsilon": math.inf}, "epsilon must be a finite number above 0"),
         ({"epsilon": "1e-6"}, "epsilon must be a finite number above 0"),
-        ({"centre": "none"}, "scale must be 'none' when centre is 'none'"),
-        ({"leave_out_pivot": True}, "leave_out_pivot needs centre 'median'"),
+        ({"centre": "none"}, r"learner\.advantages\.centre=none needs learner\.advantages\.scale=none"),
+        ({"leave_out_pivot": True}, r"leave_out_pivot needs learner\.advantages\.centre=median"),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(settings: dict, named: str) -> None:

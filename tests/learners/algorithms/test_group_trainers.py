@@ -28,6 +28,6 @@ def test_only_those_who_can_learn_have_a_trainer(team):
     for policy in list(team.values())[:2]:
         policy.model.requires_grad_(False)
     with pytest.raises(
-        SettingError, match="solver_0: frozen.*helper_1: ScriptedPolicy.*frozen=false"
+        SettingError, match="solver_0: frozen.*helper_1: ScriptedPolicy.*agent.frozen=false"
     ):
         trainers_of(team, SGD)

@@ -196,7 +196,7 @@ def test_a_repeated_step_replaces_its_own_files(node, environments, make_team):
         ({"newest": 0}, r"learner\.collect\.newest"),
         ({"microbatch_tokens": 0}, r"learner\.collect\.microbatch_tokens"),
         ({"credit": "silence"}, "choose learner.credit=own, team or outcome, got 'silence'"),
-        ({"credit": "luck"}, "unknown credit 'luck'"),
+        ({"credit": "luck"}, "unknown learner.credit 'luck'"),
         ({"name": "a/b"}, r"collect\.name"),
     ],
 )
