@@ -21,6 +21,7 @@ from rich.text import Text
 from laconic.envs.dialogue.transcript import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.reporting import frontier, single, standing, sweep
+from laconic.experiments.reporting.facts import facts, facts_of_all, title
 from laconic.experiments.reporting.look import Picture
 from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.runs import read_run
@@ -29,8 +30,10 @@ from laconic.experiments.running.lock import refuse_links
 
 PAGE = "report.html"
 PICTURES = "report"
-# Columns of a sweep's table, and the width from which a change is printed with its interval.
-_PRINTED, _WIDE = 5, 104
+_PRINTED = 5
+"""Columns of a sweep's table that are printed."""
+_WIDE, _NARROW = 116, 100
+"""Width from which a change is printed with its interval, and from which levels take one line."""
 
 
 def write_report(folder: Path, console: Console | None = None) -> Path:
@@ -79,10 +82,18 @@ def _write_run(folder: Path, console: Console | None) -> Path:
 
 def print_run(run: Run, console: Console) -> None:
     """Print the figures of a run before and after training."""
-    rows = single.rows(run)
+    columns, rows = single.COLUMNS, single.rows(run)
     if console.width < _WIDE:
         rows = [(*row[:-1], re.sub(r" \[.*?\]", "", row[-1])) for row in rows]
-    _print_table(console, f"{run.folder.name}: {run.state}", single.COLUMNS, rows)
+    if console.width < _NARROW:
+        # Intervals go below their means, so that no label and no number is broken at 80.
+        columns = tuple(column.replace(" ", "\n") for column in columns)
+        rows = [
+            (name, *(level.replace(" [", "\n[") for level in levels), change.replace(", ", "\n"))
+            for name, *levels, change in rows
+        ]
+    name = title(facts(run), run.folder.name)
+    _print_table(console, f"{name}: {run.state}", columns, rows)
 
 
 def _write_sweep(folder: Path, found: Sequence[Path], console: Console | None) -> Path:
@@ -99,13 +110,14 @@ def _write_sweep(folder: Path, found: Sequence[Path], console: Console | None) -
             [f"{run.folder.name}: {reason}" for run, reason in sorted_out.left_out],
         )
         _print_lines(console, "runs: ", [", ".join(standing.counts(folder, runs))])
-        title = f"{folder.name}: 95 % intervals over seeds and tasks"
+        name = title(facts_of_all(runs), folder.name)
+        heading = f"{name}: 95 % intervals over seeds and tasks"
         # A terminal has no room for more; the page has the rest.
         for name, one in sorted_out.environments.items():
             rows = [row[:_PRINTED] for row in sweep.rows(one)]
             heads = sweep.columns(one)[:_PRINTED]
             several = len(sorted_out.environments) > 1
-            _print_table(console, f"{title}; {name}" if several else title, heads, rows)
+            _print_table(console, f"{heading}; {name}" if several else heading, heads, rows)
         _print_paths(console, path, pictures)
     return path
 

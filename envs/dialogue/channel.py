@@ -47,7 +47,9 @@ class Channel:
         choice("env.channel.per", self.per, ("listener", "message"))
         flag("env.channel.probe", self.probe)
         if self.probe and not self.mark:
-            raise SettingError("env.channel.probe=true marks silences; it needs env.channel.mark=true")
+            raise SettingError(
+                "env.channel.probe=true marks silences; it needs env.channel.mark=true"
+            )
 
 
 class Transmission:

@@ -27,16 +27,13 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from laconic.envs.checks import number
 from laconic.envs.errors import SandboxError, SettingError
 from laconic.envs.sandbox import guards, jail, syscalls, wardens
-from laconic.envs.sandbox.processes import cores
-from laconic.envs.sandbox.usage import ASLEEP
 from laconic.envs.sandbox.wardens import grade
 
 Form = Literal["separate", "shared"]
@@ -108,11 +105,6 @@ class Verdict:
     """Processor time of the program and its tests, as last looked at while they ran."""
 
     @property
-    def slept(self) -> bool:
-        """Whether it was stopped for doing nothing."""
-        return self.outcome == "timeout" and self.message.startswith(ASLEEP)
-
-    @property
     def passed(self) -> bool:
         """Whether there are tests and all of them passed."""
         return bool(self.results) and all(self.results)
@@ -141,23 +133,6 @@ def run(program: Program, limits: Limits | None = None) -> Verdict:
         SandboxError: this program could not be run, twice.
     """
     return run_at(level(), program, limits or Limits())
-
-
-def run_all(
-    programs: Sequence[Program], limits: Limits | None = None, workers: int | None = None
-) -> list[Verdict]:
-    """Run many programs over the cores; verdicts come in the order of the programs.
-
-    Args:
-        programs: code and tests.
-        limits: what each may use; None for the defaults.
-        workers: programs at a time, at most one per core; None for one per core.
-
-    Raises:
-        SettingError: no program can be run on this machine.
-    """
-    with ThreadPoolExecutor(workers or cores()) as threads:
-        return list(threads.map(lambda program: run(program, limits), programs))
 
 
 def run_at(at: Level, program: Program, limits: Limits) -> Verdict:

@@ -35,6 +35,21 @@ def facts(run: Run) -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
+def title(about: Mapping[str, str], folder: str) -> str:
+    """Return the title of a report: its environment, learner and seeds.
+
+    Args:
+        about: facts of the run, or of all runs.
+        folder: name of the folder, which is the title where the environment is not known.
+    """
+    if "environment" not in about:
+        return folder
+    seed = about.get("seed", "")
+    seeds = f"seed{'s' if ',' in seed else ''} {seed}" if seed else ""
+    parts = (about["environment"], about.get("learner", ""), seeds)
+    return " · ".join(part for part in parts if part)
+
+
 def facts_of_all(runs: Sequence[Run]) -> dict[str, str]:
     """The facts of several runs: every value once, the whole duration, the first and last date."""
     each = [facts(run) for run in runs]

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from laconic.experiments.reporting import look
 from laconic.experiments.reporting.curves import of_settings, short
-from laconic.experiments.reporting.facts import facts_of_all
+from laconic.experiments.reporting.facts import facts_of_all, title
 from laconic.experiments.reporting.page import fill
 from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.standing import counts, standing
@@ -75,14 +75,15 @@ def document(folder: Path, runs: Sequence[Run], sweep: Sweep) -> tuple[str, list
         if (picture := make(one, name if len(found) > 1 else ""))
     ]
     tables = [(name, columns(one), rows(one)) for name, one in found.items()]
-    facts = [f"{len(runs)} runs", *counts(folder, runs)]
+    about = facts_of_all(runs)
+    facts = [folder.name, f"{len(runs)} runs", *counts(folder, runs)]
     facts += [f"{len(sweep.runs)} in the means", f"{len(sweep.settings)} settings"]
     page = fill(
         "sweep.html",
         kind="sweep",
-        name=folder.name,
+        name=title(about, folder.name),
         facts=facts,
-        about=facts_of_all(runs),
+        about=about,
         warned=[f"{_name(folder, run)}: {words}" for run in runs for words in run.warnings],
         left_out=[f"{_name(folder, run)}: {reason}" for run, reason in sweep.left_out],
         drawn=drawn,

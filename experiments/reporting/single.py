@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from laconic.experiments.reporting import demand
 from laconic.experiments.reporting.curves import curves
-from laconic.experiments.reporting.facts import facts as about
+from laconic.experiments.reporting.facts import facts, title
 from laconic.experiments.reporting.look import Picture
 from laconic.experiments.reporting.page import fill
 from laconic.experiments.reporting.records import Run, Transcript, goal
@@ -72,14 +72,20 @@ def document(run: Run) -> tuple[str, list[Picture]]:
     """The page of a run and the pictures in it."""
     drawn = curves(run)
     worth = [demand.picture(run.demand)] if run.demand else []
+    about = facts(run)
     last = f"step {run.after.step}" if run.after else "no evaluation after training"
     episodes = run.after.episodes if run.after else 0
     page = fill(
         "run.html",
         kind="run",
-        name=run.folder.name,
-        facts=[run.state, last, *([f"{episodes} evaluation episodes"] if episodes else [])],
-        about=about(run),
+        name=title(about, run.folder.name),
+        facts=[
+            run.folder.name,
+            run.state,
+            last,
+            *([f"{episodes} evaluation episodes"] if episodes else []),
+        ],
+        about=about,
         run=run,
         missing=missing(run),
         tiles=_tiles(run),

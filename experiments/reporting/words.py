@@ -28,7 +28,7 @@ LABELS = {
     "spoke_if_informed": "spoke with something useful",
     "facts_told": "useful facts told",
     "cut_rate": "messages cut",
-    "truncated_replies": "replies stopped by their limit",
+    "truncated_replies": "replies stopped by limit",
     "truncated_rate": "episodes cut short",
     "rounds": "rounds",
 }

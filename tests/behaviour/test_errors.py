@@ -242,7 +242,10 @@ def test_an_evaluation_refuses_what_it_cannot_do(refused, arguments, words):
         (["steps=3"], ["config key 'steps' is now called 'train.steps'"]),
         (["learner/collect=recorded"], ["learner.collect.folder"]),
         (["learner.collect.others=2"], ["learner.collect.others must be", "got 2"]),
-        (["learner.collect.teacher.frames=9"], ["learner.collect.teacher.frames must be from 1 to 3; got 9"]),
+        (
+            ["learner.collect.teacher.frames=9"],
+            ["learner.collect.teacher.frames must be from 1 to 3; got 9"],
+        ),
     ],
 )
 def test_a_warm_start_refuses_what_it_cannot_do(refused, arguments, words):

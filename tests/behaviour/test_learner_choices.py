@@ -37,7 +37,10 @@ BAD = [
     (["learner=magrpo", *ALONE], ["single agent 'solver_0'", "env.team", "learner=grpo"]),
     (["learner=magrpo", "agent.sharing=shared"], ["helper_0", "share", "agent.sharing=separate"]),
     (["learner=reinforce", "learner.advantages.scale=std"], ["scale must be 'none'"]),
-    (["learner.advantages.leave_out_pivot=true"], ["leave_out_pivot needs learner.advantages.centre=median"]),
+    (
+        ["learner.advantages.leave_out_pivot=true"],
+        ["leave_out_pivot needs learner.advantages.centre=median"],
+    ),
     (["learner=magrpo", "learner.unit=episode"], ["set learner.unit to 'reply'", "round"]),
     pytest.param(
         ["learner=rae", "learner.advantages.decay=1"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from places import DATA
@@ -12,6 +13,7 @@ from laconic import envs
 from laconic.envs import sandbox
 from laconic.envs.families.coding.extract import fenced
 from laconic.envs.families.coding.syntax import parse
+from laconic.envs.sandbox.processes import cores
 from laconic.envs.task import Task
 
 pytestmark = pytest.mark.skipif(
@@ -48,7 +50,9 @@ def passed(tasks: list[Task], replies: list[str]) -> list[bool]:
     for limits in {exam.limits for exam in exams}:
         places = [at for at, exam in enumerate(exams) if exam.limits == limits and found[at]]
         sheets = [exams[at].sheet(str(found[at])) for at in places]
-        for at, verdict in zip(places, sandbox.run_all(sheets, limits), strict=True):
+        with ThreadPoolExecutor(cores()) as threads:
+            verdicts = list(threads.map(sandbox.run, sheets, [limits] * len(sheets)))
+        for at, verdict in zip(places, verdicts, strict=True):
             right[at] = verdict.passed
     return list(right.values())
 

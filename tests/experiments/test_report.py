@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from laconic.experiments.report import main, write_report
+from laconic.experiments.reporting.words import LABELS
 
 
 @pytest.fixture
@@ -26,13 +28,40 @@ def test_the_terminal_shows_the_table_and_the_paths(run: Path, tmp_path: Path) -
 
 def test_a_narrow_terminal_shows_changes_without_their_intervals(run: Path, tmp_path: Path) -> None:
     shown = {}
-    for width in (90, 160):
+    for width in (100, 160):
         console = Console(width=width, record=True, file=(tmp_path / "out").open("w"))
         write_report(run, console)
         lines = console.export_text().splitlines()
         (shown[width],) = [line for line in lines if line.strip().startswith("tokens read")]
     # Brackets of the levels before and after, and on a wide one that of the change.
-    assert (shown[90].count("["), shown[160].count("[")) == (2, 3)
+    assert (shown[100].count("["), shown[160].count("[")) == (2, 3)
+
+
+def test_in_80_columns_no_label_and_no_number_is_broken(run: Path, tmp_path: Path) -> None:
+    console = Console(width=80, record=True, file=(tmp_path / "out").open("w"))
+    write_report(run, console)
+    lines = console.export_text().partition("report:")[0].splitlines()
+    assert max(map(len, lines)) <= 80
+    starts = [line.strip() for line in lines]
+    labels = [label for label in LABELS.values() if any(one.startswith(label) for one in starts)]
+    assert {"tokens said", "silent with nothing useful", "spoke with something useful"} <= {*labels}
+    # Every line begins with a whole label, or holds intervals below their means alone.
+    table = starts[starts.index(next(one for one in starts if one.startswith("─"))) + 1 :]
+    assert table
+    for line in filter(None, table):
+        begins = any(line.startswith(label) for label in labels)
+        assert begins or re.fullmatch(r"(\[\S+, \S+\]\s*){0,2}([−+]\d+ %)?", line), line
+
+
+def test_a_report_is_called_by_its_environment_learner_and_seed(run: Path) -> None:
+    config = (run / "config.yaml").read_text().replace("env:\n", "env:\n  name: math\n")
+    learner = "learner: {_target_: laconic.learners.algorithms.group.GroupLearner}\n"
+    (run / "config.yaml").write_text(config + learner)
+    page = write_report(run).read_text()
+    title = "math · group.GroupLearner · seed 0"
+    assert f"<title>Laconic: {title}</title>" in page and f"<h1>{title}</h1>" in page
+    # The folder stands below it.
+    assert f'<p class="muted">{run.name} · ' in page
 
 
 @pytest.mark.slow

@@ -327,7 +327,7 @@ def test_the_wrong_tests_of_coophumaneval_are_these_and_no_other():
         ]
         wrong = {
             test.split("assert ")[1].split("\n")[0]
-            for test, verdict in zip(exam.tests, sandbox.run_all(sheets), strict=True)
+            for test, verdict in zip(exam.tests, map(sandbox.run, sheets), strict=True)
             if not verdict.passed
         }
         assert wrong == set(known), task.details["id"]

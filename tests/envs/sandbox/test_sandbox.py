@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from laconic.envs import sandbox
 from laconic.envs.errors import SettingError
-from laconic.envs.sandbox import Limits, Program, Verdict, run, run_all, run_at
+from laconic.envs.sandbox import Limits, Program, Verdict, run, run_at
 from laconic.envs.sandbox.processes import cores
 from laconic.envs.sandbox.wardens import GRACE, WARDENS
 
@@ -300,28 +300,15 @@ def test_inside_bubblewrap_there_is_no_project_and_no_network():
     assert graded(code, "assert f() == (False, False)").passed
 
 
-def test_many_programs_keep_their_order_and_threads_may_run_them_at_once():
+def test_many_threads_may_run_programs_at_once():
     programs = [
         Program(f"def f():\n    return {n % 3}\n", ("assert f() == 0",), ("f",)) for n in range(9)
     ]
     expected = [n % 3 == 0 for n in range(9)]
-    assert [verdict.passed for verdict in run_all(programs, PATIENT, workers=2)] == expected
-    found = [False] * 9
-
-    def one(number: int) -> None:
-        found[number] = run(programs[number], PATIENT).passed
-
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(9)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == expected
+    with ThreadPoolExecutor(9) as threads:
+        verdicts = list(threads.map(lambda program: run(program, PATIENT), programs))
+    assert [verdict.passed for verdict in verdicts] == expected
     assert len(WARDENS.pids) <= cores()
-
-
-def test_no_programs_give_no_verdicts():
-    assert run_all([]) == []
 
 
 def test_a_warden_that_dies_costs_one_verdict_and_no_more():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from laconic.experiments.reporting.facts import duration, facts, facts_of_all
+from laconic.experiments.reporting.facts import duration, facts, facts_of_all, title
 from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.runs import read_run
 
@@ -53,6 +53,14 @@ def test_everything_that_a_folder_tells_is_told_in_order(run: Run) -> None:
         ("duration", "4 min 10 s"),
         ("version", "0.1.0"),
     ]
+
+
+def test_a_title_names_environment_learner_and_seeds() -> None:
+    about = {"environment": "math", "learner": "gspo", "seed": "3"}
+    assert title(about, "12-00-00") == "math · gspo · seed 3"
+    assert title(about | {"seed": "1, 2"}, "12-00-00") == "math · gspo · seeds 1, 2"
+    assert title({"environment": "math"}, "12-00-00") == "math"
+    assert title({}, "12-00-00") == "12-00-00"
 
 
 def test_what_worked_on_a_run_last_is_told_with_its_commit_device_and_command(run: Run) -> None:

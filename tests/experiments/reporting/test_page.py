@@ -11,6 +11,7 @@ from jinja2 import UndefinedError
 from made_runs import Reader
 from markupsafe import Markup
 
+from laconic.experiments.reporting import curves, look
 from laconic.experiments.reporting.look import Picture
 from laconic.experiments.reporting.page import fill, visible
 
@@ -49,6 +50,16 @@ def test_the_style_knows_dark_screens_and_hides_nothing_on_small_ones() -> None:
     )
     assert 'name="viewport" content="width=device-width, initial-scale=1"' in page
     assert page.count("<table") == page.count('<div class="scroll"><table') == 1
+
+
+def test_words_in_pictures_can_be_read_on_a_phone() -> None:
+    style = Reader(sweep()).inside["style"]
+    small = style.split("@media (max-width: 760px)")[1].split("@media")[0]
+    assert "figure { overflow-x: auto; }" in small
+    narrow, wide = (float(one) for one in re.findall(r"\.plot { min-width: (\d+)px", small))
+    # An inch of a picture is so many pixels on the screen; a point is 1/72 of it.
+    for pixels, inches in ((narrow, curves._SIZE[0]), (wide, 12.4)):
+        assert look._STYLE["legend.fontsize"] / 72 * pixels / inches >= 10
 
 
 def test_markup_is_not_escaped_twice() -> None:

@@ -242,7 +242,10 @@ def test_every_return_needs_a_key() -> None:
         ({"epsilon": 0.0}, "epsilon must be a finite number above 0"),
         ({"epsilon": math.inf}, "epsilon must be a finite number above 0"),
         ({"epsilon": "1e-6"}, "epsilon must be a finite number above 0"),
-        ({"centre": "none"}, r"learner\.advantages\.centre=none needs learner\.advantages\.scale=none"),
+        (
+            {"centre": "none"},
+            r"learner\.advantages\.centre=none needs learner\.advantages\.scale=none",
+        ),
         ({"leave_out_pivot": True}, r"leave_out_pivot needs learner\.advantages\.centre=median"),
     ],
 )

@@ -242,7 +242,9 @@ def test_an_environment_without_tasks_has_nothing_to_follow():
 
 @pytest.mark.parametrize("frames", [0, 4, -1])
 def test_a_teacher_needs_a_wording_that_there_is(frames):
-    with pytest.raises(SettingError, match=rf"learner\.collect\.teacher\.frames must be from 1 to 3; got {frames}"):
+    with pytest.raises(
+        SettingError, match=rf"learner\.collect\.teacher\.frames must be from 1 to 3; got {frames}"
+    ):
         Teacher(frames=frames)
 
 

@@ -5,6 +5,7 @@ import pytest
 from laconic.envs import sandbox
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.cooperation.testing import run, split
+from laconic.envs.sandbox.usage import ASLEEP
 
 EXAM = Exam("f", tuple(f"assert f({n}) == {n}" for n in range(6)), ("f",), seconds=10.0)
 
@@ -20,7 +21,8 @@ def test_a_test_has_its_time_by_itself_and_all_that_of_five(monkeypatch):
 
 def test_who_sleeps_is_not_asked_again():
     verdict = run(EXAM, "import time\ndef f(n):\n    n == 1 and time.sleep(99)\n    return n\n")
-    assert verdict.results == (True,) + (False,) * 5 and verdict.slept
+    assert verdict.results == (True,) + (False,) * 5
+    assert verdict.message.startswith(ASLEEP)
 
 
 def test_the_first_failure_is_told():
