@@ -82,12 +82,13 @@ def _write_run(folder: Path, console: Console | None) -> Path:
 
 def print_run(run: Run, console: Console) -> None:
     """Print the figures of a run before and after training."""
-    columns, rows = single.COLUMNS, single.rows(run)
+    columns: Sequence[str] = single.COLUMNS
+    rows: list[tuple[str, ...]] = [*single.rows(run)]
     if console.width < _WIDE:
         rows = [(*row[:-1], re.sub(r" \[.*?\]", "", row[-1])) for row in rows]
     if console.width < _NARROW:
         # Intervals go below their means, so that no label and no number is broken at 80.
-        columns = tuple(column.replace(" ", "\n") for column in columns)
+        columns = [column.replace(" ", "\n") for column in columns]
         rows = [
             (name, *(level.replace(" [", "\n[") for level in levels), change.replace(", ", "\n"))
             for name, *levels, change in rows

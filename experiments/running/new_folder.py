@@ -1,7 +1,7 @@
-"""Removes the run folder of a program that ended by a mistake before its first row.
+"""Removes the run folder of a program that stopped at a mistake before its first row.
 
-Only a folder that the program itself made goes, and only while nothing is in it but what every
-program writes when it starts. What else is there (rows, the log of a server) stays.
+A folder is removed only if this program made it and if it holds nothing but what every program
+writes when it starts. Rows, or the log of a server, keep it.
 """
 
 from __future__ import annotations
@@ -25,25 +25,28 @@ STARTING = (
 )
 """What a program writes before its first row."""
 
-_made: dict[Path, Path] = {}
+_outermost: dict[Path, Path] = {}
 """Run folder of this process -> the outermost folder that did not exist before it."""
 
 
 def expect(folder: str | Path) -> None:
-    """Remember what does not exist yet of a folder that is about to be made."""
+    """Remember which part of a path does not exist before its folder is made."""
     path = Path(folder).absolute()
     if not path.exists():
         missing = [path, *(parent for parent in path.parents if not parent.exists())]
-        _made[path] = missing[-1]
+        _outermost[path] = missing[-1]
 
 
 def remove(folder: str | Path) -> bool:
-    """Remove a folder that this process made and that has no rows yet; return whether it went.
+    """Remove a folder that this process made and that has no rows yet.
 
-    Parents that were made for it go with it where they are empty.
+    Empty parents that were made for it are removed too.
+
+    Returns:
+        Whether the folder is gone.
     """
     path = Path(folder).absolute()
-    outermost = _made.pop(path, None)
+    outermost = _outermost.pop(path, None)
     if outermost is None or not path.is_dir():
         return False
     if not all(_is_start(one) for one in path.iterdir()):

@@ -1,6 +1,6 @@
-"""How well the policy itself does while it learns by imitation, on a few tasks now and then.
+"""Measures the policy's own accuracy in a training by imitation, every few steps on a few tasks.
 
-What is played then is a teacher, whose figures say nothing of the policy.
+The episodes of such a training are a teacher's, and their accuracy is the teacher's too.
 """
 
 from __future__ import annotations
@@ -22,16 +22,21 @@ NAME = "train/own_accuracy"
 
 
 class OwnAccuracy:
-    """Measures the policy of a run whose collector plays somebody else."""
+    """Measures the accuracy of a policy that imitates a teacher."""
 
     def __init__(self) -> None:
-        """Nothing was measured yet."""
+        """Start without measurements."""
         self._steps = 0.0
         self._spent = 0.0
         self._cost: float | None = None
 
     def observe(self, row: Mapping[str, float], episodes: int) -> None:
-        """Take in how long a step took, and an evaluation of this number of episodes."""
+        """Add the time of a step, and note that of an evaluation.
+
+        Args:
+            row: metrics of the step.
+            episodes: number of episodes of its evaluation; 0 without one.
+        """
         self._steps += row.get("time/rollout", 0.0) + row.get("time/update", 0.0)
         if "time/evaluation" in row and episodes:
             self._cost = row["time/evaluation"] * min(TASKS / episodes, 1.0)
@@ -40,11 +45,13 @@ class OwnAccuracy:
         """Return whether to measure after a step."""
         if not step or step % EVERY:
             return False
-        # At first nobody knows what it costs.
-        return self._spent + (self._cost or 0.0) <= MAX_SHARE * self._steps or self._cost is None
+        if self._cost is None:
+            # The first measurement shows what one costs.
+            return True
+        return self._spent + self._cost <= MAX_SHARE * self._steps
 
     def measure(self, run: TrainingRun) -> dict[str, float]:
-        """Play the tasks; return the metric."""
+        """Play the tasks greedily and return the metric by its name."""
         begun = time.perf_counter()
         with run.cuttable():
             episodes = run.processes.map_sharded(
@@ -60,7 +67,8 @@ class OwnAccuracy:
 
 
 def of_policy(row: Mapping[str, float]) -> dict[str, float]:
-    """Return what a display of an imitation shows of a step: the loss, and the policy's own."""
-    found = {name: row[name] for name in ("learner/loss", NAME) if name in row}
-    own = {NAME: row["eval/accuracy"]} if "eval/accuracy" in row else {}
-    return {**found, **own}
+    """Return what the progress line of an imitation shows: its loss and the policy's accuracy."""
+    shown = {name: row[name] for name in ("learner/loss", NAME) if name in row}
+    if "eval/accuracy" in row:
+        shown[NAME] = row["eval/accuracy"]
+    return shown

@@ -7,6 +7,7 @@ The same configuration, checks and run folder as those of the command line, with
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -44,6 +45,16 @@ from laconic.learners.rollout.play import play as play_episodes
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+
+_SHELL = (
+    (r"a new key is added with '(\+[^']+)'", r'a new key is given as text: "\1"'),
+    (r"(?<![\w\"'])(\+[\w.@/]+=<value>)", r'"\1"'),
+    (r"hydra\.run\.dir=<folder>( \(hydra\.sweep\.dir for a sweep\))?", "folder=<folder>"),
+    (r"\bresume=true\b", "resume=True"),
+    (r" \(LACONIC_TRACEBACK=1 shows where\)", ""),
+)
+"""What only a shell understands in messages, and what stands for it in Python."""
 
 
 def train(*overrides: str, folder: str | Path | None = None, **settings: Any) -> Run:
@@ -214,16 +225,30 @@ def _composed(program: str, overrides: list[str], *, whole: bool) -> DictConfig:
             return hydra_compose(program, overrides=overrides, return_hydra_config=whole)
         except HydraException as error:
             message = find_wrong_override(program, str(CONF), overrides)
-            raise SettingError(message or str(error)) from error
+            raise SettingError(in_python(message or str(error))) from error
+
+
+def in_python(message: str) -> str:
+    """Return a message of the command line in words for Python.
+
+    A new key is a text among the arguments, the run folder is `folder`, and true is `True`.
+    """
+    for pattern, words in _SHELL:
+        message = re.sub(pattern, words, message)
+    return message
 
 
 @contextmanager
 def _in_words(overrides: list[str]) -> Iterator[None]:
-    """Raise what the command line would say, in place of Hydra's own errors."""
+    """Raise what the command line would say, in words for Python, in place of Hydra's errors."""
     try:
         yield
     except HydraException as error:
-        raise SettingError(describe(error, overrides) or str(error)) from error
+        raise SettingError(in_python(describe(error, overrides) or str(error))) from error
+    except SettingError as error:
+        if (message := in_python(str(error))) == str(error):
+            raise
+        raise SettingError(message) from error
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from laconic.experiments.command_line.targets import (
 )
 from laconic.experiments.running.checks import CAP, check_counts
 from laconic.experiments.running.shares import share_seed
-from laconic.experiments.running.slow_parts import told_if_slow
+from laconic.experiments.running.slow_parts import report_if_slow
 from laconic.experiments.running.splits import of_source, own_source, tasks_of
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.agents.scripted import ScriptedPolicy, ScriptedTeam
@@ -126,7 +126,9 @@ def make_environments(
     accepted = _accepted(node, wanted)
     try:
         # The first one makes the tasks, or reads them; the others take the same.
-        with told_if_slow(f"making the {split} tasks of {cfg.env.get('name') or cfg.env._target_}"):
+        with report_if_slow(
+            f"making the {split} tasks of {cfg.env.get('name') or cfg.env._target_}"
+        ):
             made = [instantiate(node, _convert_="all", **accepted) for _ in range(count)]
     except InstantiationException as error:
         if isinstance(error.__cause__, SourceError):

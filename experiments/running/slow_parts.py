@@ -1,4 +1,4 @@
-"""Says what a program is at while a part of it without a display of its own takes long."""
+"""Prints the name of a part of a program that takes long and has no progress display."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 FIRST_SECONDS = 3.0
-"""Seconds after which a part is named."""
+"""Seconds until a part is named."""
 EVERY_SECONDS = 20.0
-"""Seconds after which it is named again."""
+"""Seconds until it is named again."""
 
 
 @contextmanager
-def told_if_slow(part: str, first: float = FIRST_SECONDS) -> Iterator[None]:
-    """Print what goes on within the context, once it has taken long and then now and again.
+def report_if_slow(part: str, first: float = FIRST_SECONDS) -> Iterator[None]:
+    """Print the name of the part and its seconds after `first`, then every `EVERY_SECONDS`.
 
     Args:
-        part: what goes on, such as `making tasks`.
-        first: seconds until it is said for the first time.
+        part: name of what runs in the context, such as `making tasks`.
+        first: seconds until it is printed for the first time.
     """
     ended, begun = threading.Event(), time.monotonic()
 

@@ -201,7 +201,8 @@ class Teacher:
         """
         if not 1 <= self.frames <= len(_WORDY_FRAMES):
             raise SettingError(
-                f"learner.collect.teacher.frames must be from 1 to {len(_WORDY_FRAMES)}; got {self.frames!r}"
+                f"learner.collect.teacher.frames must be from 1 to {len(_WORDY_FRAMES)};"
+                f" got {self.frames!r}"
             )
 
     def __call__(self, task: Task, request: Request, generator: random.Random) -> str:

@@ -116,3 +116,36 @@ def test_a_folder_without_a_run_is_refused_when_it_is_opened(tmp_path, name):
     (tmp_path / "empty").mkdir()
     with pytest.raises(SettingError, match="there is no run; expected the folder of a training"):
         laconic.Run(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("settings", "hint"),
+    [
+        ({"foo": 1}, 'a new key is given as text: "+foo=..."'),
+        ({"env": {"ronds": 3}}, 'a new key is given as text: "+env.ronds=..."'),
+        ({"optimizer": {"beta": 1}}, 'a new key is given as text: "+optimizer.beta=..."'),
+    ],
+)
+def test_errors_speak_of_python_and_not_of_a_shell(settings, hint):
+    with pytest.raises(SettingError) as error:
+        laconic.compose(**settings)
+    assert hint in str(error.value) and "'+" not in str(error.value)
+
+
+def test_a_new_key_given_as_text_is_composed():
+    assert laconic.compose("+foo=1").foo == 1
+
+
+def test_what_a_training_refuses_names_the_arguments_of_python(trained):
+    with pytest.raises(SettingError) as error:
+        laconic.train(folder=trained[0])
+    message = str(error.value)
+    assert "pass resume=True to go on with it, or another folder with folder=<folder>" in message
+    assert "hydra.run.dir" not in message
+
+
+def test_a_setting_that_a_class_needs_is_a_text_too():
+    said = "my.Env needs 'size'; pass +env.size=<value> +env.kind=<value> (config key 'env')"
+    assert session.in_python(f"{said} (LACONIC_TRACEBACK=1 shows where)") == (
+        "my.Env needs 'size'; pass \"+env.size=<value>\" \"+env.kind=<value>\" (config key 'env')"
+    )
