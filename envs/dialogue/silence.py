@@ -86,7 +86,11 @@ class SilenceWord:
     def _is_begun(self, text: str, agent: str) -> bool:
         """Return whether a reply ends within the word, with nothing but dressing before it."""
         text = text.strip().casefold()
-        starts = {one[:size].casefold() for one in self.spellings for size in range(1, len(one))}
+        starts = {
+            spelling[:size].casefold()
+            for spelling in self.spellings
+            for size in range(1, len(spelling))
+        }
         return any(
             text.endswith(start) and _is_dressing(text.removesuffix(start), agent)
             for start in starts

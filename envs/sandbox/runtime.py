@@ -156,7 +156,7 @@ def is_left_out(name: str) -> bool:
 
 
 def _links(libraries: set[str]) -> Iterator[str]:
-    """Links that lead to the libraries, and links among the loader's own folders."""
+    """Yield links that lead to the libraries, and links among the loader's own folders."""
     yield from filter(os.path.islink, _SYSTEM)
     folders = dict.fromkeys([*_SYSTEM, *map(os.path.dirname, sorted(libraries))])
     for folder in folders:

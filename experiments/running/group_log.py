@@ -69,8 +69,8 @@ def _make_room(path: Path, coming: int) -> None:
     """Drop every second group while the file would become too large."""
     while path.exists() and path.stat().st_size + coming > MOST_BYTES:
         lines = path.read_text("utf-8").splitlines(keepends=True)
-        kept = lines[::2] if len(lines) > 1 else []
-        write_atomically(path, "".join(kept))
+        every_second = lines[::2] if len(lines) > 1 else []
+        write_atomically(path, "".join(every_second))
 
 
 def _row(step: int, group: Group, sequences: Sequence[TokenSequence]) -> dict[str, Any]:

@@ -389,7 +389,10 @@ def _above(name: str, bound: float) -> Callable[[Row], bool | None]:
 
 
 def _only_short_are_clipped(row: Row) -> bool | None:
-    """Whether replies of up to two tokens were clipped, and longer ones were there and were not."""
+    """Return whether replies of one or two tokens were clipped and longer ones were not.
+
+    None where a row has no longer replies.
+    """
     prefix, short = "learner/clip_fraction/", "learner/clip_fraction/1-2"
     longer = [value for name, value in row.items() if name.startswith(prefix) and name != short]
     if short not in row or not longer:

@@ -1,7 +1,7 @@
-"""What lies in the folder of a model or a team, told without loading it and without torch.
+"""Checks and lists the folder of a model or a team without torch and without loading weights.
 
-Knows how separate policies lie on disk and on the hub: `<folder>/<agent>`, the name escaped by
-`folder_name`, each as `save_pretrained` wrote it.
+Policies that are not shared lie in `<folder>/<agent>`, on disk as on the hub. `folder_name` escapes
+the name of the agent, and `save_pretrained` writes the files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model", "*.tikto
 
 
 def is_path(name: str) -> bool:
-    """Whether a name is a path; a name on the hub has at most one slash."""
+    """Return whether a name is a path; a name on the hub has at most one slash."""
     looks = name.startswith((".", "/", "~")) or name.count("/") > 1
     return looks or Path(name).expanduser().exists()
 
@@ -94,24 +94,24 @@ def fetched(name: str, revision: str | None = None) -> str:
         revision: branch, tag or commit on the hub; None: its main one.
 
     Returns:
-        The local copy of a repository that is no single model but an adapter or a team of
-        policies; else `name`, also where the hub cannot be asked: whoever loads it will say why.
+        The local copy of a repository that holds an adapter or a team of policies. For a single
+        model, or without an answer of the hub, `name` itself: loading it then says why it fails.
     """
     if is_path(name):
         return name
     try:
-        folder = Path(_copy(name, revision, [*ONE, *(f"*/{one}" for one in ONE)]))
+        folder = Path(_copy(name, revision, [*ONE, *(f"*/{file}" for file in ONE)]))
         if (folder / ONE[0]).is_file() or not any(_policies(folder)):
             return name
-        wanted = [f"{one}/*" for one in _policies(folder)]
-        return _copy(name, revision, [*wanted, "*.json", "*.safetensors"])
+        patterns = [f"{policy}/*" for policy in _policies(folder)]
+        return _copy(name, revision, [*patterns, "*.json", "*.safetensors"])
     except Exception:  # No name of the hub, no such repository, no network: any error may come.
         return name
 
 
 @lru_cache(maxsize=1)
 def hub_answers(seconds: float = 5.0) -> bool:
-    """Return whether the hub, or the proxy before it, takes a connection; asked once.
+    """Return whether the hub, or the proxy before it, takes a connection. It is asked once.
 
     Without an answer the libraries would try every file again and again, for a minute.
     """
@@ -152,8 +152,8 @@ def _policies(folder: Path) -> set[str]:
     """Return the relative folders of policies; `.` for a lone adapter."""
     return {
         path.parent.relative_to(folder).as_posix()
-        for one in ONE
-        for path in (*folder.glob(one), *folder.glob(f"*/{one}"))
+        for file in ONE
+        for path in (*folder.glob(file), *folder.glob(f"*/{file}"))
     }
 
 

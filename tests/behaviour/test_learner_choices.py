@@ -36,7 +36,10 @@ BAD = [
     ),
     (["learner=magrpo", *ALONE], ["single agent 'solver_0'", "env.team", "learner=grpo"]),
     (["learner=magrpo", "agent.sharing=shared"], ["helper_0", "share", "agent.sharing=separate"]),
-    (["learner=reinforce", "learner.advantages.scale=std"], ["scale must be 'none'"]),
+    (
+        ["learner=reinforce", "learner.advantages.scale=std"],
+        ["learner.advantages.centre=none needs learner.advantages.scale=none"],
+    ),
     (
         ["learner.advantages.leave_out_pivot=true"],
         ["leave_out_pivot needs learner.advantages.centre=median"],

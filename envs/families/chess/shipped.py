@@ -60,13 +60,12 @@ def make(path: Path = FILE) -> None:
 
 @cache
 def _read() -> dict[tuple[int, Split], list[str]]:
-    found: dict[tuple[int, Split], list[str]] = {}
+    positions: dict[tuple[int, Split], list[str]] = {}
     for line in gzip.decompress(FILE.read_bytes()).decode().splitlines():
         level, split, rest = line.split(" ", 2)
-        found.setdefault((int(level), "train" if split == "train" else "evaluation"), []).append(
-            rest
-        )
-    return found
+        key: tuple[int, Split] = (int(level), "train" if split == "train" else "evaluation")
+        positions.setdefault(key, []).append(rest)
+    return positions
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
-"""Whether the tests of a code benchmark can be passed here: its own reference solutions are tried.
+"""Runs the reference solutions of a code benchmark, to see whether its tests can be passed here.
 
-A test that imports what the sandbox lacks, or that contradicts its solution, scores every program 0
-and gives no other sign of it.
+A test scores every program 0 if it contradicts its solution or imports what the sandbox lacks.
 """
 
 from __future__ import annotations
