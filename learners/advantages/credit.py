@@ -97,8 +97,8 @@ def counterfactual(episode: Episode) -> Credits:
         if turn.credit is None:
             raise SettingError(
                 "learner.credit=silence and learner.credit=shapley need every message measured, and"
-                f" that of {turn.agent!r} in round {turn.round} of task {episode.task!r} was not;"
-                " let learner.collect play the episodes, or choose learner.credit=own"
+                f" that of {turn.agent!r} in round {turn.round} of task {episode.task!r} was not"
+                " measured; let learner.collect play the episodes, or choose learner.credit=own"
             )
         if turn.agent in task:
             task[turn.agent][turn.round], cost[turn.agent][turn.round] = turn.credit

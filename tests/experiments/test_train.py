@@ -44,7 +44,10 @@ def test_output_that_is_no_terminal_gets_plain_lines_and_nothing_on_the_error_st
     what, where, limits, price, first, last, *table, report = outcome.out.splitlines()
     assert what.startswith("trains tiny (") and " on gsm8k by gspo, seed 0: 1 steps of 2 " in what
     assert where == f"written to {tmp_path}/run"
-    assert table[0].startswith("run: finished") and "before training" in table[2]
+    assert table[0].startswith("gsm8k · gspo · seed 0: finished")
+    # Without a terminal there are 80 columns.
+    assert table[2].strip() == "before"
+    assert table[3].split() == ["metric", "training", "after", "change"]
     # The replies of these tests are shorter than the messages that the environment would take.
     assert limits.startswith("limits: replies end after ")
     assert price.startswith("An episode says ") and "all of it charged" in price
