@@ -104,7 +104,7 @@ def test_a_mixed_team_is_trained_resumed_and_evaluated(run, mixed, small, tmp_pa
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (["agent.members.helper.frozen=true"], "nobody in the team has weights to train"),
+        (["agent.members.helper.frozen=true"], "no agent of the team has weights to train"),
         (["agent.optimizer={helpr: {lr: 1.0}}"], "Did you mean 'helper'"),
         (["agent.counted_by=solvr"], "Did you mean 'solver'"),
     ],
@@ -119,7 +119,7 @@ def test_mixed_teams_that_cannot_be_are_refused_at_the_start(run, mixed, tmp_pat
 def test_a_frozen_team_is_refused_at_the_start(run, small, tmp_path):
     outcome = run("train", *small, "agent.frozen=true", f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 1
-    assert "nobody in the team has weights to train (solver_0: frozen" in outcome.message
+    assert "no agent of the team has weights to train (solver_0: frozen" in outcome.message
 
 
 def test_without_peft_a_run_says_what_to_install(run, small, tmp_path, monkeypatch):

@@ -245,7 +245,7 @@ def test_a_training_of_it_is_refused(run, small, tmp_path):
     kept = [one for one in small if not one.startswith("agent.")]
     outcome = run("train", *kept, "agent=api", "agent.model=m", f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 1
-    assert "nobody in the team has weights to train (solver_0: ApiPolicy" in outcome.message
+    assert "no agent of the team has weights to train (solver_0: ApiPolicy" in outcome.message
 
 
 def test_an_expert_of_a_server_is_built_from_the_command_line(run, fault_server, tmp_path):

@@ -185,7 +185,7 @@ def test_a_conversation_that_is_too_long_ends_it_or_is_silent(policy, fault_serv
 def test_it_has_nothing_to_train(policy):
     assert isinstance(policy(), ApiPolicy) and isinstance(policy(), Streaming)
     assert not isinstance(ScriptedTeam(), Streaming) and not hasattr(HFPolicy, "stream")
-    with pytest.raises(SettingError, match="nobody in the team has weights to train.*ApiPolicy"):
+    with pytest.raises(SettingError, match="no agent of the team has weights to train.*ApiPolicy"):
         trainers_of({"solver_0": policy()}, lambda parameters: None, False)
 
 

@@ -85,5 +85,5 @@ def test_episodes_that_nobody_measured_are_refused(make_env, make_policy):
     env = make_env()
     policies = dict.fromkeys(env.possible_agents, make_policy(max_reply_tokens=4))
     learner = GroupLearner(policies, lambda w: torch.optim.SGD(w, lr=0.1), credit="silence")
-    with pytest.raises(SettingError, match="was not measured; let the learner's own `collect`"):
+    with pytest.raises(SettingError, match="was not measured; let learner.collect play"):
         learner.update(collect([env], policies, [Start(0, "fruit")], 2, seed=0))
