@@ -296,7 +296,14 @@ def price_sentence(evaluation: Mapping[str, float], context: Context, max_reward
 
 
 def _rules(context: Context) -> dict[str, Rule]:
-    rules: dict[str, Rule] = {
+    """Return the rules that fit a run, by name."""
+    rules: dict[str, Rule] = {**_learning_rules(), **_charge_rules(context.charge_power)}
+    return {**rules, **_ratio_rules()} if context.ratio else rules
+
+
+def _learning_rules() -> dict[str, Rule]:
+    """Return the rules on silence and on whether anything is learned."""
+    return {
         "collapse": Collapse(),
         "evaluation_collapse": Collapse("eval/", window=1),
         "extinction": Extinction(),
@@ -335,45 +342,56 @@ def _rules(context: Context) -> dict[str, Rule]:
             " agent.precision=bfloat16_autocast (float32 weights), or a higher optimizer.lr",
         ),
     }
-    if context.ratio:
-        rules["ratio_is_one"] = Streak(
+
+
+def _ratio_rules() -> dict[str, Rule]:
+    """Return the rules on importance ratios and clips."""
+    return {
+        "ratio_is_one": Streak(
             3,
             _equals("learner/moved_fraction", 0.0),
             "step {step}: every importance ratio of the last {rows} updates is 1, so neither ratio"
             " nor clip acts: this is a group-relative policy gradient. Raise learner.minibatches if"
             " that is not what you want",
-        )
-        rules["short_clips"] = Streak(
+        ),
+        "short_clips": Streak(
             2 * WINDOW,
             _only_short_are_clipped,
             "step {step}: in the last {rows} updates only replies of one or two tokens were"
             " clipped, so the clip slows silence down and bounds no message."
             " learner.objective.shortest with smaller clips acts on all lengths",
-        )
-    if context.charge_power:
-        rules["never_charged"] = Streak(
-            2 * WINDOW,
-            _never_charged,
-            "step {step}: in the last {rows} updates less than 1% of the price was charged"
-            " (learner/charge_factor), because so little is solved. A lower learner.charge_power"
-            " charges more, and a better start earns more",
-        )
-        rules["unpriced"] = Streak(
-            1,
-            _unpriced,
-            "step {step}: this environment reports no bills (infos['billed'] and"
-            " infos['task_reward']), so its reward counts as the task's and learner.charge_power"
-            " charges nothing",
-        )
-    else:
-        rules["price_above_pass_rate"] = Streak(
+        ),
+    }
+
+
+def _charge_rules(charge_power: float | None) -> dict[str, Rule]:
+    """Return the rules on what is charged, which depend on whether the pass rate weighs it."""
+    if charge_power:
+        return {
+            "never_charged": Streak(
+                2 * WINDOW,
+                _never_charged,
+                "step {step}: in the last {rows} updates less than 1% of the price was charged"
+                " (learner/charge_factor), because so little is solved. A lower"
+                " learner.charge_power charges more, and a better start earns more",
+            ),
+            "unpriced": Streak(
+                1,
+                _unpriced,
+                "step {step}: this environment reports no bills (infos['billed'] and"
+                " infos['task_reward']), so its reward counts as the task's and"
+                " learner.charge_power charges nothing",
+            ),
+        }
+    return {
+        "price_above_pass_rate": Streak(
             WINDOW,
             _charged_more_than_earned,
             "step {step}: over the last {rows} updates the words of an episode cost more than it"
             " earned, so saying nothing pays better. Try a lower env.reward.price or"
             " learner.charge_power=2, which charges by the pass rate",
-        )
-    return rules
+        ),
+    }
 
 
 def _equals(name: str, value: float) -> Callable[[Row], bool | None]:
