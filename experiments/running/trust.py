@@ -52,7 +52,7 @@ TAKEN = (
     *(f"agent.speech.{name}" for name in ("thinking_tokens", "temperature", "top_p", "seeded")),
     *(f"agent.speech.{name}" for name in ("generate_tokens", "limit_field")),
     *("agent.speech.template.enable_thinking", "agent.speech.template.today"),
-    *(f"engine.{name}" for name in ("page_tokens", "batch_tokens", "concurrency", "transfer")),
+    *(f"engine.{name}" for name in ("page_tokens", "batch_tokens", "concurrency")),
     *("engine.max_staleness", "engine.tolerance", "engine.*_seconds"),
     # The learner, without the folders that it reads.
     *("learner.advantages.*", "learner.objective.*", "learner.price.*", "learner.critic.*"),
@@ -104,7 +104,7 @@ PLAIN = {
 
 CALLING = {
     "agent": ("api",),
-    "engine": ("vllm", "sglang"),
+    "engine": ("vllm",),
     "logger": ("mlflow", "trackio", "wandb"),
 }
 """Config group -> choices of this package that call a server, and so have to be typed."""

@@ -54,8 +54,6 @@ class Fleet:
     """Whether the policies are adapters, or one whole model."""
     first: int = 0
     """The server that has the first episode."""
-    from_disk: bool = True
-    """Whether servers read a whole model from where it was written; else they are handed it."""
     alive: Callable[[], None] = lambda: None
     """Raises if a server cannot come back."""
 
@@ -126,7 +124,7 @@ class Fleet:
         if self.adapted:
             return await self._again(server, partial(self._load_and_hear, server, version, prompts))
         async with server.quiet():
-            if self.from_disk and (version or not await self._speaks_so(server, version)):
+            if version or not await self._speaks_so(server, version):
                 await self._reload(server, version)
             return await self._hear(server, version, prompts)
 
@@ -223,11 +221,6 @@ class Fleet:
                 ) from error
 
     async def _reload(self, server: Server, version: int) -> None:
-        if not self.from_disk:
-            raise ServerError(
-                f"{server.url} does not speak with version {version}, and nothing of it is on disk"
-                " (engine.transfer=nccl); resume=true hands it over again"
-            )
         (agent,) = self.agents
         place, name = self.versions.place(agent, version), self.versions.name(agent, version)
         await self.talk.reload(server, str(place), name)

@@ -10,19 +10,11 @@ private address. Every field of sampling is sent, because a server otherwise tak
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from laconic.envs.checks import choice
-from laconic.envs.errors import SettingError
-from laconic.learners.distributed.processes import ALONE, Processes
-from laconic.learners.engines import nccl
 from laconic.learners.engines.base import Prompt
 from laconic.learners.engines.dialect import (
     Described,
@@ -127,16 +119,6 @@ class Talk:
 
     async def reload(self, server: Server, folder: str, version: str) -> None:
         """With the requests under way held back, and nothing kept of what they computed."""
-        await self.pause(server)
-        try:
-            call = {"method": "reload_weights", "kwargs": {"weights_path": folder}}
-            await server.post("/collective_rpc", call)
-            await self.forget(server, version)
-        finally:
-            await server.post("/resume")
-
-    async def pause(self, server: Server) -> None:
-        """Hold back the requests under way."""
         try:
             await server.post("/pause?mode=keep")
         except Refused as error:
@@ -144,11 +126,13 @@ class Talk:
                 f"{server.url} cannot be given a whole model; start it with VLLM_SERVER_DEV_MODE=1,"
                 f" on a private address, or train adapters (agent.sharing=lora) ({error})"
             ) from error
-
-    async def forget(self, server: Server, version: str) -> None:
-        """Let go of what weights of before have computed; those of now have this name."""
-        await server.post("/reset_prefix_cache")
-        await server.post("/update_weight_version", {"new_version": version})
+        try:
+            call = {"method": "reload_weights", "kwargs": {"weights_path": folder}}
+            await server.post("/collective_rpc", call)
+            await server.post("/reset_prefix_cache")
+            await server.post("/update_weight_version", {"new_version": version})
+        finally:
+            await server.post("/resume")
 
     async def version(self, server: Server) -> str | None:
         """From `/weight_info`, which earlier servers do not have."""
@@ -203,67 +187,12 @@ def _likeliest(given: Any) -> dict[int, float]:
     return dict(zip(found, numbers_of(list(found.values())), strict=True))
 
 
-_TALK = Talk()
-
-
 @dataclass
 class VLLM(Served):
     """Replies are sampled by vLLM; see `Served` for the settings."""
 
     program: str = "vllm"
     """What is started: the command of an environment that vLLM is installed in."""
-    transfer: str = "disk"
-    """How whole models get there: by `disk`, or from GPU to GPU by `nccl`. Adapters go by disk."""
-
-    def __post_init__(self) -> None:
-        """Check what can be checked without a server (`SettingError`, `UnknownNameError`)."""
-        super().__post_init__()
-        choice("engine.transfer", self.transfer, ("disk", "nccl"))
-        self._transfers: list[nccl.Transfer] = []
-        if self.transfer == "nccl":
-            nccl.require_trainer()
-
-    def open(self, policies: Mapping[str, Any], folder: Path, processes: Processes = ALONE) -> None:
-        """Meet the servers for a transfer, too; see `Engine`."""
-        super().open(policies, folder, processes)
-        fleet = self._opened()
-        fleet.from_disk = self.transfer == "disk"
-        if fleet.from_disk:
-            return
-        policy = next(iter(self._team.values()))
-        if policy.adapted:
-            raise SettingError(
-                "engine.transfer=nccl sends whole models, and this team has adapters, which are"
-                " small and go by disk; set engine.transfer=disk, or agent.sharing=shared"
-            )
-        for server in fleet.servers:
-            workers = processes.main(partial(self.run, server.get("/get_world_size")))["world_size"]
-            place = processes.main(partial(nccl.meeting_place, server.url))
-            self._transfers.append(
-                nccl.Transfer(policy.model, server.url, *place, workers, processes.rank)
-            )
-
-    def close(self) -> None:
-        """See `Engine`."""
-        for one in self._transfers:
-            # A server that is gone takes no leave.
-            with suppress(Exception):
-                one.close()
-        self._transfers = []
-        super().close()
-
-    def _hand_over(self, version: int) -> None:
-        if self.transfer == "disk":
-            return super()._hand_over(version)
-        (agent,) = self._team
-        name = self._versions.name(agent, version)
-        for transfer, server in zip(self._transfers, self._opened().servers, strict=True):
-            self._processes.main(partial(self.run, _TALK.pause(server)))
-            try:
-                transfer.send()
-                self._processes.main(partial(self.run, _TALK.forget(server, name)))
-            finally:
-                self._processes.main(partial(self.run, server.post("/resume")))
 
     def _dialect(self) -> Dialect:
         return Talk()

@@ -1,4 +1,4 @@
-"""A small inference server: vLLM's endpoints and SGLang's, a model of ours behind them, and faults.
+"""A small inference server: vLLM's endpoints, a model of ours behind them, and faults.
 
 It reads weights from disk and samples by a loop of its own, so what it gives is compared with the
 product and not made by it. `python tests/support/fake_engine.py serve FOLDER --port N` runs one.
@@ -42,8 +42,6 @@ class FakeEngine:
         """What goes wrong with every load: stale, base, tied, refuse, half (from the second on)."""
         self.rank, self.max_loras, self.dtype = 64, 64, "float32"
         self.runtime_loras = self.dev_mode = self.processed = True
-        self.without: set[str] = set()
-        """Paths that it does not have."""
         self.seconds = 0.0
         """How long a completion takes at least."""
         self.overrun = 0
@@ -220,25 +218,6 @@ def _v1_completions(server: FakeEngine, body: Any) -> Any:
     return {"choices": [{"prompt_token_ids": read, "token_ids": ids, "logprobs": found}]}
 
 
-def _generate(server: FakeEngine, body: Any) -> Any:
-    name, prompt, how = body.get("lora_path"), body["input_ids"], body["sampling_params"]
-    model = server.base if name is None else server.adapters.get(name)
-    if model is None:
-        raise Answer(400, {"error": {"message": f"{name} is not loaded"}})
-    assert how["no_stop_trim"]
-    ends, limit = how["stop_token_ids"], how["max_new_tokens"]
-    drawn = {"temperature": how["temperature"], "seed": how["sampling_seed"], "stops": how["stop"]}
-    read, ids, logprobs, tops = _completion(server, prompt, model, limit=limit, ends=ends, **drawn)
-    told = ids[:-1] if ids[-1] in ends else ids
-    scored = ids[len(ids) - len(logprobs) :]
-    rows = [[lp, token, None] for lp, token in zip(logprobs, scored, strict=True)]
-    meta = {"output_token_logprobs": rows, "weight_version": server.version}
-    if count := body["top_logprobs_num"]:
-        kept = [list(one.items())[:count] for one in tops]
-        meta["output_top_logprobs"] = [[[lp, token, None] for token, lp in one] for one in kept]
-    return {"output_ids": told, "prompt_token_ids": read, "meta_info": meta}
-
-
 def _load(server: FakeEngine, body: Any) -> Any:
     name, folder = body["lora_name"], body["lora_path"]
     if not server.runtime_loras:
@@ -278,40 +257,17 @@ def _reload_vllm(server: FakeEngine, body: Any) -> None:
     server.reload(body["kwargs"]["weights_path"])
 
 
-def _received(server: FakeEngine, body: Any) -> None:
-    """Where GPUs would pass each other tensors, a folder is passed (`fake_transfer`)."""
-    if not server.paused:
-        raise Answer(500, {"error": "requests are under way"})
-    server.reload(body["update_info"]["folder"])
-
-
-def _reload_sglang(server: FakeEngine, body: Any) -> Any:
-    if server.sync_fault == "refuse":
-        return {"success": False, "message": "no such folder"}
-    server.reload(body["model_path"])
-    server.version = body["weight_version"]
-    return {"success": True}
-
-
 def _models(server: FakeEngine, _: Any) -> Any:
     base = {"id": str(server.folder), "parent": None, "max_model_len": 1024}
     return {"data": [base, *({"id": n, "parent": base["id"]} for n in server.adapters)]}
 
 
 def _server_info(server: FakeEngine, _: Any) -> Any:
-    """What both kinds say, side by side."""
     mode = "processed_logprobs" if server.processed else "raw_logprobs"
     lora = {"max_lora_rank": server.rank, "max_loras": server.max_loras} if server.rank else None
     model = {"dtype": f"torch.{server.dtype}", "logprobs_mode": mode}
     return {
         "vllm_config": {"model_config": model, "lora_config": lora},
-        "served_model_name": str(server.folder),
-        "context_length": 1024,
-        "dtype": server.dtype,
-        "enable_lora": bool(server.rank),
-        "max_lora_rank": server.rank,
-        "max_loaded_loras": server.max_loras,
-        "weight_version": server.version,
     }
 
 
@@ -321,22 +277,13 @@ ROUTES: dict[str, Any] = {
     "/server_info": _dev(_server_info),
     "/weight_info": _dev(lambda server, _: {"weight_version": server.version}),
     "/v1/completions": _v1_completions,
-    "/generate": _generate,
     "/v1/load_lora_adapter": _load,
-    "/load_lora_adapter": _load,
     "/v1/unload_lora_adapter": _unload,
-    "/unload_lora_adapter": _unload,
     "/pause": _dev(lambda server, _: setattr(server, "paused", True)),
     "/resume": _dev(lambda server, _: setattr(server, "paused", False)),
     "/collective_rpc": _dev(_reload_vllm),
     "/reset_prefix_cache": _dev(lambda server, _: None),
     "/update_weight_version": _dev(lambda s, body: setattr(s, "version", body["new_version"])),
-    "/update_weights_from_disk": _reload_sglang,
-    "/get_world_size": _dev(lambda server, _: {"world_size": 1}),
-    "/init_weight_transfer_engine": _dev(lambda server, _: None),
-    "/start_weight_update": _dev(lambda server, _: None),
-    "/update_weights": _dev(_received),
-    "/finish_weight_update": _dev(lambda server, _: None),
 }
 
 
@@ -365,7 +312,7 @@ def _handler(server: FakeEngine) -> type[BaseHTTPRequestHandler]:
             server.asked.append((self.path, body))
             try:
                 route = ROUTES.get(path)
-                if route is None or path in server.without:
+                if route is None:
                     raise Answer(404, {"detail": "Not Found"})
                 self._send(200, route(server, body))
             except Answer as answer:

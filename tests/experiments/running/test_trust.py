@@ -137,7 +137,7 @@ def test_an_override_that_names_nothing_outside_is_taken(text):
         *("agent.attn_implementation=them/kernel", "+agent.trust_remote_code=true", "trust=[a]"),
         "compare.trust=['']",
         # Programs and servers.
-        *("engine=vllm", "engine=sglang", "engine.program=/x", "engine.start=true"),
+        *("engine=vllm", "engine.program=/x", "engine.start=true"),
         *("engine.url=http://x", "engine.arguments=[x]", "+engine.environment.LD_PRELOAD=x"),
         *("agent=api", "agent.base_url=http://x", "agent.api_key_env=HOME", "logger=wandb"),
         *("+agent.members.helper.base_url=http://x", "logger.mlflow.uri=http://x"),

@@ -14,20 +14,12 @@ from laconic.learners.agents.hf import HFTeam, SamplingSettings
 from laconic.learners.agents.lora import Lora
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.engines.served import Served
-from laconic.learners.engines.sglang import SGLang
 from laconic.learners.engines.vllm import VLLM
 from laconic.learners.rollout.play import Start, collect
 
-KINDS = {"vllm": VLLM, "sglang": SGLang}
 TEAM = {"solver": 1, "helper": 1}
 IMPATIENT = {"patience_seconds": 5.0, "timeout_seconds": 5.0}
 """A server that does not come back is given up soon."""
-
-
-@pytest.fixture(params=["vllm", pytest.param("sglang", marks=pytest.mark.slow)])
-def kind(request: pytest.FixtureRequest) -> str:
-    """What a server is spoken to as; ours answers to both."""
-    return str(request.param)
 
 
 @pytest.fixture
@@ -79,13 +71,13 @@ def start_server() -> Iterator[Callable[..., FakeEngine]]:
 
 
 @pytest.fixture
-def opened(kind: str, tmp_path: Path) -> Iterator[Callable[..., Served]]:
+def opened(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """Opens an engine on some servers, and closes it in the end."""
     made: list[Served] = []
 
     def open_on(policies: dict[str, HFPolicy], *servers: FakeEngine, **settings: Any) -> Served:
         urls = [one.url for one in servers]
-        made.append(KINDS[kind](url=urls, **{**IMPATIENT, **settings}))
+        made.append(VLLM(url=urls, **{**IMPATIENT, **settings}))
         made[-1].open(policies, tmp_path / "run")
         return made[-1]
 

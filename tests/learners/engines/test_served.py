@@ -13,6 +13,7 @@ from engine_checks import mismatch, turns
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Request
 from laconic.learners.engines.served import Voice
+from laconic.learners.engines.vllm import VLLM
 from laconic.learners.errors import CheckpointError, ServerError
 
 
@@ -31,7 +32,7 @@ def test_replies_have_the_trainers_log_probabilities_before_and_after_an_update(
 
 @pytest.mark.parametrize("overrun", [0, 3])
 def test_a_reply_ends_with_the_silence_word_whether_or_not_the_server_samples_on(
-    overrun, make_team, start_server, opened, play_groups, kind
+    overrun, make_team, start_server, opened, play_groups
 ):
     """The word is the letter e, which many tokens of the random tokenizer hold."""
     policies = make_team(speech={"silence": "e", "max_reply_tokens": 12})
@@ -49,8 +50,7 @@ def test_a_reply_ends_with_the_silence_word_whether_or_not_the_server_samples_on
             assert "e" not in turn.message and not turn.truncated
     assert ended > 3
     assert mismatch(groups, policies) < 1e-5
-    sampling = server.paths({"vllm": "/v1/completions", "sglang": "/generate"}[kind])[-1]
-    assert sampling.get("sampling_params", sampling)["stop"] == ["e"]
+    assert server.paths("/v1/completions")[-1]["stop"] == ["e"]
     # A server that samples on changes no seed and no reply.
     server.overrun = 0
     assert play_groups(policies) == groups
@@ -66,7 +66,7 @@ def test_the_same_seeds_give_the_same_groups_and_others_do_not(
 
 
 def test_each_agent_speaks_with_its_own_adapter_and_each_version_has_a_name_of_its_own(
-    make_team, start_server, opened, play_groups, nudge, kind
+    make_team, start_server, opened, play_groups, nudge
 ):
     policies = make_team()
     server = start_server(policies)
@@ -75,9 +75,8 @@ def test_each_agent_speaks_with_its_own_adapter_and_each_version_has_a_name_of_i
     nudge(policies)
     engine.sync()
     said = turns(play_groups(policies))
-    field = {"vllm": "model", "sglang": "lora_path"}[kind]
-    path = {"vllm": "/v1/completions", "sglang": "/generate"}[kind]
-    asked = {body[field].split("/", 1)[1] for body in server.paths(path)[-len(said) :]}
+    bodies = server.paths("/v1/completions")[-len(said) :]
+    asked = {body["model"].split("/", 1)[1] for body in bodies}
     assert asked == {"solver_0/v00001", "helper_0/v00001"}
     assert {turn.version for turn in said} == {1}
     loaded = [body["lora_name"].split("/", 1)[1] for body in server.paths("/load_lora_adapter")]
@@ -108,7 +107,7 @@ def test_weights_that_stayed_are_not_handed_on_again(make_team, start_server, op
 
 
 def test_every_server_has_every_adapter_and_episodes_are_dealt_out(
-    make_team, start_server, opened, play_groups, kind
+    make_team, start_server, opened, play_groups
 ):
     policies = make_team()
     servers = [start_server(policies) for _ in range(2)]
@@ -240,12 +239,9 @@ def test_servers_load_an_adapter_while_the_next_is_written(
         ({"url": []}, "engine.url"),
     ],
 )
-def test_settings_out_of_range_are_refused_by_name(settings, word, kind):
-    from laconic.learners.engines.sglang import SGLang
-    from laconic.learners.engines.vllm import VLLM
-
+def test_settings_out_of_range_are_refused_by_name(settings, word):
     with pytest.raises(SettingError, match=word):
-        {"vllm": VLLM, "sglang": SGLang}[kind](**settings)
+        VLLM(**settings)
 
 
 def test_the_first_ratio_of_an_update_is_one_and_the_engine_is_told_apart(

@@ -8,7 +8,6 @@ import pytest
 
 from laconic.learners.engines.dialect import Launch, Raw, check_likeliest
 from laconic.learners.engines.expected import Expected
-from laconic.learners.engines.sglang import Talk as SGLangTalk
 from laconic.learners.engines.vllm import VLLM, Talk
 from laconic.learners.errors import ServerError
 
@@ -21,8 +20,6 @@ def test_a_server_is_started_with_all_that_training_needs():
     assert "--logprobs-mode processed_logprobs" in words and "--max-model-len 1024" in words
     # The next rank that it takes.
     assert "--enable-lora --max-lora-rank 32 --max-loras 8" in words
-    words = " ".join(SGLangTalk().command(LAUNCH))
-    assert "--model-path base" in words and "--enable-lora --max-lora-rank 20" in words
 
 
 @pytest.mark.parametrize("gpu", [False, True])
