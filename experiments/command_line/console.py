@@ -10,7 +10,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from laconic.experiments.command_line.names import renamed
 from laconic.experiments.command_line.surroundings import find_memory_limit, find_problem
 
 PROGRAMS = {
@@ -103,8 +102,7 @@ def _usage() -> str:
 
 
 def _unknown(name: str) -> str:
-    new = renamed("program", name)
-    near = [new] if new else get_close_matches(name.replace("_", "-"), PROGRAMS, n=1)
+    near = get_close_matches(name.replace("_", "-"), PROGRAMS, n=1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
     print(_usage(), file=sys.stderr)
     return f"\nerror: expected one of these programs; got {name!r}{meant}"

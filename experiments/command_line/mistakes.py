@@ -27,7 +27,7 @@ from hydra.errors import (
 from omegaconf import OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from laconic.experiments.command_line.names import nearest, renamed
+from laconic.experiments.command_line.names import nearest
 from laconic.experiments.command_line.target_mistakes import describe_target
 from laconic.experiments.command_line.targets import dotted
 
@@ -48,7 +48,6 @@ _HINT = " (LACONIC_TRACEBACK=1 shows where)"
 _CALLED = re.compile(r"Error in call to target '([^']+)'")
 _FULL_KEY = re.compile(r"full_key: (\S+)")
 _AMBIGUOUS = re.compile(r"Ambiguous value for argument '(.+)'")
-_UNKNOWN = re.compile(r"unknown [\w ]+ '(\w+)'")
 
 
 def describe(error: BaseException, overrides: Sequence[str] = ()) -> str | None:
@@ -58,7 +57,7 @@ def describe(error: BaseException, overrides: Sequence[str] = ()) -> str | None:
     where = f" (config key {key!r})" if key else ""
     for one in chain:
         if type(one).__module__ in OWN:
-            return _new_setting(str(one), key) or f"{one}{where}"
+            return f"{one}{where}"
     for one in chain:
         if isinstance(one, MissingMandatoryValue) and key:
             return f"{key} has no value; pass {key}=<value>"
@@ -137,8 +136,6 @@ def unknown_option(group: str, name: str, known: Iterable[str]) -> str:
     """Words for an option that is not there, with the nearest, and with what would install it."""
     names = sorted(known)
     plugins = PLUGINS.get(group, {})
-    if new := renamed("option", f"{group}/{name}"):
-        return f"option {name!r} of group {group!r} is now called {new.rpartition('/')[2]!r}"
     near = get_close_matches(name, sorted({*names, *plugins}), n=1, cutoff=0.6)
     hint = f" Did you mean {near[0]!r}?" if near and near[0] != name else ""
     if near and near[0] not in names:
@@ -208,8 +205,6 @@ def _known_keys(
 
 def _unknown_key(override: Override, keys: Iterable[str]) -> str:
     key = override.key_or_group
-    if new := renamed("key", key):
-        return f"config key {key!r} is now called {new!r}"
     hydra = key.split(".")[0] == "hydra"
     candidates = [one for one in keys if (one.split(".")[0] == "hydra") == hydra]
     near = nearest(key, candidates)
@@ -234,13 +229,6 @@ def _describe_instantiation(
     if (called := _CALLED.search(str(error))) and isinstance(chain[-1], TypeError | ValueError):
         return f"{called[1]} refuses its settings: {chain[-1]}{where}{_HINT}"
     return f"{_first_line(error)} {chain[-1]!r}{where}{_HINT}"
-
-
-def _new_setting(message: str, key: str | None) -> str | None:
-    """The new name of a setting that a class of ours does not know."""
-    found = _UNKNOWN.match(message)
-    old = f"{key}.{found[1]}" if found and key else ""
-    return f"config key {old!r} is now called {new!r}" if (new := renamed("key", old)) else None
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -1,7 +1,6 @@
 """Words for a `_target_` that cannot be built: no such class, a setting too many or too few.
 
-Like `mistakes` it works after a failure only, and offers the new name of what was renamed and the
-nearest right one otherwise.
+Like `mistakes` it works after a failure only, and offers the nearest right name.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from laconic.experiments.command_line.names import nearest, renamed
+from laconic.experiments.command_line.names import nearest
 from laconic.experiments.command_line.targets import (
     default_of,
     named_parameters,
@@ -50,8 +49,6 @@ def describe_target(error: BaseException, key: str, overrides: Sequence[str] = (
 def _describe_unknown(target: str, name: str, key: str, overrides: Sequence[str]) -> str:
     """A setting that the class does not take: the user's, or one of a yaml file."""
     wrong = _dotted(key, name)
-    if new := renamed("key", wrong):
-        return f"config key {wrong!r} is now called {new!r}"
     known = sorted(_dotted(key, one) for one in named_parameters(target))
     near = nearest(wrong, known)
     hint = f" Did you mean {near!r}?" if near else ""
@@ -96,8 +93,6 @@ def _describe_not_callable(shown: str, kind: str, key: str) -> str:
 def _describe_lost(target: str, key: str) -> str | None:
     """A path that leads nowhere: where it breaks off, and what has a similar name there."""
     where = f" (config key {key!r})" if key else ""
-    if (new := renamed("target", target)) and _leads_somewhere(new):
-        return f"{target!r} is now called {new!r}{where}"
     parts = target.split(".")
     found: Any = None
     for count in range(1, len(parts) + 1):

@@ -18,8 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 from laconic.envs.checks import check_names, choice, flag, whole
 from laconic.envs.errors import SettingError
 from laconic.experiments.comparing.shapes import REVISE, SHAPES
-from laconic.experiments.running.foreign import read_config, refuse_old_names
-from laconic.experiments.running.run_folder import flatten
+from laconic.experiments.running.foreign import read_config
 from laconic.experiments.running.trust import check_settings
 from laconic.learners.agents.scripted import NAMES
 from laconic.learners.rollout.strange_files import find_strange
@@ -173,7 +172,6 @@ def _of_run(name: str, folder: Path, environment: str, trusted: list[str]) -> En
     if not saved.is_file():
         raise SettingError(f"compare.runs: {str(folder)!r} is no run folder: it has no config.yaml")
     found = read_config(folder)
-    refuse_old_names(folder, flatten(found))
     env: Mapping[str, Any] = found.get("env") or {}
     if env.get("name") != environment:
         raise SettingError(

@@ -91,7 +91,7 @@ class Transcript:
     tokens_thought: int | None
     """Tokens that the whole team thought before speaking; None: not known, or none."""
     rewards: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """Reward of each agent in each round; empty in files of earlier versions."""
+    """Reward of each agent in each round; empty: not known."""
     task_rewards: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """What the task paid each agent in each round; the rest of the reward is the charge. Empty:
     not known."""

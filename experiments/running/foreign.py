@@ -1,15 +1,13 @@
-"""Run folders that another program has left: killed, of an older version, or of somebody else."""
+"""Read run folders that another program has left: killed, or of somebody else."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from unicodedata import category
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line.names import renamed
 from laconic.experiments.running import lock, provenance
 from laconic.learners.rollout.strange_files import read_json, read_yaml
 
@@ -29,18 +27,18 @@ def read_status(path: Path) -> dict[str, Any]:
     found = without_controls(read_json(path / "status.json"))
     if not isinstance(found, dict):
         raise ValueError("status.json holds no object")
-    # Before there were locks nothing told of a kill.
     if found.get("state") == "running" and provenance.read(path) and not lock.is_held(path):
         found["state"] = "killed"
     return found
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Return `config.yaml` of a run folder, references as they are written.
+    """Return `config.yaml` of a run folder, with references unresolved.
 
     Raises:
-        SettingError: it cannot be read, or does not hold settings of an environment and an agent.
+        SettingError: the folder has another format, or the file does not hold settings.
     """
+    provenance.check_format(folder)
     config = read_yaml(folder / "config.yaml")
     if not isinstance(config, dict):
         raise SettingError(f"{str(folder / 'config.yaml')!r} holds no settings")
@@ -61,20 +59,3 @@ def without_controls(value: Any) -> Any:
         if isinstance(value, dict)
         else value
     )
-
-
-def refuse_old_names(path: Path, settings: Mapping[str, Any]) -> None:
-    """Stop what would go on with a run of a version whose classes have other names now.
-
-    Takes the configuration of the run flat, as `flatten` makes it.
-
-    Raises:
-        SettingError: names the version, one such class and its new name.
-    """
-    for key, value in settings.items():
-        if key.rpartition(".")[2] == "_target_" and (new := renamed("target", str(value))):
-            raise SettingError(
-                f"the run in {str(path)!r} was written by {provenance.writer(path)}, which called"
-                f" {new!r} {value!r} ({key}); use it with that version, or start a new run with"
-                " hydra.run.dir=<folder>"
-            )

@@ -23,8 +23,6 @@ from laconic.learners.episode import Episode, Turn
 from laconic.learners.rollout.play import Listener, Start
 
 _IDS = ("prompt_ids", "reply_ids", "behaviour_logprobs")
-_RENAMED = {"worth": "credit"}
-"""Fields of a turn that earlier versions wrote by another name."""
 _LEDGERS = ("rewards", "task_rewards", "bills")
 """Fields of an episode that have a number for each agent and round."""
 _FORM = {"step": 0}
@@ -156,14 +154,11 @@ def episode_from(plain: Mapping[str, Any]) -> Episode:
     """Read what `as_plain` made of an episode; a number that was not finite is NaN."""
     turns = []
     for turn in plain["turns"]:
-        found = {_RENAMED.get(name, name): value for name, value in turn.items()}
         usage = None if turn["usage"] is None else Usage(**turn["usage"])
-        turns.append(Turn(**{**found, "usage": usage}))
-    # Rows of earlier versions lack some of the ledgers.
+        turns.append(Turn(**{**turn, "usage": usage}))
     ledgers = {
         name: {agent: tuple(map(_number, paid)) for agent, paid in plain[name].items()}
         for name in _LEDGERS
-        if name in plain
     }
     score = _number(plain["score"])
     return Episode(**{**plain, "turns": tuple(turns), **ledgers, "score": score})

@@ -13,8 +13,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.targets import typed_values
-from laconic.experiments.running.foreign import read_config, refuse_old_names
-from laconic.experiments.running.run_folder import flatten
+from laconic.experiments.running.foreign import read_config
 from laconic.experiments.running.trust import GROUPS, check_settings
 from laconic.learners.agents.trained import run_folder
 
@@ -37,7 +36,6 @@ def take_run(cfg: DictConfig, overrides: Sequence[str]) -> None:
             " checkpoints/ or policy/"
         )
     saved = read_config(folder)
-    refuse_old_names(folder, flatten(saved))
     if "model" not in (saved.get("agent") or {}) or not saved.get("env"):
         raise SettingError(
             f"run={str(folder)!r} has no env and agent.model, as a team of several kinds has none;"

@@ -1,7 +1,7 @@
-"""What wrote a run folder: `provenance.json`, one object for each process that has worked on it.
+"""Record what wrote a run folder: `provenance.json`, one object for each process that worked on it.
 
-Each holds the version of this package and, in a clone, its commit; those of Python and torch; the
-command; when it started and for how many seconds it ran; and the device.
+An object holds the format of the folder; the version of this package and, in a clone, its commit;
+the versions of Python and torch; the command; its start and its duration; and the device.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from laconic.envs.errors import SettingError
 from laconic.learners.rollout.strange_files import read_json
 
 NAME = "provenance.json"
+FORMAT = 1
+"""Format of run folders; raise it when this version cannot read the folders of earlier ones."""
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -29,6 +32,7 @@ def describe_process() -> dict[str, Any]:
 
     name = Path(sys.argv[0]).name
     return {
+        "format": FORMAT,
         "version": package_version(),
         "commit": commit(),
         "python": platform.python_version(),
@@ -41,25 +45,41 @@ def describe_process() -> dict[str, Any]:
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
-    """The entries of a run folder, oldest first; empty where none can be read."""
+    """Return the entries of a run folder, oldest first; empty where none can be read."""
     try:
-        found = read_json(folder / NAME)
+        entries = read_json(folder / NAME)
     except (OSError, ValueError):
         return []
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
+
+
+def check_format(folder: Path) -> None:
+    """Refuse a run folder in a format that this version cannot read.
+
+    Raises:
+        SettingError: names both formats and the version that wrote the folder.
+    """
+    entries = read(folder)
+    recorded = entries[-1].get("format", FORMAT) if entries else FORMAT
+    if recorded != FORMAT:
+        raise SettingError(
+            f"expected a run folder of format {FORMAT}; got format {recorded!r} in"
+            f" {str(folder)!r}, written by {writer(folder)}: use that version, or start a new run"
+            " with hydra.run.dir=<folder>"
+        )
 
 
 def writer(folder: Path) -> str:
-    """The version that last wrote a run folder, in words for a message."""
+    """Return the version that last wrote a run folder, in words for a message."""
     entries = read(folder)
     if not entries:
-        return "laconic 0.1.0 or earlier (it recorded no version)"
-    noted = entries[-1].get("commit")
-    return f"laconic {entries[-1].get('version')}" + (f" (commit {noted})" if noted else "")
+        return "an unknown version"
+    commit = entries[-1].get("commit")
+    return f"laconic {entries[-1].get('version')}" + (f" (commit {commit})" if commit else "")
 
 
 def package_version() -> str:
-    """The version of the installed package; "unknown" where it is not installed."""
+    """Return the version of the installed package; "unknown" where it is not installed."""
     try:
         return version("laconic")
     except PackageNotFoundError:
@@ -68,9 +88,9 @@ def package_version() -> str:
 
 @functools.cache
 def commit() -> str | None:
-    """The commit of the clone that this file lies in, with `-dirty` after changes.
+    """Return the commit of the clone that this file lies in, with `-dirty` after changes.
 
-    None outside a clone. A package in the folder of another project's repository has no commit.
+    It is None outside a clone, and for a package in the folder of another project's repository.
     """
     try:
         top = _git("rev-parse", "--show-toplevel")

@@ -34,7 +34,7 @@ from omegaconf import DictConfig, OmegaConf
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.say import say
 from laconic.experiments.running import provenance
-from laconic.experiments.running.foreign import read_config, refuse_old_names
+from laconic.experiments.running.foreign import read_config
 from laconic.learners.rollout.strange_files import MAX_ROWS, parse_json, read_text
 
 MAY_DIFFER = (
@@ -51,7 +51,7 @@ MAY_DIFFER = (
     "learner.*microbatch_tokens",
     "agent.*generate_tokens",
     "agent.*gradient_checkpointing",
-    # Collectors read what follows it, `learner.collect`; runs from before it was there go on.
+    # Collectors read `learner.collect`, which follows it.
     "agent.*teaching",
     "entry.*teaching",
     # Another server of the same kind.
@@ -60,16 +60,6 @@ MAY_DIFFER = (
     *(f"engine.{name}_seconds" for name in ("timeout", "patience")),
 )
 """Config keys, with all below them, that a resumed run may change."""
-ADDED = {
-    "agent.device": "auto",
-    "engine._target_": "laconic.learners.engines.base.Engine",
-    "learner.correction": "auto",
-    "learner.correction_low": None,
-    "learner.correction_high": None,
-    "learner.decay": "linear",
-    "learner.objective.shortest": 1,
-}
-"""Config keys that runs of 0.2 began without, with what such a run did."""
 TEAM = "team.json"
 """In `policy/`: which folder there each agent speaks with."""
 
@@ -119,8 +109,8 @@ class RunFolder:
             before it began to write) starts anew and returns False.
 
         Raises:
-            SettingError: the folder holds a run and `resume` is false, the settings differ, or a
-                version wrote it whose classes have other names now.
+            SettingError: the folder holds a run and `resume` is false, the settings differ, or
+                the folder has another format.
         """
         goes_on = resume and (self.path / "config.yaml").exists()
         if goes_on:
@@ -140,13 +130,10 @@ class RunFolder:
         """Compare with the saved configuration; keys of `may_differ` are left out.
 
         Raises:
-            SettingError: lists every key that differs with its old and new value; or names the
-                version that wrote the folder, if its classes have other names now.
+            SettingError: lists every key that differs with its old and new value.
         """
         old = flatten(read_config(self.path))
-        refuse_old_names(self.path, old)
         new = flatten(OmegaConf.to_container(cfg, resolve=True))
-        old = {key: value for key, value in ADDED.items() if key in new} | old
         changed = {
             key: f"{key}: was {_shown(old, key)}, now {_shown(new, key)}"
             for key in sorted(old.keys() | new.keys())

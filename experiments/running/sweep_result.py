@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.experiments.command_line.names import renamed
 from laconic.learners.metrics import GLOSSARY
 
 
@@ -31,13 +30,10 @@ def check(setting: Any, figures: Iterable[str]) -> None:
 
     Raises:
         UnknownNameError: names the metric and those that exist.
-        SettingError: the metric has another name now.
     """
     # A share with nothing behind it is left out of a row, and may be in the next.
     known = {name for name in figures if name.startswith("eval/")}
     for name in names_of(setting):
-        if new := renamed("metric", name):
-            raise SettingError(f"metric {name!r} in objective is now called {new!r}")
         if name not in known | {f"eval/{one}" for one in GLOSSARY}:
             raise UnknownNameError("metric in objective", name, known)
 

@@ -50,7 +50,6 @@ def test_without_a_program_the_programs_are_listed(call, arguments):
         ("trian", "'train'"),
         ("warm_starts", "'warm-start'"),
         ("measure_speeds", "'measure-speed'"),
-        ("benchmark", "'measure-speed'"),
         ("zzz", None),
     ],
 )

@@ -109,20 +109,6 @@ def test_a_word_in_place_of_a_number_is_refused_in_words():
     assert describe_target(caught.value, key, ["learner.lr=abc"]) is None
 
 
-def test_a_class_with_a_new_name_is_told_with_it(message):
-    assert message("learners.price.Ramp") == (
-        "'learners.price.Ramp' is now called 'laconic.learners.prices.schedule.Ramp'"
-        " (config key 'env')"
-    )
-    # Not where somebody else has such a module, and it lacks the class.
-    assert "is now called" not in message("envs.no_such_thing")
-
-
-def test_an_old_setting_of_a_class_is_told_with_its_new_name(message):
-    said = message("laconic.envs.make", name="gsm8k", part="x")
-    assert said == "config key 'env.part' is now called 'env.split'"
-
-
 def test_what_is_no_mistake_of_a_target_is_left_to_others():
     assert describe_target(ValueError("no"), "env") is None
 

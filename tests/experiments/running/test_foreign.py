@@ -14,7 +14,7 @@ from laconic.experiments import share
 from laconic.experiments.report import write_report
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.running import lock
-from laconic.experiments.running.foreign import read_status, refuse_old_names
+from laconic.experiments.running.foreign import read_status
 from laconic.experiments.running.played_run import take_run
 from laconic.experiments.running.run_folder import RunFolder, read_rows
 from laconic.experiments.running.session import Run
@@ -45,13 +45,6 @@ def test_a_status_of_somebody_else_cannot_command_the_terminal(folder):
     (folder.path / "status.json").write_text("[]")
     with pytest.raises(ValueError):
         read_status(folder.path)
-
-
-def test_names_of_today_and_of_others_are_no_reason_to_refuse(tmp_path):
-    ours = {"env._target_": "laconic.envs.make", "optimizer._target_": "torch.optim.AdamW"}
-    refuse_old_names(tmp_path, {**ours, "env.name": "envs.make"})
-    with pytest.raises(SettingError, match="called 'laconic.envs.make' 'envs.make'"):
-        refuse_old_names(tmp_path, {**ours, "env._target_": "envs.make"})
 
 
 def _everything(folder):

@@ -47,14 +47,6 @@ def test_an_episode_is_the_same_after_its_way_through_a_file(folder):
     assert again.missing(0, 2) == [0] and again.missing(1, 9) == []
 
 
-def test_a_credit_that_an_earlier_version_wrote_by_another_name_is_read():
-    plain = as_plain(episode("a"))
-    for turn in plain["turns"]:
-        assert turn.pop("credit") is None
-        turn["worth"] = 0.5
-    assert [turn.credit for turn in episode_from(plain).turns] == [0.5, 0.5]
-
-
 def test_a_reply_is_given_in_its_own_conversation_and_in_no_other(folder):
     journal = Journal(folder, STARTS)
     journal.keep_reply(1, 3, ASKED, REPLY)
@@ -95,13 +87,8 @@ def test_episodes_of_other_tasks_are_refused(folder, starts):
         Journal(folder, starts)
 
 
-def test_an_episode_of_an_earlier_version_has_no_ledgers_of_pay():
+def test_a_reward_that_was_not_finite_is_read_as_nan():
     plain = as_plain(replace(episode("a"), task_rewards={"helper_0": (1.0, math.nan)}))
     plain["task_rewards"]["helper_0"] = [1.0, None]
-    read = episode_from(plain).task_rewards["helper_0"]
-    assert read[0] == 1.0 and math.isnan(read[1])
-    for name in ("task_rewards", "bills", "max_reward", "common", "when"):
-        del plain[name]
-    old = episode_from(plain)
-    assert (old.task_rewards, old.bills) == ({}, {})
-    assert (old.max_reward, old.common, old.when) == (1.0, False, "always")
+    rewards = episode_from(plain).task_rewards["helper_0"]
+    assert rewards[0] == 1.0 and math.isnan(rewards[1])

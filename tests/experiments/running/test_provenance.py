@@ -39,8 +39,8 @@ def test_the_commit_is_that_of_the_clone_and_of_no_other_repository(monkeypatch,
     provenance.commit.cache_clear()
 
 
-def test_the_last_writer_is_named_and_a_folder_without_a_record_is_old(tmp_path):
-    assert provenance.writer(tmp_path) == "laconic 0.1.0 or earlier (it recorded no version)"
+def test_the_last_writer_of_a_folder_is_named(tmp_path):
+    assert provenance.writer(tmp_path) == "an unknown version"
     path = tmp_path / provenance.NAME
     path.write_text(json.dumps([{"version": "1.0"}, {"version": "1.1", "commit": "abc"}]))
     assert provenance.writer(tmp_path) == "laconic 1.1 (commit abc)"

@@ -6,7 +6,6 @@ import pytest
 from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.experiments.command_line.names import RENAMES
 from laconic.experiments.running.sweep_result import check, names_of, objective
 
 ROWS = [
@@ -44,9 +43,3 @@ def test_a_misspelt_metric_is_refused_with_the_nearest():
         check("eval/rewards", ROWS[0])
     with pytest.raises(UnknownNameError, match="train/reward"):
         objective("train/reward", ROWS)
-
-
-def test_an_old_metric_is_answered_with_its_new_name(monkeypatch):
-    monkeypatch.setitem(RENAMES["metric"], "pay", "reward")
-    with pytest.raises(SettingError, match="'eval/pay' in objective is now called 'eval/reward'"):
-        check("eval/pay", ROWS[0])

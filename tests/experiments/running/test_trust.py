@@ -274,14 +274,6 @@ def test_a_comparison_runs_no_code_of_a_folder_that_it_is_given(run, tmp_path):
     assert outcome.code == 1 and "would build 'pathlib.Path.touch'" in outcome.message
 
 
-def test_a_run_of_an_older_version_is_refused_with_that_version(run, tmp_path):
-    target = "learners.agents.hf.HFTeam"
-    given = _foreign_run(tmp_path / "old", tmp_path, _target_=target, model="x")
-    outcome = run("compare", *given, f"hydra.run.dir={tmp_path}/run")
-    assert outcome.code == 1 and outcome.message.count("\n") == 1
-    assert "was written by laconic 0.1.0 or earlier" in outcome.message
-
-
 def test_the_code_of_a_model_is_not_run_and_nobody_is_asked(processes, tmp_path):
     model = tmp_path / "model"
     model.mkdir()
