@@ -31,9 +31,9 @@ from omegaconf import DictConfig, OmegaConf
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line import sweeping
 from laconic.experiments.command_line.mistakes import (
+    compose_keys,
     describe,
     describe_folder,
-    find_wrong_override,
 )
 from laconic.experiments.command_line.resuming import spell_out
 from laconic.experiments.command_line.say import complain
@@ -122,8 +122,9 @@ def _run(
         failed = _tell_failures()
         if with_traceback:
             raise
-        message = find_wrong_override(config_name, config_path)
-        message = message or describe_folder(error) or describe(error)
+        message = describe_folder(error) or describe(
+            error, lambda: compose_keys(config_name, config_path, sys.argv[1:])
+        )
         if message is None or failed:
             # No job raises in a sweep; this is its launcher or its sweeper.
             message = sweeping.end_of(error)
@@ -191,7 +192,7 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
             _say(note)
         result = main(cfg)
     except Exception as error:
-        message = None if with_traceback else describe(error, overrides)
+        message = None if with_traceback else describe(error)
         if message is None or sweep or not _removed(folder):
             with suppress(OSError):
                 sweeping.mark(folder, message or "".join(traceback.format_exception(error)))

@@ -1,23 +1,21 @@
-"""Words for what a user did wrong: wrong overrides with the nearest right one, short causes.
+"""Describe a mistake of the user in one line: Hydra's message and the closest name that exists.
 
-It works after a failure only, so that a right command line pays nothing for it, and it knows of the
-program no more than the names of config keys, options and error classes.
+This code runs after a failure only, so a correct command line pays nothing for it.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from pkgutil import resolve_name
 
 from hydra import compose, initialize_config_dir
-from hydra._internal.utils import get_args_parser
-from hydra.core.config_loader import ConfigLoader
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, Sweep
 from hydra.errors import (
     HydraException,
     InstantiationException,
@@ -27,222 +25,186 @@ from hydra.errors import (
 from omegaconf import OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from laconic.experiments.command_line.names import nearest
-from laconic.experiments.command_line.target_mistakes import describe_target
-from laconic.experiments.command_line.targets import dotted
+from laconic.experiments.command_line.targets import chosen_options, dotted, named_parameters
 
 OWN = ("laconic.envs.errors", "laconic.learners.errors")
-"""Modules whose errors speak for themselves."""
-
+"""Modules whose errors are messages to the user already."""
 PLUGINS = {
-    "hydra/launcher": {
-        "joblib": "joblib",
-        "submitit_local": "submitit",
-        "submitit_slurm": "submitit",
-    },
-    "hydra/sweeper": {"optuna": "optuna"},
+    "hydra/launcher/joblib": "joblib",
+    "hydra/launcher/submitit_local": "submitit",
+    "hydra/launcher/submitit_slurm": "submitit",
+    "hydra/sweeper/optuna": "optuna",
 }
-"""Group -> options that a plugin of Hydra brings -> the extra of ours that installs it."""
+"""Option that a plugin of Hydra brings -> the extra of this package that installs it."""
 
 _HINT = " (LACONIC_TRACEBACK=1 shows where)"
-_CALLED = re.compile(r"Error in call to target '([^']+)'")
 _FULL_KEY = re.compile(r"full_key: (\S+)")
-_AMBIGUOUS = re.compile(r"Ambiguous value for argument '(.+)'")
+_NO_KEY = re.compile(r"Could not (?:override '([^']+)'\.\nTo|delete from config\. '([^']+)' does)")
+_CALLED = re.compile(r"Error in call to target '([^']+)'")
+_KEYWORD = re.compile(r"unexpected keyword argument '([^']+)'")
+_NO_MEMBER = re.compile(r"Are you sure that '([^']+)' is .* '([^']+)'\?")
+_OF_HYDRA = re.compile(r"\n\s*(?:full_key:|Config search path:|See https://).*", re.DOTALL)
+"""The end of a message that only a developer of Hydra needs."""
 
 
-def describe(error: BaseException, overrides: Sequence[str] = ()) -> str | None:
-    """One message for a mistake of the user; None when the error is a fault of the program."""
-    chain = tuple(_causes(error))
-    key = next((match[1] for one in chain if (match := _FULL_KEY.search(str(one)))), None)
+def describe(
+    error: BaseException, known_keys: Callable[[], Iterable[str]] = frozenset
+) -> str | None:
+    """Return one line for a mistake of the user; None for a fault of the program.
+
+    Args:
+        error: what was raised.
+        known_keys: returns the dotted keys that exist, where an override names another one.
+    """
+    chain = list(_causes(error))
+    key = next((match[1] for cause in chain if (match := _FULL_KEY.search(str(cause)))), "")
     where = f" (config key {key!r})" if key else ""
-    for one in chain:
-        if type(one).__module__ in OWN:
-            return f"{one}{where}"
-    for one in chain:
-        if isinstance(one, MissingMandatoryValue) and key:
-            return f"{key} has no value; pass {key}=<value>"
-        if isinstance(one, OmegaConfBaseException):
-            return f"{_first_line(one)}{where}{_HINT}"
-        if isinstance(one, OSError) and not isinstance(one, HydraException):
-            return f"{_without_number(one)}{where}{_HINT}"
-    if isinstance(error, InstantiationException):
-        return _describe_instantiation(error, chain, key, overrides)
+    for cause in chain:
+        if type(cause).__module__ in OWN:
+            return f"{cause}{where}"
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
+        return unknown_option(error.missing_cfg_file, error.options)
     if isinstance(error, OverrideParseException) and error.override:
-        hint = quoting(error.override)
-        return f"cannot read the override {error.override!r}: {hint or _first_line(error)}"
-    if match := _AMBIGUOUS.match(str(error)):
-        return (
-            f"{match[1]!r} has several values; a list is written [a,b], -m sweeps over them,"
-            f" and for one text {quoting(match[1])}"
-        )
-    if isinstance(error, ValueError) and str(error).startswith("Only one of --run"):
-        return "--cfg, --info and -m exclude each other: the first two show what a single run has"
-    return str(error) if isinstance(error, HydraException) else None
-
-
-def quoting(override: str) -> str:
-    """Say how an override is typed whose value Hydra's grammar does not take; empty if unknown."""
-    match = re.fullmatch(r"([+~]*[\w./@-]+)=(.+)", override, re.DOTALL)
-    if match is None or match[2][0] in "\"'[{":
-        return ""
-    text = match[2].replace('"', '\\"')
-    spelled = f'{match[1]}="{text}"'
-    try:
-        read = OverridesParser.create().parse_override(spelled).value()
-    except HydraException:
-        return ""
-    return f"quote it: {shlex.quote(spelled)}" if read == match[2] else ""
+        advice = quoting(error.override) or _one_line(error)
+        return f"cannot read the override {error.override!r}: {advice}"
+    if match := _NO_KEY.search(str(error)):
+        return unknown_key(match[1] or match[2], known_keys(), can_be_added=match[1] is not None)
+    for cause in chain:
+        if isinstance(cause, MissingMandatoryValue) and key:
+            return f"{key} has no value; pass {key}=<value>"
+        if isinstance(cause, OmegaConfBaseException) and not isinstance(error, HydraException):
+            return f"{_one_line(cause)}{where}{_HINT}"
+        if isinstance(cause, OSError) and not isinstance(cause, HydraException):
+            return f"{_without_number(cause)}{where}{_HINT}"
+    if isinstance(error, InstantiationException):
+        return _describe_instantiation(error, key) or f"{_one_line(error)}{where}{_HINT}"
+    # A plain ValueError is of Hydra's flags, which exclude each other.
+    flags = isinstance(error, ValueError) and str(error).startswith("Only one of --")
+    return _one_line(error) if flags or isinstance(error, HydraException) else None
 
 
 def describe_folder(error: BaseException) -> str | None:
-    """One message for a refusal of the system outside the job, where Hydra makes its folder."""
-    refused = next((one for one in _causes(error) if isinstance(one, OSError)), None)
-    if refused is None or isinstance(refused, HydraException):
+    """Return one line for a run folder that Hydra could not make; None for another error."""
+    refusal = next((cause for cause in _causes(error) if isinstance(cause, OSError)), None)
+    if refusal is None or isinstance(refusal, HydraException):
         return None
     return (
-        f"the run folder cannot be used: {_without_number(refused)}; pass another one with"
+        f"the run folder cannot be used: {_without_number(refusal)}; pass another one with"
         " hydra.run.dir=<folder> (hydra.sweep.dir for a sweep)"
     )
 
 
-def find_wrong_override(
-    config_name: str, config_path: str, arguments: Sequence[str] | None = None
-) -> str | None:
-    """The first override that names no existing key or option, with the nearest that exists.
+def compose_keys(config_name: str, config_path: str, arguments: Sequence[str]) -> set[str]:
+    """Return the dotted keys of a program's configuration under the options that were chosen.
 
-    Reads the arguments of this process, or those given; where they name another config it takes the
-    place of this.
-
-    Returns:
-        None when every override names something that exists, or when that cannot be told because
-        the config does not compose even without them.
+    Args:
+        config_name: the primary config.
+        config_path: folder of the configs.
+        arguments: the command line, with flags that may name another config or folder.
     """
-    args = get_args_parser().parse_args(arguments)
-    # A further folder of choices, which comes first.
-    folder = args.config_dir and str(Path(args.config_dir).resolve())
-    further = [f"hydra.searchpath=[{folder!r}]"] if folder else []
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for name, default in (("name", config_name), ("path", config_path), ("dir", None)):
+        parser.add_argument(f"--config-{name}", f"-c{name[0]}", default=default)
+    flags, rest = parser.parse_known_args(arguments)
+    overrides = [text for text in rest if re.match(r"[^-][^=]*=", text)]
     GlobalHydra.instance().clear()
     try:
-        path = str(Path(args.config_path or config_path).resolve())
-        with initialize_config_dir(path, version_base="1.3"):
-            loader = GlobalHydra.instance().config_loader()
-            overrides = OverridesParser.create(loader).parse_overrides(args.overrides)
-            return _find_wrong(args.config_name or config_name, overrides, further, loader)
+        with initialize_config_dir(str(Path(flags.config_path).resolve()), version_base="1.3"):
+            options = chosen_options(overrides)
+            if flags.config_dir:
+                options.append(f"hydra.searchpath=[{str(Path(flags.config_dir).resolve())!r}]")
+            cfg = compose(flags.config_name, overrides=options, return_hydra_config=True)
     except HydraException:
-        return None
+        return set()
+    return set(dotted(OmegaConf.to_container(cfg)))
 
 
-def unknown_option(group: str, name: str, known: Iterable[str]) -> str:
-    """Words for an option that is not there, with the nearest, and with what would install it."""
+def unknown_key(key: str, known: Iterable[str], can_be_added: bool = False) -> str:
+    """Return the message for a key that does not exist, with the closest one or its neighbors."""
+    parent = key.rpartition(".")[0]
+    keys = sorted(name for name in known if name.startswith("hydra.") == key.startswith("hydra."))
+    if match := closest(key, keys):
+        hint = f" Did you mean {match!r}?"
+    else:
+        parts = [name.rpartition(".") for name in keys]
+        neighbors = [last for before, _, last in parts if before == parent and last[0] != "_"]
+        place = f" in {parent}" if parent else ""
+        hint = f" Known{place}: {', '.join(neighbors)}." if neighbors else ""
+    added = f" (a new key is added with '+{key}=...')" if can_be_added else ""
+    return f"unknown config key {key!r}.{hint}{added}"
+
+
+def unknown_option(path: str, known: Iterable[str]) -> str:
+    """Return the message for an option `<group>/<name>` that does not exist."""
+    group, _, name = path.rpartition("/")
     names = sorted(known)
-    plugins = PLUGINS.get(group, {})
-    near = get_close_matches(name, sorted({*names, *plugins}), n=1, cutoff=0.6)
-    hint = f" Did you mean {near[0]!r}?" if near and near[0] != name else ""
-    if near and near[0] not in names:
-        hint += f" {near[0]!r} needs pip install 'laconic[{plugins[near[0]]}]'."
+    plugins = [path.rpartition("/")[2] for path in PLUGINS if path.startswith(f"{group}/")]
+    close = get_close_matches(name, [*names, *plugins], n=1)
+    hint = f" Did you mean {close[0]!r}?" if close and close[0] != name else ""
+    if close and close[0] not in names:
+        hint += f" It needs pip install 'laconic[{PLUGINS[f'{group}/{close[0]}']}]'."
     return f"unknown option {name!r} of group {group!r}.{hint} Known: {', '.join(names)}"
 
 
-def _find_wrong(
-    config_name: str, overrides: Sequence[Override], further: list[str], loader: ConfigLoader
-) -> str | None:
-    choices: dict[str, list[str]] = {}
-    for one in overrides:
-        if one.is_delete() or not loader.get_group_options(one.key_or_group):
-            continue
-        for value in _values(one):
-            if known := _other_options(config_name, one.key_or_group, value, further):
-                return unknown_option(one.key_or_group, value, known)
-            if one.package is None and not one.is_add():
-                choices.setdefault(one.key_or_group, []).append(value)
-    keys = _known_keys(config_name, choices, further)
-    for one in overrides:
-        if one.is_add() or one.is_force_add():
-            keys.add(one.key_or_group)
-        elif one.key_or_group not in keys and not loader.get_group_options(one.key_or_group):
-            return _unknown_key(one, keys)
-    return None
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known key that is closest to `name`; None if no key is close.
+
+    The last parts of the two have to be close, because many keys share the parts before it.
+    """
+    ends = {key: key.rpartition(".")[2] for key in sorted(known)}
+    last = name.rpartition(".")[2]
+    # A wrong letter of a short name weighs more.
+    cutoff = 0.65 if len(last) < 5 else 0.72
+    close = get_close_matches(last, set(ends.values()), n=max(len(ends), 1), cutoff=cutoff)
+    if best := get_close_matches(name, [key for key in ends if ends[key] in close], 1, 0.66):
+        return best[0]
+    return next((key for key in ends if close and ends[key] == close[0]), None)
 
 
-def _other_options(
-    config_name: str, group: str, value: str, further: list[str]
-) -> Sequence[str] | None:
-    """What could have been chosen instead when there is no such option; None when there is."""
+def quoting(override: str) -> str:
+    """Return how to quote an override whose value Hydra's grammar refuses; empty if unknown."""
+    match = re.fullmatch(r"([+~]*[\w./@-]+)=(.+)", override, re.DOTALL)
+    if match is None or match[2][0] in "\"'[{":
+        return ""
+    text = match[2].replace('"', '\\"')
+    quoted = f'{match[1]}="{text}"'
     try:
-        compose(config_name, overrides=[*further, f"{group}={value}"])
-    except MissingConfigException as error:
-        return error.options
+        value = OverridesParser.create().parse_override(quoted).value()
     except HydraException:
-        pass  # a group without a default is right with `+`
-    return None
+        return ""
+    return f"quote it: {shlex.quote(quoted)}" if value == match[2] else ""
 
 
-def _values(override: Override) -> Iterator[str]:
-    """The options a group override names: one, several of a list, or those of a sweep."""
-    value = override.value()
-    found = override.sweep_iterator() if isinstance(value, Sweep) else (value,)
-    for one in found:
-        for part in one if isinstance(one, list) else (one,):
-            if part is not None:
-                yield str(part)
-
-
-def _known_keys(
-    config_name: str, choices: Mapping[str, Sequence[str]], further: list[str]
-) -> set[str]:
-    """Dotted keys of the config under the first choices, and under each further one of a sweep."""
-    first = {group: values[0] for group, values in choices.items()}
-    variants = [first] + [
-        first | {group: value} for group, values in choices.items() for value in values[1:]
-    ]
-    keys: set[str] = set()
-    for variant in variants:
-        overrides = [*further, *(f"{group}={value}" for group, value in variant.items())]
-        cfg = compose(config_name, overrides=overrides, return_hydra_config=True)
-        keys |= set(dotted(OmegaConf.to_container(cfg)))
-    return keys
-
-
-def _unknown_key(override: Override, keys: Iterable[str]) -> str:
-    key = override.key_or_group
-    hydra = key.split(".")[0] == "hydra"
-    candidates = [one for one in keys if (one.split(".")[0] == "hydra") == hydra]
-    near = nearest(key, candidates)
-    hint = f" Did you mean {near!r}?" if near else ""
-    new = "" if override.is_delete() else f" (a new key is added with '+{key}=...')"
-    return f"unknown config key {key!r}.{hint}{new}"
-
-
-def _describe_instantiation(
-    error: InstantiationException,
-    chain: Sequence[BaseException],
-    key: str | None,
-    overrides: Sequence[str],
-) -> str:
-    """A config node that cannot be built: its class, its settings, or a missing package."""
-    if message := describe_target(error, key or "", overrides):
-        return message
-    missing = next((one for one in chain if isinstance(one, ImportError)), None)
-    where = f" (config key {key!r})" if key else ""
-    if missing is not None:
-        return f"{' '.join(str(missing).split())}{where}"
-    if (called := _CALLED.search(str(error))) and isinstance(chain[-1], TypeError | ValueError):
-        return f"{called[1]} refuses its settings: {chain[-1]}{where}{_HINT}"
-    return f"{_first_line(error)} {chain[-1]!r}{where}{_HINT}"
+def _describe_instantiation(error: InstantiationException, key: str) -> str | None:
+    """Describe an unknown argument of a class, or a `_target_` that does not exist."""
+    text, chain = str(error), list(_causes(error))
+    called, keyword = _CALLED.search(text), _KEYWORD.search(text)
+    if called and keyword:
+        prefix = f"{key}." if key else ""
+        known = [f"{prefix}{name}" for name in named_parameters(called[1])]
+        return unknown_key(f"{prefix}{keyword[1]}", known)
+    missing = next((cause for cause in chain if isinstance(cause, ImportError)), None)
+    if missing is None:
+        return None
+    hint, member = "", _NO_MEMBER.search(str(missing))
+    if member and (close := get_close_matches(member[1], dir(resolve_name(member[2])), n=1)):
+        hint = f" Did you mean {f'{member[2]}.{close[0]}'!r}?"
+    return f"{' '.join(str(missing).split())}{hint}" + (f" (config key {key!r})" if key else "")
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it says it came from."""
-    one: BaseException | None = error
-    while one is not None:
-        yield one
-        one = one.__cause__
+    """Yield an error and the chain of its causes."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
+
+
+def _one_line(error: BaseException) -> str:
+    """Return a message without the parts that only a developer of Hydra needs."""
+    return " ".join(_OF_HYDRA.sub("", str(error)).split())
 
 
 def _without_number(error: OSError) -> str:
-    """`No such file or directory: 'name'` without the number in front."""
+    """Return `No such file or directory: 'name'` without the number in front."""
     return re.sub(r"^\[Errno \d+\] ", "", str(error))
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).partition("\n")[0]

@@ -156,7 +156,7 @@ def _check(config: DictConfig) -> None:
     try:
         check(config, str(config.hydra.job.config_name), overrides)
     except Exception as error:
-        message = describe(error, overrides)
+        message = describe(error)
         if message is None:
             # A fault of the program shows its traceback when it runs.
             return

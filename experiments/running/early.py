@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import InstantiationException
 from hydra.types import RunMode
 from hydra.utils import instantiate
@@ -25,7 +24,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import split_words
 from laconic.envs.errors import SettingError, SourceError
-from laconic.experiments.command_line.targets import typed_values
+from laconic.experiments.command_line.targets import chosen_options, typed_values
 from laconic.experiments.running import checks
 from laconic.experiments.running.played_run import take_run
 from laconic.experiments.running.splits import of_source, own_source
@@ -206,13 +205,7 @@ def check_with_torch(cfg: DictConfig) -> None:
 def _defaults(program: str, overrides: Sequence[str]) -> DictConfig:
     """Compose a program of the chosen options alone."""
     loader = GlobalHydra.instance().config_loader()
-    parsed = OverridesParser.create(loader).parse_overrides(list(overrides))
-    choices = [
-        str(one.input_line)
-        for one in parsed
-        if loader.get_group_options(one.key_or_group) and not one.is_delete()
-    ]
-    return loader.load_configuration(program, choices, run_mode=RunMode.RUN)
+    return loader.load_configuration(program, chosen_options(overrides), run_mode=RunMode.RUN)
 
 
 def _record(record: type, node: Mapping[str, Any], skip: Sequence[str] = ()) -> dict[str, Any]:

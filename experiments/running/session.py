@@ -25,7 +25,7 @@ from rich.console import Console
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import CONF
-from laconic.experiments.command_line.mistakes import describe, find_wrong_override
+from laconic.experiments.command_line.mistakes import compose_keys, describe
 from laconic.experiments.command_line.surroundings import find_problem
 from laconic.experiments.command_line.sweeping import check
 from laconic.experiments.command_line.targets import settle
@@ -79,7 +79,7 @@ def train(*overrides: str, folder: str | Path | None = None, **settings: Any) ->
 
     given = [*overrides, *spelled(settings)]
     path = Path(folder or f"outputs/{time.strftime('%Y-%m-%d/%H-%M-%S')}-{time.time_ns() % 10**6}")
-    with _in_words(given), _as_hydra_would("train", given, path.absolute()) as cfg:
+    with _in_words(), _as_hydra_would("train", given, path.absolute()) as cfg:
         try:
             main(cfg)
         except KeyboardInterrupt:
@@ -174,7 +174,7 @@ class Run:
         cfg = OmegaConf.create(settings)
         cfg.agent.model = str(self.folder)
         cfg.env.update(env)
-        with _in_words([]):
+        with _in_words():
             team = setup.make_team(cfg)
             environments = setup.make_environments(cfg, 1, split, team)
         start = Start(seed, task) if task else evaluation_starts(environments, 1)[0]
@@ -224,7 +224,7 @@ def _composed(program: str, overrides: list[str], *, whole: bool) -> DictConfig:
         try:
             return hydra_compose(program, overrides=overrides, return_hydra_config=whole)
         except HydraException as error:
-            message = find_wrong_override(program, str(CONF), overrides)
+            message = describe(error, lambda: compose_keys(program, str(CONF), overrides))
             raise SettingError(in_python(message or str(error))) from error
 
 
@@ -239,12 +239,12 @@ def in_python(message: str) -> str:
 
 
 @contextmanager
-def _in_words(overrides: list[str]) -> Iterator[None]:
+def _in_words() -> Iterator[None]:
     """Raise what the command line would say, in words for Python, in place of Hydra's errors."""
     try:
         yield
     except HydraException as error:
-        raise SettingError(in_python(describe(error, overrides) or str(error))) from error
+        raise SettingError(in_python(describe(error) or str(error))) from error
     except SettingError as error:
         if (message := in_python(str(error))) == str(error):
             raise

@@ -166,8 +166,7 @@ def test_a_typed_setting_that_the_class_does_not_take_is_the_users_mistake(
     chosen = ["env._target_=my_package.Password", "+env.prise=1", "agent=scripted"]
     outcome = run("evaluate", *chosen, f"hydra.run.dir={tmp_path}")
     assert outcome.code == 1
-    assert "unknown config key 'env.prise'. Did you mean 'env.price'? Known: " in outcome.message
-    assert "No override sets" not in outcome.err
+    assert "unknown config key 'env.prise'. Did you mean 'env.price'?" in outcome.message
 
 
 def test_what_is_no_learner_is_refused_by_the_program(run, small, my_package, tmp_path):
