@@ -33,6 +33,7 @@ from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.playing import play_entry
 from laconic.experiments.comparing.rows import Row, read_row
 from laconic.experiments.comparing.shapes import PASS, Unfit
+from laconic.experiments.reporting.look import LEFT_OUT
 from laconic.experiments.running.checks import check_compare
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.run_folder import RunFolder, write_atomically
@@ -255,8 +256,11 @@ def finish(comparison: Comparison) -> None:
     coordination.write(comparison.folder.path, names, comparison.cfg.compare.alone)
     second_pass.write(comparison.folder.path, comparison.cfg.compare.second_pass)
     drawn = picture(comparison.title, rows, budget_of(comparison.cfg), comparison.floors)
-    (comparison.folder.path / f"{drawn.name}.png").write_bytes(drawn.png)
+    if drawn.png:
+        (comparison.folder.path / f"{drawn.name}.png").write_bytes(drawn.png)
     table.show(comparison.title, rows)
+    if not drawn.png:
+        say(f"picture: {LEFT_OUT}")
     say(f"written to {comparison.folder.path}")
 
 

@@ -22,7 +22,7 @@ from laconic.envs.dialogue.transcript import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.reporting import frontier, single, standing, sweep
 from laconic.experiments.reporting.facts import facts, facts_of_all, title
-from laconic.experiments.reporting.look import Picture
+from laconic.experiments.reporting.look import LEFT_OUT, Picture, can_draw
 from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.words import text_table
@@ -128,7 +128,8 @@ def _save(folder: Path, document: str, pictures: Sequence[Picture]) -> Path:
     beside = folder / PICTURES
     beside.mkdir(exist_ok=True)
     for picture in pictures:
-        (beside / f"{picture.name}.png").write_bytes(picture.png)
+        if picture.png:
+            (beside / f"{picture.name}.png").write_bytes(picture.png)
     path = folder / PAGE
     path.write_text(document, encoding="utf-8")
     return path
@@ -149,9 +150,10 @@ def _print_lines(console: Console, prefix: str, lines: Sequence[str]) -> None:
 
 def _print_paths(console: Console, path: Path, pictures: Sequence[Picture]) -> None:
     names = ", ".join(f"{picture.name}.png" for picture in pictures)
+    where = f"{path.parent / PICTURES} ({names})" if can_draw() else LEFT_OUT
     # Unwrapped, so that a path can be copied.
     console.print(Text(printable(f"report: {path}")), soft_wrap=True)
-    console.print(Text(printable(f"pictures: {path.parent / PICTURES} ({names})")), soft_wrap=True)
+    console.print(Text(printable(f"pictures: {where}")), soft_wrap=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -184,7 +184,7 @@ def name_panels(panels: Sequence[Axes]) -> None:
             axes.set_ylim(0, None)
         else:
             axes.set_ylim(0, 1.02)
-            in_percent(axes)
+            in_percent(axes.yaxis)
     # Informed agents nearly always speak, so there is room below.
     panels[-1].legend(loc="best")
 
@@ -204,7 +204,7 @@ def programs(*panels: Axes) -> None:
         axes.set_title(metric)
     panels[0].set_ylim(0, 4)
     panels[1].set_ylim(0, 1.02)
-    in_percent(panels[1])
+    in_percent(panels[1].yaxis)
     panels[1].legend(loc="upper right")
 
 

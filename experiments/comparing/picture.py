@@ -6,14 +6,15 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
+from typing import TYPE_CHECKING
 
 from laconic.envs.dialogue.frontier import Frontier
 from laconic.experiments.comparing.rows import Row
 from laconic.experiments.comparing.table import NAME, told
 from laconic.experiments.reporting import look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _HEIGHT, _PANEL, _LEGEND = 4.8, 5.6, 2.2
 """Inches."""
@@ -46,9 +47,8 @@ def picture(
                 look.floors(one, lines)
         if axes[-1].get_legend_handles_labels()[0]:
             legend = axes[-1].legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), labelspacing=0.8)
-            for handle in legend.legend_handles:
-                if isinstance(handle, Line2D):
-                    handle.set_markersize(8.5)
+            for line in legend.get_lines():
+                line.set_markersize(8.5)
 
     width = _PANEL * len(metrics) + _LEGEND
     return look.Picture(NAME, _CAPTION, look.draw(width, _HEIGHT, len(metrics), paint), wide=True)

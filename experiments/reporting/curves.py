@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from laconic.experiments.reporting import look
 from laconic.experiments.reporting.records import Run, goal
 from laconic.experiments.reporting.sweep import Sweep
 from laconic.experiments.reporting.words import SHARES, label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _LONGEST_LABEL = 60
 _SIZE = (6.0, 3.7)
@@ -145,13 +146,13 @@ def _frame(axes: Axes, run: Run, metrics: Sequence[str]) -> None:
     last = max(run.last_step, 1)
     axes.set_xlim(-0.03 * last, 1.03 * last)
     axes.set_xlabel("training step")
-    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    look.ticks(axes.xaxis, 6, integer=True)
+    look.ticks(axes.yaxis, 6)
     if metrics[0] in SHARES:
         # One share alone starts at a quarter below it, where a few points can still be seen.
         lowest = axes.dataLim.y0 - 0.02 if len(metrics) == 1 else 0.0
         axes.set_ylim(max(math.floor(4 * lowest) / 4, 0.0), 1.02)
-        look.in_percent(axes)
+        look.in_percent(axes.yaxis)
     else:
         axes.margins(y=0.1)
         axes.set_ylim(bottom=min(axes.dataLim.y0, 0.0))
@@ -179,8 +180,8 @@ def _learner(run: Run) -> look.Picture | None:
             axes.plot(steps, values if is_set else smooth(values), color=colour)
             axes.set_title(_LEARNER[name], fontsize=10, fontweight="normal", pad=8)
             axes.set_xlabel("training step")
-            axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], integer=True))
-            axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+            look.ticks(axes.xaxis, 4, integer=True)
+            look.ticks(axes.yaxis, 5)
             if min(values) >= 0:
                 axes.set_ylim(bottom=0)
 
@@ -212,7 +213,7 @@ def of_settings(sweep: Sweep, environment: str = "") -> look.Picture | None:
             axes.set_xlabel("training step")
             axes.set_ylim(bottom=0)
             if name in SHARES:
-                look.in_percent(axes)
+                look.in_percent(axes.yaxis)
         panels[-1].legend(loc="upper left", bbox_to_anchor=(1.01, 1.0))
 
     caption = "Training episodes (sampled replies), means over the seeds of a setting; strong lines"

@@ -6,17 +6,18 @@ Reads the lines of `demand.jsonl`, which hold figures and curve at some step of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import PercentFormatter
 
 from laconic.experiments.reporting import look
 from laconic.experiments.reporting.runs import read_interval
 from laconic.experiments.reporting.words import level
 from laconic.experiments.statistics.demand import GLOSSARY
 from laconic.experiments.statistics.foreseen import Trained
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 COLUMNS = ("figure", "first", "last")
 LABELS: Mapping[str, str] = {
@@ -136,8 +137,7 @@ def _worth(axes: Axes, lines: Sequence[Line]) -> None:
         reached = line["curve"]["reached"]
         at = np.linspace(0, 1, len(reached))
         axes.plot(at, reached, color=colour, label=f"step {line['step']}")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+    look.in_percent(axes.xaxis, axes.yaxis)
     axes.set(xlabel="tokens of a useful message, from the first", ylabel="share of its worth")
     if len(shown) > 1:
         axes.legend(loc="upper left")

@@ -6,10 +6,8 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
-
-from matplotlib.axes import Axes
 
 from laconic.experiments.reporting import look
 from laconic.experiments.reporting.curves import of_settings, short
@@ -19,6 +17,9 @@ from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.standing import counts, standing
 from laconic.experiments.reporting.sweep import Setting, Sweep, before, columns, rows
 from laconic.experiments.reporting.words import label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def frontier(sweep: Sweep, environment: str = "") -> look.Picture:

@@ -1,4 +1,6 @@
-"""What every picture of a report looks like: colours, type frame and marks.
+"""Draw the pictures of reports: colors, frame and marks.
+
+matplotlib and pillow come with the extra `pictures`. Without them no picture is drawn.
 
 The palette is that of M. Okabe and K. Ito, "Color universal design" (2008): its colours can be told
 apart with every common form of colour blindness. Kinds are told apart by shape as well.
@@ -6,24 +8,28 @@ apart with every common form of colour blindness. Kinds are told apart by shape 
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
-from PIL import Image
 
 from laconic.learners.metrics import Interval
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+LEFT_OUT = (
+    "left out, because matplotlib or pillow is missing; pip install 'laconic[pictures]' brings them"
+)
+"""What to tell a user about pictures where they cannot be drawn."""
 INK, MUTED, RULE = "#1b2430", "#687385", "#d9dee5"
 BLUE, RED, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PINK, SKY, GREY = "#CC79A7", "#56B4E9", "#7b8490"
@@ -83,7 +89,7 @@ class Picture:
     caption: str
     """What it shows, in one or two sentences; also read to those who cannot see it."""
     png: bytes
-    """The picture itself."""
+    """The picture itself; empty where the extra `pictures` is missing."""
     wide: bool = False
     """True when it needs the whole width of a page."""
     points: tuple[tuple[float, float, str], ...] = ()
@@ -102,6 +108,12 @@ class Point:
     """Its coordinates."""
 
 
+@functools.cache
+def can_draw() -> bool:
+    """Return whether the extra `pictures` is installed."""
+    return all(find_spec(name) for name in ("matplotlib", "PIL"))
+
+
 def draw(width: float, height: float, panels: int, paint: Callable[..., None]) -> bytes:
     """As `drawn`, without the points."""
     return drawn(width, height, panels, paint)[0]
@@ -110,12 +122,25 @@ def draw(width: float, height: float, panels: int, paint: Callable[..., None]) -
 def drawn(
     width: float, height: float, panels: int, paint: Callable[..., None]
 ) -> tuple[bytes, list[Point]]:
-    """Paint a picture of some inches in the report's style; `paint` gets that many axes.
+    """Paint a picture in the report's style, without a window or global state of matplotlib.
+
+    Args:
+        width: in inches.
+        height: in inches.
+        panels: number of axes that `paint` gets.
+        paint: draws on the axes.
 
     Returns:
-        The picture as PNG, and the points of its named lines, of a long line not all. No window and
-        no global state of the plotting library is touched.
+        The picture as PNG, and at most `_MOST_POINTS` points of each named line. Both are empty
+        where the extra `pictures` is missing.
     """
+    if not can_draw():
+        return b"", []
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     with matplotlib.rc_context(_STYLE):
         layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)
         figure = Figure(figsize=(width, height), layout=layout, facecolor="white")
@@ -127,6 +152,8 @@ def drawn(
 
 def _png(figure: Figure) -> bytes:
     """A figure as PNG of few colours, a third as large as with all; equal runs give equal files."""
+    from PIL import Image
+
     buffer, small = io.BytesIO(), io.BytesIO()
     figure.savefig(buffer, format="png")
     whole = Image.open(buffer)
@@ -209,15 +236,25 @@ def against_tokens(axes: Axes, goal: str, thinking: bool = False) -> None:
     """Name the axes of a picture of accuracy or score against tokens said, and thought if any."""
     tokens = "tokens said and thought" if thinking else "tokens said"
     axes.set(xlabel=f"{tokens} in an episode (fewer is better)", ylabel=_REACHED[goal])
-    axes.yaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
+    ticks(axes.yaxis, 8)
     if goal == "accuracy":
-        in_percent(axes)
+        in_percent(axes.yaxis)
     axes.grid(True, axis="both")
 
 
-def in_percent(axes: Axes) -> None:
-    """Write a share on the upright axis in percent."""
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+def ticks(axis: Axis, count: int, integer: bool = False) -> None:
+    """Put about `count` round numbers on an axis."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(count, steps=[1, 2, 5, 10], integer=integer))
+
+
+def in_percent(*axes: Axis) -> None:
+    """Write the shares on axes in percent."""
+    from matplotlib.ticker import PercentFormatter
+
+    for axis in axes:
+        axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
 
 
 def _reach(interval: Interval) -> NDArray[np.float64] | None:

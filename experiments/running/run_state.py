@@ -17,6 +17,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.resuming import command
 from laconic.experiments.command_line.say import say
 from laconic.experiments.report import print_run, write_report
+from laconic.experiments.reporting.look import LEFT_OUT, can_draw
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.sharing.card import places, write_card
 from laconic.experiments.running.foreign import without_controls
@@ -218,6 +219,8 @@ def finish(run: TrainingRun) -> None:
         print_run(read, Console())
         if run.cfg.report:
             say(f"report: {write_report(run.folder.path)}")
+            if not can_draw():
+                say(f"pictures: {LEFT_OUT}")
         try:
             write_card(read, run.policies)
         except Exception as error:  # Settings are a user's own; the run is done, its weights saved.

@@ -17,6 +17,7 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
+from laconic.experiments.statistics.intervals import exact
 from laconic.learners.metrics import RESAMPLES, Interval, resample
 
 
@@ -60,17 +61,13 @@ def paired(alone: Mapping[str, bool], team: Mapping[str, bool]) -> tuple[int, in
 
     Takes who solved what, by task; tasks that only one of the two played are left out.
     """
-    # Imported here because it takes long, and most programs need no interval when they start.
-    from scipy.stats import binomtest
-
     tasks = alone.keys() & team.keys()
     broken = sum(alone[one] and not team[one] for one in tasks)
     fixed = sum(team[one] and not alone[one] for one in tasks)
     apart = broken + fixed
     if not tasks or not apart:
         return broken, fixed, Interval(0.0, 0.0, 0.0, len(tasks))
-    ends = binomtest(fixed, apart).proportion_ci(0.95, method="exact")
-    low, high = ((2 * end - 1) * apart / len(tasks) for end in (ends.low, ends.high))
+    low, high = ((2 * end - 1) * apart / len(tasks) for end in exact(fixed, apart))
     return broken, fixed, Interval((fixed - broken) / len(tasks), low, high, len(tasks))
 
 

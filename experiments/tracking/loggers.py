@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hydra.utils import instantiate
-from torch.utils.tensorboard import SummaryWriter
+
+from laconic.experiments.command_line.say import say
 
 
 class Logger(Protocol):
@@ -45,17 +46,28 @@ class TensorBoard:
             purge_step: the first step of a resumed run; what earlier parts wrote of this and later
                 steps is not shown. None: a new run.
         """
-        self._writer = SummaryWriter(str(folder), purge_step=purge_step)
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            self._writer = None
+            say(
+                "note: no TensorBoard events, because tensorboard is missing; pip install"
+                " 'laconic[tensorboard]' brings it (logger=none leaves this note out)"
+            )
+        else:
+            self._writer = SummaryWriter(str(folder), purge_step=purge_step)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Write the figures and bring them to the file, so that a kill loses none."""
-        for name, value in metrics.items():
-            self._writer.add_scalar(name, value, step)
-        self._writer.flush()
+        if self._writer is not None:
+            for name, value in metrics.items():
+                self._writer.add_scalar(name, value, step)
+            self._writer.flush()
 
     def close(self, state: str = "finished") -> None:
         """Close the events file."""
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
 
 
 class Several:

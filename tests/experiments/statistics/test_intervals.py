@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from laconic.experiments.statistics.intervals import difference, over_seeds, student
+from laconic.experiments.statistics.intervals import difference, exact, over_seeds, student
 from laconic.learners.metrics import Interval
 
 UNKNOWN = math.nan, math.nan
@@ -136,6 +136,23 @@ def test_the_interval_is_that_of_a_t_test() -> None:
     low, high = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
     found = student(values)
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
+
+
+def test_the_interval_of_any_number_of_values_is_that_of_a_t_distribution() -> None:
+    for count in range(2, 200):
+        # Standard deviation 1: the half width times sqrt(count) is the quantile.
+        values = [math.sqrt((count - 1) / 2), -math.sqrt((count - 1) / 2)] + [0.0] * (count - 2)
+        width = student(values).high * math.sqrt(count)
+        assert width == pytest.approx(float(stats.t.ppf(0.975, count - 1)), abs=1e-5)
+
+
+def test_the_exact_interval_is_that_of_a_binomial_test() -> None:
+    # Without a success the upper end solves (1 - p) ** 10 = 0.025.
+    assert exact(0, 10) == (0.0, pytest.approx(1 - 0.025**0.1, abs=1e-12))
+    for count in (1, 2, 7, 40, 3000):
+        for successes in {0, 1, count // 3, count}:
+            expected = stats.binomtest(successes, count).proportion_ci(0.95, method="exact")
+            assert exact(successes, count) == pytest.approx(tuple(expected), abs=1e-9)
 
 
 def test_a_change_carries_the_spread_of_both_ends() -> None:

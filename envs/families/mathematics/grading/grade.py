@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Literal
 
 from laconic.envs.families.mathematics.grading.compare import same, value_of
 from laconic.envs.families.mathematics.grading.latex import squeezed, tidy
 from laconic.envs.families.mathematics.grading.pool import POOL
 from laconic.envs.families.mathematics.grading.quantity import quantity
+
+# Graders import it in processes of their own, where a failure would come in the middle of a run.
+if find_spec("math_verify") is None:
+    raise ImportError(
+        "the environment 'math' needs the package math-verify: pip install 'laconic[math]'"
+    )
 
 How = Literal["unread", "rules", "math-verify", "time-out"]
 _KEPT = 65_536
