@@ -27,8 +27,8 @@ from laconic.learners.agents.precision import FLOAT32, Precision
 from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.agents.speaker import Speaker, past, positions_of
 from laconic.learners.checkpoint import apply_umask
-from laconic.learners.engines.base import Prompt, Sampled, Sampler
 from laconic.learners.errors import memory_set_by
+from laconic.learners.interfaces import Prompt, SampledReply, Sampler
 
 
 class HFPolicy(Speaker):
@@ -240,7 +240,7 @@ class HFPolicy(Speaker):
         found = dict(zip(rows, sampler.sample(prompts), strict=True))
         replies = []
         for row, (request, new) in enumerate(zip(requests, news, strict=True)):
-            one = found.get(row, Sampled((), (), None))
+            one = found.get(row, SampledReply((), (), None))
             reply = self.reply_with(request, new, one.ids, one.logprobs)
             replies.append(replace(reply, version=one.version))
         return replies

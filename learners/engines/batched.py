@@ -23,9 +23,10 @@ from transformers.utils.import_utils import (
 from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.processes import ALONE, Processes
-from laconic.learners.engines.base import Engine, Prompt, Sampled, speaking
+from laconic.learners.engines.base import Engine, speaking
 from laconic.learners.engines.dialect import Raw, check_reply
 from laconic.learners.engines.probe import vocabulary_of
+from laconic.learners.interfaces import Prompt, SampledReply
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
@@ -75,15 +76,15 @@ class Pages:
     batch_tokens: int
     """See `Batched`."""
 
-    def sample(self, prompts: Sequence[Prompt]) -> list[Sampled]:
+    def sample(self, prompts: Sequence[Prompt]) -> list[SampledReply]:
         """In as many calls as the bound on tokens held together asks for; each is longest first."""
-        found: dict[int, Sampled] = {}
+        found: dict[int, SampledReply] = {}
         for rows in self._calls(prompts):
             part = [prompts[row] for row in rows]
             found |= zip(rows, self._together(part), strict=True)
         return [found[row] for row in range(len(prompts))]
 
-    def _together(self, prompts: Sequence[Prompt]) -> list[Sampled]:
+    def _together(self, prompts: Sequence[Prompt]) -> list[SampledReply]:
         first, most = prompts[0], max(one.limit for one in prompts)
         drawing: dict[str, Any] = {"do_sample": False}
         if first.temperature:
@@ -150,7 +151,7 @@ def _has_flash(model: Any) -> bool:
     return bool(taken) or "flash" in model.config._attn_implementation
 
 
-def _sampled(output: Any, prompt: Prompt, vocabulary: int) -> Sampled:
+def _sampled(output: Any, prompt: Prompt, vocabulary: int) -> SampledReply:
     """Return a reply without what follows its end token, its limit or the silence word.
 
     The batching knows no stop strings, so it may sample on behind the word.
@@ -160,7 +161,7 @@ def _sampled(output: Any, prompt: Prompt, vocabulary: int) -> Sampled:
     length = min(ends[0] + 1 if ends else len(ids), prompt.limit)
     raw = Raw(tuple(output.prompt_ids), ids[:length], tuple(map(float, output.logprobs[:length])))
     raw = check_reply(raw, prompt, "engine=batched", vocabulary)
-    return Sampled(raw.ids, raw.logprobs)
+    return SampledReply(raw.ids, raw.logprobs)
 
 
 @contextmanager

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from laconic.learners.engines.base import Prompt
 from laconic.learners.engines.http import Server
 from laconic.learners.errors import ServerError
+from laconic.learners.interfaces import Prompt
 
 _ROUNDING = 1e-4
 """A log-probability may lie so far above 0."""

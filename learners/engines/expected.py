@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from laconic.learners.engines import probe
-from laconic.learners.engines.base import Prompt
 from laconic.learners.engines.dialect import Raw
+from laconic.learners.interfaces import Prompt
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy

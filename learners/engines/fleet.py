@@ -15,7 +15,6 @@ from functools import partial
 from typing import TypeVar, cast
 
 from laconic.learners.engines import probe
-from laconic.learners.engines.base import Prompt, Sampled
 from laconic.learners.engines.dialect import (
     Described,
     Dialect,
@@ -27,6 +26,7 @@ from laconic.learners.engines.expected import Expected, Spoken
 from laconic.learners.engines.http import Server
 from laconic.learners.engines.versions import Versions
 from laconic.learners.errors import Lost, Refused, ServerError, UnknownAdapter
+from laconic.learners.interfaces import Prompt, SampledReply
 
 T = TypeVar("T")
 Prompts = Mapping[str, Prompt]
@@ -68,7 +68,7 @@ class Fleet:
         window = self.versions.window()
         return window if self.adapted else window[-1:]
 
-    async def ask(self, agent: str, prompt: Prompt) -> Sampled:
+    async def ask(self, agent: str, prompt: Prompt) -> SampledReply:
         """One reply, by the weights of a version, whatever becomes of the server meanwhile.
 
         Raises:
@@ -79,7 +79,7 @@ class Fleet:
             raise ServerError("no weights were handed to the engine; call its sync first")
         server = self.servers[(prompt.episode + self.first) % len(self.servers)]
 
-        async def reply() -> Sampled:
+        async def reply() -> SampledReply:
             # Nobody is asked for what was unloaded, or for a whole model that gave way to another.
             if version not in self.speaking:
                 raise ServerError(
@@ -88,7 +88,7 @@ class Fleet:
                 )
             async with server.turn():
                 raw = await self._complete(server, agent, prompt, version)
-            return Sampled(raw.ids, raw.logprobs, version)
+            return SampledReply(raw.ids, raw.logprobs, version)
 
         return await self._again(server, reply)
 

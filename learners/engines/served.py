@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from laconic.envs.checks import number, whole
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.processes import ALONE, Processes
-from laconic.learners.engines.base import Engine, Prompt, Sampled, speaking
+from laconic.learners.engines.base import Engine, speaking
 from laconic.learners.engines.dialect import Described, Dialect, Launch
 from laconic.learners.engines.expected import Expected, Spoken
 from laconic.learners.engines.fit import check_fit, check_team, fingerprint, launch_for
@@ -28,6 +28,7 @@ from laconic.learners.engines.http import Counts, Loop, Patience, Server, requir
 from laconic.learners.engines.process import Process, free_port
 from laconic.learners.engines.versions import Versions
 from laconic.learners.errors import Lost, ServerError
+from laconic.learners.interfaces import Prompt, SampledReply
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
@@ -202,7 +203,7 @@ class Served(Engine, ABC):
         """Whether it is a whole model that takes another's place."""
         return not self._opened().adapted
 
-    async def ask(self, agent: str, prompt: Prompt) -> Sampled:
+    async def ask(self, agent: str, prompt: Prompt) -> SampledReply:
         """The reply of a policy; see `Fleet.ask`."""
         return await self._opened().ask(agent, prompt)
 
@@ -284,14 +285,14 @@ class Voice:
         """Version of the last sync."""
         return self.engine.version
 
-    async def sample_one(self, prompt: Prompt) -> Sampled:
+    async def sample_one(self, prompt: Prompt) -> SampledReply:
         """The reply to one prompt."""
         return await self.engine.ask(self.agent, prompt)
 
-    def sample(self, prompts: Sequence[Prompt]) -> list[Sampled]:
+    def sample(self, prompts: Sequence[Prompt]) -> list[SampledReply]:
         """All at once."""
 
-        async def each() -> list[Sampled]:
+        async def each() -> list[SampledReply]:
             return list(await asyncio.gather(*map(self.sample_one, prompts)))
 
         return self.engine.run(each())

@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 
-from laconic.learners.engines.base import Prompt
 from laconic.learners.engines.dialect import (
     Described,
     Dialect,
@@ -27,6 +26,7 @@ from laconic.learners.engines.dialect import (
 from laconic.learners.engines.http import Server
 from laconic.learners.engines.served import Served
 from laconic.learners.errors import Refused, ServerError, UnknownAdapter
+from laconic.learners.interfaces import Prompt
 
 ENVIRONMENT = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1", "VLLM_SERVER_DEV_MODE": "1"}
 _PLAIN = {

@@ -25,7 +25,7 @@ from laconic.learners.episode import Episode
 from laconic.learners.rollout.runner import EpisodeRunner, Start
 
 if TYPE_CHECKING:
-    from laconic.learners.engines.base import AsyncSampler
+    from laconic.learners.interfaces import AsyncSampler
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ _SOON = 30.0
 def sampler_of(policies: Mapping[str, Policy]) -> AsyncSampler | None:
     """Who samples single replies for a team; None where nobody does."""
     from laconic.learners.agents.policy import HFPolicy
-    from laconic.learners.engines.base import AsyncSampler
+    from laconic.learners.interfaces import AsyncSampler
 
     for policy in policies.values():
         if isinstance(policy, HFPolicy) and isinstance(policy.sampler, AsyncSampler):

@@ -12,8 +12,9 @@ from laconic.envs.errors import SettingError
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.agents.silence import ReplyEnd
 from laconic.learners.engines import batched
-from laconic.learners.engines.base import AsyncSampler, Engine, Prompt, Sampled, Sampler, speaking
+from laconic.learners.engines.base import Engine, speaking
 from laconic.learners.engines.batched import Batched, Pages
+from laconic.learners.interfaces import AsyncSampler, Prompt, SampledReply, Sampler
 
 
 def test_the_own_engine_leaves_policies_and_groups_as_they_are(make_team, play_groups, tmp_path):
@@ -96,4 +97,4 @@ def test_batched_replies_are_cut_behind_the_silence_word():
     output = SimpleNamespace(
         prompt_ids=[3, 4], generated_tokens=[6, 7, 8, 5, 5, 1], logprobs=[-1.0, -2.0, -3.0] * 2
     )
-    assert batched._sampled(output, prompt, 10) == Sampled((6, 7, 8), (-1.0, -2.0, -3.0))
+    assert batched._sampled(output, prompt, 10) == SampledReply((6, 7, 8), (-1.0, -2.0, -3.0))

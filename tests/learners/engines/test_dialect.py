@@ -9,9 +9,9 @@ import pytest
 
 from laconic.envs.dialogue.silence import SilenceWord
 from laconic.learners.agents.silence import ReplyEnd
-from laconic.learners.engines.base import Prompt
 from laconic.learners.engines.dialect import Raw, check_reply, ids_of, numbers_of
 from laconic.learners.errors import ServerError
+from laconic.learners.interfaces import Prompt
 
 ASKED = Prompt(ids=(3, 4, 5), limit=4, end_ids=(1, 2), temperature=1.0, seed=0)
 

@@ -9,8 +9,8 @@ from concurrent.futures import Future
 import pytest
 from engine_checks import mismatch, turns
 
-from laconic.learners.engines.base import Prompt
 from laconic.learners.errors import ServerError
+from laconic.learners.interfaces import Prompt
 from laconic.learners.rollout.play import Start, play
 
 

@@ -9,8 +9,8 @@ from concurrent.futures import Future
 
 import pytest
 
-from laconic.learners.engines.base import Prompt, Sampled
 from laconic.learners.engines.http import Loop
+from laconic.learners.interfaces import Prompt, SampledReply
 from laconic.learners.rollout.play import Listener, Start, play
 from laconic.learners.rollout.tasks import sampler_of
 
@@ -32,7 +32,7 @@ class Slow:
         self.most = max(self.most, self.now)
         await asyncio.sleep(self.seconds(prompt.episode))
         self.now -= 1
-        return Sampled((prompt.end_ids[0],), (-0.5,), prompt.version)
+        return SampledReply((prompt.end_ids[0],), (-0.5,), prompt.version)
 
     def sample(self, prompts):
         return [self.loop.run(self.sample_one(one)) for one in prompts]
