@@ -41,7 +41,7 @@ from laconic.experiments.running.sweep_result import objective
 from laconic.experiments.tracking.loggers import Several, open_loggers
 from laconic.learners.advantages.credit import pass_rate
 from laconic.learners.distributed.launched import launched
-from laconic.learners.engines.ahead import Ahead, fresh
+from laconic.learners.engines.async_rollouts import AsyncRollouts, drop_stale_groups
 from laconic.learners.episode import Group
 from laconic.learners.metrics import of_groups, prefixed, summarise
 
@@ -109,7 +109,7 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
         run.total, "train", first_step=max(first, 0), console=quiet, doing=lambda: run.doing
     )
     if run.engine.max_staleness:
-        run.ahead = Ahead(partial(play_own, run), run.engine.max_staleness, run.total)
+        run.ahead = AsyncRollouts(partial(play_own, run), run.engine.max_staleness, run.total)
     imitates, own = run.learner.collector.speaker != "train", OwnAccuracy()
     with run.engine, Interrupt() as interrupt, progress as shown:
         run.engine.open(run.policies, run.folder.path, processes)
@@ -190,7 +190,7 @@ def update(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     run.doing = "rollout", time.monotonic()
     begun = time.perf_counter()
     price, played_groups = collect(run, step)
-    groups, aged = fresh(played_groups, run.engine.version, run.engine.max_staleness)
+    groups, aged = drop_stale_groups(played_groups, run.engine.version, run.engine.max_staleness)
     collected = time.perf_counter()
     run.doing = "update", time.monotonic()
     learned = learner.update(groups)

@@ -31,7 +31,7 @@ from laconic.learners.agents.base import Policy
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.algorithms.base import Learner
 from laconic.learners.distributed.processes import ALONE, Processes
-from laconic.learners.engines.ahead import Ahead
+from laconic.learners.engines.async_rollouts import AsyncRollouts
 from laconic.learners.engines.base import Engine
 from laconic.learners.episode import Group
 from laconic.learners.errors import CheckpointError
@@ -69,7 +69,7 @@ class TrainingRun:
     """Who samples the replies."""
     interrupt: Interrupt = field(default_factory=Interrupt)
     """Whether somebody has asked to stop."""
-    ahead: Ahead[tuple[float | None, list[Group]]] | None = None
+    ahead: AsyncRollouts[tuple[float | None, list[Group]]] | None = None
     """Plays the groups of coming steps meanwhile; None: nothing is played ahead."""
     price: float | None = None
     """The price that the environment was made with; None for one that has none."""

@@ -1,1 +1,1 @@
-"""Who samples the replies of a team's policies: the process itself, or an inference engine."""
+"""Engines that sample the replies: this process, or inference servers."""

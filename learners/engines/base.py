@@ -1,15 +1,21 @@
-"""The contract between a policy and whoever samples for it: token ids in, token ids out.
+"""Engine base class; by itself it is `engine=own`, which samples with the policies' own models.
 
-An engine is never shown text, and what it gives back is never put into tokens again. It is opened
-with the policies of a team, takes up their weights when `sync` is called, and is closed at the end.
-`Own` is the engine of today's process: nothing is copied, and nothing has to be brought up to date.
+To add another engine, subclass `Engine` and name the class in a config (`engine._target_`):
+
+- `open` gives each policy a sampler with `policy.sample_with(sampler)`. A `Sampler` answers all
+  prompts of a round in one call; an `AsyncSampler` answers them one by one.
+- `sync` makes the samplers use the policies' present weights.
+- `close` gives the policies back their own sampling: `policy.sample_with(None)`.
+
+For another kind of inference server subclass `served.ServedEngine` instead; it needs only a
+`client.ServerClient`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.processes import ALONE, Processes
@@ -17,19 +23,16 @@ from laconic.learners.distributed.processes import ALONE, Processes
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
 
-T = TypeVar("T")
-
 
 class Engine:
-    """Samples with the policies' own models, in this process; others take the models' place."""
+    """Sample with the policies' own models; subclasses sample elsewhere."""
 
     max_staleness: int = 0
-    """Learner updates by which the weights that play may lag behind those that learn."""
+    """Number of updates by which the sampling weights may lag behind the trained ones."""
     apart: bool = False
-    """Whether the weights that play are held elsewhere, so that no process needs them whole."""
-
+    """Whether the sampling weights are copies elsewhere, so no process needs to gather its own."""
     version: int | None = None
-    """Version of the weights that speak, counted by syncs; None where there is but one."""
+    """Version of the sampling weights, counted by syncs; None if the engine keeps no copy."""
 
     def open(
         self,
@@ -40,57 +43,59 @@ class Engine:
         """Sample for these policies from now on.
 
         Args:
-            policies: by agent; scripts and clients of other servers are left as they are.
-            folder: of the run, in which an engine keeps what it hands on.
-            processes: those that play together; all call every method.
+            policies: policy of each agent. Scripts and API clients are left as they are.
+            folder: run folder, in which an engine may keep weights and logs.
+            processes: processes that roll out together; each calls every method.
 
         Raises:
-            SettingError: the engine cannot speak for these policies.
-            ServerError: a server is not there, or not what it has to be.
+            SettingError: the engine cannot sample for these policies.
+            ServerError: a server cannot be reached, or lacks something.
         """
 
     def sync(self) -> None:
-        """Let the policies' present weights speak; nothing is done where they do already.
+        """Sample with the policies' present weights from now on; do nothing if it already does.
 
         Raises:
-            ServerError: they could not be loaded, or the server speaks with others.
+            ServerError: a server could not load the weights, or samples with others.
         """
 
     @property
     def waits(self) -> bool:
-        """Whether a sync takes the place of weights that may still be speaking."""
+        """Whether a sync overwrites weights that episodes may still be sampling with."""
         return False
 
     def metrics(self) -> dict[str, float]:
-        """What happened since the last call, by name; empty for none."""
+        """Return metrics since the last call; empty without any."""
         return {}
 
     def close(self) -> None:
-        """Let go of everything; the policies sample for themselves again."""
+        """Release everything; the policies sample with their own models again."""
 
     def __enter__(self) -> Engine:
+        """Return the engine itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Close the engine."""
         self.close()
 
 
-def speaking(policies: Mapping[str, Any]) -> dict[str, HFPolicy]:
-    """The distinct policies that speak with a model, each by the first of its agents.
+def model_policies(policies: Mapping[str, Any]) -> dict[str, HFPolicy]:
+    """Return the distinct policies with a model, each under the name of its first agent.
 
     Raises:
-        SettingError: there are none.
+        SettingError: no policy has a model.
     """
     from laconic.learners.agents.policy import HFPolicy
 
-    found: dict[int, tuple[str, HFPolicy]] = {}
+    distinct: dict[int, tuple[str, HFPolicy]] = {}
     for agent, policy in policies.items():
         if isinstance(policy, HFPolicy):
-            found.setdefault(id(policy), (agent, policy))
-    if not found:
-        kinds = ", ".join(sorted({type(one).__name__ for one in policies.values()}))
+            distinct.setdefault(id(policy), (agent, policy))
+    if not distinct:
+        kinds = ", ".join(sorted({type(policy).__name__ for policy in policies.values()}))
         raise SettingError(
-            f"an engine samples for agents with weights of ours, and this team has none ({kinds});"
-            " set engine=own"
+            "an engine samples for agents with a model (agent=tiny, agent=hf, ...); this team has"
+            f" only {kinds}. Set engine=own"
         )
-    return dict(found.values())
+    return dict(distinct.values())

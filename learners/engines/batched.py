@@ -1,8 +1,8 @@
-"""Sampling by the continuous batching of `transformers`, in this process and with its weights.
+"""Sampling by the continuous batching of `transformers`, in this process (`engine=batched`).
 
-Replies that have ended make room for others, and keys and values lie in pages, so nothing is
-padded. It speaks with the very modules that learn: nothing is copied, and there is nothing to bring
-up to date. All requests of a round go through it together, as they do with `own`.
+A finished reply makes room for the next prompt, and keys and values lie in pages, so nothing is
+padded. It samples with the very modules that are trained, so there is nothing to sync. All prompts
+of a round are sampled together, as with `engine=own`.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from transformers.utils.import_utils import (
 from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.processes import ALONE, Processes
-from laconic.learners.engines.base import Engine, speaking
-from laconic.learners.engines.dialect import Raw, check_reply
-from laconic.learners.engines.probe import vocabulary_of
+from laconic.learners.engines.base import Engine, model_policies
+from laconic.learners.engines.client import Completion, check_completion
+from laconic.learners.engines.probe import vocabulary_size
 from laconic.learners.interfaces import Prompt, SampledReply
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
 
-_DENSE = 4096
-"""Tokens, replies among them, of the conversations that are sampled together where FlashAttention
-is missing. `transformers` then has each token attend to the keys of all of them, and masks those of
-others: beyond this a small model spends more on that than on its layers."""
+_DENSE_TOKENS = 4096
+"""Maximum number of tokens sampled together without FlashAttention, replies included.
+`transformers` then computes attention between all conversations and masks it. Beyond this size a
+small model spends more on that than on its layers."""
 
 
 @dataclass
 class Batched(Engine):
-    """An engine of this process."""
+    """Sample with the continuous batching of `transformers`."""
 
     page_tokens: int = 32
-    """Tokens whose keys and values lie in a page."""
+    """Number of tokens whose keys and values share a page."""
     batch_tokens: int = 2048
-    """Most tokens that go through the model at a time."""
+    """Maximum number of tokens in one forward pass."""
 
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
@@ -53,49 +53,49 @@ class Batched(Engine):
         self._team: dict[str, HFPolicy] = {}
 
     def open(self, policies: Mapping[str, Any], folder: Path, processes: Processes = ALONE) -> None:
-        """Let every policy be sampled for; see `Engine`."""
-        self._team = speaking(policies)
+        """Sample for every policy; see `Engine`."""
+        self._team = model_policies(policies)
         for policy in self._team.values():
-            policy.sample_with(Pages(policy, self.page_tokens, self.batch_tokens))
+            policy.sample_with(BatchedSampler(policy, self.page_tokens, self.batch_tokens))
 
     def close(self) -> None:
-        """Let them sample for themselves again."""
+        """Let the policies sample with their own models again."""
         for policy in self._team.values():
             policy.sample_with(None)
         self._team = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
+class BatchedSampler:
     """The `Sampler` of one policy."""
 
     policy: HFPolicy
-    """Whose model speaks."""
+    """Policy whose model samples."""
     page_tokens: int
-    """See `Batched`."""
+    """Number of tokens whose keys and values share a page."""
     batch_tokens: int
-    """See `Batched`."""
+    """Maximum number of tokens in one forward pass."""
 
     def sample(self, prompts: Sequence[Prompt]) -> list[SampledReply]:
-        """In as many calls as the bound on tokens held together asks for; each is longest first."""
-        found: dict[int, SampledReply] = {}
+        """Sample all replies, in as many calls as memory requires."""
+        replies: dict[int, SampledReply] = {}
         for rows in self._calls(prompts):
-            part = [prompts[row] for row in rows]
-            found |= zip(rows, self._together(part), strict=True)
-        return [found[row] for row in range(len(prompts))]
+            replies |= zip(rows, self._sample([prompts[row] for row in rows]), strict=True)
+        return [replies[row] for row in range(len(prompts))]
 
-    def _together(self, prompts: Sequence[Prompt]) -> list[SampledReply]:
-        first, most = prompts[0], max(one.limit for one in prompts)
-        drawing: dict[str, Any] = {"do_sample": False}
+    def _sample(self, prompts: Sequence[Prompt]) -> list[SampledReply]:
+        """Sample the replies of one call."""
+        first, limit = prompts[0], max(prompt.limit for prompt in prompts)
+        sampling: dict[str, Any] = {"do_sample": False}
         if first.temperature:
-            drawing = {
+            sampling = {
                 "do_sample": True,
                 "temperature": first.temperature,
                 "top_k": 0,
                 "top_p": 1.0,
             }
-        pages = sum(-(-(len(one.ids) + most) // self.page_tokens) for one in prompts)
-        settings = ContinuousBatchingConfig(
+        pages = sum(-(-(len(prompt.ids) + limit) // self.page_tokens) for prompt in prompts)
+        batching = ContinuousBatchingConfig(
             page_size=self.page_tokens,
             num_blocks=pages + 2,
             max_batch_tokens=max(self.batch_tokens, len(prompts)),
@@ -103,70 +103,72 @@ class Pages:
             seed=first.seed,
         )
         config = GenerationConfig(
-            max_new_tokens=most,
+            max_new_tokens=limit,
             eos_token_id=list(first.end_ids) or None,
             pad_token_id=self.policy.pad_id,
-            **drawing,
+            **sampling,
         )
-        with self.policy.computing(), _as_before(self.policy.model):
-            found = self.policy.model.generate_batch(  # type: ignore[operator]
-                [list(one.ids) for one in prompts],
+        with self.policy.computing(), _restored_attention(self.policy.model):
+            results = self.policy.model.generate_batch(  # type: ignore[operator]
+                [list(prompt.ids) for prompt in prompts],
                 generation_config=config,
-                continuous_batching_config=settings,
+                continuous_batching_config=batching,
             )
-        outputs = list(found.values())
-        if len(outputs) != len(prompts) or any(one.error for one in outputs):
-            why = next((one.error for one in outputs if one.error), "some replies are missing")
+        outputs = list(results.values())
+        if len(outputs) != len(prompts) or any(output.error for output in outputs):
+            errors = (output.error for output in outputs if output.error)
             raise SettingError(
-                f"engine=batched cannot sample with this model: {why}; take engine=own"
+                "engine=batched cannot sample with this model:"
+                f" {next(errors, 'some replies are missing')}; set engine=own"
             )
-        size = vocabulary_of(self.policy)
-        return [_sampled(one, prompt, size) for one, prompt in zip(outputs, prompts, strict=True)]
+        size = vocabulary_size(self.policy)
+        return [_reply(*pair, size) for pair in zip(outputs, prompts, strict=True)]
 
     def _calls(self, prompts: Sequence[Prompt]) -> Iterator[list[int]]:
+        """Split prompts into calls, the longest first, bounded by the tokens of a call."""
         rows: list[int] = []
-        held, most = 0, self.policy.generate_tokens
-        if not _has_flash(self.policy.model):
-            most = min(most, _DENSE)
-        # Equal prompts stand together, and are read once.
-        for row in sorted(range(len(prompts)), key=lambda row: _order(prompts[row])):
+        tokens, limit = 0, self.policy.generate_tokens
+        if not _has_flash_attention(self.policy.model):
+            limit = min(limit, _DENSE_TOKENS)
+        # Equal prompts are neighbors, so that each is read once.
+        order = sorted(range(len(prompts)), key=lambda at: (-len(prompts[at].ids), prompts[at].ids))
+        for row in order:
             size = len(prompts[row].ids) + prompts[row].limit
-            if rows and held + size > most:
+            if rows and tokens + size > limit:
                 yield rows
-                rows, held = [], 0
+                rows, tokens = [], 0
             rows.append(row)
-            held += size
+            tokens += size
         if rows:
             yield rows
 
 
-def _order(prompt: Prompt) -> tuple[int, tuple[int, ...]]:
-    return -len(prompt.ids), prompt.ids
+def _has_flash_attention(model: Any) -> bool:
+    """Return whether attention is computed within each conversation alone."""
+    checks = (is_flash_attn_2_available, is_flash_attn_3_available)
+    available = any(check(kernels_fallback_ok=True) for check in checks)
+    return bool(model._supports_flash_attn and available) or (
+        "flash" in model.config._attn_implementation
+    )
 
 
-def _has_flash(model: Any) -> bool:
-    """Whether the batching computes attention within each conversation alone."""
-    available = (is_flash_attn_2_available, is_flash_attn_3_available)
-    taken = model._supports_flash_attn and any(one(kernels_fallback_ok=True) for one in available)
-    return bool(taken) or "flash" in model.config._attn_implementation
+def _reply(output: Any, prompt: Prompt, vocabulary: int) -> SampledReply:
+    """Cut a reply after its end token, its limit or the silence word.
 
-
-def _sampled(output: Any, prompt: Prompt, vocabulary: int) -> SampledReply:
-    """Return a reply without what follows its end token, its limit or the silence word.
-
-    The batching knows no stop strings, so it may sample on behind the word.
+    The batching supports no stop strings, so it may have sampled beyond the silence word.
     """
     ids = tuple(map(int, output.generated_tokens))
     ends = [place for place, token in enumerate(ids) if token in prompt.end_ids]
-    length = min(ends[0] + 1 if ends else len(ids), prompt.limit)
-    raw = Raw(tuple(output.prompt_ids), ids[:length], tuple(map(float, output.logprobs[:length])))
-    raw = check_reply(raw, prompt, "engine=batched", vocabulary)
-    return SampledReply(raw.ids, raw.logprobs)
+    size = min(ends[0] + 1 if ends else len(ids), prompt.limit)
+    logprobs = tuple(map(float, output.logprobs[:size]))
+    completion = Completion(tuple(output.prompt_ids), ids[:size], logprobs)
+    completion = check_completion(completion, prompt, "engine=batched", vocabulary)
+    return SampledReply(completion.ids, completion.logprobs)
 
 
 @contextmanager
-def _as_before(model: Any) -> Iterator[None]:
-    """Leave the model's kind of attention as it was, and keep the batching's own notices to us."""
+def _restored_attention(model: Any) -> Iterator[None]:
+    """Restore the model's attention implementation afterwards, and silence notices meanwhile."""
     before, log = model.config._attn_implementation, logging.getLogger("ContinuousBatchingLogger")
     level = log.level
     log.setLevel(logging.ERROR)

@@ -1,93 +1,128 @@
-"""A server that a run starts for itself, and that ends with the run, however that comes about."""
+"""A server that a run starts and that ends with the run, even if the run is killed.
+
+The server runs below a supervisor: `python -m laconic.learners.engines.process vllm serve ...`.
+The run holds the other end of the supervisor's standard input and never writes to it. When that
+end closes, at a normal end or by SIGKILL, the supervisor terminates the server's process group.
+"""
 
 from __future__ import annotations
 
 import os
+import select
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shutil import which
 
 from laconic.envs.errors import SettingError
-from laconic.learners.engines import keeper
 from laconic.learners.errors import ServerError
 
-_SHOWN = 15
-"""Last lines of a log that a message shows."""
+GRACE_SECONDS = 10.0
+"""Seconds between SIGTERM and SIGKILL."""
+_POLL_SECONDS = 0.2
+_LOG_LINES = 15
+"""Number of last lines of the log that an error message shows."""
 
 
-class Process:
-    """A running program below a keeper (`learners.engines.keeper`)."""
+class ServerProcess:
+    """A server program below its supervisor."""
 
     def __init__(self, words: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
-        """Start it.
+        """Start the program.
 
         Args:
-            words: the program and its arguments.
-            environment: what it finds in its environment besides what is in ours.
-            log: takes what it prints; begun anew.
+            words: program and arguments.
+            environment: environment variables to add to those of this process.
+            log: file for its output; overwritten.
 
         Raises:
-            SettingError: there is no such program, or the log cannot be written.
+            SettingError: the program does not exist, or the log cannot be written.
         """
-        self.words, self.log = tuple(words), log
-        _check_program(words[0])
+        self.log = log
+        if which(words[0]) is None:
+            raise SettingError(
+                f"engine.program={words[0]!r} is no command. Name that of the environment in which"
+                " the server is installed (engine.program=<environment>/bin/vllm), or start a"
+                " server yourself and set engine.url"
+            )
         try:
             log.parent.mkdir(parents=True, exist_ok=True)
             with log.open("wb") as out:
-                self._keeper = subprocess.Popen(
-                    [sys.executable, keeper.__file__, *words],
+                self._supervisor = subprocess.Popen(
+                    [sys.executable, "-P", "-m", __name__, *words],
                     stdin=subprocess.PIPE,
                     stdout=out,
                     stderr=subprocess.STDOUT,
                     env={**os.environ, **environment},
-                    # A Ctrl-C at a terminal is for the run, which then ends the server itself.
+                    # Ctrl-C in a terminal reaches the run, which then ends the server itself.
                     start_new_session=True,
                 )
         except OSError as error:
             raise SettingError(f"engine.start=true could not start a server: {error}") from error
 
     def check(self) -> None:
-        """Refuse a program that has ended.
+        """Raise if the program has ended.
 
         Raises:
             ServerError: with the last lines of its log.
         """
-        if (code := self._keeper.poll()) is not None:
+        if (code := self._supervisor.poll()) is not None:
+            lines = self.log.read_text("utf-8", errors="replace").splitlines()[-_LOG_LINES:]
             raise ServerError(
-                f"the server that engine.start=true started ended with code {code}; the last lines"
-                f" of {self.log}:\n{self.tail()}"
+                f"the server of engine.start=true ended with exit code {code}. Last lines of"
+                f" {self.log}:\n" + "\n".join(lines)
             )
 
-    def tail(self) -> str:
-        """The last lines of the log."""
-        lines = self.log.read_text("utf-8", errors="replace").splitlines()
-        return "\n".join(lines[-_SHOWN:])
-
     def close(self) -> None:
-        """End it and all that it started."""
-        if self._keeper.stdin is not None:
-            self._keeper.stdin.close()
+        """End the program and every process it started."""
+        if self._supervisor.stdin is not None:
+            self._supervisor.stdin.close()
         try:
-            self._keeper.wait(timeout=keeper.GRACE + 5)
+            self._supervisor.wait(timeout=GRACE_SECONDS + 5)
         except subprocess.TimeoutExpired:
-            self._keeper.kill()
+            self._supervisor.kill()
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    """Return a local port that is free now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
-def _check_program(program: str) -> None:
-    from shutil import which
+def supervise(words: Sequence[str]) -> int:
+    """Run a program until it ends or standard input closes; return its exit code."""
+    program = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(_terminate(program)))
+    while program.poll() is None:
+        ready, _, _ = select.select([sys.stdin.fileno()], [], [], _POLL_SECONDS)
+        if ready and not os.read(sys.stdin.fileno(), 1):
+            break
+    return _terminate(program)
 
-    if which(program) is None:
-        raise SettingError(
-            f"engine.program={program!r} is no command here; give that of the environment in which"
-            " the server is installed (engine.program=<environment>/bin/vllm), or start one"
-            " yourself and pass engine.url"
-        )
+
+def _terminate(program: subprocess.Popen[bytes]) -> int:
+    """End the program's whole process group; return the program's exit code."""
+    _signal_group(program, signal.SIGTERM)
+    deadline = time.monotonic() + GRACE_SECONDS
+    while program.poll() is None and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS / 4)
+    # Processes that it started and left behind.
+    _signal_group(program, signal.SIGKILL)
+    return program.wait()
+
+
+def _signal_group(program: subprocess.Popen[bytes], number: int) -> None:
+    try:
+        os.killpg(program.pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+if __name__ == "__main__":
+    sys.exit(supervise(sys.argv[1:]))

@@ -1,7 +1,7 @@
-"""Sampling by servers: settings, weights handed on at each sync, and the end of it all.
+"""Sampling by inference servers: settings, weight syncs, and shutdown.
 
-A team is one whole model, or adapters on one base. Each sync writes a version of the weights to
-disk, has every server load it, and believes nothing until the probe has passed on each.
+A team is one whole model, or adapters on one base model. Each sync writes a version of the weights
+to disk and has every server load it. Sampling starts only after every server passes the probe.
 """
 
 from __future__ import annotations
@@ -19,14 +19,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from laconic.envs.checks import number, whole
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.processes import ALONE, Processes
-from laconic.learners.engines.base import Engine, speaking
-from laconic.learners.engines.dialect import Described, Dialect, Launch
-from laconic.learners.engines.expected import Expected, Spoken
-from laconic.learners.engines.fit import check_fit, check_team, fingerprint, launch_for
-from laconic.learners.engines.fleet import Fleet, wait_until_up
-from laconic.learners.engines.http import Counts, Loop, Patience, Server, require_httpx
-from laconic.learners.engines.process import Process, free_port
-from laconic.learners.engines.versions import Versions
+from laconic.learners.engines.base import Engine, model_policies
+from laconic.learners.engines.client import (
+    LaunchOptions,
+    ServerClient,
+    ServerDescription,
+    check_server,
+    check_team,
+    launch_options,
+)
+from laconic.learners.engines.pool import ServerPool, wait_until_up
+from laconic.learners.engines.probe import ProbeReference, ProbeReply
+from laconic.learners.engines.process import ServerProcess, free_port
+from laconic.learners.engines.server import (
+    EventLoop,
+    RequestCounts,
+    RetryPolicy,
+    Server,
+    require_httpx,
+)
+from laconic.learners.engines.versions import WeightVersions, fingerprint
 from laconic.learners.errors import Lost, ServerError
 from laconic.learners.interfaces import Prompt, SampledReply
 
@@ -34,147 +46,152 @@ if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
 
 T = TypeVar("T")
-_FAREWELL = 10.0
-"""Seconds that servers have to unload what an engine that ends has loaded."""
+_SHUTDOWN_SECONDS = 10.0
+"""Seconds that servers have to unload adapters when an engine closes."""
 
 
 @dataclass
-class Served(Engine, ABC):
-    """An engine of servers, all of one kind."""
+class ServedEngine(Engine, ABC):
+    """Sample by servers of one kind; a subclass names their client."""
 
     url: str | Sequence[str] | None = "http://127.0.0.1:8000"
-    """Address of a server, or of several: episodes are dealt out to them in turn."""
+    """Address of a server, or of several; episodes go to them in turn."""
     start: bool = False
-    """Start a server on this machine for this run, instead of asking one that is there."""
+    """Whether to start a server on this machine, which ends with the run."""
     program: str = ""
-    """What is started."""
+    """Command that starts a server."""
     arguments: Sequence[str] = ()
-    """Further arguments of it."""
+    """Additional arguments of the command."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """What it finds in its environment besides, `CUDA_VISIBLE_DEVICES` for one."""
+    """Additional environment variables of the command, such as `CUDA_VISIBLE_DEVICES`."""
     start_seconds: float = 900.0
-    """Most seconds until it is up."""
+    """Maximum seconds until a started server is up."""
     folder: str | None = None
-    """Where weights are handed on; servers have to see it under the same path. None: `engine/` in
-    the run folder."""
+    """Folder for weights; servers must see it under the same path. None: `engine/` in the run
+    folder."""
     max_staleness: int = 0
-    """Learner updates by which the weights that play may lag behind those that learn. Above 0 the
-    next groups are played while an update runs and while weights are handed on."""
+    """Number of updates by which the sampling weights may lag behind the trained ones. Above 0,
+    rollouts of the next steps run beside updates and syncs."""
     tolerance: float | None = None
-    """Mean distance of log-probabilities, nats a token, above which the probe stops the run. None:
-    1e-4 where all is computed in float32, else 0.05."""
+    """Mean distance of log-probabilities, nats per token, above which the probe stops the run.
+    None: 1e-4 if server and trainer compute in float32, else 0.05."""
     timeout_seconds: float = 600.0
-    """Most seconds that one reply may take."""
+    """Maximum seconds for one reply."""
     patience_seconds: float = 600.0
-    """Most seconds for which a server that is busy, paused or gone is waited for."""
+    """Maximum seconds to wait for a server that is busy, paused or gone."""
     concurrency: int = 256
-    """Most requests under way at each server."""
+    """Maximum number of concurrent requests to each server."""
 
     apart = True
 
     def __post_init__(self) -> None:
-        """Check what can be checked without a server (`SettingError`)."""
+        """Check the settings that need no server (`SettingError`)."""
         whole("engine.max_staleness", self.max_staleness, 0)
         number("engine.tolerance", self.tolerance, above=0, optional=True)
         number("engine.start_seconds", self.start_seconds, above=0)
-        self._patience = Patience(self.timeout_seconds, self.patience_seconds, self.concurrency)
+        self._retry = RetryPolicy(self.timeout_seconds, self.patience_seconds, self.concurrency)
         self._urls = [self.url] if isinstance(self.url, str) else list(self.url or ())
         if not self.start and not self._urls:
-            raise SettingError("engine.url must name a server, or set engine.start=true; got none")
-        self._counts, self._sync_seconds = Counts(), 0.0
-        self._process: Process | None = None
+            raise SettingError(
+                "engine.url must name a server, such as http://127.0.0.1:8000; got none. Or set"
+                " engine.start=true"
+            )
+        self._counts, self._sync_seconds = RequestCounts(), 0.0
+        self._process: ServerProcess | None = None
         self._team: dict[str, HFPolicy] = {}
-        self._fleet: Fleet | None = None
-        self._loop: Loop | None = None
+        self._pool: ServerPool | None = None
+        self._loop: EventLoop | None = None
 
     @abstractmethod
-    def _dialect(self) -> Dialect:
-        """How these servers are spoken to."""
+    def _client(self) -> ServerClient:
+        """Return the client of these servers."""
 
     def open(self, policies: Mapping[str, Any], folder: Path, processes: Processes = ALONE) -> None:
-        """Find or start the servers, and refuse what they cannot do; see `Engine`."""
+        """Connect to the servers or start one, and refuse those that lack something."""
         require_httpx()
-        team, self._processes = speaking(policies), processes
+        team, self._processes = model_policies(policies), processes
         check_team(team)
-        self._talk, self._loop = self._dialect(), Loop()
+        self._loop, client = EventLoop(), self._client()
         place = (Path(self.folder).expanduser() if self.folder else folder / "engine").resolve()
-        # The names that the main process gives are those of all.
-        self._versions = processes.first(Versions(place, self.max_staleness + 1))
+        # All processes use the run id of the main process.
+        self._versions = processes.first(WeightVersions(place, self.max_staleness + 1))
         self._synced: object = None
         try:
-            launch = launch_for(team, self.max_staleness)
+            options = launch_options(team, self.max_staleness)
             if self.start:
-                self._urls = [processes.main(partial(self._begin, launch, place))]
-            servers = [Server(url.rstrip("/"), self._patience, self._counts) for url in self._urls]
-            described = processes.main(partial(self._describe, servers, launch))
+                self._urls = [processes.main(partial(self._start, client, options, place))]
+            servers = [Server(url.rstrip("/"), self._retry, self._counts) for url in self._urls]
+            descriptions = processes.main(partial(self._describe, client, servers, options))
         except BaseException:
             self.close()
             raise
-        self._fleet = Fleet(
-            talk=self._talk,
+        self._pool = ServerPool(
+            client=client,
             servers=servers,
-            described=described,
+            descriptions=descriptions,
             versions=self._versions,
-            expected=Expected(team, self.tolerance),
+            reference=ProbeReference(team, self.tolerance),
             adapted=next(iter(team.values())).adapted,
             first=processes.rank,
-            alive=self._process.check if self._process else lambda: None,
+            check_process=self._process.check if self._process else lambda: None,
         )
         self._team = team
-        positions = min((one.positions for one in described if one.positions), default=None)
+        limits = [server.positions for server in descriptions.values() if server.positions]
         for name, policy in team.items():
-            policy.sample_with(Voice(self, name), positions)
+            policy.sample_with(ServedSampler(self, name), min(limits, default=None))
 
     def sync(self) -> None:
-        """Write, load and prove a version of all weights, if they are not those of the last."""
-        fleet, processes = self._opened(), self._processes
-        marks = {name: fingerprint(policy) for name, policy in self._team.items()}
-        if not processes.any(marks != self._synced):
+        """Write, load and probe the present weights, unless they are those of the last sync."""
+        pool, processes = self._opened(), self._processes
+        fingerprints = {name: fingerprint(policy) for name, policy in self._team.items()}
+        if not processes.any(fingerprints != self._synced):
             return
-        began, version = time.perf_counter(), self._versions.take()
-        # What was read for a sync that failed is nothing that a server could have been given.
-        fleet.expected.keep(self._versions.good)
-        loading: list[Future[list[Spoken]]] = []
-        if fleet.adapted:
-            processes.main(partial(self._hand_over_each, version, loading))
+        began, version = time.perf_counter(), self._versions.next_version()
+        # References of a failed sync describe weights that no server can have.
+        pool.reference.keep(self._versions.loaded)
+        loading: list[Future[list[ProbeReply]]] = []
+        if pool.adapted:
+            processes.main(partial(self._write_and_load_adapters, version, loading))
         else:
-            self._hand_over(version)
-        # A server may speak with a whole model already, so that what it should say comes first.
-        fleet.expected.renew(version)
-        if not fleet.adapted and processes.is_main:
-            loading.append(self.submit(fleet.take_up(version, fleet.agents)))
-        heard = processes.main(partial(Loop.wait_all, loading))
-        spoken = [one for each in heard for one in each]
-        wanted = fleet.expected.go_on(spoken)
-        processes.main(partial(fleet.judge, version, spoken, wanted))
-        # From here on episodes begin with it; those under way go on with theirs.
-        self._versions.good.append(version)
-        self._synced = marks
-        processes.main(lambda: self.run(fleet.forget(self._versions.forget(self._team))))
+            ((name, policy),) = self._team.items()
+            save = self._saver(policy)
+            processes.main(partial(self._versions.write, version, name, save))
+        # A whole model is probed before it is loaded, so its reference comes first.
+        pool.reference.update(version)
+        if not pool.adapted and processes.is_main:
+            loading.append(self.submit(pool.load(version, pool.agents)))
+        results = processes.main(partial(EventLoop.wait_all, loading))
+        replies = [reply for result in results for reply in result]
+        scores = pool.reference.score(replies)
+        processes.main(partial(pool.verify_weights, version, replies, scores))
+        # New episodes begin with this version; those in progress continue with theirs.
+        self._versions.loaded.append(version)
+        self._synced = fingerprints
+        processes.main(lambda: self.run(pool.unload(self._versions.remove_old(self._team))))
         self._sync_seconds += time.perf_counter() - began
 
     def metrics(self) -> dict[str, float]:
-        """Seconds of syncs, what the probe found last, and what was asked again."""
+        """Return seconds of syncs, the largest probe distance, and request counts."""
         counts = self._counts
-        found = {
+        metrics = {
             "sync_seconds": self._sync_seconds,
-            "probe_distance": self._opened().expected.furthest,
+            "probe_distance": self._opened().reference.max_distance,
             "requests": float(counts.requests),
             "retries": float(counts.retries),
             "restores": float(counts.restores),
         }
         self._sync_seconds, counts.requests, counts.retries, counts.restores = 0.0, 0, 0, 0
-        return found
+        return metrics
 
     def close(self) -> None:
-        """Unload what was loaded, end what was started, and let policies sample for themselves."""
+        """Unload this run's adapters, end the started server, and return sampling to policies."""
         for policy in self._team.values():
             policy.sample_with(None)
-        if self._fleet is not None and self._loop is not None:
-            leaving = self._fleet.leave(unload=self._processes.is_main)
+        if self._pool is not None and self._loop is not None:
+            shutdown = self._pool.shutdown(unload=self._processes.is_main)
             try:
-                self._loop.submit(leaving).result(timeout=_FAREWELL)
-            except Exception:  # Servers that are gone take no leave, and must not hide why.
+                self._loop.submit(shutdown).result(timeout=_SHUTDOWN_SECONDS)
+            except Exception:  # A lost server cannot unload, and must not hide the first error.
                 pass
         if self._process is not None:
             self._process.close()
@@ -182,103 +199,105 @@ class Served(Engine, ABC):
             self._loop.close()
             if self._processes.is_main:
                 self._versions.clear()
-        self._team, self._fleet, self._process, self._loop = {}, None, None, None
+        self._team, self._pool, self._process, self._loop = {}, None, None, None
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Begin something on the loop that connections belong to."""
+        """Start a coroutine on the event loop that owns the connections."""
         assert self._loop is not None
         return self._loop.submit(work)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something there and wait for it."""
-        return Loop.wait(self.submit(work))
+        """Run a coroutine on that event loop and return its result."""
+        return EventLoop.wait(self.submit(work))
 
     @property
     def version(self) -> int:  # type: ignore[override]
-        """The version of the last sync."""
+        """Version of the last sync."""
         return self._versions.newest
 
     @property
     def waits(self) -> bool:
-        """Whether it is a whole model that takes another's place."""
+        """Whether the team is one whole model, which a sync replaces."""
         return not self._opened().adapted
 
-    async def ask(self, agent: str, prompt: Prompt) -> SampledReply:
-        """The reply of a policy; see `Fleet.ask`."""
-        return await self._opened().ask(agent, prompt)
+    async def sample(self, agent: str, prompt: Prompt) -> SampledReply:
+        """Sample one reply of a policy; see `ServerPool.sample`."""
+        return await self._opened().sample(agent, prompt)
 
     def verify(self) -> None:
-        """Prove a whole model once more: a server that came back has the weights it began with."""
-        fleet = self._opened()
-        if not fleet.adapted:
-            self.run(fleet.prove_all("after episodes were played, what had been loaded"))
+        """Probe a whole model again: a restarted server has the weights it started with."""
+        pool = self._opened()
+        if not pool.adapted:
+            self.run(pool.verify_newest("after episodes were played, the version of the last sync"))
 
-    def _opened(self) -> Fleet:
-        if self._fleet is None:
-            raise ServerError("the engine is closed; open it with the policies of a team first")
-        return self._fleet
+    def _opened(self) -> ServerPool:
+        if self._pool is None:
+            raise ServerError("the engine is closed; call open() with the policies of a team first")
+        return self._pool
 
-    def _hand_over(self, version: int) -> None:
-        """Put a version of the whole model where servers find it."""
-        ((name, policy),) = self._team.items()
-        self._processes.main(partial(self._versions.write, version, name, self._saver(policy)))
-
-    def _hand_over_each(self, version: int, loading: list[Future[list[Spoken]]]) -> None:
-        """Write adapters one by one; servers load and read each while the next is written."""
+    def _write_and_load_adapters(
+        self, version: int, loading: list[Future[list[ProbeReply]]]
+    ) -> None:
+        """Write adapters one by one; servers load and probe each while the next is written."""
         try:
             for name, policy in self._team.items():
                 self._versions.write(version, name, self._saver(policy))
-                loading.append(self.submit(self._opened().take_up(version, [name])))
+                loading.append(self.submit(self._opened().load(version, [name])))
         except BaseException:
-            for one in loading:
-                one.cancel()
+            for future in loading:
+                future.cancel()
             raise
 
     def _saver(self, policy: HFPolicy) -> Any:
-        """Writes the weights of a policy; of sharded ones no GPU ever holds more than its part."""
+        """Return what writes a policy's weights; sharded weights are gathered on the CPU."""
         weights = None
         if self._processes.sharded and not policy.adapted:
             weights = self._processes.full_state(policy.model.state_dict(keep_vars=True))
         return partial(policy.hand_on, weights=weights)
 
-    def _begin(self, launch: Launch, place: Path) -> str:
-        """Start a server of our own; returns its address."""
-        launch = replace(launch, port=free_port())
-        words = [self.program, *self._talk.command(launch), *self.arguments]
-        own = {name: str(value) for name, value in self.environment.items()}
-        given = {**self._talk.environment, **own}
-        self._process = Process(words, given, place / "server.log")
-        url = f"http://127.0.0.1:{launch.port}"
-        server = Server(url, Patience(10.0, self.start_seconds), self._counts)
-        self.run(wait_until_up(server, self._talk.health, self._process.check))
+    def _start(self, client: ServerClient, options: LaunchOptions, place: Path) -> str:
+        """Start a server on this machine; return its address."""
+        options = replace(options, port=free_port())
+        words = [self.program, *client.command(options), *self.arguments]
+        extra = {name: str(value) for name, value in self.environment.items()}
+        log = place / "server.log"
+        self._process = ServerProcess(words, {**client.environment, **extra}, log)
+        url = f"http://127.0.0.1:{options.port}"
+        server = Server(url, RetryPolicy(10.0, self.start_seconds), self._counts)
+        self.run(wait_until_up(server, client.health, self._process.check))
         self.run(server.close())
         return url
 
-    def _describe(self, servers: Sequence[Server], launch: Launch) -> list[Described]:
-        async def each() -> list[Described]:
-            return list(await asyncio.gather(*map(self._talk.describe, servers)))
+    def _describe(
+        self, client: ServerClient, servers: Sequence[Server], options: LaunchOptions
+    ) -> dict[str, ServerDescription]:
+        """Ask all servers for their properties, and check these; return them by address."""
 
-        given = [f"{name}={value}" for name, value in self._talk.environment.items()]
-        advice = " ".join([*given, self.program, *self._talk.command(launch)])
+        async def describe() -> list[ServerDescription]:
+            return list(await asyncio.gather(*map(client.describe, servers)))
+
+        variables = [f"{name}={value}" for name, value in client.environment.items()]
+        command = " ".join([*variables, self.program, *client.command(options)])
         try:
-            found = self.run(each())
+            descriptions = self.run(describe())
         except Lost as error:
             raise ServerError(
-                f"{error}. Start the server first, with: {advice}; or set engine.start=true"
+                f"{error}. Start the server first, with: {command}; or set engine.start=true"
             ) from error
-        for server, described in zip(servers, found, strict=True):
-            check_fit(described, launch, server.url, advice)
-        return found
+        by_url = dict(zip((server.url for server in servers), descriptions, strict=True))
+        for url, description in by_url.items():
+            check_server(description, options, url, command)
+        return by_url
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class ServedSampler:
     """The `AsyncSampler` of one policy of a served team."""
 
-    engine: Served
-    """Whose servers are asked."""
+    engine: ServedEngine
+    """Engine whose servers sample."""
     agent: str
-    """The policy's name."""
+    """Name of the policy."""
 
     @property
     def version(self) -> int:
@@ -286,21 +305,21 @@ class Voice:
         return self.engine.version
 
     async def sample_one(self, prompt: Prompt) -> SampledReply:
-        """The reply to one prompt."""
-        return await self.engine.ask(self.agent, prompt)
+        """Sample one reply."""
+        return await self.engine.sample(self.agent, prompt)
 
     def sample(self, prompts: Sequence[Prompt]) -> list[SampledReply]:
-        """All at once."""
+        """Sample all replies at once."""
 
-        async def each() -> list[SampledReply]:
+        async def gather() -> list[SampledReply]:
             return list(await asyncio.gather(*map(self.sample_one, prompts)))
 
-        return self.engine.run(each())
+        return self.engine.run(gather())
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Begin something on the engine's loop."""
+        """Start a coroutine on the engine's event loop."""
         return self.engine.submit(work)
 
     def verify(self) -> None:
-        """See `AsyncSampler`."""
+        """Check that the servers still have the weights of the last sync."""
         self.engine.verify()

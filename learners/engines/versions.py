@@ -1,11 +1,10 @@
-"""The weights that an engine is handed on disk: a new name and a new folder for each version.
+"""Weights on disk for servers to load: a fresh folder and a fresh name per version.
 
-    <folder>/<life>/<agent>/v00012/
+    <folder>/<run_id>/<agent>/v00012/
 
-The agent's name is escaped (`learners.agents.folders.folder_name`), in the folder and in the name.
-Names are never used again, because servers keep what they computed of a conversation by the name of
-the adapter that read it. A folder is written beside its place and renamed when it is whole, so a
-server never sees half of one.
+Names are never reused, because servers cache what they computed under an adapter's name. A folder
+is written beside its place and renamed when it is complete, so no server reads half of one. Agent
+names are escaped (`learners.agents.folders.folder_name`).
 """
 
 from __future__ import annotations
@@ -15,99 +14,116 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
+from typing import TYPE_CHECKING
 
+import torch
 from safetensors import SafetensorError
 
 from laconic.learners.agents.folders import folder_name
 from laconic.learners.errors import CheckpointError
 
+if TYPE_CHECKING:
+    from laconic.learners.agents.policy import HFPolicy
+
 
 @dataclass(slots=True)
-class Versions:
-    """The versions of some policies, of which the newest are kept."""
+class WeightVersions:
+    """Versions of the policies' weights, of which the newest stay on disk."""
 
     folder: Path
-    """Where they lie; servers have to see it under the same path."""
-    kept: int = 1
-    """How many of the newest stay."""
-    life: str = field(default_factory=lambda: token_hex(4))
-    """Part of every name, so that no other run, and no earlier start of this one, has it too."""
-    good: list[int] = field(default_factory=list)
-    """Versions that servers have taken up, and that have not been forgotten."""
-    tried: int = -1
-    """Version written last."""
+    """Folder for the weights; servers must see it under the same path."""
+    window: int = 1
+    """Number of the newest loaded versions that may be sampled with."""
+    run_id: str = field(default_factory=lambda: token_hex(4))
+    """Part of every name. Another run, or an earlier start of this one, has another id."""
+    loaded: list[int] = field(default_factory=list)
+    """Versions that all servers have loaded and that were not removed since, oldest first."""
+    last_number: int = -1
+    """Number of the version written last."""
 
     @property
     def newest(self) -> int:
-        """The version that speaks; -1 before the first."""
-        return self.good[-1] if self.good else -1
+        """The newest loaded version; -1 before the first."""
+        return self.loaded[-1] if self.loaded else -1
+
+    @property
+    def live(self) -> list[int]:
+        """The loaded versions that may be sampled with, oldest first."""
+        return self.loaded[-self.window :]
 
     def name(self, agent: str, version: int) -> str:
-        """Under which a server knows a policy's version."""
-        return f"{self.life}/{folder_name(agent)}/v{version:05d}"
+        """Return the name under which servers know a version of a policy."""
+        return f"{self.run_id}/{folder_name(agent)}/v{version:05d}"
 
-    def place(self, agent: str, version: int) -> Path:
-        """The folder of a version."""
-        return self._home(agent) / f"v{version:05d}"
+    def path(self, agent: str, version: int) -> Path:
+        """Return the folder of a version of a policy."""
+        return self.folder / self.name(agent, version)
 
-    def _home(self, agent: str) -> Path:
-        """Return the folder of all versions of a policy."""
-        return self.folder / self.life / folder_name(agent)
-
-    def take(self) -> int:
-        """The number of the next version; one whose sync failed is not given again."""
-        self.tried += 1
-        return self.tried
+    def next_version(self) -> int:
+        """Return a new version number; that of a failed sync is not used again."""
+        self.last_number += 1
+        return self.last_number
 
     def write(self, version: int, agent: str, save: Callable[[Path], None]) -> None:
         """Write a version of a policy.
 
         Args:
-            version: its number.
-            agent: the policy's name.
-            save: writes its weights to a folder.
+            version: number of the version.
+            agent: name of the policy.
+            save: writes the policy's weights into a folder.
 
         Raises:
-            CheckpointError: the disk does not take it; what was there before is untouched.
+            CheckpointError: the disk refuses it; other versions are untouched.
         """
-        place = self.place(agent, version)
-        beside = place.with_name(f".{place.name}")
+        path = self.path(agent, version)
+        partial = path.with_name(f".{path.name}")
         try:
-            shutil.rmtree(beside, ignore_errors=True)
-            shutil.rmtree(place, ignore_errors=True)
-            beside.mkdir(parents=True)
-            save(beside)
-            beside.rename(place)
+            shutil.rmtree(partial, ignore_errors=True)
+            shutil.rmtree(path, ignore_errors=True)
+            partial.mkdir(parents=True)
+            save(partial)
+            partial.rename(path)
         except (OSError, SafetensorError) as error:
-            shutil.rmtree(beside, ignore_errors=True)
+            shutil.rmtree(partial, ignore_errors=True)
             raise CheckpointError(
-                f"the weights that play could not be written to {str(place)!r}: {error}. Make"
-                " room there, or give another place (engine.folder), and go on with the run"
+                f"the weights for the engine could not be written to {str(path)!r}: {error}. Make"
+                " room there or choose another engine.folder, then resume the run (resume=true)"
             ) from error
 
-    def window(self) -> list[int]:
-        """The versions that may still speak."""
-        return self.good[-self.kept :]
+    def on_disk(self, agents: Iterable[str]) -> dict[str, Path]:
+        """Return name and folder of every version on disk, those of failed syncs included."""
+        homes = {name: self.folder / self.run_id / name for name in map(folder_name, agents)}
+        return {
+            f"{self.run_id}/{name}/{path.name}": path
+            for name, home in homes.items()
+            for path in sorted(home.glob("v*"))
+        }
 
-    def written(self, agents: Iterable[str]) -> list[str]:
-        """The names of all versions that lie here, those whose sync failed among them."""
-        return [
-            f"{self.life}/{folder_name(agent)}/{place.name}"
-            for agent in agents
-            for place in sorted(self._home(agent).glob("v*"))
-        ]
-
-    def forget(self, agents: Iterable[str]) -> list[str]:
-        """Remove what is older than the window; returns the names that servers may forget."""
-        gone, self.good = [], self.window()
-        for agent in agents:
-            for place in sorted(self._home(agent).glob("v*")):
-                version = int(place.name[1:])
-                if version not in self.good:
-                    shutil.rmtree(place, ignore_errors=True)
-                    gone.append(self.name(agent, version))
-        return gone
+    def remove_old(self, agents: Iterable[str]) -> list[str]:
+        """Remove all versions except the live ones; return the names that servers may unload."""
+        self.loaded = self.live
+        old = {
+            name: path
+            for name, path in self.on_disk(agents).items()
+            if int(path.name[1:]) not in self.loaded
+        }
+        for path in old.values():
+            shutil.rmtree(path, ignore_errors=True)
+        return list(old)
 
     def clear(self) -> None:
-        """Remove all that this life has written."""
-        shutil.rmtree(self.folder / self.life, ignore_errors=True)
+        """Remove everything this run wrote."""
+        shutil.rmtree(self.folder / self.run_id, ignore_errors=True)
+
+
+@torch.no_grad()
+def fingerprint(policy: HFPolicy) -> tuple[float, ...]:
+    """Return sums over the trained weights, which change with any of them; only of local shards."""
+    # A forward pass leaves the outer modules of a sharded model gathered, with other sums.
+    getattr(policy.model, "reshard", lambda: None)()
+    sums = []
+    for parameter in policy.model.parameters():
+        if parameter.requires_grad:
+            local = getattr(parameter, "to_local", lambda p=parameter: p)().detach()
+            sums += [local.sum(dtype=torch.float64), local.square().sum(dtype=torch.float64)]
+    return tuple(torch.stack(sums).tolist()) if sums else ()

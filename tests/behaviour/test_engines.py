@@ -1,4 +1,4 @@
-"""Trainings whose replies servers sample: the same program, the same run folder, the same end."""
+"""Runs whose replies are sampled by servers: same program, same run folder, same results."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ SOON = "engine.patience_seconds=0.2"
 
 @pytest.fixture(scope="module")
 def server(policy_folder):
-    found = FakeEngine(policy_folder)
-    yield found
-    found.kill()
+    engine = FakeEngine(policy_folder)
+    yield engine
+    engine.kill()
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def arguments(small, server):
 
 @pytest.fixture(scope="module")
 def served(run, arguments, tmp_path_factory):
-    """A training of four steps with an engine that nothing disturbed."""
+    """Return the run folder of four training steps with an undisturbed engine."""
     folder = tmp_path_factory.mktemp("served") / "run"
     outcome = run("train", *arguments, f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
@@ -48,39 +48,39 @@ def last(folder):
 
 
 def entries_of(folder):
-    """Rows of a comparison without their seconds."""
+    """Return the rows of a comparison by name, without their seconds."""
     entries = json.loads((folder / "comparison.json").read_text())["entries"]
-    for one in entries:
-        one["figures"].pop("seconds", None)
-    return {one["name"]: one for one in entries}
+    for entry in entries:
+        entry["figures"].pop("seconds", None)
+    return {entry["name"]: entry for entry in entries}
 
 
 def figures(rows):
-    """Rows without what no two runs have in common, and without what servers were asked again."""
+    """Return rows without times and request counts, which differ from run to run."""
     return [
         {name: value for name, value in row.items() if not name.startswith(("engine/", "time/"))}
         for row in rows
     ]
 
 
-def test_a_training_says_how_far_the_engine_was_and_leaves_nothing_on_it(served, rows, server):
-    found = rows(served / "metrics.jsonl")[1:]
-    assert len(found) == 4
-    assert all(row["engine/staleness"] == row["engine/dropped_groups"] == 0 for row in found)
-    assert all(row["engine/probe_distance"] < 1e-5 for row in found)
-    taught = [row for row in found if "learner/mismatch_max" in row]
-    assert taught and all(0 < row["learner/mismatch_max"] < 1e-4 for row in taught)
-    assert all(row["learner/masked_share"] == 0 for row in taught)
+def test_a_run_reports_the_mismatch_and_leaves_nothing_on_the_server(served, rows, server):
+    steps = rows(served / "metrics.jsonl")[1:]
+    assert len(steps) == 4
+    assert all(row["engine/staleness"] == row["engine/dropped_groups"] == 0 for row in steps)
+    assert all(row["engine/probe_distance"] < 1e-5 for row in steps)
+    updated = [row for row in steps if "learner/mismatch_max" in row]
+    assert updated and all(0 < row["learner/mismatch_max"] < 1e-4 for row in updated)
+    assert all(row["learner/masked_share"] == 0 for row in updated)
     assert server.adapters == {} and not any((served / "engine").iterdir())
     assert len(list((served / "policy").iterdir())) > 1
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_goes_on_bit_for_bit(served, arguments, processes, timeless, tmp_path):
+def test_a_run_that_is_killed_resumes_bit_for_bit(served, arguments, processes, timeless, tmp_path):
     folder = tmp_path / "run"
     place = f"hydra.run.dir={folder}"
-    # In the third step, when the first checkpoint is there.
-    kill = ("laconic.learners.engines.served.Served.sync", 6, "after")
+    # In the third step, after the first checkpoint.
+    kill = ("laconic.learners.engines.served.ServedEngine.sync", 6, "after")
     killed = processes.run("train", *arguments, place, die=kill)
     assert killed.code == -signal.SIGKILL
     again = processes.run("train", *arguments, place, "resume=true")
@@ -95,25 +95,25 @@ def test_a_run_that_is_killed_goes_on_bit_for_bit(served, arguments, processes, 
     ("most", "lags"),
     [
         (1, [0.0, 1.0, 1.0, 1.0]),
-        # Two steps are under way at a time, each in environments of its own.
+        # Two steps are rolled out at a time, each in its own environments.
         (2, [0.0, 1.0, 2.0, 2.0]),
     ],
 )
 @pytest.mark.slow
-def test_playing_ahead_trains_on_weights_that_lag_by_no_more_than_was_allowed(
+def test_rollouts_ahead_of_updates_lag_by_no_more_than_the_staleness(
     most, lags, run, arguments, rows, tmp_path
 ):
     folder = tmp_path / "run"
     outcome = run("train", *arguments, f"engine.max_staleness={most}", f"hydra.run.dir={folder}")
     assert outcome.code == 0, outcome.err
-    found = rows(folder / "metrics.jsonl")[1:]
-    assert [row["engine/staleness"] for row in found] == lags
-    assert all(row["engine/dropped_groups"] == 0 for row in found)
+    steps = rows(folder / "metrics.jsonl")[1:]
+    assert [row["engine/staleness"] for row in steps] == lags
+    assert all(row["engine/dropped_groups"] == 0 for row in steps)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["refuse", "half", "stale", "base"])
-def test_a_sync_that_fails_ends_the_run_with_the_reason_and_what_was_trained_is_kept(
+def test_a_failed_sync_ends_the_run_with_the_reason_and_keeps_its_checkpoints(
     fault, run, arguments, server, served, tmp_path
 ):
     folder = tmp_path / "run"
@@ -126,14 +126,14 @@ def test_a_sync_that_fails_ends_the_run_with_the_reason_and_what_was_trained_is_
     finally:
         server.sync_fault = ""
     assert failed.code == 1
-    words = {"stale": "speaks with the version before", "base": "speaks with the base"}
+    words = {"stale": "samples with the version before", "base": "samples with the base"}
     assert words.get(fault, "no room for the adapter") in failed.message
     assert run("train", *arguments, place, "resume=true").code == 0
     assert alike(last(folder), last(served))
 
 
 @pytest.mark.slow
-def test_a_server_that_is_killed_and_started_again_in_mid_training_changes_nothing(
+def test_a_server_that_is_restarted_during_training_changes_nothing(
     run, arguments, server, served, timeless, tmp_path, rows
 ):
     folder, begun = tmp_path / "run", len(server.asked)
@@ -176,43 +176,46 @@ def test_a_run_from_before_there_were_engines_is_gone_on_with_bit_for_bit(
     assert alike(last(folder), last(trained[0]))
 
 
-def test_an_evaluation_of_a_run_is_played_by_an_engine(run, served, server, rows, tmp_path):
+def test_an_evaluation_of_a_run_samples_by_an_engine(run, served, server, rows, tmp_path):
     folder = tmp_path / "evaluation"
-    given = ["evaluation.tasks=4", f"run={served}", f"hydra.run.dir={folder}", "threads=1"]
+    settings = ["evaluation.tasks=4", f"run={served}", f"hydra.run.dir={folder}", "threads=1"]
     before = len(server.paths("/v1/completions"))
-    outcome = run("evaluate", *given, "engine=vllm", f"engine.url={server.url}")
+    outcome = run("evaluate", *settings, "engine=vllm", f"engine.url={server.url}")
     assert outcome.code == 0, outcome.err
     assert len(server.paths("/v1/completions")) > before
     own = tmp_path / "own"
-    assert run("evaluate", *given[:2], f"hydra.run.dir={own}", "threads=1").code == 0
-    # Greedy replies are the same, whoever gives them.
+    assert run("evaluate", *settings[:2], f"hydra.run.dir={own}", "threads=1").code == 0
+    # Greedy replies are the same for every engine.
     assert rows(folder / "metrics.jsonl") == rows(own / "metrics.jsonl")
 
 
 @pytest.mark.slow
-def test_a_comparison_is_played_by_an_engine_and_its_rows_are_the_same(
-    run, server, policy_folder, tmp_path
-):
-    given = [f"agent.model={policy_folder}", "entry=[team,single,silent]", "evaluation.tasks=3"]
-    given += ["agent.speech.max_reply_tokens=8", "threads=1"]
-    found, before = {}, len(server.paths("/v1/completions"))
+def test_a_comparison_by_an_engine_has_the_same_rows(run, server, policy_folder, tmp_path):
+    settings = [f"agent.model={policy_folder}", "entry=[team,single,silent]", "evaluation.tasks=3"]
+    settings += ["agent.speech.max_reply_tokens=8", "threads=1"]
+    entries, before = {}, len(server.paths("/v1/completions"))
     for name, engine in {"own": [], "vllm": [f"engine.url={server.url}"]}.items():
         folder = tmp_path / name
-        outcome = run("compare", *given, f"engine={name}", *engine, f"hydra.run.dir={folder}")
+        outcome = run("compare", *settings, f"engine={name}", *engine, f"hydra.run.dir={folder}")
         assert outcome.code == 0, outcome.err
-        found[name] = entries_of(folder)
+        entries[name] = entries_of(folder)
     asked = len(server.paths("/v1/completions"))
     assert asked > before
-    assert found["vllm"] == found["own"] and set(found["own"]) == {"team", "single", "silent"}
-    # The scripted entry asks nobody.
+    assert entries["vllm"] == entries["own"]
+    assert set(entries["own"]) == {"team", "single", "silent"}
+    # The scripted entry sends no request.
     outcome = run(
-        "compare", *given, "entry=[silent]", "engine=vllm", f"hydra.run.dir={tmp_path / 'silent'}"
+        "compare",
+        *settings,
+        "entry=[silent]",
+        "engine=vllm",
+        f"hydra.run.dir={tmp_path / 'silent'}",
     )
     assert outcome.code == 0 and len(server.paths("/v1/completions")) == asked
 
 
 @pytest.mark.slow
-def test_a_run_starts_a_server_of_its_own_and_takes_it_along(run, small, tmp_path, rows):
+def test_a_run_starts_its_own_server_and_ends_it(run, small, tmp_path, rows):
     folder = tmp_path / "run"
     script = Path(__file__).parents[1] / "support" / "fake_engine.py"
     program = tmp_path / "vllm"
@@ -230,17 +233,17 @@ def test_a_run_starts_a_server_of_its_own_and_takes_it_along(run, small, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("given", "word"),
+    ("overrides", "message"),
     [
         (["engine.url=http://127.0.0.1:9", SOON], "Start the server first, with"),
         (["engine.start=true", "engine.program=no-such"], "engine.program='no-such'"),
         (["+engine.top_p=0.9"], "drawn from the whole distribution"),
-        (["agent.sharing=separate"], "a server holds one base"),
+        (["agent.sharing=separate"], "a server holds one base model"),
         (["engine.max_staleness=1", "learner.credit=silence"], "set engine.max_staleness=0"),
         (["learner.correction=token_mask"], "take sequence_truncate"),
         (["engine.concurrency=0"], "engine.concurrency"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(given, word, run, arguments, tmp_path):
-    outcome = run("train", *arguments, *given, f"hydra.run.dir={tmp_path / 'run'}")
-    assert outcome.code == 1 and word in " ".join(outcome.message.split())
+def test_settings_that_cannot_work_are_refused(overrides, message, run, arguments, tmp_path):
+    outcome = run("train", *arguments, *overrides, f"hydra.run.dir={tmp_path / 'run'}")
+    assert outcome.code == 1 and message in " ".join(outcome.message.split())

@@ -1,7 +1,7 @@
-"""A small inference server: vLLM's endpoints, a model of ours behind them, and faults.
+"""A fake inference server: vLLM's endpoints in front of a small model, and faults on request.
 
-It reads weights from disk and samples by a loop of its own, so what it gives is compared with the
-product and not made by it. `python tests/support/fake_engine.py serve FOLDER --port N` runs one.
+It loads weights from disk and samples in its own loop, independent of the code under test.
+`python tests/support/fake_engine.py serve FOLDER --port N` runs one.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ class _Listening(ThreadingHTTPServer):
 
 
 class FakeEngine:
-    """One server. Attributes may be changed while it runs."""
+    """One server; tests may change its attributes while it runs."""
 
-    def __init__(self, folder: str | Path, port: int = 0, **given: Any) -> None:
+    def __init__(self, folder: str | Path, port: int = 0, **settings: Any) -> None:
         self.folder = Path(folder)
         self.faults: deque[str] = deque()
-        """What goes wrong with the next completions, one each; `""` is nothing."""
+        """Faults of the next completions, one each; `""` is none."""
         self.sync_fault = ""
-        """What goes wrong with every load: stale, base, tied, refuse, half (from the second on)."""
+        """Fault of every load: stale, base, tied, refuse, half (from the second adapter on)."""
         self.rank, self.max_loras, self.dtype = 64, 64, "float32"
         self.runtime_loras = self.dev_mode = self.processed = True
         self.seconds = 0.0
-        """How long a completion takes at least."""
+        """Minimum seconds of a completion."""
         self.overrun = 0
-        """Tokens that it samples behind a stop string."""
+        """Number of tokens it samples after a stop string."""
         self.ragged = 0.0
-        """Above 0, completions of more than the probe's tokens are waited for and made up instead
-        of being computed: so many seconds on average, four times that at most, by their seed."""
+        """Mean seconds of a completion that waits instead of computing; at most four times that,
+        drawn by its seed. 0: completions are computed. Those of the probe always are."""
         self.asked: list[tuple[str, Any]] = []
-        """Path and body of every request."""
+        """Path and body of every request so far."""
         self.most = 0
-        """Most completions at a time."""
-        for name, value in given.items():
+        """Maximum number of concurrent completions so far."""
+        for name, value in settings.items():
             setattr(self, name, value)
         self._now, self._lock, self._torch = 0, threading.Lock(), threading.Lock()
         self._open: set[socket.socket] = set()
@@ -65,7 +65,7 @@ class FakeEngine:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Begin as a server begins: with the base alone."""
+        """Start with the base model alone."""
         self.base = AutoModelForCausalLM.from_pretrained(self.folder, dtype=torch.float32).eval()
         self.tokenizer = AutoTokenizer.from_pretrained(self.folder)
         self.adapters: dict[str, Any] = {}
@@ -75,49 +75,51 @@ class FakeEngine:
         threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
 
     def kill(self) -> None:
-        """Be gone, with all connections."""
+        """Stop, and break all connections."""
         self._http.shutdown()
         self._http.server_close()
-        for one in list(self._open):
+        for connection in list(self._open):
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
 
     close = kill
 
     def paths(self, end: str) -> list[Any]:
-        """Bodies of requests to paths with that end."""
+        """Return the bodies of requests to paths with this end."""
         return [body for path, body in self.asked if path.split("?")[0].endswith(end)]
 
     # Weights.
 
     def load(self, name: str, folder: str) -> None:
-        # Of this run: a server keeps what runs that were killed have left on it.
-        mine = name.rpartition("/")[0]
-        before = [one for known, one in self.adapters.items() if known.rpartition("/")[0] == mine]
+        # Of this run only: killed runs may have left adapters on the server.
+        run = name.rpartition("/")[0]
+        before = [
+            model for known, model in self.adapters.items() if known.rpartition("/")[0] == run
+        ]
         if self.sync_fault == "stale" and before:
             self.adapters[name] = before[-1]
         elif self.sync_fault == "base":
             self.adapters[name] = self.base
         else:
-            made = PeftModel.from_pretrained(copy.deepcopy(self.base), folder)
-            self.adapters[name] = made.merge_and_unload().eval()
+            model = PeftModel.from_pretrained(copy.deepcopy(self.base), folder)
+            self.adapters[name] = model.merge_and_unload().eval()
 
     def reload(self, folder: str) -> None:
-        made = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
         if self.sync_fault == "tied":
-            # The packed output head stays as it was.
-            made.lm_head.weight = torch.nn.Parameter(self.base.lm_head.weight.detach().clone())
+            # The output head stays as it was.
+            model.lm_head.weight = torch.nn.Parameter(self.base.lm_head.weight.detach().clone())
         if self.sync_fault != "stale":
-            self.base = made
+            self.base = model
 
     # Sampling.
 
     @torch.no_grad()
     def complete(
-        self, ids: list[int], model: Any, limit: int, temperature: float, seed: int, **how: Any
+        self, ids: list[int], model: Any, limit: int, temperature: float, seed: int, **stop: Any
     ) -> tuple[list[int], list[float], list[dict[int, float]]]:
-        """Tokens, their log-probabilities, and in each place those of the 20 likeliest."""
-        ends, stops = how["ends"], how["stops"]
+        """Sample tokens; return them with their log-probabilities and those of the top 20."""
+        ends, stops = stop["ends"], stop["stops"]
         if self.ragged and limit > 4:
             return self.make_up(limit, ends, seed)
         generator = torch.Generator().manual_seed(seed)
@@ -127,25 +129,25 @@ class FakeEngine:
             with self._torch:
                 out = model(input_ids=read, use_cache=True, **{cache_argument(model): past})
             past = getattr(out, cache_argument(model))
-            found = torch.log_softmax(out.logits[0, -1].float() / (temperature or 1.0), dim=-1)
-            drawn = torch.multinomial(found.exp(), 1, generator=generator)
-            token = int(drawn if temperature else found.argmax())
+            scores = torch.log_softmax(out.logits[0, -1].float() / (temperature or 1.0), dim=-1)
+            draw = torch.multinomial(scores.exp(), 1, generator=generator)
+            token = int(draw if temperature else scores.argmax())
             new.append(token)
-            logprobs.append(float(found[token]))
-            top = found.topk(min(20, len(found)))
+            logprobs.append(float(scores[token]))
+            top = scores.topk(min(20, len(scores)))
             tops.append(dict(zip(top.indices.tolist(), top.values.tolist(), strict=True)))
             read = torch.tensor([[token]])
-            if most == limit and any(one in self.tokenizer.decode(new) for one in stops):
+            if most == limit and any(word in self.tokenizer.decode(new) for word in stops):
                 most = min(limit, len(new) + self.overrun)
         return new, logprobs, tops
 
     def make_up(self, limit: int, ends: list[int], seed: int) -> tuple[list[int], Any, Any]:
-        """A reply that costs its time and no work; the longer it takes, the longer it is."""
-        drawn = random.Random(seed)
-        share = min(1.0, drawn.expovariate(4.0))
+        """Invent a reply after a wait; the longer the wait, the longer the reply."""
+        generator = random.Random(seed)
+        share = min(1.0, generator.expovariate(4.0))
         time.sleep(4 * self.ragged * share)
-        new = [drawn.randrange(20, 200) for _ in range(round(share * min(limit, 24)) - 1)]
-        new = [*(one for one in new if one not in ends), ends[0]]
+        new = [generator.randrange(20, 200) for _ in range(round(share * min(limit, 24)) - 1)]
+        new = [*(token for token in new if token not in ends), ends[0]]
         return new, [-1.0] * len(new), [{}] * len(new)
 
     def begin(self) -> str:
@@ -160,7 +162,7 @@ class FakeEngine:
 
 
 class Answer(Exception):
-    """An answer that is none of success."""
+    """An answer with an error status."""
 
     def __init__(self, status: int, body: Any) -> None:
         super().__init__(status)
@@ -168,9 +170,9 @@ class Answer(Exception):
 
 
 def spoil(fault: str, prompt: list[int], ids: list[int], logprobs: list[float]) -> Any:
-    """A reply as a faulty server gives it: what it read, tokens and log-probabilities."""
+    """Return prompt, tokens and log-probabilities as a faulty server does."""
     if fault == "off by one":
-        ids = [one + 1 for one in ids]
+        ids = [token + 1 for token in ids]
     if fault == "retokenised":
         prompt = [*prompt[:2], 5, *prompt[2:]]
     if fault == "short":
@@ -182,8 +184,8 @@ def spoil(fault: str, prompt: list[int], ids: list[int], logprobs: list[float]) 
     return prompt, ids, logprobs
 
 
-def _completion(server: FakeEngine, prompt: list[int], model: Any, **how: Any) -> Any:
-    """A completion, or what the next fault makes of it; none while the server is paused."""
+def _completion(server: FakeEngine, prompt: list[int], model: Any, **options: Any) -> Any:
+    """Return a completion, spoiled by the next fault; refuse while the server is paused."""
     if server.paused:
         raise Answer(503, {"error": "paused"})
     fault = server.begin()
@@ -193,7 +195,7 @@ def _completion(server: FakeEngine, prompt: list[int], model: Any, **how: Any) -
         if fault.isdigit():
             raise Answer(int(fault), {"error": "a fault"})
         time.sleep(float(fault[5:]) if fault.startswith("slow ") else server.seconds)
-        ids, logprobs, tops = server.complete(prompt, model=model, **how)
+        ids, logprobs, tops = server.complete(prompt, model=model, **options)
         return *spoil(fault, prompt, ids, logprobs), tops
     finally:
         server.end()
@@ -207,15 +209,15 @@ def _v1_completions(server: FakeEngine, body: Any) -> Any:
     model = server.base if name == str(server.folder) else server.adapters.get(name)
     if model is None:
         raise Answer(404, {"error": {"message": f"The model `{name}` does not exist."}})
-    how = {"limit": body["max_tokens"], "temperature": body["temperature"], "seed": body["seed"]}
     assert body["include_stop_str_in_output"]
-    how |= {"ends": body["stop_token_ids"], "stops": body["stop"]}
-    read, ids, logprobs, tops = _completion(server, body["prompt"], model, **how)
-    found: dict[str, Any] = {"token_logprobs": logprobs}
+    options = {"limit": body["max_tokens"], "temperature": body["temperature"]}
+    options |= {"seed": body["seed"], "ends": body["stop_token_ids"], "stops": body["stop"]}
+    read, ids, logprobs, tops = _completion(server, body["prompt"], model, **options)
+    fields: dict[str, Any] = {"token_logprobs": logprobs}
     if body["logprobs"] and body["return_tokens_as_token_ids"]:
-        named = [list(one.items())[: body["logprobs"]] for one in tops]
-        found["top_logprobs"] = [{f"token_id:{t}": lp for t, lp in one} for one in named]
-    return {"choices": [{"prompt_token_ids": read, "token_ids": ids, "logprobs": found}]}
+        best = [list(top.items())[: body["logprobs"]] for top in tops]
+        fields["top_logprobs"] = [{f"token_id:{t}": lp for t, lp in top} for top in best]
+    return {"choices": [{"prompt_token_ids": read, "token_ids": ids, "logprobs": fields}]}
 
 
 def _load(server: FakeEngine, body: Any) -> Any:
@@ -241,7 +243,7 @@ def _unload(server: FakeEngine, body: Any) -> Any:
 
 
 def _dev(act: Any) -> Any:
-    """An endpoint of vLLM's development mode."""
+    """Return an endpoint of vLLM's development mode."""
 
     def answer(server: FakeEngine, body: Any) -> Any:
         if not server.dev_mode:

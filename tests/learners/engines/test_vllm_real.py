@@ -1,4 +1,4 @@
-"""The same against vLLM itself, started by the engine: `make engine-test`."""
+"""Checks against vLLM itself, started by the engine: `make engine-test`."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from laconic.learners.errors import ServerError
 pytestmark = pytest.mark.engine
 
 ARGUMENTS = ["--enforce-eager", "--max-num-batched-tokens", "32768"]
-"""Prompts in one piece: with seeds, vLLM 0.32 on a processor cannot cut them."""
+"""Arguments that keep prompts whole: vLLM 0.32 on a CPU cannot read seeded prompts in chunks."""
 
 
 @pytest.fixture
 def real(tmp_path: Path):
-    """Starts a server for a team; ended with the test."""
+    """Return a function that starts a server for a team; it ends with the test."""
     engines = []
 
     def start(policies: dict[str, HFPolicy], **settings) -> VLLM:
         program = os.environ.get("LACONIC_VLLM")
         if not program:
             pytest.skip("LACONIC_VLLM names no vllm command")
-        given = {"start": True, "program": program, "arguments": ARGUMENTS, **settings}
-        engines.append(VLLM(**given))
+        settings = {"start": True, "program": program, "arguments": ARGUMENTS, **settings}
+        engines.append(VLLM(**settings))
         engines[-1].open(policies, tmp_path / "run")
         return engines[-1]
 
     yield start
-    for one in engines:
-        one.close()
+    for engine in engines:
+        engine.close()
 
 
-def test_adapters_speak_as_the_trainer_does_before_and_after_updates(
+def test_adapters_have_the_trainers_log_probabilities_before_and_after_updates(
     make_team, real, play_groups, nudge
 ):
     policies = make_team()
@@ -48,17 +48,17 @@ def test_adapters_speak_as_the_trainer_does_before_and_after_updates(
     for step in range(3):
         began = time.perf_counter()
         engine.sync()
-        taken = time.perf_counter() - began
+        seconds = time.perf_counter() - began
         groups = play_groups(policies)
         worst = mismatch(groups, policies)
-        print(f"version {step}: sync {taken:.2f} s, largest mismatch {worst:.1e}")
+        print(f"version {step}: sync {seconds:.2f} s, largest mismatch {worst:.1e}")
         assert worst < 1e-4
         assert {turn.version for turn in turns(groups)} == {step}
         assert play_groups(policies) == groups
         nudge(policies, seed=step)
 
 
-def test_adapters_are_loaded_and_proved_while_replies_are_under_way(
+def test_adapters_are_loaded_and_probed_beside_replies_in_progress(
     make_team, real, play_groups, nudge
 ):
     policies = make_team()
@@ -79,13 +79,13 @@ def test_adapters_are_loaded_and_proved_while_replies_are_under_way(
             nudge(policies, seed=step)
             engine.sync()
         over.set()
-        # vLLM on a processor ends where a prompt is scored beside replies; the probe does not.
+        # On a CPU, vLLM ends if it scores a prompt beside replies. The probe scores no prompts.
         playing.result()
     assert 0 in versions and engine.metrics()["restores"] == 0
     assert mismatch(play_groups(policies), policies) < 1e-4
 
 
-def test_a_whole_untied_model_is_reloaded_and_speaks_as_the_trainer_does(
+def test_a_reloaded_whole_untied_model_has_the_trainers_log_probabilities(
     make_team, real, play_groups, nudge
 ):
     policies = make_team("shared")
@@ -99,7 +99,7 @@ def test_a_whole_untied_model_is_reloaded_and_speaks_as_the_trainer_does(
         assert worst < 1e-4
 
 
-def test_a_tied_head_that_was_not_reloaded_stops_the_run(make_team, real, nudge):
+def test_a_tied_output_head_that_was_not_reloaded_stops_the_run(make_team, real, nudge):
     policies = make_team("shared", tied=True)
     engine = real(policies)
     engine.sync()

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from laconic.learners.engines.http import Loop
+from laconic.learners.engines.server import EventLoop
 from laconic.learners.interfaces import Prompt, SampledReply
 from laconic.learners.rollout.play import Listener, Start, play
 from laconic.learners.rollout.tasks import sampler_of
@@ -21,7 +21,7 @@ class Slow:
     version = 3
 
     def __init__(self, seconds):
-        self.loop, self.seconds = Loop(), seconds
+        self.loop, self.seconds = EventLoop(), seconds
         self.now = self.most = 0
         self.asked: list[Prompt] = []
         self.verified = 0

@@ -1,4 +1,4 @@
-"""Servers are asked with patience, one reply at a time or nobody at all."""
+"""Requests to a server are repeated while it is busy, and take turns with exclusive access."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import asyncio
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.learners.engines.http import Counts, Loop, Patience, Server, require_httpx
+from laconic.learners.engines.server import EventLoop, RetryPolicy, Server, require_httpx
 from laconic.learners.errors import Refused
 
 
-def test_a_loop_gives_back_what_was_done_and_what_went_wrong():
-    loop = Loop()
+def test_a_loop_returns_results_and_raises_errors():
+    loop = EventLoop()
 
-    async def add(one, other):
+    async def add(a, b):
         await asyncio.sleep(0)
-        return one + other
+        return a + b
 
     assert loop.run(add(1, 2)) == 3
     with pytest.raises(TypeError):
@@ -24,58 +24,59 @@ def test_a_loop_gives_back_what_was_done_and_what_went_wrong():
     loop.close()
 
 
-def test_of_several_the_first_error_is_raised_when_all_have_ended():
-    loop, ended = Loop(), []
+def test_of_several_futures_the_first_error_is_raised_when_all_are_done():
+    loop, ended = EventLoop(), []
 
-    async def work(number, wrong):
+    async def work(number, fails):
         await asyncio.sleep(0.01 * number)
         ended.append(number)
-        if wrong:
+        if fails:
             raise ValueError(number)
         return number
 
-    assert Loop.wait_all([loop.submit(work(one, False)) for one in (2, 1)]) == [2, 1]
+    assert EventLoop.wait_all([loop.submit(work(number, False)) for number in (2, 1)]) == [2, 1]
     ended.clear()
     with pytest.raises(ValueError, match="1"):
-        Loop.wait_all([loop.submit(work(one, one < 3)) for one in (1, 2, 3)])
+        EventLoop.wait_all([loop.submit(work(number, number < 3)) for number in (1, 2, 3)])
     assert ended == [1, 2, 3]
     loop.close()
 
 
-def test_whoever_wants_a_server_for_himself_waits_for_the_others_and_they_for_him():
-    server, told = Server("http://here", Patience(), Counts()), []
+def test_exclusive_access_waits_for_requests_and_requests_wait_for_it():
+    server, events = Server("http://here", RetryPolicy()), []
 
-    async def turn(name, seconds):
-        async with server.turn():
-            told.append(f"{name} begins")
+    async def request(name, seconds):
+        async with server.request_slot():
+            events.append(f"{name} begins")
             await asyncio.sleep(seconds)
-            told.append(f"{name} ends")
+            events.append(f"{name} ends")
 
-    async def alone():
+    async def exclusive():
         await asyncio.sleep(0.01)
-        async with server.quiet():
-            told.append("alone")
+        async with server.exclusive():
+            events.append("exclusive begins")
             await asyncio.sleep(0.05)
-            told.append("no more")
+            events.append("exclusive ends")
 
     async def late():
         await asyncio.sleep(0.03)
-        await turn("late", 0)
+        await request("late", 0)
 
     async def all_of_them():
-        await asyncio.gather(turn("first", 0.04), alone(), late())
+        await asyncio.gather(request("first", 0.04), exclusive(), late())
 
     asyncio.run(all_of_them())
-    assert told == ["first begins", "first ends", "alone", "no more", "late begins", "late ends"]
+    assert events == [
+        *("first begins", "first ends", "exclusive begins", "exclusive ends"),
+        *("late begins", "late ends"),
+    ]
 
 
 @pytest.mark.parametrize(("status", "seconds", "calls"), [(400, 5.0, 1), (503, 0.0, 1)])
-def test_what_is_no_answer_is_refused_with_what_the_server_said(
-    fault_server, status, seconds, calls
-):
+def test_an_error_status_is_raised_with_the_servers_text(fault_server, status, seconds, calls):
     fault_server.faults.extend([str(status)] * 5)
     url = fault_server.base_url.removesuffix("/v1")
-    server = Server(url, Patience(5.0, seconds), Counts())
+    server = Server(url, RetryPolicy(5.0, seconds))
 
     async def ask():
         try:
@@ -88,10 +89,10 @@ def test_what_is_no_answer_is_refused_with_what_the_server_said(
     assert raised.value.status == status and fault_server.calls == calls
 
 
-def test_no_more_requests_are_under_way_than_were_allowed(fault_server):
+def test_concurrent_requests_are_bounded(fault_server):
     fault_server.seconds = 0.02
     url = fault_server.base_url.removesuffix("/v1")
-    server = Server(url, Patience(concurrency=3), Counts())
+    server = Server(url, RetryPolicy(concurrency=3))
 
     async def ask():
         await asyncio.gather(*(server.post("/v1/x", {"messages": []}) for _ in range(9)))
@@ -102,7 +103,7 @@ def test_no_more_requests_are_under_way_than_were_allowed(fault_server):
     assert server.counts.requests == 9
 
 
-def test_the_client_is_named_where_it_is_missing(monkeypatch):
+def test_a_missing_http_package_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
     with pytest.raises(SettingError, match=r"laconic\[engines\]"):
         require_httpx()

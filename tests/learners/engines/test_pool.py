@@ -1,4 +1,4 @@
-"""What goes wrong with servers: nothing is lost, and no step is trained on wrong weights."""
+"""Faults of servers lose no reply, and no step trains on wrong weights."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import time
 
 import pytest
 
-from laconic.learners.engines import fleet
-from laconic.learners.engines.http import Counts, Patience, Server
+from laconic.learners.engines import pool
+from laconic.learners.engines.server import RetryPolicy, Server
 from laconic.learners.errors import ServerError
 
 SOON = {"patience_seconds": 0.3}
 
 
 @pytest.fixture
-def quiet_play(make_team, start_server, opened, play_groups):
-    """A team with its server after a sync, and the groups that it plays undisturbed."""
+def synced(make_team, start_server, opened, play_groups):
+    """Return a team, its server and engine after a sync, and groups without any fault."""
     policies = make_team()
     server = start_server(policies)
     engine = opened(policies, server)
@@ -25,28 +25,24 @@ def quiet_play(make_team, start_server, opened, play_groups):
     return policies, server, engine, play_groups(policies)
 
 
-def test_a_server_that_is_busy_paused_slow_or_drops_a_request_changes_no_group(
-    quiet_play, play_groups
-):
-    policies, server, engine, undisturbed = quiet_play
+def test_a_server_that_is_busy_paused_slow_or_drops_a_request_changes_no_group(synced, play_groups):
+    policies, server, engine, undisturbed = synced
     for faults in (["503", "429"], ["hangup"], ["slow 0.3"], ["502", "hangup"]):
         engine.metrics()
         server.faults.extend(["", "", *faults])
         assert play_groups(policies) == undisturbed, faults
-        found = engine.metrics()
-        assert found["retries"] == sum(not one.startswith("slow") for one in faults)
-        assert found["restores"] == ("hangup" in faults)
-    # Somebody else's pause answers every request with 503 until it ends.
+        metrics = engine.metrics()
+        assert metrics["retries"] == sum(not fault.startswith("slow") for fault in faults)
+        assert metrics["restores"] == ("hangup" in faults)
+    # A pause by another client answers every request with 503 until it ends.
     server.paused = True
     threading.Timer(0.2, setattr, (server, "paused", False)).start()
     assert play_groups(policies) == undisturbed
     assert engine.metrics()["retries"] > 0
 
 
-def test_a_server_that_is_killed_and_comes_back_empty_is_given_its_weights_again(
-    quiet_play, play_groups
-):
-    policies, server, engine, undisturbed = quiet_play
+def test_a_server_that_is_killed_and_restarted_is_given_its_weights_again(synced, play_groups):
+    policies, server, engine, undisturbed = synced
     server.seconds, begun = 0.05, len(server.asked)
 
     def disturb():
@@ -63,10 +59,8 @@ def test_a_server_that_is_killed_and_comes_back_empty_is_given_its_weights_again
     assert engine.metrics()["restores"] == 1 and len(server.adapters) == 2
 
 
-def test_a_server_that_came_back_between_plays_is_noticed_by_the_first_request(
-    quiet_play, play_groups
-):
-    policies, server, _, undisturbed = quiet_play
+def test_a_restart_between_rollouts_is_noticed_by_the_first_request(synced, play_groups):
+    policies, server, _, undisturbed = synced
     server.kill()
     server.start()
     assert server.adapters == {}
@@ -74,7 +68,7 @@ def test_a_server_that_came_back_between_plays_is_noticed_by_the_first_request(
 
 
 @pytest.mark.slow
-def test_a_whole_model_that_a_server_lost_between_plays_is_never_trained_on(
+def test_episodes_by_a_server_that_lost_a_whole_model_are_never_trained_on(
     make_team, start_server, opened, play_groups, nudge
 ):
     policies = make_team("shared")
@@ -85,7 +79,7 @@ def test_a_whole_model_that_a_server_lost_between_plays_is_never_trained_on(
     undisturbed = play_groups(policies)
     server.kill()
     server.start()
-    # Its connections are gone, so the loss is noticed; one that nobody notices is found at the end.
+    # After 2 seconds no connection is left that would show the restart, so the probe has to.
     time.sleep(2.2)
     with pytest.raises(ServerError, match="after episodes were played"):
         play_groups(policies)
@@ -94,7 +88,7 @@ def test_a_whole_model_that_a_server_lost_between_plays_is_never_trained_on(
     assert play_groups(policies) == undisturbed
 
 
-def test_a_server_that_stays_away_ends_the_play_with_its_address(
+def test_a_server_that_stays_away_ends_the_rollout_with_its_address(
     make_team, start_server, opened, play_groups
 ):
     policies = make_team()
@@ -107,21 +101,21 @@ def test_a_server_that_stays_away_ends_the_play_with_its_address(
     assert time.monotonic() - began < 5
 
 
-def test_a_reply_that_cannot_be_one_stops_the_play(quiet_play, play_groups):
-    policies, server, _, _ = quiet_play
-    for fault, word in {
-        "retokenised": "prompt tokens that were sent",
+def test_an_invalid_reply_stops_the_rollout(synced, play_groups):
+    policies, server, _, _ = synced
+    for fault, message in {
+        "retokenised": "prompt tokens were sent",
         "short": "log-probabilities",
-        "beyond": "goes on after the end token|were asked for|differ|others",
+        "beyond": "continues after the end token|; expected 1 to|and they differ",
         "nan": "is no log-probability",
     }.items():
         server.faults.extend([""] * 3 + [fault] * 20)
-        with pytest.raises(ServerError, match=word):
+        with pytest.raises(ServerError, match=message):
             play_groups(policies)
         server.faults.clear()
 
 
-def test_ids_that_are_off_by_one_are_found_by_the_probe(make_team, start_server, opened):
+def test_token_ids_that_are_off_by_one_fail_the_probe(make_team, start_server, opened):
     policies = make_team()
     server = start_server(policies)
     engine = opened(policies, server)
@@ -130,27 +124,25 @@ def test_ids_that_are_off_by_one_are_found_by_the_probe(make_team, start_server,
         engine.sync()
 
 
-def test_a_sync_that_did_not_happen_stops_the_run_before_anything_is_played(
-    quiet_play, play_groups, nudge
-):
-    policies, server, engine, _ = quiet_play
-    # A version of its own lies between the base and the ones that fail.
+def test_a_failed_sync_stops_the_run_before_anything_is_sampled(synced, play_groups, nudge):
+    policies, server, engine, _ = synced
+    # A version between the base and the versions that fail, so that the probe can name it.
     nudge(policies, seed=1)
     engine.sync()
     undisturbed = play_groups(policies)
-    for number, (fault, word) in enumerate(
+    for number, (fault, message) in enumerate(
         {
-            "stale": "speaks with the version before",
-            "base": "speaks with the base",
+            "stale": "samples with the version before",
+            "base": "samples with the base",
             "refuse": "no room for the adapter",
             "half": "no room for the adapter",
         }.items()
     ):
         nudge(policies, seed=number)
         server.sync_fault = fault
-        with pytest.raises(ServerError, match=word):
+        with pytest.raises(ServerError, match=message):
             engine.sync()
-    # What speaks is still the version before, under names of its own.
+    # The version before is still live, under its own names.
     assert play_groups(policies) == undisturbed
     server.sync_fault = ""
     engine.sync()
@@ -172,15 +164,15 @@ def test_a_load_that_fails_on_one_of_two_servers_leaves_both_with_the_version_be
     assert play_groups(policies) == undisturbed
     servers[1].sync_fault = ""
     engine.sync()
-    assert [{name[-6:] for name in one.adapters} for one in servers] == [{"v00002"}] * 2
+    assert [{name[-6:] for name in server.adapters} for server in servers] == [{"v00002"}] * 2
 
 
 @pytest.mark.parametrize(
-    ("fault", "tied", "word"),
-    [("stale", False, "speaks with the version before"), ("tied", True, "tied output head")],
+    ("fault", "tied", "message"),
+    [("stale", False, "samples with the version before"), ("tied", True, "tied output head")],
 )
 def test_a_whole_model_that_was_reloaded_in_part_or_not_at_all_stops_the_run(
-    fault, tied, word, make_team, start_server, opened, nudge
+    fault, tied, message, make_team, start_server, opened, nudge
 ):
     policies = make_team("shared", tied=tied)
     server = start_server(policies)
@@ -188,15 +180,15 @@ def test_a_whole_model_that_was_reloaded_in_part_or_not_at_all_stops_the_run(
     engine.sync()
     nudge(policies)
     server.sync_fault = fault
-    with pytest.raises(ServerError, match=word):
+    with pytest.raises(ServerError, match=message):
         engine.sync()
 
 
-def test_a_server_that_is_never_up_is_waited_for_as_long_as_its_patience_is():
-    server = Server("http://127.0.0.1:9", Patience(1.0, 0.2), Counts())
+def test_a_server_that_never_comes_up_is_given_up_after_its_patience():
+    server = Server("http://127.0.0.1:9", RetryPolicy(1.0, 0.2))
 
     async def wait():
-        await fleet.wait_until_up(server, "/health", lambda: None)
+        await pool.wait_until_up(server, "/health", lambda: None)
 
     with pytest.raises(ServerError, match="for 0.2 seconds"):
         asyncio.run(wait())
