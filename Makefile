@@ -56,7 +56,7 @@ docs: .venv/installed  ## build the documentation into site/, strictly
 
 docs-serve: .venv/installed  ## show the documentation in a browser while it is written
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --watch README.md --watch conf --watch envs --watch learners --watch experiments
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --watch README.md --watch conf --watch envs --watch learners --watch experiments --watch extras
 
 parity: .venv-trl/installed .venv-verl/installed .venv-comlrl/installed  ## compare losses with TRL, verl and CoMLRL; write docs/parity.md
 	rm -rf outputs/parity
@@ -197,7 +197,7 @@ doors: $(DOORS:%=door-%)  ## run the doors to programs of others against the rea
 
 .PHONY: $(DOORS:%=door-%)
 $(DOORS:%=door-%): door-%: .venv-door-%/installed
-	OMP_NUM_THREADS=1 .venv-door-$*/bin/python -m pytest -q -m door tests/envs/wrappers/doors/test_$*.py
+	OMP_NUM_THREADS=1 .venv-door-$*/bin/python -m pytest -q -m door tests/extras/interop/test_$*.py
 
 .venv-door-openenv/installed: DOOR := openenv==0.10.0
 # Its agents are scripts that uv runs, with packages from the index that uv knows.

@@ -125,7 +125,9 @@ def _package(name: str) -> str:
 
 
 def _read(name: str) -> str:
-    return (ROOT / "conf" / f"{name}.yaml").read_text("utf-8")
+    folders = (ROOT / "conf", ROOT / "extras" / "conf")
+    paths = [folder / f"{name}.yaml" for folder in folders]
+    return next((one for one in paths if one.exists()), paths[0]).read_text("utf-8")
 
 
 def _inherited(name: str, prefix: str) -> dict[str, Row]:

@@ -23,8 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
@@ -35,6 +38,7 @@ from laconic.experiments.command_line.mistakes import (
     describe,
     describe_folder,
 )
+from laconic.experiments.command_line.programs import CONFIG_GROUP, config_folders
 from laconic.experiments.command_line.resuming import spell_out
 from laconic.experiments.command_line.say import complain
 from laconic.experiments.command_line.surroundings import find_problem
@@ -53,6 +57,18 @@ _TOPICS = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath"
 """What the flag `--info` may show."""
 LAUNCH = Path(__file__).resolve().parents[1] / "launch"
 """Folder of accelerate's settings, in the package."""
+
+
+class RegisteredFolders(SearchPathPlugin):
+    """Adds folders of configurations that packages register, after that of the program."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Add the folders."""
+        for folder in config_folders():
+            search_path.append(CONFIG_GROUP, f"file://{folder}")
+
+
+Plugins.instance().register(RegisteredFolders)
 
 
 def program(

@@ -10,30 +10,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from laconic.experiments.command_line import programs
+from laconic.experiments.command_line.programs import Program
 from laconic.experiments.command_line.surroundings import find_memory_limit, find_problem
-
-PROGRAMS = {
-    "train": "train a team on groups of episodes",
-    "evaluate": "play every evaluation task once and say how well, in how many words",
-    "compare": "put a team beside single agents, votes, debates and scripts",
-    "demand": "say what each word is worth, and how many a team would buy at each price",
-    "watch": "look at episodes in the terminal, also of a run that goes on",
-    "explain": "show how the advantages of a training group came about",
-    "report": "make the page of a run or of a sweep: curves, figures, transcripts",
-    "warm-start": "imitate a scripted teacher, so that a policy knows the game",
-    "share": "send a trained team to a hub, or write its folder",
-    "measure-speed": "measure the cost of the environment and of a training step",
-}
-"""What each program does, by its name on the command line."""
-PLAIN = {
-    "explain": "reporting.explain",
-    "report": "report",
-    "share": "share",
-    "watch": "watch",
-}
-"""Programs without a configuration, and the modules that they run."""
-ALIASES = {"warm-start": ("train", "experiment=warm_start")}
-"""Those that are another program with a setting."""
 
 
 def main() -> None:
@@ -44,12 +23,11 @@ def main() -> None:
         print(_usage())
     elif typed in ("-V", "--version"):
         print(f"laconic {version('laconic')}")
-    elif name in PROGRAMS:
+    elif program := _find(name):
         if problem := find_problem():
             sys.exit(f"error: {problem}")
         _look_here()
-        program, *settings = ALIASES.get(name, (name,))
-        sys.argv = [f"laconic {name}", *settings, *rest]
+        sys.argv = [f"laconic {name}", *program.settings, *rest]
         try:
             start(program)
         except (ImportError, MemoryError, OSError, RuntimeError) as error:
@@ -70,39 +48,54 @@ def _look_here() -> None:
         sys.path.append(here)
 
 
-def start(name: str) -> None:
+def start(program: Program) -> None:
     """Run a program; a mistyped configuration is answered before the slow libraries are loaded."""
-    if name in PLAIN:
-        import_module(f"laconic.experiments.{PLAIN[name]}").main()
+    if program.config is None:
+        import_module(program.module).main()
         return
-    module = name.replace("-", "_")
-    from laconic.experiments.command_line.cli import program
+    from laconic.experiments.command_line import cli
 
-    program(module, several=name == "train")(_loaded_late(module))()
+    cli.program(program.config, several=program.several)(_loaded_late(program.module))()
+
+
+def _find(name: str) -> Program | None:
+    try:
+        return programs.find(name)
+    except ValueError as error:
+        sys.exit(f"error: {error}")
 
 
 def _loaded_late(module: str) -> Callable[[Any], Any]:
-    """The `main` of a program, whose module is imported at the first call."""
+    """Return the `main` of a program, whose module is imported at the first call."""
 
     def main(cfg: Any) -> Any:
-        return import_module(f"laconic.experiments.{module}").main(cfg)
+        return import_module(module).main(cfg)
 
     # Hydra names a job after the module of its function.
-    main.__module__ = f"laconic.experiments.{module}"
+    main.__module__ = module
     return main
 
 
 def _usage() -> str:
-    width = max(map(len, PROGRAMS))
-    lines = "".join(f"  {name:{width}}  {purpose}\n" for name, purpose in PROGRAMS.items())
+    purposes = {name: _purpose(name) for name in programs.names()}
+    width = max(map(len, purposes))
+    lines = "".join(f"  {name:{width}}  {purpose}\n" for name, purpose in purposes.items())
     return (
         f"usage: laconic <program> [settings]\n\n{lines}\n`laconic <program> --help` lists its"
         " settings; `laconic train env=gsm8k -m seed=0,1` is a sweep."
     )
 
 
+def _purpose(name: str) -> str:
+    try:
+        program = programs.find(name)
+    except ValueError as error:
+        return f"({error})"
+    return program.purpose if program else ""
+
+
 def _unknown(name: str) -> str:
-    near = get_close_matches(name.replace("_", "-"), PROGRAMS, n=1)
+    near = get_close_matches(name.replace("_", "-"), programs.names(), n=1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
     print(_usage(), file=sys.stderr)
     return f"\nerror: expected one of these programs; got {name!r}{meant}"

@@ -105,13 +105,6 @@ def check_demand(cfg: DictConfig) -> None:
     list_runs(cfg.runs)
 
 
-def check_measure_speed(cfg: DictConfig) -> None:
-    """Check the settings of a measurement of speed."""
-    counts = {"seed": 0, "threads": 1, "train.tasks_per_step": 1, "train.group_size": 1}
-    counts |= {"measure.conversations": 1, "measure.repetitions": 1}
-    check_counts(cfg, counts, ("threads", "measure.conversations"))
-
-
 def list_runs(runs: Any) -> list[Path]:
     """Return the run folders that `runs` names: a folder or a list, of runs or of sweeps of runs.
 

@@ -9,10 +9,10 @@ them once.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
-from types import MappingProxyType
+from pkgutil import resolve_name
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
@@ -24,6 +24,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import split_words
 from laconic.envs.errors import SettingError, SourceError
+from laconic.experiments.command_line import programs
 from laconic.experiments.command_line.targets import chosen_options, typed_values
 from laconic.experiments.running import checks
 from laconic.experiments.running.played_run import take_run
@@ -33,16 +34,6 @@ from laconic.learners.advantages.group import Estimator
 from laconic.learners.commands import command
 from laconic.learners.training.settings import CorrectionSettings, ObjectiveSettings, StepSettings
 
-PROGRAMS: Mapping[str, Callable[[DictConfig], None]] = MappingProxyType(
-    {
-        "train": checks.check_train,
-        "evaluate": checks.check_evaluate,
-        "compare": checks.check_compare,
-        "demand": checks.check_demand,
-        "measure_speed": checks.check_measure_speed,
-    }
-)
-"""Program -> the check of its own settings."""
 AGENTS = "laconic.learners.agents."
 SERVED = f"{AGENTS}api."
 """Beginning of the agents that load torch with their class."""
@@ -63,10 +54,10 @@ def check_config(program: str, cfg: DictConfig, overrides: Sequence[str]) -> Non
         SettingError: a setting is out of range, or contradicts another.
         HydraException: a part cannot be built of its settings.
     """
-    check = PROGRAMS.get(program)
-    if check is None:
+    registered = programs.find(program.replace("_", "-"))
+    if registered is None or registered.check is None:
         return
-    check(cfg)
+    resolve_name(registered.check)(cfg)
     if "run" in cfg:
         take_run(cfg, overrides)
     agents = check_environment(program, cfg)

@@ -20,6 +20,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.programs import config_folders
 from laconic.experiments.command_line.targets import names_taken
 
 GROUPS = ("agent", "env")
@@ -113,6 +114,8 @@ MAX_OVERRIDE = 10_000
 """Most characters of an override that is taken; parsing a long one takes minutes."""
 
 _CONF = Path(__file__).resolve().parents[2] / "conf"
+_OWN = "laconic."
+"""How names of packages of this project begin."""
 _INNER = re.compile(r"agent\.members\.\w+(?=\.)|entries\.[\w+-]+\.(?=(?:agent|env)\.)")
 """What stands before settings of an agent or an environment inside another."""
 _KEY = re.compile(r"[\w+-]+(\.[\w+-]+)*")
@@ -150,8 +153,9 @@ def is_override_taken(text: str) -> bool:
         value = None if override.is_delete() else override.value()
     except (HydraException, ValueError, RecursionError):
         return False
-    group = _CONF / override.key_or_group
-    if re.fullmatch(r"\w+(/\w+)*", override.key_or_group) and group.is_dir():
+    group = override.key_or_group
+    named = re.fullmatch(r"\w+(/\w+)*", group)
+    if named and any((folder / group).is_dir() for folder in _own_folders()):
         return _is_choice_taken(override, value)
     return override.package is None and is_taken(override.key_or_group, value)
 
@@ -176,6 +180,11 @@ def check_settings(
         _check(settings, group, f"{folder}: ", allowed, say, None)
     except RecursionError as error:
         raise SettingError(f"{folder}: {group} is nested too deeply to be settings") from error
+
+
+def _own_folders() -> tuple[Path, ...]:
+    """Return the folders of this project's choices; those of other packages have to be typed."""
+    return _CONF, *config_folders(_OWN)
 
 
 def _check(
@@ -230,7 +239,8 @@ def _is_choice_taken(override: Override, value: Any) -> bool:
     group, package = override.key_or_group, override.package
     if package is not None and not (group == "agent" and _MEMBER.fullmatch(package)):
         return False
-    own = {path.stem for path in (_CONF / group).glob("*.yaml")} - {*CALLING.get(group, ())}
+    files = (path for folder in _own_folders() for path in (folder / group).glob("*.yaml"))
+    own = {path.stem for path in files} - {*CALLING.get(group, ())}
     chosen = value if isinstance(value, list) else [value]
     return all(one is None or (isinstance(one, str) and one in own) for one in chosen)
 

@@ -1,4 +1,4 @@
-"""Every choice in `conf/` is composed and built, and says what the constructors say.
+"""Every choice of the package is composed and built, and says what the constructors say.
 
 Choices are found by globbing, so a new yaml is tested without a change here. A yaml restates the
 default of its constructor, so that the packages behave alike with and without Hydra. Where the
@@ -21,6 +21,7 @@ from hydra.errors import MissingConfigException
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from pettingzoo import ParallelEnv
+from places import configs
 
 from laconic import envs
 from laconic.envs import worlds
@@ -31,14 +32,11 @@ from laconic.experiments.tracking.loggers import open_loggers
 from laconic.learners.algorithms.base import Resumable
 from laconic.learners.prices.schedule import Price
 
-PROGRAMS = sorted(path.stem for path in CONF.glob("*.yaml"))
-BASES = CONF / "env" / "base"
+YAMLS = configs()
+PROGRAMS = sorted(configs("*.yaml"))
+BASES = "env/base/"
 """What the environments inherit, which is no choice of its own."""
-OPTIONS = sorted(
-    str(path.relative_to(CONF).with_suffix(""))
-    for path in CONF.rglob("*/*.yaml")
-    if path.parent != BASES
-)
+OPTIONS = sorted(name for name in YAMLS if "/" in name and not name.startswith(BASES))
 HYDRAS = "hydra/"
 """Groups of Hydra's own, which configure no object of ours."""
 TRACKERS = ("logger/wandb", "logger/mlflow", "logger/trackio")
@@ -47,7 +45,7 @@ NEEDS = {
     "agent/api": ["agent.model=a-model"],
     "agent/hf": ["agent.model=a-model"],
     "experiment/pretrained": ["agent.model=a-model"],
-    "learner/sapo": ["learner.collect.folder=a-folder"],
+    "learner/swarm": ["learner.collect.folder=a-folder"],
     "learner/collect/own_best": ["learner=imitation"],
     "learner/collect/recorded": ["learner=imitation", "learner.collect.folder=a-folder"],
     "learner/collect/teacher": ["learner=imitation"],
@@ -76,7 +74,7 @@ PACKAGES = ("optimizer/adamw8bit",)
 @functools.cache
 def groups_of(program: str) -> set[str]:
     """The groups that a program lets choose from."""
-    listed = OmegaConf.to_container(OmegaConf.load(CONF / f"{program}.yaml")).get("defaults", [])
+    listed = OmegaConf.to_container(OmegaConf.load(YAMLS[program])).get("defaults", [])
     names = [next(iter(one)) for one in listed if isinstance(one, dict)]
     return {name.removeprefix("override ") for name in names}
 
@@ -172,7 +170,7 @@ def what_makes(option: str) -> dict[str, Any]:
     An option without a `_target_` of its own says only what makes it differ, on purpose; one with
     may say so of others that are parts of it (`/agent@members.solver: tiny`).
     """
-    said: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(CONF / f"{option}.yaml"))
+    said: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(YAMLS[option]))
     defaults = said.pop("defaults", [])
     if "_target_" in said:
         parts = [key.partition("@")[2] for one in defaults if isinstance(one, dict) for key in one]
@@ -190,7 +188,7 @@ def what_makes(option: str) -> dict[str, Any]:
 
 def lies_in(option: str) -> str:
     """The part of a configuration that an option's settings go to."""
-    everywhere = "# @package _global_" in (CONF / f"{option}.yaml").read_text()
+    everywhere = "# @package _global_" in YAMLS[option].read_text()
     return "" if everywhere else option.rpartition("/")[0].replace("/", ".")
 
 
@@ -207,13 +205,13 @@ def leave_out(cfg: dict[str, Any], where: str, said: Mapping[str, Any]) -> None:
 
 def chosen_in(program: str, option: str) -> set[str]:
     """The options that a program composes when one of them is given."""
-    listed = OmegaConf.to_container(OmegaConf.load(CONF / f"{program}.yaml")).get("defaults", [])
+    listed = OmegaConf.to_container(OmegaConf.load(YAMLS[program])).get("defaults", [])
     usual = {group: name for one in listed if isinstance(one, dict) for group, name in one.items()}
     group, _, name = option.rpartition("/")
     # What an option needs may choose others.
     needed = dict(one.split("=") for one in NEEDS.get(option, []) if "." not in one)
     options = {f"{group}/{name}" for group, name in {**usual, **needed, group: name}.items()}
-    return {one for one in options if (CONF / f"{one}.yaml").is_file()}
+    return {one for one in options if one in YAMLS}
 
 
 def plain(value: Any) -> Any:
@@ -225,7 +223,7 @@ def check_defaults(composed: Any, program: str, option: str = "") -> None:
     """A yaml restates the defaults of its constructors."""
     cfg = OmegaConf.to_container(composed)
     # What a program's own yaml says of a chosen option is meant to differ from that option.
-    own = OmegaConf.to_container(OmegaConf.load(CONF / f"{program}.yaml"))
+    own = OmegaConf.to_container(OmegaConf.load(YAMLS[program]))
     for group in groups_of(program) & own.keys() & cfg.keys():
         for name in own[group]:
             del cfg[group][name]
@@ -370,7 +368,7 @@ def test_what_differs_on_purpose_still_exists():
         assert takes_more or set(keys) <= known, target
 
 
-@pytest.mark.parametrize("path", sorted(CONF.rglob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(YAMLS.values()), ids=lambda path: path.stem)
 def test_every_yaml_begins_by_saying_what_it_is(path):
     lines = [line for line in path.read_text().splitlines() if not line.startswith("# @package")]
     assert lines[0].startswith("# ")

@@ -1,35 +1,66 @@
-"""Imports point one way: experiments -> learners -> envs."""
+"""Imports point one way: extras -> experiments -> learners -> envs, without circles."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 from places import ROOT
 
 CONFIGURATION = {"hydra", "omegaconf"}
+FLOORS = ("envs", "learners", "experiments", "extras")
 
 FORBIDDEN = {
     "envs": {"torch", "transformers", "tokenizers"}
-    | {"laconic.learners", "laconic.experiments", "laconic.conf"}
+    | {"laconic.learners", "laconic.experiments", "laconic.extras", "laconic.conf"}
     | CONFIGURATION,
-    "learners": {"laconic.experiments", "laconic.conf", "laconic.envs.benchmarks"} | CONFIGURATION,
+    "learners": {"laconic.experiments", "laconic.extras", "laconic.conf", "laconic.envs.benchmarks"}
+    | CONFIGURATION,
+    "experiments": {"laconic.extras"},
 }
 
+Edge = tuple[str, str]
+"""The file or folder that imports, and the one that is imported."""
+FILE_CIRCLES: set[Edge] = {
+    ("learners/agents/hf.py", "learners/agents/trained.py"),
+    ("learners/agents/policy.py", "learners/engines/base.py"),
+}
+"""Imports that close a circle of files. The list may only become shorter."""
+FOLDER_CIRCLES: set[Edge] = {
+    ("envs/dialogue", "envs/wrappers"),
+    ("experiments/command_line", "experiments/running"),
+    ("experiments/running", "experiments/comparing"),
+    ("experiments/running", "experiments/reporting"),
+    ("experiments/running", "experiments/reporting/sharing"),
+    ("experiments/running", "experiments/tracking"),
+    ("learners/advantages", "learners/training"),
+    ("learners/agents", "learners/engines"),
+    ("learners/agents", "learners/rollout"),
+    ("learners/agents", "learners/rollout/collectors"),
+    ("learners/distributed", "learners/rollout"),
+}
+"""Imports that close a circle of folders. The list may only become shorter."""
 
-def _imported(source: str) -> Iterator[str]:
-    """Dotted names of all that a file imports, wherever in it.
 
-    Relative imports are left out, for they never leave their package.
+def _imported(source: str, package: str) -> Iterator[str]:
+    """Yield dotted names of all that a file imports, also within functions.
+
+    Args:
+        source: text of the file.
+        package: dotted name of its package, to which relative imports refer.
     """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield str(node.module)
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")
+            base = parts[: len(parts) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             called = ast.unparse(node.func).rsplit(".")[-1]
             if called in ("import_module", "__import__"):
@@ -40,38 +71,134 @@ def _files(package: str) -> list[Path]:
     return sorted((ROOT / package).rglob("*.py"))
 
 
-def _trespasses(source: str, forbidden: set[str]) -> list[str]:
+def _package(file: Path) -> str:
+    return ".".join(("laconic", *file.parent.relative_to(ROOT).parts))
+
+
+def _trespasses(source: str, forbidden: set[str], package: str) -> list[str]:
     return sorted(
         {
             module
-            for module in _imported(source)
+            for module in _imported(source, package)
             for name in forbidden
             if module == name or module.startswith(f"{name}.")
         }
     )
 
 
+def _file_graph() -> dict[str, set[str]]:
+    """Return for each file of the package those that it imports, as paths below the root."""
+    names = {}
+    for file in (file for floor in FLOORS for file in _files(floor)):
+        name = _package(file) if file.stem == "__init__" else f"{_package(file)}.{file.stem}"
+        names[name] = file
+    graph = {}
+    for file in names.values():
+        found = {
+            names[module]
+            for module in _imported(file.read_text(encoding="utf-8"), _package(file))
+            if module in names
+        }
+        # `from package import module` names the package too, of which only the module is used.
+        used = {one for one in found if one.stem != "__init__" or not _parts_of(one, found)}
+        graph[_shown(file)] = {_shown(one) for one in used if one != file}
+    return graph
+
+
+def _parts_of(package: Path, found: set[Path]) -> set[Path]:
+    return {one for one in found if one != package and package.parent in one.parents}
+
+
+def _shown(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def _folder_graph(files: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Return for each folder those whose files it imports; one inside the other does not count."""
+    graph: dict[str, set[str]] = {}
+    for file, imported in files.items():
+        folder = Path(file).parent
+        others = graph.setdefault(folder.as_posix(), set())
+        for other in (Path(one).parent for one in imported):
+            if not (folder.is_relative_to(other) or other.is_relative_to(folder)):
+                others.add(other.as_posix())
+    return graph
+
+
+def _circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Return one circle of a graph; empty where there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])[::-1]
+    return []
+
+
+def _check_circles(graph: dict[str, set[str]], known: set[Edge]) -> None:
+    rest = {
+        one: {other for other in others if (one, other) not in known}
+        for one, others in graph.items()
+    }
+    assert _circle(rest) == []
+    for one, other in sorted(known):
+        assert other in graph.get(one, ()), f"take {one} -> {other} off the list"
+        assert _circle({**rest, one: rest[one] | {other}}), f"take {one} -> {other} off the list"
+
+
 def test_there_is_something_to_read():
-    assert all(_files(package) for package in ("envs", "learners", "experiments"))
+    assert all(_files(package) for package in FLOORS)
 
 
 @pytest.mark.parametrize("package", FORBIDDEN)
 def test_nothing_is_imported_against_the_direction(package):
     found = {}
     for file in _files(package):
-        if names := _trespasses(file.read_text(encoding="utf-8"), FORBIDDEN[package]):
-            found[str(file.relative_to(ROOT))] = names
+        text = file.read_text(encoding="utf-8")
+        if names := _trespasses(text, FORBIDDEN[package], _package(file)):
+            found[_shown(file)] = names
     assert found == {}
 
 
-def test_only_experiments_see_hydra():
+def test_no_configuration_of_the_core_names_an_extra():
+    files = sorted((ROOT / "conf").rglob("*.yaml"))
+    assert files
+    assert [_shown(one) for one in files if "laconic.extras" in one.read_text("utf-8")] == []
+
+
+def test_only_experiments_and_extras_see_hydra():
     seeing = {
         package
-        for package in ("envs", "learners", "conf", "experiments")
+        for package in (*FLOORS, "conf")
         for file in _files(package)
-        if _trespasses(file.read_text(encoding="utf-8"), CONFIGURATION)
+        if _trespasses(file.read_text(encoding="utf-8"), CONFIGURATION, _package(file))
     }
-    assert seeing == {"experiments"}
+    assert seeing == {"experiments", "extras"}
+
+
+def test_no_file_imports_in_a_circle_beyond_those_that_are_known():
+    _check_circles(_file_graph(), FILE_CIRCLES)
+
+
+def test_no_folder_imports_in_a_circle_beyond_those_that_are_known():
+    _check_circles(_folder_graph(_file_graph()), FOLDER_CIRCLES)
+
+
+@pytest.mark.parametrize(
+    ("graph", "known", "stale"),
+    [
+        ({"a": {"b"}, "b": {"a"}}, set(), "assert"),
+        ({"a": {"b"}, "b": {"c"}, "c": {"a"}}, {("c", "a")}, ""),
+        # The import is gone; the import is there, and closes no circle.
+        ({"a": {"b"}, "b": set()}, {("b", "a")}, "off the list"),
+        ({"a": {"b"}, "b": set()}, {("a", "b")}, "off the list"),
+    ],
+)
+def test_a_new_circle_and_a_stale_exception_are_noticed(graph, known, stale):
+    if not stale:
+        _check_circles(graph, known)
+        return
+    with pytest.raises(AssertionError, match=stale):
+        _check_circles(graph, known)
 
 
 @pytest.mark.parametrize(
@@ -81,6 +208,12 @@ def test_only_experiments_see_hydra():
         ("def f():\n    from transformers import x", "envs", ["transformers", "transformers.x"]),
         ("from .learners import rollout", "envs", []),
         (
+            "from ..learners import rollout",
+            "envs",
+            ["laconic.learners", "laconic.learners.rollout"],
+        ),
+        ("from .. import extras", "experiments", ["laconic.extras"]),
+        (
             "from laconic.envs.benchmarks import x",
             "learners",
             ["laconic.envs.benchmarks", "laconic.envs.benchmarks.x"],
@@ -88,9 +221,10 @@ def test_only_experiments_see_hydra():
         ("from laconic.envs import benchmarks", "learners", ["laconic.envs.benchmarks"]),
         ("from laconic import learners", "envs", ["laconic.learners"]),
         ("importlib.import_module('hydra')", "learners", ["hydra"]),
+        ("importlib.import_module('laconic.extras')", "experiments", ["laconic.extras"]),
         ("import torchless", "envs", []),
         ("from laconic.envs import make", "learners", []),
     ],
 )
 def test_the_reader_finds_imports_of_every_form(line, package, found):
-    assert _trespasses(line, FORBIDDEN[package]) == found
+    assert _trespasses(line, FORBIDDEN[package], f"laconic.{package}") == found

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-PARTS = ("envs", "learners", "experiments", "conf")
+PARTS = ("envs", "learners", "experiments", "extras", "conf")
 LEFT = (".git", ".venv*", "build", "outputs", "multirun", "site", "*.egg-info", "__pycache__")
 USE = """
 from laconic import envs as ours

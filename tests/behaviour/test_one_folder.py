@@ -9,7 +9,7 @@ import time
 
 import pytest
 from omegaconf import OmegaConf
-from places import CONF
+from places import configs
 
 from laconic.experiments.running import lock
 from laconic.experiments.running.foreign import read_status
@@ -77,9 +77,9 @@ def test_a_hangup_ends_a_run_in_good_order(processes, small, tmp_path):
     assert (folder / "policy").is_dir()
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in CONF.glob("*.yaml")))
+@pytest.mark.parametrize("name", sorted(configs("*.yaml")))
 def test_two_runs_of_one_second_have_folders_of_their_own(name):
-    hydra = OmegaConf.to_container(OmegaConf.load(CONF / f"{name}.yaml").hydra, resolve=False)
+    hydra = OmegaConf.to_container(OmegaConf.load(configs("*.yaml")[name]).hydra, resolve=False)
     folders = [hydra[one]["dir"] for one in ("run", "sweep") if one in hydra]
     # Microseconds are in the name.
     assert folders and all(one.endswith("-%f}") for one in folders)

@@ -13,7 +13,7 @@ import pytest
 def sharing(small, tmp_path):
     """Overrides of a node of one swarm, with two steps and a checkpoint after each."""
     steps = ["train.steps=2", "train.checkpoint_every=1", "train.evaluate_every=null"]
-    return [*small, *steps, "learner=sapo", f"learner.collect.folder={tmp_path / 'swarm'}"]
+    return [*small, *steps, "learner=swarm", f"learner.collect.folder={tmp_path / 'swarm'}"]
 
 
 @pytest.mark.slow
@@ -55,7 +55,7 @@ def test_a_node_that_cannot_work_is_refused_at_the_start(run, sharing, tmp_path,
 
 
 def test_a_swarm_without_a_folder_says_what_is_missing(run, small, tmp_path):
-    outcome = run("train", *small, "learner=sapo", f"hydra.run.dir={tmp_path / 'run'}")
+    outcome = run("train", *small, "learner=swarm", f"hydra.run.dir={tmp_path / 'run'}")
     assert outcome.code == 1
     assert "learner.collect.folder" in outcome.message
 

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,15 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override
 from markdown_it import MarkdownIt
 from omegaconf import OmegaConf
-from places import ROOT
+from places import configs
 
+from laconic.experiments.command_line import programs
 from laconic.experiments.command_line.cli import CONF
-from laconic.experiments.command_line.console import ALIASES, PLAIN, PROGRAMS
 from laconic.experiments.running.checks import check_train
 
 _MODULES = "laconic.experiments."
 _PLACEHOLDER = re.compile(r"<[\w /.]+>")
-_OURS = re.compile(rf"laconic ({'|'.join(PROGRAMS)}) \S")
+_OURS = re.compile(rf"laconic ({'|'.join(programs.names())}) \S")
 """A command with settings; a program's name alone is no more than its name."""
 
 
@@ -104,12 +105,9 @@ def check_program() -> Callable[[Command, Path], None]:
 
 def _check(command: Command, folder: Path) -> None:
     """Compose every value that a command names."""
-    program, *settings = ALIASES.get(command.program.replace("_", "-"), (command.program,))
-    if not (CONF / f"{program}.yaml").exists():
-        module = PLAIN.get(program, program).replace(".", "/")
-        assert (ROOT / "experiments" / f"{module}.py").exists(), command.text
-        return
-    if program in PLAIN:
+    program = programs.find(command.program.replace("_", "-"))
+    assert program and find_spec(program.module), command.text
+    if program.config is None:
         return
     parsed = command.parsed()
     if parsed.config_dir == "placeholder":
@@ -118,10 +116,12 @@ def _check(command: Command, folder: Path) -> None:
     searched = parsed.config_dir and f"hydra.searchpath=[file://{folder / parsed.config_dir}]"
     with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
         for overrides in _variants(parsed.overrides):
-            cfg = compose(program, [*settings, *overrides, *([searched] if searched else [])])
+            cfg = compose(
+                program.config, [*program.settings, *overrides, *([searched] if searched else [])]
+            )
             missing = OmegaConf.missing_keys(cfg)
             assert not missing, f"{command.text}: needs {missing}"
-            if program == "train":
+            if program.config == "train":
                 check_train(cfg)
 
 
@@ -144,7 +144,7 @@ def _variants(written: list[str]) -> Iterator[list[str]]:
 
 
 def _is_group(override: Override) -> bool:
-    return (CONF / override.key_or_group.partition("@")[0]).is_dir()
+    return any(configs(f"{override.key_or_group.partition('@')[0]}/**/*.yaml"))
 
 
 def _values(override: Override) -> Iterator[str]:

@@ -12,11 +12,11 @@ import pytest
 from places import ROOT
 
 from laconic.envs import names
-from laconic.experiments.command_line.console import PROGRAMS
+from laconic.experiments.command_line import programs
 from laconic.learners.commands import command as written
 
-PACKAGES = ("envs", "learners", "experiments")
-_TYPED = re.compile(rf"laconic ({'|'.join(PROGRAMS)}) [\w./]+=")
+PACKAGES = ("envs", "learners", "experiments", "extras")
+_TYPED = re.compile(rf"laconic ({'|'.join(programs.names())}) [\w./]+=")
 
 CALLS = {
     ("experiments/command_line/resuming.py", "evaluate"): [{"run": "<folder>"}],

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine
-from places import ROOT
+from places import ROOT, configs
 
-from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.statistics.demand import GLOSSARY as DEMAND
 from laconic.learners.metrics import GLOSSARY, MEASURES, ROLES, SPENDING, THINKING
 
 PAGE = ROOT / "docs" / "metrics.md"
-LEARNERS = sorted(path.stem for path in (CONF / "learner").glob("*.yaml"))
+FLOORS = ("learners", "experiments", "extras")
+LEARNERS = sorted(path.stem for path in configs("learner/*.yaml").values())
 CRITICS = ("ippo", "mappo")
 SETTINGS = {
     "silence": ["learner.credit=silence"],
@@ -65,7 +65,7 @@ def test_what_a_run_writes_is_explained(trained, rows):
 def test_what_the_code_names_in_full_is_explained():
     """Names with a prefix that stand in the code as they are."""
     found = set()
-    for path in (*(ROOT / "learners").rglob("*.py"), *(ROOT / "experiments").rglob("*.py")):
+    for path in (one for floor in FLOORS for one in (ROOT / floor).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 if re.fullmatch(r"(train|eval|learner|time)/[\w/]+", node.value):
@@ -91,7 +91,7 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
     cases["engine"] = ["agent.sharing=lora", "engine=vllm", f"engine.url={engine.url}"]
     for one in CRITICS:
         cases[one] += ["learner.charge_when=always", "learner/price=fixed"]
-    cases["sapo"].append(f"learner.collect.folder={tmp_path}/swarm")
+    cases["swarm"].append(f"learner.collect.folder={tmp_path}/swarm")
     for name, more in cases.items():
         folder = tmp_path / name
         # Learners with a critic have no power of a pass rate; theirs for the same are others.
@@ -120,7 +120,7 @@ def test_every_learner_and_setting_is_explained_and_nothing_else(
     } | {"learner/skipped_value_steps", "train/own_accuracy"}
 
 
-@pytest.mark.parametrize("path", sorted((CONF / "learner").glob("*.yaml")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(configs("learner/*.yaml").values()), ids=lambda p: p.stem)
 def test_every_learner_has_a_section(path):
     text = (ROOT / "docs" / "learners.md").read_text("utf-8")
     assert f"\n## {path.stem}\n" in text and f"<!-- settings: learner/{path.stem} -->" in text
@@ -129,7 +129,7 @@ def test_every_learner_has_a_section(path):
 def test_every_yaml_is_on_a_page():
     pages = "".join(path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md"))
     shown = set(re.findall(r"<!-- settings: (\S+) -->", pages))
-    named = {path.relative_to(CONF).with_suffix("").as_posix() for path in CONF.rglob("*.yaml")}
+    named = {*configs()}
     elsewhere = ("entry/", "env/base/", "experiment/", "hydra/")
     bare = {"logger/none", "learner/price/fixed", "engine/own"}
     bare |= {"learner/advantages/imitated", "learner/collect/own_best"}

@@ -109,7 +109,7 @@ def known() -> set[str]:
 
 SOURCES = [
     path
-    for folder in ("envs", "learners", "experiments")
+    for folder in ("envs", "learners", "experiments", "extras")
     for path in sorted((ROOT / folder).rglob("*.py"))
     # The former names of keys stand there.
     if path.name != "names.py"

@@ -23,9 +23,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen3Config
 
 from laconic.experiments.running import provenance
-from laconic.experiments.running.bare_calls import StepTimer
 from laconic.experiments.running.session import compose
 from laconic.experiments.running.setup import make_environments, make_team
+from laconic.extras.speed.bare_calls import StepTimer
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ("-m", "gpu", "-rs", "tests")

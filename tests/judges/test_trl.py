@@ -21,7 +21,7 @@ from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM 
 
 from laconic import envs  # noqa: E402
 from laconic.envs.wrappers import Oracle, SingleAgent  # noqa: E402
-from laconic.envs.wrappers.doors.trl import Seat  # noqa: E402
+from laconic.envs.wrappers.trl import Seat  # noqa: E402
 
 pytestmark = pytest.mark.judge
 CLIENT = ("TRL", "trl")

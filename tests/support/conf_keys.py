@@ -1,4 +1,4 @@
-"""Which config keys there are: all that a yaml of `conf/` sets, where its package puts them."""
+"""Which config keys there are: all that a yaml of the package sets, where its package puts them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
-from places import ROOT
+from places import configs
 
-CONF = ROOT / "conf"
-FILES = sorted(CONF.rglob("*.yaml"))
+NAMES = {path: name for name, path in configs().items()}
+FILES = sorted(NAMES)
 
 
 def keys_of_file(path: Path) -> set[str]:
     """Return the dotted keys of a yaml's leaves."""
     text = path.read_text("utf-8")
     first, *named = text.partition("\n")[0].split()[1:]
-    group = path.relative_to(CONF).parts[:-1]
+    group = NAMES[path].split("/")[:-1]
     package = ".".join(part for part in group if part != "base")
     if first == "@package":
         package = "" if named[0] == "_global_" else named[0]

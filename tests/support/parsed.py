@@ -30,8 +30,8 @@ def remembering() -> Callable[..., Any]:
     return read
 
 
-def remember(folder: Path) -> None:
-    """Parse every yaml of a folder now, for this process and those that it forks."""
+def remember(*folders: Path) -> None:
+    """Parse every yaml of some folders now, for this process and those that it forks."""
     yaml.load = remembering()
-    for path in folder.rglob("*.yaml"):
+    for path in (one for folder in folders for one in folder.rglob("*.yaml")):
         OmegaConf.load(path)

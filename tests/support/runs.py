@@ -114,7 +114,7 @@ def small(policy_folder: Path) -> list[str]:
 
 @pytest.fixture(scope="session")
 def run(composed_once: None) -> Callable[..., Outcome]:
-    """Run `laconic.experiments.<name>` with some arguments in this process."""
+    """Run a program, by its name with `_` for `-`, with some arguments in this process."""
 
     def call(name: str, *arguments: str) -> Outcome:
         out, err = io.StringIO(), io.StringIO()
@@ -123,7 +123,7 @@ def run(composed_once: None) -> Callable[..., Outcome]:
             patch.setattr(sys, "argv", [f"{name}.py", *arguments])
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 try:
-                    import_module(f"laconic.experiments.{name}").main()
+                    import_module(module_of(name)).main()
                 except SystemExit as end:
                     code = end.code if isinstance(end.code, int) else 1
         return Outcome(code, out.getvalue(), err.getvalue())
@@ -166,6 +166,15 @@ def my_package(
         yield folder
 
 
+def module_of(name: str) -> str:
+    """Return the module of a program."""
+    from laconic.experiments.command_line import programs
+
+    program = programs.find(name.replace("_", "-"))
+    assert program is not None, name
+    return program.module
+
+
 class Processes:
     """Starts programs beside this process; see `process_server.py`."""
 
@@ -195,7 +204,7 @@ class Processes:
         """Start a program; `wishes`: `die`, `number`, `limit`, `patience` and `environment`."""
         self._count += 1
         request = {
-            "program": f"laconic.experiments.{name}",
+            "program": module_of(name),
             "arguments": arguments,
             "out": str(self._folder / f"{self._count}.out"),
             "err": str(self._folder / f"{self._count}.err"),

@@ -23,7 +23,6 @@ from laconic.learners.agents.scripted import Teacher, taught
 from laconic.learners.commands import command
 from laconic.learners.episode import Episode, Group
 from laconic.learners.rollout.collectors.base import Collector, Players, named_tasks
-from laconic.learners.rollout.collectors.replay import Mute, say
 from laconic.learners.rollout.play import Start, collect, play
 from laconic.learners.rollout.strange_files import MAX_ROWS, parse_json, read_text
 
@@ -192,6 +191,19 @@ class Recorded(Collector):
                 "learner.collect.folder must be the run folder of an evaluation;"
                 f" {str(path)!r} cannot be read: {type(error).__name__}: {error}"
             ) from error
+
+
+class Mute:
+    """Answers for what is not told; such an episode is left out."""
+
+    def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
+        """Silence."""
+        return [Reply("")] * len(requests)
+
+
+def say(policy: Policy, text: str, request: Request) -> Reply:
+    """A text as a policy would have said it, in its own tokens where it has any."""
+    return policy.quote(request, text) if isinstance(policy, HFPolicy) else Reply(text)
 
 
 def only(episode: Episode, agents: Collection[str]) -> Episode:

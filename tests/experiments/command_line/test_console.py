@@ -9,9 +9,9 @@ import sys
 from importlib import import_module
 
 import pytest
-from places import CONF, ROOT
+from places import ROOT, configs
 
-from laconic.experiments.command_line import console
+from laconic.experiments.command_line import console, programs
 
 
 @pytest.fixture
@@ -31,17 +31,18 @@ def call(monkeypatch, capsys):
 
 def test_every_program_is_listed_and_nothing_else():
     folder = ROOT / "experiments"
-    programs = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--"}
-    assert set(console.PROGRAMS) == programs | console.ALIASES.keys() | console.PLAIN.keys()
+    core = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--"}
+    extras = {"measure-speed", "watch"}
+    assert set(programs.names()) == core | extras | {"explain", "warm-start"}
     # What has a configuration of its own is a program.
-    assert {path.stem.replace("_", "-") for path in CONF.glob("*.yaml")} <= programs
+    assert {name.replace("_", "-") for name in configs("*.yaml")} <= core | extras
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])
 def test_without_a_program_the_programs_are_listed(call, arguments):
     code, said = call(*arguments)
     assert code == 0 and said.out.startswith("usage: laconic <program>")
-    assert all(f"  {name}" in said.out for name in console.PROGRAMS)
+    assert all(f"  {name}" in said.out for name in programs.names())
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_a_configuration_names_modules_of_the_present_folder_and_hides_none_inst
     monkeypatch.setattr(sys, "path", [one for one in sys.path if one])
     found = []
     monkeypatch.setattr(
-        console, "start", lambda name: found.append(import_module("thing_of_my_own").here)
+        console, "start", lambda program: found.append(import_module("thing_of_my_own").here)
     )
     monkeypatch.delitem(sys.modules, "json")
     call("train")
@@ -114,7 +115,7 @@ def test_a_settings_error_of_a_program_ends_with_its_code(tmp_path):
 
 def test_a_typo_is_answered_before_the_slow_libraries_are_loaded(tmp_path):
     code = (
-        "import sys; from laconic.experiments.command_line import console\n"
+        "import sys; from laconic.experiments.command_line import console, programs\n"
         "sys.argv = ['laconic', 'train', 'train.steeps=1']\n"
         "try: console.main()\n"
         "except SystemExit: print({'torch', 'transformers', 'matplotlib'} & {*sys.modules})"

@@ -9,7 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 from places import ROOT
 
-from laconic.experiments import report, share, watch
+from laconic.experiments import report, share
 from laconic.experiments.command_line.say import complain, say
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\x08\u202e"
@@ -58,7 +58,7 @@ def test_errors_about_a_folder_are_text(run, tmp_path, capsys):
     for outcome in outcomes:
         assert outcome.code != 0 and outcome.err.startswith("error: ")
         assert _is_harmless(outcome.out + outcome.err)
-    for program in (share.main, watch.main, report.main):
+    for program in (share.main, report.main):
         given = [str(folder), "--folder", "x"] if program is share.main else [f"{folder}x"]
         with pytest.raises(SystemExit):
             program(given)
@@ -67,7 +67,8 @@ def test_errors_about_a_folder_are_text(run, tmp_path, capsys):
 
 def test_errors_of_programs_are_said_by_these_functions_alone():
     prints = []
-    for path in sorted((ROOT / "experiments").rglob("*.py")):
+    files = (one for floor in ("experiments", "extras") for one in (ROOT / floor).rglob("*.py"))
+    for path in sorted(files):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 if node.func.id == "print" and path.name != "say.py":

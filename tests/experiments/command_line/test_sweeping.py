@@ -7,6 +7,7 @@ import cloudpickle
 import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
+from places import configs
 
 from laconic.experiments.command_line import cli, sweeping
 from laconic.experiments.command_line.cli import CONF
@@ -21,7 +22,7 @@ from laconic.experiments.command_line.sweeping import (
     unmark,
 )
 
-PROGRAMS = sorted(path.stem for path in CONF.glob("*.yaml"))
+PROGRAMS = sorted(configs("*.yaml"))
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from pkgutil import resolve_name
 
 import pytest
-from conf_keys import CONF, FILES, all_keys, keys_of_file
+from conf_keys import FILES, NAMES, all_keys, keys_of_file
 from omegaconf import OmegaConf
-from places import ROOT
+from places import CONF, ROOT
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.trust import (
@@ -66,7 +66,7 @@ def test_every_pattern_of_the_lists_matches_a_key():
 def test_every_setting_of_a_class_that_a_folder_may_name_is_on_a_list():
     checked = []
     for path in FILES:
-        group = path.relative_to(CONF).parts[0]
+        group = NAMES[path].partition("/")[0]
         targets = [key for key in keys_of_file(path) if key.endswith("._target_")]
         for target in targets if group in ("agent", "env") else ():
             name = OmegaConf.select(OmegaConf.load(path), target.removeprefix(f"{group}."))

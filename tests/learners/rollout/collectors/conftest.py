@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-import torch
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 from laconic.learners.agents.base import Reply, Request
-from laconic.learners.agents.hf import HFPolicy
 
 
 class Relay(ParallelEnv):
@@ -92,27 +90,6 @@ class Relayers:
     def _one(self, message: str) -> Reply:
         ids = self.write(message)
         return Reply(message, (5,) * self.tokens, ids, (-0.5,) * len(ids))
-
-
-@pytest.fixture(scope="session")
-def make_writer(make_policy: Callable[..., HFPolicy]) -> Callable[..., HFPolicy]:
-    """Makes policies that write plain characters only, so that another one can write the same.
-
-    The random ones write bytes that are no text, which take three times the tokens to say again.
-    """
-
-    def make(**settings: Any) -> HFPolicy:
-        policy = make_policy(**settings)
-        ids = range(policy.model.config.vocab_size)
-        words = [str(policy.tokenizer.decode([token])) for token in ids]
-        plain = [word.isascii() and word.isprintable() for word in words]
-        plain[policy.tokenizer.unk_token_id or 0] = False
-        barred = torch.where(torch.tensor(plain), 0.0, -1e4)
-        head = policy.model.get_output_embeddings()
-        head.register_forward_hook(lambda module, states, logits: logits + barred)
-        return policy
-
-    return make
 
 
 @pytest.fixture

@@ -1,0 +1,172 @@
+"""Programs of the command `laconic`, and what installed packages add to them.
+
+A package adds programs by entry points of the group `laconic.programs`, which name a `Program`, and
+folders of configurations by entry points of the group `laconic.configs`, which name a package:
+
+    [project.entry-points."laconic.programs"]
+    my-program = "my_package.programs:MY_PROGRAM"
+
+    [project.entry-points."laconic.configs"]
+    my_package = "my_package.conf"
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+PROGRAM_GROUP, CONFIG_GROUP = "laconic.programs", "laconic.configs"
+_SOURCES = Path(__file__).resolve().parents[2] / "pyproject.toml"
+"""Only a clone has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program of the command `laconic`."""
+
+    purpose: str
+    """One line for `laconic --help`."""
+    module: str
+    """Module with `main`, which takes the composed configuration; without `config`, nothing."""
+    config: str | None = None
+    """Name of its configuration, the program's with `_` for `-`. None: it reads its arguments."""
+    settings: tuple[str, ...] = ()
+    """Overrides that come before those that are typed."""
+    several: bool = False
+    """Whether several processes can run it together (`accelerate launch`)."""
+    check: str | None = None
+    """`module:function` that checks the composed configuration, before torch is imported."""
+
+
+_RUNNING = "laconic.experiments.running"
+PROGRAMS = {
+    "train": Program(
+        "train a team on groups of episodes",
+        "laconic.experiments.train",
+        "train",
+        several=True,
+        check=f"{_RUNNING}.checks:check_train",
+    ),
+    "evaluate": Program(
+        "play every evaluation task once and say how well, in how many words",
+        "laconic.experiments.evaluate",
+        "evaluate",
+        several=True,
+        check=f"{_RUNNING}.checks:check_evaluate",
+    ),
+    "compare": Program(
+        "put a team beside single agents, votes, debates and scripts",
+        "laconic.experiments.compare",
+        "compare",
+        several=True,
+        check=f"{_RUNNING}.checks:check_compare",
+    ),
+    "demand": Program(
+        "say what each word is worth, and how many a team would buy at each price",
+        "laconic.experiments.demand",
+        "demand",
+        check=f"{_RUNNING}.checks:check_demand",
+    ),
+    "explain": Program(
+        "show how the advantages of a training group came about",
+        "laconic.experiments.reporting.explain",
+    ),
+    "report": Program(
+        "make the page of a run or of a sweep: curves, figures, transcripts",
+        "laconic.experiments.report",
+    ),
+    "warm-start": Program(
+        "imitate a scripted teacher, so that a policy knows the game",
+        "laconic.experiments.train",
+        "train",
+        settings=("experiment=warm_start",),
+        several=True,
+        check=f"{_RUNNING}.checks:check_train",
+    ),
+    "share": Program(
+        "send a trained team to a hub, or write its folder", "laconic.experiments.share"
+    ),
+}
+"""The core's own programs, by name; a registered one cannot take such a name."""
+
+
+def registered(group: str) -> dict[str, metadata.EntryPoint]:
+    """Return the entry points of a group by name.
+
+    A clone reads its own from `pyproject.toml`, so it runs without being installed.
+    """
+    found = {one.name: one for one in metadata.entry_points(group=group)}
+    if _SOURCES.is_file():
+        project = tomllib.loads(_SOURCES.read_text("utf-8"))["project"]
+        own = project.get("entry-points", {}).get(group, {})
+        found = {name: metadata.EntryPoint(name, own[name], group) for name in own} | found
+    return found
+
+
+def names() -> list[str]:
+    """Return the names of all programs, those of the core first."""
+    return list(dict.fromkeys([*PROGRAMS, *registered(PROGRAM_GROUP)]))
+
+
+def find(name: str) -> Program | None:
+    """Return a program by its name; None if there is none.
+
+    Raises:
+        SettingError: a package registers it and cannot be imported.
+    """
+    if name in PROGRAMS:
+        return PROGRAMS[name]
+    point = registered(PROGRAM_GROUP).get(name)
+    if point is None:
+        return None
+    try:
+        program = point.load()
+    except Exception as error:
+        raise _error(
+            f"the program {name!r} is registered as {point.value!r}, which cannot be imported"
+            f" ({type(error).__name__}: {error}); repair or uninstall the package that registers it"
+        ) from error
+    if not isinstance(program, Program):
+        raise _error(
+            f"the entry point {name!r} of {PROGRAM_GROUP} must name a Program"
+            f" (laconic.experiments.command_line.programs); got {type(program).__name__}"
+        )
+    return program
+
+
+@functools.cache
+def config_folders(beginning: str = "") -> tuple[Path, ...]:
+    """Return the folders of configurations that packages register.
+
+    Args:
+        beginning: how the names of the packages begin.
+
+    Raises:
+        SettingError: one of the packages cannot be found.
+    """
+    folders: list[Path] = []
+    for name, point in registered(CONFIG_GROUP).items():
+        if not point.value.startswith(beginning):
+            continue
+        try:
+            spec = find_spec(point.value)
+        except ImportError:
+            spec = None
+        if spec is None or not spec.submodule_search_locations:
+            raise _error(
+                f"the entry point {name!r} of {CONFIG_GROUP} names the package {point.value!r},"
+                " which cannot be found; repair or uninstall the package that registers it"
+            )
+        folders += (Path(one).resolve() for one in spec.submodule_search_locations)
+    return tuple(folders)
+
+
+def _error(message: str) -> ValueError:
+    """Return a `SettingError`; the list of programs is shown without importing `envs`."""
+    from laconic.envs.errors import SettingError
+
+    return SettingError(message)

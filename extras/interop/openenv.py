@@ -1,0 +1,291 @@
+"""Environments of ours behind OpenEnv's protocol.
+
+    python -m laconic.extras.interop.openenv gsm8k information=split
+    python -m laconic.extras.interop.openenv gsm8k --seat solver_0
+
+OpenEnv knows one agent. So a team is served in one of two ways: with joint messages (`TeamAction`
+has those of all agents, `TeamObservation` their texts and rewards), or as the seat of one agent
+whose team-mates play along (`SeatAction`, `SeatObservation`), for trainers of a single agent. Each
+session has an environment of its own; `seed` and `task` of a reset are honoured. The other side of
+the first is `openenv_client`.
+
+Source: OpenEnv (github.com/huggingface/OpenEnv), tried with 0.10.0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import yaml
+from fastapi import FastAPI
+from openenv.core.env_server.http_server import create_fastapi_app
+from openenv.core.env_server.interfaces import Environment
+from openenv.core.env_server.types import Action, EnvironmentMetadata, State
+from openenv.core.env_server.types import Observation as Observed
+from pettingzoo import ParallelEnv
+
+from laconic import envs
+from laconic.envs.dialogue.reward import PAY_RULES
+from laconic.envs.dialogue.team import Infos, Observations
+from laconic.envs.wrappers.single_agent import SingleAgent
+from laconic.envs.wrappers.teammates import Teammate, silent
+
+Make = Callable[[], ParallelEnv[str, Any, str]]
+"""Makes an environment over text; every session calls it once."""
+_SESSIONS = 64
+
+
+class TeamAction(Action):
+    """What the agents of a team say in a round."""
+
+    messages: dict[str, str] = {}
+    """Agent -> message; who is left out is silent."""
+
+
+class TeamObservation(Observed):
+    """What the agents of a team read after a round; `reward` is the mean of `rewards`."""
+
+    agents: list[str]
+    """Who is still there."""
+    texts: dict[str, str]
+    """Agent -> what is new to it."""
+    tokens_left: dict[str, list[int]]
+    """Agent -> tokens left to its next message, to itself, to the round and to the episode."""
+    rewards: dict[str, float]
+    """Agent -> what it earned in the round."""
+    terminated: dict[str, bool]
+    """Agent -> whether its episode has come to its end."""
+    truncated: dict[str, bool]
+    """Agent -> whether its episode was cut short."""
+    infos: dict[str, dict[str, Any]]
+    """Agent -> what the environment tells besides."""
+
+
+class SeatAction(Action):
+    """What the agent of the seat says."""
+
+    message: str = ""
+    """Empty for silence."""
+
+
+class SeatObservation(Observed):
+    """What the agent of the seat reads."""
+
+    text: str
+    """What is new to it."""
+    tokens_left: int
+    """Tokens that its next message may have."""
+    truncated: bool = False
+    """Whether the episode was cut short."""
+    info: dict[str, Any] = {}
+    """What the environment tells besides, `score` and `solved` at the end."""
+
+
+class TeamState(State):
+    """What does not change from round to round."""
+
+    possible_agents: list[str] = []
+    """All agents of the team."""
+    tasks: list[str] = []
+    """Keys that `reset(task=...)` takes."""
+    pay_rules: dict[str, Any] = {}
+    """How the team is paid: `reward`, `when` and `max_reward` of the environment's metadata."""
+
+
+class _Served(Environment):  # type: ignore[type-arg]
+    """What both kinds of servers share: the count of rounds, and the state."""
+
+    SUPPORTS_CONCURRENT_SESSIONS = True
+
+    def __init__(self, env: Any, team: Any) -> None:
+        super().__init__()
+        self._env = env
+        tasks = [str(key) for key in getattr(team, "tasks", ())]
+        rules = {key: team.metadata[key] for key in PAY_RULES if key in team.metadata}
+        self._state = TeamState(
+            possible_agents=list(team.possible_agents), tasks=tasks, pay_rules=plain(rules)
+        )
+        self._name = str(team.metadata.get("name", type(team).__name__))
+
+    def _begin(self, seed: int | None, episode_id: str | None, task: str | None) -> Any:
+        told = {"episode_id": episode_id or str(uuid.uuid4()), "step_count": 0}
+        self._state = self._state.model_copy(update=told)
+        return self._env.reset(seed=seed, options={} if task is None else {"task": task})
+
+    def _count(self) -> None:
+        self._state = self._state.model_copy(update={"step_count": self._state.step_count + 1})
+
+    @property
+    def state(self) -> TeamState:
+        """The episode, the team and the tasks."""
+        return self._state
+
+    def get_metadata(self) -> EnvironmentMetadata:
+        """Name and kind, for `/metadata`."""
+        kind = "one agent of a team" if isinstance(self, Seat) else "a team by joint messages"
+        return EnvironmentMetadata(name=self._name, description=f"Laconic: {kind}")
+
+    def close(self) -> None:
+        """Close the environment."""
+        self._env.close()
+
+
+class Team(_Served):
+    """A whole team by joint messages."""
+
+    def __init__(self, env: ParallelEnv[str, Any, str]) -> None:
+        """Serve an environment over text."""
+        super().__init__(env, env)
+
+    def reset(
+        self,
+        seed: int | None = None,
+        episode_id: str | None = None,
+        task: str | None = None,
+        **kwargs: Any,
+    ) -> TeamObservation:
+        """Start an episode, of the task of that key if one is named."""
+        observations, infos = self._begin(seed, episode_id, task)
+        none = dict.fromkeys(observations, False)
+        return self._shown(observations, {}, none, none, infos)
+
+    def step(
+        self, action: TeamAction, timeout_s: float | None = None, **kwargs: Any
+    ) -> TeamObservation:
+        """Play a round."""
+        self._count()
+        return self._shown(*self._env.step(action.messages))
+
+    def _shown(
+        self,
+        observations: Observations,
+        rewards: Mapping[str, float],
+        terminated: Mapping[str, bool],
+        truncated: Mapping[str, bool],
+        infos: Infos,
+    ) -> TeamObservation:
+        earned = [float(reward) for reward in rewards.values()]
+        return TeamObservation(
+            agents=list(self._env.agents),
+            texts={agent: _text(seen) for agent, seen in observations.items()},
+            tokens_left={agent: _left(seen) for agent, seen in observations.items()},
+            rewards=dict(zip(rewards, earned, strict=True)),
+            terminated=dict(terminated),
+            truncated=dict(truncated),
+            infos=plain(infos),
+            reward=sum(earned) / len(earned) if earned else None,
+            done=not self._env.agents,
+        )
+
+
+class Seat(_Served):
+    """One agent of a team, whose team-mates play along."""
+
+    def __init__(
+        self, env: ParallelEnv[str, Any, str], agent: str, teammates: Teammate = silent
+    ) -> None:
+        """Serve the seat of one agent."""
+        super().__init__(SingleAgent(env, agent, teammates), env)
+
+    def reset(
+        self,
+        seed: int | None = None,
+        episode_id: str | None = None,
+        task: str | None = None,
+        **kwargs: Any,
+    ) -> SeatObservation:
+        """Start an episode, of the task of that key if one is named."""
+        seen, info = self._begin(seed, episode_id, task)
+        return SeatObservation(text=_text(seen), tokens_left=_left(seen)[0], info=plain(info))
+
+    def step(
+        self, action: SeatAction, timeout_s: float | None = None, **kwargs: Any
+    ) -> SeatObservation:
+        """Say something, and play the round."""
+        self._count()
+        seen, reward, terminated, truncated, info = self._env.step(action.message)
+        return SeatObservation(
+            text=_text(seen),
+            tokens_left=_left(seen)[0],
+            truncated=truncated,
+            info=plain(info),
+            reward=reward,
+            done=terminated or truncated,
+        )
+
+
+def team_app(make: Make, sessions: int = _SESSIONS) -> FastAPI:
+    """A server of teams by joint messages."""
+    app: FastAPI = create_fastapi_app(
+        lambda: Team(make()),
+        TeamAction,
+        TeamObservation,
+        max_concurrent_envs=sessions,
+        state_cls=TeamState,
+    )
+    return app
+
+
+def seat_app(
+    make: Make, agent: str, teammates: Teammate = silent, sessions: int = _SESSIONS
+) -> FastAPI:
+    """A server of the seat of one agent."""
+    Seat(make(), agent, teammates).close()
+    app: FastAPI = create_fastapi_app(
+        lambda: Seat(make(), agent, teammates),
+        SeatAction,
+        SeatObservation,
+        max_concurrent_envs=sessions,
+        state_cls=TeamState,
+    )
+    return app
+
+
+def plain(value: Any) -> Any:
+    """A value in types of JSON."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(one) for one in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _text(seen: Any) -> str:
+    return str(seen["text"] if isinstance(seen, Mapping) else seen)
+
+
+def _left(seen: Any) -> list[int]:
+    known = isinstance(seen, Mapping) and "tokens_left" in seen
+    return [int(one) for one in np.ravel(seen["tokens_left"])] if known else []
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve the environment that the command line names."""
+    import uvicorn
+
+    parser = argparse.ArgumentParser(prog="openenv", description="Serve an environment by OpenEnv.")
+    parser.add_argument("env", choices=envs.names(), help="name of the environment")
+    parser.add_argument("settings", nargs="*", help="its settings, e.g. information=split")
+    parser.add_argument("--seat", help="serve one agent alone, whose team-mates are silent")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8000)
+    given = parser.parse_args(arguments)
+    settings = {
+        key: yaml.safe_load(value) for key, _, value in (s.partition("=") for s in given.settings)
+    }
+
+    def make() -> ParallelEnv[str, Any, str]:
+        return envs.make(given.env, **settings)
+
+    app = seat_app(make, given.seat) if given.seat else team_app(make)
+    uvicorn.run(app, host=given.host, port=given.port)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,301 @@
+"""Any game of TextArena as an environment of ours, with talk priced.
+
+Rules are those of the game. Players `player_0`, `player_1`, ... take turns as the game says; who is
+not in turn has a budget of 0 and is asked nothing. A message is handed to the game on one line.
+What stands in brackets is an act (`[bet]`); everything else is talk, which the other players read
+and which costs its speaker. One bracket a message is free, up to `act_tokens` tokens, so that talk
+does not become free by brackets around it. Silence in one's turn is what the game takes an empty
+act for, mostly an invalid move.
+
+Observation: `{"text": any string, "tokens_left": int32 array (4,)}`, as in `envs.dialogue`; the
+text is what the game has shown the player since its last turn, the rules first. Reward of a player:
+minus the price of its talk, and at the end the outcome of the game, (r + 1) / 2 for TextArena's r
+from -1 (lost) to 1 (won), or r as it is.
+
+A game that is not over after `rounds` turns is truncated and lost for all. One whose episode budget
+is spent is terminated and lost for all. `score` is the outcome of `player_0`, from 0 to 1; it is
+`solved` above 1/2.
+
+Source: TextArena (github.com/LeonGuertler/TextArena), tried with 0.7.4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+import textarena
+from gymnasium.utils import seeding
+from textarena.envs.registration import ENV_REGISTRY
+
+from laconic.envs.checks import choice, whole
+from laconic.envs.dialogue.budget import Budget, Ledger, Tokenize, cut, split_words, well_formed
+from laconic.envs.dialogue.reward import Pay, Reward
+from laconic.envs.dialogue.roster import check_actions
+from laconic.envs.dialogue.spaces import TextEnv
+from laconic.envs.dialogue.team import Infos, Observations, StepResult
+from laconic.envs.dialogue.transcript import Message, indented, show
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.extras.interop.generators import OwnGenerators
+
+_ACT = re.compile(r"\[[^\[\]]*\]")
+_RAW = "-raw"
+"""Games of this ending show what is new alone, as environments of ours do."""
+
+
+class TextArena(TextEnv):
+    """A game of TextArena.
+
+    Args:
+        game: its id, e.g. `KuhnPoker-v0`; `games()` lists them.
+        players: how many play, which the game has to admit.
+        settings: of the game, e.g. `{"max_rounds": 5}`.
+        split: `train` or `evaluation`, whose games are dealt by different seeds.
+        tasks: how many differently dealt games there are.
+        rounds: turns after which a game is truncated.
+        budget: caps on what may be said; `round` is a turn.
+        reward: the price of talk; `price`, `normalizer` and `charge` count.
+        outcome: `unit` pays (r + 1) / 2, so that silence loses nothing; `raw` pays r.
+        act_tokens: tokens of one bracketed act a message that are free.
+        tokenize: cuts text into tokens; a policy brings its own.
+        render_mode: None or `ansi`.
+
+    Raises:
+        UnknownNameError: there is no such game.
+        SettingError: a setting is outside its range, or the game cannot be played so.
+    """
+
+    metadata: dict[str, Any] = {
+        "name": "laconic_textarena_v0",
+        "render_modes": ["ansi"],
+        "is_parallelizable": True,
+        "reward": "own",
+        "when": "always",
+        "charge": "own",
+        "max_reward": 1.0,
+    }
+
+    def __init__(
+        self,
+        game: str = "KuhnPoker-v0",
+        *,
+        players: int = 2,
+        settings: Mapping[str, Any] | None = None,
+        split: Literal["train", "evaluation"] = "train",
+        tasks: int = 1000,
+        rounds: int = 200,
+        budget: Budget | None = None,
+        reward: Reward | None = None,
+        outcome: Literal["unit", "raw"] = "unit",
+        act_tokens: int = 16,
+        tokenize: Tokenize = split_words,
+        render_mode: Literal["ansi"] | None = None,
+    ) -> None:
+        """Make the game and check that it can be played by so many."""
+        players = whole("env.players", players, 1)
+        self.rounds = whole("env.rounds", rounds, 1)
+        self.outcome = choice("env.outcome", outcome, _WORTH)
+        self.act_tokens = whole("env.act_tokens", act_tokens, 0)
+        self.render_mode = choice("env.render_mode", render_mode, (None, "ansi"))
+        self.budget, self.reward = budget or Budget(), reward or Reward()
+        self.tokenize = tokenize
+        odd = choice("env.split", split, ("train", "evaluation")) == "evaluation"
+        count = whole("env.tasks", tasks, 1)
+        self.tasks = {f"{split}/{number}": 2 * number + odd for number in range(count)}
+        self._take_seats(f"player_{number}" for number in range(players))
+        self._generator: np.random.Generator | None = None
+        self._random = OwnGenerators()
+        known = {name.removesuffix(_RAW): name for name in sorted(ENV_REGISTRY)}
+        self._name = known[choice("env.game", game.removesuffix(_RAW), known)]
+        self._settings = dict(settings or {})
+        self._try(players)
+        self.messages: list[Message] = []
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observations, Infos]:
+        """Deal a game; the observations and infos of all players.
+
+        Args:
+            seed: of this environment's own generator, which draws the game; None goes on with it.
+            options: `{"task": key}` names the game. Others are ignored.
+
+        Raises:
+            UnknownNameError: there is no task of that key.
+        """
+        if seed is not None or self._generator is None:
+            self._generator, _ = seeding.np_random(seed)
+        drawn = list(self.tasks)[int(self._generator.integers(len(self.tasks)))]
+        self.task = str((options or {}).get("task", drawn))
+        if self.task not in self.tasks:
+            raise UnknownNameError("task", self.task, self.tasks)
+        self.agents, self.messages = list(self.possible_agents), []
+        self.round = 0
+        self.ledger = Ledger(self.budget, self.agents)
+        self._latest: Message | None = None
+        self._paid: dict[str, Pay] = {}
+        self._deal(len(self.agents), self.tasks[self.task])
+        observations = self._observe()
+        return observations, {agent: self._info(agent) for agent in self.agents}
+
+    def step(self, actions: Mapping[str, str]) -> StepResult:
+        """Play the turn of the player whose turn it is; the actions of others are not looked at.
+
+        Raises:
+            UnknownNameError: an action is not of a player of this game.
+            SettingError: an action is not a string.
+        """
+        agents = tuple(self.agents)
+        if not agents:
+            return {}, {}, {}, {}, {}
+        check_actions(actions, self.possible_agents)
+        message = self._speak(self._turn, actions.get(self._turn, ""))
+        self._latest = message
+        self.messages.append(message)
+        broke = ""
+        with self._random():
+            try:
+                terminated, _ = self.game.step(action=message.text)
+            except Exception as error:
+                # A game that cannot read an act: what a policy says raises nothing here.
+                terminated, broke = True, f"the game broke on this act: {error!r}"
+        self.round += 1
+        ended_by = "rules" if terminated else "budget" if self.ledger.spent else ""
+        # Turns are a limit of time that no observation shows; what is left of a budget is shown.
+        truncated = not ended_by and self.round == self.rounds
+        ended_by = "rounds" if truncated else ended_by
+        self.ledger.start_round()
+        tokens = {**dict.fromkeys(agents, 0.0), message.agent: self._charged(message)}
+        bills, charges = self.reward.bills(tokens), self.reward.costs(tokens)
+        task_rewards = dict.fromkeys(agents, 0.0)
+        end: dict[str, Any] = {}
+        if ended_by:
+            self.agents = []
+            results = self._results(broke, terminated)
+            worth, score = _WORTH[self.outcome], _unit(results[agents[0]])
+            task_rewards = {agent: worth(results[agent]) for agent in agents}
+            end = {"score": score, "solved": score > 0.5, "reason": broke or self._reason()}
+            end["ended_by"] = ended_by
+        observations = self._observe()
+        self._paid = {a: Pay(task_rewards[a], bills[a], charges[a]) for a in agents}
+        rewards = {agent: pay.reward for agent, pay in self._paid.items()}
+        infos = {agent: {**self._info(agent), **end} for agent in agents}
+        over = bool(ended_by) and not truncated
+        endings = dict.fromkeys(agents, over), dict.fromkeys(agents, truncated)
+        return observations, rewards, *endings, infos
+
+    def render(self) -> str | None:
+        """The transcript so far in mode `ansi`."""
+        return show(self.messages) if self.render_mode == "ansi" else None
+
+    def _deal(self, players: int, seed: int) -> None:
+        """Begin a game; one that was played keeps a shuffled deck, so each is made anew."""
+        self._random.seed(seed)
+        with self._random():
+            self.game = textarena.make(self._name, **self._settings)
+            self.game.reset(num_players=players, seed=seed)
+
+    def _try(self, players: int) -> None:
+        """Begin a game to see whether it can be played by so many."""
+        try:
+            self._deal(players, 0)
+        except Exception as error:
+            lines = (line.strip("* ") for line in str(error).splitlines())
+            told = next(filter(None, lines), "")
+            raise SettingError(
+                f"TextArena's {self._name.removesuffix(_RAW)} cannot be played here by {players}"
+                f" with {self._settings}: {type(error).__name__}: {told}"
+            ) from error
+
+    @property
+    def _turn(self) -> str:
+        return self.possible_agents[int(self.game.state.current_player_id)]
+
+    def _speak(self, agent: str, action: str) -> Message:
+        """What is published of an action: one line, within the budget."""
+        wish = " ".join(well_formed(action).split())
+        left = self.ledger.left(agent)[0]
+        text, tokens = cut(wish, left, self.tokenize)
+        self.ledger.charge(agent, tokens)
+        return Message(agent, self.round, text, tokens, text != wish)
+
+    def _charged(self, message: Message) -> float:
+        """Tokens of a message that cost: all but those of its last act, as far as they are free."""
+        acts = _ACT.findall(message.text)
+        free = min(len(self.tokenize(acts[-1])), self.act_tokens) if acts else 0
+        return max(0, message.tokens - free)
+
+    def _results(self, broke: str, terminated: bool) -> dict[str, float]:
+        """TextArena's reward of each player; a game that is cut short is lost for all."""
+        if not terminated:
+            return dict.fromkeys(self.possible_agents, -1.0)
+        if broke:
+            lost = self._latest.agent if self._latest else ""
+            return {agent: -1.0 if agent == lost else 0.0 for agent in self.possible_agents}
+        rewards = self.game.state.rewards or {}
+        return {a: float(rewards.get(place, 0)) for place, a in enumerate(self.possible_agents)}
+
+    def _reason(self) -> str:
+        told = getattr(self.game.state, "game_info", None) or {}
+        return str(next((one["reason"] for one in told.values() if "reason" in one), ""))
+
+    def _observe(self) -> Observations:
+        """What is new to the player in turn; nothing is new to the others before their turn."""
+        seen = dict.fromkeys(self.possible_agents, "")
+        if self.agents:
+            with self._random():
+                place, shown = self.game.get_observation()
+            agent = self.possible_agents[place]
+            seen[agent] = _told(shown, place)
+            self.ledger.read[agent] += len(self.tokenize(seen[agent]))
+        return {
+            agent: {"text": text, "tokens_left": np.array(self._left(agent), dtype=np.int32)}
+            for agent, text in seen.items()
+        }
+
+    def _left(self, agent: str) -> tuple[int, ...]:
+        left = self.ledger.left(agent)
+        return left if self.agents and agent == self._turn else (0, *left[1:])
+
+    def _info(self, agent: str) -> dict[str, Any]:
+        latest = self._latest if self._latest and self._latest.agent == agent else None
+        return {
+            "task": self.task,
+            "round": self.round,
+            "rounds": self.rounds,
+            "message": latest.text if latest else "",
+            "cut": latest.cut if latest else False,
+            "tokens_said": self.ledger.said[agent],
+            "tokens_read": self.ledger.read[agent],
+            **self._paid.get(agent, Pay()).info,
+        }
+
+
+def games() -> tuple[str, ...]:
+    """The ids of all games there are, in alphabetical order."""
+    return tuple(sorted({name.removesuffix(_RAW) for name in ENV_REGISTRY}))
+
+
+def _told(shown: str | Iterable[tuple[int, str, Any]], place: int) -> str:
+    """What a game shows a player as text, without its own acts; no line can pose as another's."""
+    if isinstance(shown, str):
+        return shown
+    lines = []
+    for speaker, text, kind in shown:
+        if kind == textarena.ObservationType.PROMPT:
+            lines.append(text.strip())
+        elif speaker != place:
+            who = "GAME" if speaker == textarena.GAME_ID else f"player_{speaker}"
+            lines.append(f"{who}: {indented(text.strip())}")
+    return "\n".join(lines)
+
+
+def _unit(result: float) -> float:
+    """A result from -1 to 1 as a share from 0 to 1."""
+    return min(max((result + 1) / 2, 0.0), 1.0)
+
+
+_WORTH: Mapping[str, Callable[[float], float]] = {"unit": _unit, "raw": float}
+"""Kind of outcome -> what a player is paid at the end for TextArena's reward."""

@@ -1,0 +1,285 @@
+"""The folder through which the runs of a swarm share what they played, and the form of its files.
+
+    <folder>/<name of the run>/<group>.json
+
+One file holds one group: the task as plain data, the seed of the reset, and for each episode what
+every agent wrote in every round, as text. Neither weights nor token ids nor rewards travel; a
+reader scores and tokenises by itself. Beside a message stands its log-probability under who wrote
+it, for readers that correct for that. A file is written aside and renamed, so that a reader finds
+all of it or nothing. Each run writes to its own part of the folder and reads those of the others.
+
+Source: what a node of SAPO (arXiv 2509.08721) publishes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from laconic.envs.errors import SettingError
+from laconic.envs.task import Task
+from laconic.extras.swarm.records import from_plain, to_plain
+from laconic.learners.episode import Episode, Group
+from laconic.learners.rollout import strange_files
+
+FORM = "laconic-swarm-1"
+"""What the files of this form say they are."""
+MAX_BYTES = 16 * 2**20
+"""The largest file that is written or read."""
+MAX_EPISODES, MAX_MESSAGES = 256, 65_536
+"""The largest group that is written or read."""
+_ROUNDING = 1e-3
+"""By how much the log-probability of a reply, a sum over its tokens, may lie above 0."""
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMessage:
+    """What one agent wrote in one round."""
+
+    agent: str
+    """Who wrote it."""
+    round: int
+    """Round of the episode, from 0."""
+    text: str
+    """As written, before any budget; empty for silence."""
+    logprob: float | None = None
+    """Natural log-probability of the whole reply under its author; None without
+    tokens, or with a thought, which stays at home."""
+
+    def __post_init__(self) -> None:
+        """Refuse a log-probability that is not finite."""
+        if self.logprob is not None and not math.isfinite(self.logprob):
+            raise ValueError(f"expected a finite log-probability, got {self.logprob!r}")
+
+
+SharedEpisode = tuple[SharedMessage, ...]
+"""The messages of an episode by round and agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedGroup:
+    """A group of episodes as it lies in the folder."""
+
+    benchmark: str
+    """Name of the benchmark that knows how to grade the task."""
+    task: Task
+    """What was played."""
+    seed: int
+    """Seed of the environment's reset."""
+    agents: tuple[str, ...]
+    """The whole team."""
+    episodes: tuple[SharedEpisode, ...]
+    """At least two plays of the task."""
+    has_details: bool = True
+    """False where the task's details are no plain data and stayed at home."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no run can have played."""
+        if len(self.episodes) < 2:
+            raise ValueError(f"expected at least two episodes, got {len(self.episodes)}")
+        if self.seed < 0:
+            raise ValueError(f"expected a seed of at least 0, got {self.seed}")
+
+
+class DamagedError(ValueError):
+    """A file of the folder is not, or not yet, what this module writes."""
+
+
+class Exchange:
+    """One run's view of the folder."""
+
+    def __init__(self, folder: str | Path, name: str) -> None:
+        """Check the name; the folder is created by the first file.
+
+        Args:
+            folder: shared by the runs of a swarm, also of several machines.
+            name: of this run, one that no other run of the swarm has.
+
+        Raises:
+            SettingError: the name is no plain file name.
+        """
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise SettingError(
+                "learner.collect.name must be letters, digits, '.', '_' and '-', because a folder"
+                f" is named after the run; got {name!r}"
+            )
+        self.folder = Path(folder)
+        self.name = name
+        self._damaged: dict[str, strange_files.Mark] = {}
+
+    def publish(self, shared: SharedGroup, name: str) -> bool:
+        """Write a group, or replace the one of that name, as a whole.
+
+        Returns:
+            Whether it was written; what is larger than others would read is not.
+
+        Raises:
+            SettingError: the folder cannot be written to.
+        """
+        plain = to_plain(shared)
+        data = (json.dumps({"form": FORM, **plain}) + "\n").encode()
+        if len(data) > MAX_BYTES or _is_large(plain):
+            return False
+        try:
+            (self.folder / self.name).mkdir(parents=True, exist_ok=True)
+            with strange_files.opened_folder(self.folder, self.name) as own:
+                strange_files.write(own, f"{name}.json", data)
+        except OSError as error:
+            raise SettingError(
+                f"learner.collect.folder {str(self.folder)!r} cannot be written to:"
+                f" {error.strerror}; pass another folder"
+            ) from error
+        return True
+
+    def offered(self, newest: int) -> list[str]:
+        """The groups of other runs, oldest first.
+
+        Args:
+            newest: max. files to consider, of all other runs together.
+
+        Returns:
+            Their names for `read`, `<name of the run>/<file>`; none without a folder.
+        """
+        parts = (one for one in _entries(self.folder) if one.is_dir(follow_symlinks=False))
+        found = []
+        for part in parts:
+            for file in _entries(part.path) if part.name != self.name else ():
+                # Somebody may tidy up meanwhile.
+                with suppress(OSError):
+                    if file.name.endswith(".json") and not file.name.startswith("."):
+                        age = file.stat(follow_symlinks=False).st_mtime_ns
+                        found.append((age, f"{part.name}/{file.name}"))
+        return [name for _, name in sorted(found)[-newest:]]
+
+    def read(self, name: str) -> SharedGroup:
+        """Read a group; its task's key begins with the name of the run, so that none are mixed up.
+
+        A damaged file is looked at again only once it has changed.
+
+        Raises:
+            DamagedError: the file is missing, half-written, of another form, no regular file, or
+                larger than a group can be.
+        """
+        author, _, file = name.partition("/")
+        mark = None
+        try:
+            with strange_files.opened_folder(self.folder, author) as part:
+                mark = strange_files.mark(part, file)
+                if self._damaged.get(name) == mark:
+                    raise ValueError("has not changed since it was found damaged")
+                data = strange_files.read(part, file, MAX_BYTES)
+            plain = json.loads(data.decode("utf-8"), parse_float=_finite, parse_constant=_finite)
+            shared = _group_from(plain)
+            _refuse_excess(author, shared)
+        except Exception as error:  # Whatever reading the data of strangers runs into.
+            if mark is not None:
+                self._damaged[name] = mark
+            raise DamagedError(f"{name!r} is not a shared group: {error!r:.200}") from error
+        return replace(shared, task=replace(shared.task, key=f"{author}/{shared.task.key}"))
+
+
+def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
+    """What lies in a folder; nothing where it is missing or may not be read."""
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except OSError:
+        return []
+
+
+def share(benchmark: str, group: Group, task: Task, seed: int) -> SharedGroup:
+    """What is shared of a group.
+
+    Args:
+        benchmark: name of the one the task is of.
+        group: as played.
+        task: what it was played on.
+        seed: of the reset with which its episodes began.
+    """
+    has_details = _is_plain(task.details)
+    return SharedGroup(
+        benchmark=benchmark,
+        task=task if has_details else replace(task, details={}),
+        seed=seed,
+        agents=tuple(group.episodes[0].rewards),
+        episodes=tuple(_shared_episode(episode) for episode in group.episodes),
+        has_details=has_details,
+    )
+
+
+def _shared_episode(episode: Episode) -> SharedEpisode:
+    return tuple(
+        SharedMessage(
+            agent=turn.agent,
+            round=turn.round,
+            text=turn.message if turn.written is None else turn.written,
+            # With a thought it is that of more than these words.
+            logprob=None if turn.thought or not turn.reply_ids else sum(turn.behaviour_logprobs),
+        )
+        for turn in episode.turns
+    )
+
+
+def _is_plain(details: Mapping[str, Any]) -> bool:
+    """Whether details are the same after their way through a file."""
+    try:
+        return bool(json.loads(json.dumps(dict(details))) == details)
+    except (TypeError, ValueError):
+        return False
+
+
+def _group_from(plain: Any) -> SharedGroup:
+    """Read what `Exchange.publish` wrote; anything else raises one of Python's own errors."""
+    if plain["form"] != FORM:
+        raise ValueError(f"expected the form {FORM!r}, got {plain['form']!r}")
+    if _is_large(plain):
+        raise ValueError(f"expected {MAX_EPISODES} episodes and {MAX_MESSAGES} messages at most")
+    written = {name: value for name, value in plain.items() if name != "form"}
+    if plain["task"].get("details", {}) is None:
+        # Files of the first version of this form: details stayed at home.
+        written |= {"task": {**plain["task"], "details": {}}, "has_details": False}
+    return from_plain(SharedGroup, written)
+
+
+def _is_large(plain: Mapping[str, Any]) -> bool:
+    episodes = plain["episodes"]
+    return len(episodes) > MAX_EPISODES or sum(map(len, episodes)) > MAX_MESSAGES
+
+
+def _refuse_excess(author: str, shared: SharedGroup) -> None:
+    """Refuse what has the form of a group, and what no run of this project writes.
+
+    Raises:
+        ValueError: says what it is.
+    """
+    messages = [one for episode in shared.episodes for one in episode]
+    faults = {
+        "the name of a run that none can have": not _NAME.fullmatch(author),
+        "a key that cannot be shown": not shared.task.key.isprintable(),
+        "a seed of more than 63 bits": shared.seed >= 2**63,
+        "an agent twice": len(set(shared.agents)) < len(shared.agents),
+        "a message of nobody": not {one.agent for one in messages} <= set(shared.agents),
+        "a round below 0": any(one.round < 0 for one in messages),
+        "two messages of one turn": any(map(_repeats_a_turn, shared.episodes)),
+        "a probability above 1": any((one.logprob or 0.0) > _ROUNDING for one in messages),
+    }
+    if found := [fault for fault, holds in faults.items() if holds]:
+        raise ValueError(found[0])
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"expected finite numbers, got {text}")
+    return number
+
+
+def _repeats_a_turn(episode: SharedEpisode) -> bool:
+    return len({(one.agent, one.round) for one in episode}) < len(episode)

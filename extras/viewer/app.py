@@ -1,0 +1,230 @@
+"""The viewer: a table of episodes, and beside it the one that is chosen.
+
+Every second it looks for what the run has written since. Knows nothing of how a run is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import DataTable, Footer, Input, Static, Tab, Tabs
+
+from laconic.experiments.reporting.records import Transcript
+from laconic.extras.viewer import pages
+from laconic.extras.viewer.episodes import Episodes, Filter, Solved, score, verdict
+
+COLUMNS = ("step", "task", "", "score", "tokens", "silent")
+SECONDS = 1.0
+"""Between two looks at the run folder."""
+_AFTER: dict[Solved, Solved] = {"": "solved", "solved": "unsolved", "unsolved": ""}
+
+
+class Viewer(App[None]):
+    """Shows the episodes of a run folder."""
+
+    CSS = """
+    #state { height: auto; padding: 0 1; background: $boost; }
+    #episodes { width: 54; height: 100%; }
+    .-narrow #body { layout: vertical; }
+    .-narrow #episodes { width: 100%; height: 35%; }
+    #words { display: none; }
+    #words.shown { display: block; }
+    #episode { padding: 0 1; }
+    """
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
+    BINDINGS = [
+        Binding("q", "quit", "quit"),
+        Binding("s", "solved", "solved / unsolved / all"),
+        Binding("i", "quiet('silent')", "silent"),
+        Binding("c", "quiet('collapsed')", "collapsed"),
+        Binding("left_square_bracket", "step(-1)", "step before", key_display="["),
+        Binding("right_square_bracket", "step(1)", "step after", key_display="]"),
+        Binding("v", "view", "next agent's view"),
+        Binding("f", "follow", "follow"),
+        Binding("slash", "search", "search", key_display="/"),
+        Binding("escape", "clear", "all", show=False),
+    ]
+
+    def __init__(self, folder: Path) -> None:
+        """Watch a run folder."""
+        super().__init__()
+        self.title = f"laconic watch {folder.name}"
+        self.episodes = Episodes(folder)
+        """What there is."""
+        self.filter = Filter()
+        """What is shown of it."""
+        self.shown: list[Transcript] = []
+        """The episodes in the table, in its order."""
+        self.follows = False
+        """Whether the newest episode is chosen as it comes."""
+        self._count = 0
+        self._agents: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        """The state of the run above, episodes on the left, one of them on the right."""
+        yield Static(id="state", markup=False)
+        yield Input(id="words", placeholder="words to look for; Enter to go on, Escape to clear")
+        with Horizontal(id="body"):
+            yield DataTable(id="episodes", cursor_type="row", zebra_stripes=True)
+            with Vertical():
+                yield Tabs(Tab("conversation", id="all"), id="views")
+                with VerticalScroll():
+                    yield Static(id="episode", markup=False)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Read what there is and go on looking."""
+        self.table.add_columns(*COLUMNS)
+        self.table.focus()
+        self.look()
+        self.set_interval(SECONDS, self.look)
+
+    @property
+    def table(self) -> DataTable[Text]:
+        """The table of episodes."""
+        return self.query_one("#episodes", DataTable)
+
+    @property
+    def chosen(self) -> Transcript | None:
+        """The episode under the cursor; None while there is none."""
+        place = self.table.cursor_row
+        return self.shown[place] if 0 <= place < len(self.shown) else None
+
+    def look(self) -> None:
+        """Show what was written since the last look."""
+        # The clock may strike once more while the screen is taken away.
+        if not self.is_running:
+            return
+        void = self.episodes.refresh()
+        new = self.episodes.all[self._count :]
+        if void and self._count:
+            self._fill()
+        else:
+            self._add(new)
+        self._count = len(self.episodes.all)
+        if self.follows and new and self.shown:
+            self.table.move_cursor(row=len(self.shown) - 1)
+        self._tell()
+
+    def on_data_table_row_highlighted(self) -> None:
+        """Show the episode that the cursor has come to."""
+        self._show()
+
+    def on_tabs_tab_activated(self) -> None:
+        """Show the view that was chosen."""
+        self._show()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Keep the episodes that hold what is typed."""
+        self._filter(replace(self.filter, words=event.value))
+
+    def on_input_submitted(self) -> None:
+        """Go back to the table."""
+        self.table.focus()
+
+    def action_solved(self) -> None:
+        """Show those that were solved, then the others, then all."""
+        self._filter(replace(self.filter, solved=_AFTER[self.filter.solved]))
+
+    def action_quiet(self, kind: str) -> None:
+        """Show only those with silence, or only those that failed in silence, or not only."""
+        found = self.filter
+        if kind == "silent":
+            self._filter(replace(found, silent=not found.silent))
+        else:
+            self._filter(replace(found, collapsed=not found.collapsed))
+
+    def action_step(self, by: int) -> None:
+        """Show one evaluation alone, the one before or after; beyond both ends all of them."""
+        places: list[int | None] = [None, *self.episodes.steps]
+        here = places.index(self.filter.step) if self.filter.step in places else 0
+        self._filter(replace(self.filter, step=places[(here + by) % len(places)]))
+
+    def action_view(self) -> None:
+        """Go on to the view of the next agent, and from the last to the conversation."""
+        self.query_one(Tabs).action_next_tab()
+
+    def action_follow(self) -> None:
+        """Choose the newest episode as it comes, or stop doing so."""
+        self.follows = not self.follows
+        if self.follows and self.shown:
+            self.table.move_cursor(row=len(self.shown) - 1)
+        self._tell()
+
+    def action_search(self) -> None:
+        """Type words that episodes have to hold."""
+        words = self.query_one(Input)
+        words.add_class("shown")
+        words.focus()
+
+    def action_clear(self) -> None:
+        """Show all episodes again."""
+        words = self.query_one(Input)
+        words.remove_class("shown")
+        words.value = ""
+        self.table.focus()
+        self._filter(Filter())
+
+    def _filter(self, wanted: Filter) -> None:
+        if wanted != self.filter:
+            self.filter = wanted
+            self._fill()
+            self._tell()
+
+    def _fill(self) -> None:
+        """Fill the table anew; the chosen episode stays chosen if it is still there."""
+        before = self.chosen
+        self.table.clear()
+        self.shown = []
+        self._add(self.episodes.all)
+        if before in self.shown:
+            self.table.move_cursor(row=self.shown.index(before))
+        self._show()
+
+    def _add(self, found: list[Transcript]) -> None:
+        for one in filter(self.filter.admits, found):
+            self.shown.append(one)
+            silent = sum(not said.text for said in one.messages)
+            colour = {True: "green", False: "red", None: "yellow"}[one.solved]
+            tokens = "" if one.tokens_said is None else str(one.tokens_said)
+            cells = [str(one.step), one.task, verdict(one), score(one), tokens, str(silent)]
+            styles = ["", "", colour, "", "", ""]
+            made = (Text(cell, style=style) for cell, style in zip(cells, styles, strict=True))
+            self.table.add_row(*made)
+
+    def _show(self) -> None:
+        """Show the chosen episode in the chosen view."""
+        one = self.chosen
+        text = Text("no episode" if self.episodes.all else "no episode yet")
+        if one is not None:
+            reward = self.episodes.reward(one.step)
+            names = pages.agents(one)
+            agent = self._views(names)
+            text = pages.view(one, agent, reward) if agent else pages.conversation(one, reward)
+        self.query_one("#episode", Static).update(text)
+
+    def _views(self, names: list[str]) -> str:
+        """Have a tab for each agent; the one whose view is chosen, empty for the conversation."""
+        tabs = self.query_one(Tabs)
+        for name in names:
+            if name not in self._agents:
+                tabs.add_tab(Tab(Content(name), id=f"agent-{len(self._agents)}"))
+                self._agents.append(name)
+        place = tabs.active.removeprefix("agent-")
+        agent = self._agents[int(place)] if place.isdigit() else ""
+        return agent if agent in names else ""
+
+    def _tell(self) -> None:
+        """Say above the table what run this is, how far it is, and what is shown."""
+        found = self.episodes
+        kept = f"{len(self.shown)} of {len(found.all)} episodes"
+        what = f"{kept} ({self.filter})" if str(self.filter) else f"{len(found.all)} episodes"
+        parts = [found.folder.name, found.state or "nothing said of its state"]
+        parts += [f"step {found.last_step}", what, *["follows"] * self.follows]
+        self.query_one("#state", Static).update("  ·  ".join(parts))

@@ -1,0 +1,88 @@
+"""Programs and configurations that packages register, and what is said of broken ones."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+import pytest
+from hydra import compose, initialize_config_dir
+from places import CONF, EXTRAS_CONF, configs
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line import cli, programs
+from laconic.experiments.command_line.programs import PROGRAMS, Program, config_folders
+
+
+@pytest.fixture
+def register(monkeypatch, tmp_path):
+    """Install a package of a user's own that registers something."""
+
+    def call(group, name, value, files=()):
+        for path, text in dict(files).items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+        info = tmp_path / "other-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1\n")
+        (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {value}\n")
+        monkeypatch.syspath_prepend(tmp_path)
+        config_folders.cache_clear()
+
+    yield call
+    config_folders.cache_clear()
+
+
+def test_a_package_adds_a_program(register):
+    text = (
+        "from laconic.experiments.command_line.programs import Program\n"
+        "HELLO = Program('say hello', 'my_programs.hello')\n"
+    )
+    register(programs.PROGRAM_GROUP, "hello", "my_programs:HELLO", {"my_programs.py": text})
+    assert programs.names()[-1] == "hello"
+    assert programs.find("hello") == Program("say hello", "my_programs.hello")
+
+
+def test_a_program_of_the_core_keeps_its_name(register):
+    register(programs.PROGRAM_GROUP, "train", "my_train:TRAIN")
+    assert programs.find("train") is PROGRAMS["train"]
+    assert programs.names().count("train") == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [("no_such_module:IT", "which cannot be imported"), ("json:dumps", "must name a Program")],
+)
+def test_a_program_that_is_none_is_answered_with_what_registers_it(register, value, said):
+    register(programs.PROGRAM_GROUP, "broken", value)
+    with pytest.raises(SettingError, match=said):
+        programs.find("broken")
+
+
+def test_a_package_adds_configurations(register):
+    text = "# A learner of my own.\ndefaults: [gspo, _self_]\ncredit: own\n"
+    files = {"my_conf/learner/mine.yaml": text, "my_conf/__init__.py": ""}
+    register(programs.CONFIG_GROUP, "mine", "my_conf", files)
+    assert cli.RegisteredFolders is not None
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        cfg = compose("train", ["learner=mine"])
+    assert cfg.learner.credit == "own" and "advantages" in cfg.learner
+
+
+def test_a_package_of_configurations_that_is_gone_is_named(register):
+    register(programs.CONFIG_GROUP, "gone", "no_such_package")
+    with pytest.raises(SettingError, match="'no_such_package', which cannot be found"):
+        config_folders()
+
+
+def test_a_clone_without_metadata_finds_the_extras(monkeypatch):
+    monkeypatch.setattr(metadata, "entry_points", lambda group: metadata.EntryPoints())
+    config_folders.cache_clear()
+    assert set(programs.registered(programs.PROGRAM_GROUP)) >= {"watch", "measure-speed"}
+    assert config_folders() == (EXTRAS_CONF,)
+    config_folders.cache_clear()
+
+
+def test_every_program_with_a_configuration_has_one_yaml():
+    found = [program for name in programs.names() if (program := programs.find(name))]
+    wanted = {program.config for program in found if program.config}
+    assert wanted == {*configs("*.yaml")}

@@ -1,0 +1,34 @@
+"""Draws of other people's code that disturb nobody."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from laconic.extras.interop.generators import OwnGenerators
+
+
+def drawn(generators):
+    with generators():
+        return random.random(), np.random.random()
+
+
+def test_equal_seeds_draw_alike_and_go_on():
+    one, other = OwnGenerators(), OwnGenerators()
+    other.seed(1)
+    first, second = drawn(one), drawn(one)
+    assert first != second and drawn(other) != first
+    other.seed(0)
+    assert (drawn(other), drawn(other)) == (first, second)
+
+
+def test_the_process_draws_as_if_nothing_had_been_drawn_also_after_an_error():
+    random.seed(3), np.random.seed(3)
+    expected = random.random(), np.random.random()
+    random.seed(3), np.random.seed(3)
+    with pytest.raises(RuntimeError), OwnGenerators()():
+        random.random()
+        raise RuntimeError
+    assert (random.random(), np.random.random()) == expected

@@ -1,0 +1,71 @@
+"""The bare calls of a step get what the step got, and steps of another kind are refused."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+
+from laconic.extras.speed.bare_calls import TimedPolicy, prompts_by_round
+from laconic.learners.episode import Episode, Turn
+
+
+def test_the_bare_calls_get_the_prompts_of_each_round():
+    turns = (
+        Turn("a", 0, "x", (1, 2), (3,), (0.0,)),
+        Turn("b", 0, "y", (4,), (5, 6), (0.0, 0.0)),
+        Turn("a", 1, "z", (7,), (8,), (0.0,)),
+    )
+    episodes = [Episode("t", turns, {"a": (0.0, 0.0), "b": (0.0, 0.0)})]
+    # The second prompt of `a` is all it read and said before.
+    assert prompts_by_round(episodes) == [[[1, 2], [4]], [[1, 2, 3, 7]]]
+
+
+def test_nobody_speaks_in_no_round():
+    assert prompts_by_round([]) == []
+    assert prompts_by_round([Episode("t", (), {})]) == []
+
+
+def test_the_time_of_all_replies_is_added_up(monkeypatch):
+    ticks = iter([0.0, 1.5, 10.0, 10.25])
+    monkeypatch.setattr("time.perf_counter", lambda: next(ticks))
+
+    class Echo:
+        def reply(self, requests, *, seed, greedy):
+            return [*requests, seed, greedy]
+
+    timed = TimedPolicy(Echo())
+    assert timed.reply(["a"], seed=3, greedy=True) == ["a", 3, True]
+    assert timed.reply([], seed=4, greedy=False) == [4, False]
+    # 1.5 - 0 and 10.25 - 10.
+    assert timed.seconds == 1.75
+
+
+def test_a_policy_that_is_timed_remembers_as_it_would():
+    notes = []
+
+    class Keeper:
+        @contextmanager
+        def remembering(self):
+            notes.append("begin")
+            yield
+            notes.append("end")
+
+    with TimedPolicy(Keeper()).remembering():
+        assert notes == ["begin"]
+    assert notes == ["begin", "end"]
+    with TimedPolicy(object()).remembering():
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("learner", "said"),
+    [("ippo", "got ActorCriticLearner"), ("magrpo", "one policy for the whole team")],
+)
+def test_a_step_whose_bare_calls_are_unknown_is_refused(run, policy_folder, learner, said):
+    outcome = run(
+        "measure_speed", f"agent.model={policy_folder}", f"learner={learner}", "env.tasks=4"
+    )
+    assert outcome.code == 1
+    assert said in outcome.err

@@ -1,0 +1,94 @@
+"""Costs are measured on a small policy, and the arithmetic is right."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from laconic import envs
+from laconic.extras.speed.bare_calls import Sample, StepTimer
+from laconic.extras.speed.measure_speed import GRADINGS, graded_per_second, rewritten, summarise
+
+
+def test_all_figures_are_measured(run, policy_folder, tmp_path):
+    outcome = run(
+        "measure_speed",
+        f"agent.model={policy_folder}",
+        "agent.speech.max_reply_tokens=12",
+        "env.tasks=20",
+        "train.tasks_per_step=2",
+        "train.group_size=2",
+        "measure.repetitions=2",
+        "measure.episodes=20",
+        "measure.answers=3",
+        "threads=1",
+        f"hydra.run.dir={tmp_path}/run",
+    )
+    assert outcome.code == 0, outcome.err
+    figures = json.loads((tmp_path / "run" / "speed.json").read_text())
+    assert figures["repetitions"] == 2
+    assert figures["env_steps_per_second"] > 0
+    assert 0 < figures["environment_share"] < 1
+    assert figures["step_over_bare_low"] <= figures["step_over_bare"]
+    assert figures["step_over_bare"] <= figures["step_over_bare_high"]
+    assert figures["programs_per_second"] > 0
+    assert figures["sampled_tokens_per_second"] > 0 and figures["trained_tokens_per_second"] > 0
+    assert 0 <= figures["gigabytes_beyond_model"] < figures["peak_gigabytes"]
+    assert "HumanEval programs graded per second" in outcome.out
+
+
+@pytest.mark.parametrize(("warm_up", "expected"), [("true", [0, 1, 2]), ("false", [1, 2])])
+def test_a_warm_up_goes_before_what_is_measured_unless_it_is_spared(
+    run, policy_folder, tmp_path, monkeypatch, warm_up, expected
+):
+    measured = []
+
+    def measure(self, repetition):
+        measured.append(repetition)
+        return Sample(1.0, 2.0, 0.1)
+
+    monkeypatch.setattr(StepTimer, "measure", measure)
+    outcome = run(
+        "measure_speed",
+        f"agent.model={policy_folder}",
+        "env.tasks=20",
+        "train.tasks_per_step=1",
+        "train.group_size=2",
+        "measure.repetitions=2",
+        f"measure.warm_up={warm_up}",
+        "measure.episodes=2",
+        "measure.answers=1",
+        "threads=1",
+        f"hydra.run.dir={tmp_path}/run",
+    )
+    assert outcome.code == 0, outcome.err
+    assert measured == expected
+    assert json.loads((tmp_path / "run" / "speed.json").read_text())["repetitions"] == 2
+
+
+def test_ratios_are_taken_pair_by_pair():
+    # Ratios 0.5, 1, 2: their median is 1, while the ratio of the medians would be 2 / 4 = 0.5.
+    samples = [
+        Sample(2.0, 4.0, 0.2, 9.0, 50.0),
+        Sample(8.0, 8.0, 0.8, 3.0, 40.0),
+        Sample(2.0, 1.0, 0.1, 5.0, 60.0),
+    ]
+    figures = summarise(samples)
+    assert figures["step_over_bare"] == 1.0
+    assert figures["step_seconds"] == 2.0
+    assert figures["bare_seconds"] == 4.0
+    assert figures["sampled_tokens_per_second"] == 5.0
+    assert figures["trained_tokens_per_second"] == 50.0
+    assert figures["environment_share"] == pytest.approx(0.1, rel=1e-12)
+
+
+def test_right_answers_are_graded_and_those_of_math_are_rewritten_first():
+    assert graded_per_second(GRADINGS["math_answers_per_second"], 3) > 0
+    task = replace(envs.benchmark("math").generate(0, 1)[0], answer=r"2\sqrt{3}")
+    assert rewritten(task) == r"\boxed{0+2\sqrt{3}}"
+    # A plain fraction takes no algebra, and an interval is no sum.
+    for answer in (r"-\frac{1}{2}", r"(0,\infty)", "7"):
+        one = replace(task, answer=answer)
+        assert rewritten(one) == one.commitment

@@ -1,0 +1,3 @@
+"""Small models; see `tests/support/small_models.py`."""
+
+from small_models import *  # noqa: F403

@@ -1,0 +1,211 @@
+"""The viewer under the keys of a user, run by textual's pilot."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from textual.widgets import Input, Static, Tab, Tabs
+
+from laconic.extras.viewer.app import Viewer
+
+
+@pytest.fixture
+def use(folder):
+    """Run a viewer with an async function of it and the pilot: `use(do, size=(140, 40))`."""
+
+    def run(do, size=(140, 40), where=folder):
+        async def play():
+            app = Viewer(where)
+            async with app.run_test(size=size) as pilot:
+                await pilot.pause()
+                await do(app, pilot)
+
+        asyncio.run(play())
+
+    return run
+
+
+def shown(app):
+    return [f"{one.step}{one.task}" for one in app.shown]
+
+
+def text(app, name="episode"):
+    return str(app.query_one(f"#{name}", Static).content)
+
+
+def test_the_first_episode_is_shown_and_arrows_go_on(use):
+    async def do(app, pilot):
+        assert app.table.row_count == 4 and "I have 3 and 4" in text(app)
+        await pilot.press("down")
+        assert text(app).startswith("step 0, task b")
+        assert text(app, "state") == "mine  ·  running  ·  step 4  ·  4 episodes"
+
+    use(do)
+
+
+def test_keys_filter_and_escape_shows_all_again(use):
+    async def do(app, pilot):
+        for keys, kept in [
+            ("s", ["0a", "4a"]),
+            ("s", ["0b", "4b"]),
+            ("c", ["0b"]),
+            ("escape", ["0a", "0b", "4a", "4b"]),
+            ("i", ["0b", "4a", "4b"]),
+            ("right_square_bracket", ["0b"]),
+            ("right_square_bracket", ["4a", "4b"]),
+            ("left_square_bracket", ["0b"]),
+        ]:
+            await pilot.press(keys)
+            assert shown(app) == kept, keys
+        assert "1 of 4 episodes (silent, step 0)" in text(app, "state")
+
+    use(do)
+
+
+def test_the_chosen_episode_stays_chosen_while_it_is_shown(use):
+    async def do(app, pilot):
+        await pilot.press("down", "down", "s")
+        assert shown(app) == ["0a", "4a"] and app.chosen.step == 4
+        assert text(app).startswith("step 4, task a")
+
+    use(do)
+
+
+def test_each_agents_view_is_a_tab(use):
+    async def do(app, pilot):
+        await pilot.press("v")
+        assert text(app).startswith("what helper_0 read and said")
+        # It stays that agent's from episode to episode.
+        await pilot.press("down")
+        assert "what helper_0" in text(app) and "(silent)" in text(app)
+        await pilot.press("v", "v")
+        assert "what solver_0" in text(app)
+        await pilot.press("v")
+        assert text(app).startswith("step 0, task b")
+        assert app.query_one(Tabs).tab_count == 4
+
+    use(do)
+
+
+def test_words_are_searched_while_they_are_typed(use):
+    async def do(app, pilot):
+        await pilot.press("slash", *"nothing")
+        assert shown(app) == ["0a"]
+        # Letters that are keys elsewhere are letters here.
+        assert app.query_one(Input).value == "nothing" and app.filter.solved == ""
+        await pilot.press("enter", "escape")
+        assert len(shown(app)) == 4 and not app.query_one(Input).display
+
+    use(do)
+
+
+def test_a_filter_that_admits_nothing_shows_nothing_and_no_error(use):
+    async def do(app, pilot):
+        await pilot.press("slash", *"zzz", "enter")
+        assert shown(app) == [] and text(app) == "no episode"
+        await pilot.press("down", "v", "f")
+
+    use(do)
+
+
+def test_what_the_run_writes_appears_a_torn_line_when_it_is_whole(use, folder):
+    new = json.dumps({"step": 8, "task": "c", "question": "New?", "solved": True})
+
+    async def do(app, pilot):
+        with open(folder / "transcripts.jsonl", "a") as file:
+            file.write(new[:30])
+            file.flush()
+            app.look()
+            assert len(shown(app)) == 4
+            file.write(new[30:] + "\n")
+        app.look()
+        await pilot.pause()
+        assert shown(app)[-1] == "8c" and app.chosen.step == 0
+
+    use(do)
+
+
+def test_following_goes_to_the_newest(use, folder):
+    async def do(app, pilot):
+        await pilot.press("f")
+        assert app.chosen.step == 4 and text(app, "state").endswith("follows")
+        with open(folder / "transcripts.jsonl", "a") as file:
+            file.write(json.dumps({"step": 8, "task": "c"}) + "\n")
+        app.look()
+        await pilot.pause()
+        assert app.chosen.step == 8 and text(app).startswith("step 8, task c")
+
+    use(do)
+
+
+def test_a_run_that_was_rewound_is_shown_as_it_is_now(use, folder):
+    rows = (folder / "transcripts.jsonl").read_text().splitlines()
+
+    async def do(app, pilot):
+        (folder / "transcripts.jsonl").write_text(f"{rows[0]}\n")
+        app.look()
+        await pilot.pause()
+        assert shown(app) == ["0a"] and app.table.row_count == 1
+
+    use(do)
+
+
+def test_a_run_that_has_not_begun(use, tmp_path):
+    async def do(app, pilot):
+        await pilot.press("s", "i", "right_square_bracket", "v", "escape")
+        assert text(app) == "no episode yet"
+        assert "nothing said of its state" in text(app, "state")
+
+    (tmp_path / "new").mkdir()
+    use(do, where=tmp_path / "new")
+
+
+def test_a_narrow_terminal_has_the_table_above(use):
+    async def do(app, pilot):
+        assert app.table.region.width == 80
+        assert app.query_one("#episode").region.y > app.table.region.bottom
+
+    use(do, size=(80, 30))
+
+
+def test_a_clock_that_strikes_while_the_screen_is_taken_away_is_no_error(use):
+    left = []
+
+    async def do(app, pilot):
+        left.append(app)
+
+    use(do)
+    left[0].look()
+    assert not left[0].is_running
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "[@click=app.save_screenshot('mark.svg')]solver_0[/]",
+        "[@click=quit]solver_0",
+        "[/no such thing]",
+        "[link=file:///etc/passwd]solver_0[/link]",
+        "[b]solver_0",
+        "solver_0[",
+        "$text-error \x1b]0;title\x07",
+    ],
+)
+def test_the_name_of_an_agent_is_text_and_nothing_else(use, folder, monkeypatch, name):
+    monkeypatch.chdir(folder)
+    row = json.loads((folder / "transcripts.jsonl").read_text().splitlines()[0])
+    row["messages"][0]["agent"] = name
+    row["task"] = row["question"] = row["answer"] = name
+    (folder / "transcripts.jsonl").write_text(json.dumps(row) + "\n")
+    shown_name = name.replace("\x1b", "").replace("\x07", "")
+
+    async def do(app, pilot):
+        labels = [tab.label.plain for tab in app.query(Tab)]
+        assert labels == ["conversation", shown_name, "helper_1", "solver_0"]
+        await pilot.click("#agent-0")
+        assert app.is_running and text(app).startswith(f"what {shown_name} read")
+        assert not (folder / "mark.svg").exists()
+
+    use(do)

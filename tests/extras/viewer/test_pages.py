@@ -1,0 +1,37 @@
+"""An episode in words."""
+
+from __future__ import annotations
+
+from laconic.envs.dialogue.reward import Reward
+from laconic.extras.viewer import pages
+from laconic.extras.viewer.episodes import Episodes
+
+
+def first(folder):
+    found = Episodes(folder)
+    found.refresh()
+    return found.all[0]
+
+
+def test_a_conversation_has_task_messages_prices_and_what_was_graded(folder):
+    text = pages.conversation(first(folder), Reward(price=0.5, normalizer=50)).plain
+    # What looks like markup is text.
+    assert text.startswith("step 0, task a\n3 [b]and[/b] 4.\nSum?\n")
+    # Five words at 0.01 each.
+    assert "helper_0  round 1, 5 tokens, price 0.050, held something useful\n" in text
+    assert "  I have 3 and 4\n" in text and "held nothing useful" in text
+    assert "✓ graded answer: 7   right: 7   score 1.00   9 tokens said" in text
+    assert "price 0.5 for 50 tokens, charged to its speaker" in text
+
+
+def test_silence_is_shown_as_such_and_no_price_is_made_up(folder):
+    found = Episodes(folder)
+    found.refresh()
+    text = pages.conversation(found.all[1], None).plain
+    assert text.count("(silent)") == 2 and "price not known" in text and "price 0" not in text
+
+
+def test_a_view_has_what_an_agent_read_and_said_and_nothing_else(folder):
+    text = pages.view(first(folder), "solver_0", None).plain
+    assert "read before round 2\n  helper_0: I have 3 and 4\n  helper_1: Nothing here\n" in text
+    assert "#### 7" in text and "Sum?" not in text
