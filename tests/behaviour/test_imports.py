@@ -26,7 +26,6 @@ Edge = tuple[str, str]
 """The file or folder that imports, and the one that is imported."""
 FILE_CIRCLES: set[Edge] = {
     ("learners/agents/hf.py", "learners/agents/trained.py"),
-    ("learners/agents/policy.py", "learners/engines/base.py"),
 }
 """Imports that close a circle of files. The list may only become shorter."""
 FOLDER_CIRCLES: set[Edge] = {
@@ -37,10 +36,8 @@ FOLDER_CIRCLES: set[Edge] = {
     ("experiments/running", "experiments/reporting/sharing"),
     ("experiments/running", "experiments/tracking"),
     ("learners/advantages", "learners/training"),
-    ("learners/agents", "learners/engines"),
     ("learners/agents", "learners/rollout"),
     ("learners/agents", "learners/rollout/collectors"),
-    ("learners/distributed", "learners/rollout"),
 }
 """Imports that close a circle of folders. The list may only become shorter."""
 
