@@ -29,7 +29,7 @@ from laconic.envs.dialogue.channel import Channel
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.dialogue.team import TeamEnv
 from laconic.envs.errors import SettingError, SplitError
-from laconic.envs.families.common.splits import held_out
+from laconic.envs.families.common.sources import held_out
 from laconic.envs.task import Benchmark, Explained, Score, Split, Task
 from laconic.envs.worlds import WorldEnv
 

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Collection, Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeGuard
-
-from numpy.random import Generator
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
@@ -104,16 +101,13 @@ def check_agents(possible_agents: Any) -> None:
     listed = isinstance(possible_agents, Collection) and not isinstance(possible_agents, str)
     names: list[Any] = list(possible_agents) if listed else []
     named = all(isinstance(name, str) and name.isprintable() for name in names)
-    if not names or not named or len(set(names)) < len(names) or not _fit(names):
+    short = named and all(1 <= len(name.encode()) <= LONGEST_NAME for name in names)
+    if not names or not short or len(set(names)) < len(names):
         raise SettingError(
             "an environment must name its agents by distinct, printable strings of 1 to 80 bytes,"
             f" such as 'player_0'; got possible_agents={possible_agents!r:.200}. Rename them in the"
             " environment, or wrap it in one that does (docs/bring_your_own.md)"
         )
-
-
-def _fit(names: Iterable[str]) -> bool:
-    return all(1 <= len(name.encode()) <= LONGEST_NAME for name in names)
 
 
 def _wrong(name: str, expected: str, value: object, optional: bool = False) -> SettingError:
@@ -132,24 +126,3 @@ def by_key(tasks: Sequence[Task]) -> dict[str, Task]:
             f" {count} tasks have the key {key!r}"
         )
     return found
-
-
-def task_of(
-    tasks: Mapping[str, Task], options: Mapping[str, Any] | None, generator: Generator
-) -> Task:
-    """The task of a reset: the one that `options` name or bring under `task`, or else a drawn one.
-
-    It is drawn in any case, so that what is drawn after it does not depend on the options.
-
-    Raises:
-        UnknownNameError: there is no task of that key.
-    """
-    # Without a copy of all keys, of which there may be very many.
-    drawn = next(islice(tasks, int(generator.integers(len(tasks))), None))
-    named = (options or {}).get("task")
-    key = drawn if named is None else named
-    if isinstance(key, Task):
-        return key
-    if key not in tasks:
-        raise UnknownNameError("task", key, tasks)
-    return tasks[key]

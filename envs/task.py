@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal
 
 from laconic.envs.errors import SettingError
 
 Split = Literal["train", "evaluation"]
 Style = Literal["full", "short", "brief"]
-Vote = TypeVar("Vote", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +76,6 @@ class Score:
     """How the score came about, e.g. the sandbox's verdict; reported in the last infos."""
     measures: Mapping[str, float] = field(default_factory=dict)
     """What else was measured of the answers and does not count; metrics have its means."""
-
-
-def majority(answers: Iterable[Vote | None]) -> Vote | None:
-    """The commonest answer, the earliest of equally common ones; None where there is none."""
-    votes = Counter(answer for answer in answers if answer is not None)
-    # Equal counts keep the order of the first vote.
-    return votes.most_common(1)[0][0] if votes else None
 
 
 class Explained(ABC):
@@ -180,7 +171,7 @@ class Benchmark(Explained):
         """Grade what the answering agents said last.
 
         Several answers are put to a vote, in which text without an answer has no voice and the
-        earliest of equally common answers counts (`majority`), or are parts of one work
+        earliest of equally common answers counts, or are parts of one work
         (`env.answer=joint`). No text raises: one without an answer scores 0.
 
         Args:

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 from laconic.envs.errors import SourceError
 from laconic.envs.families.chess.move_texts import commitment
-from laconic.envs.families.common.benchmark import MarkedAnswers
+from laconic.envs.families.common.benchmark import MarkedAnswers, majority
 from laconic.envs.families.common.generation import Span
 from laconic.envs.families.common.sources import Row, field
-from laconic.envs.task import Score, Split, Task, majority
+from laconic.envs.task import Score, Split, Task
 
 
 class Checkmate(MarkedAnswers):

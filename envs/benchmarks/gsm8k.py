@@ -12,8 +12,8 @@ from laconic.envs.errors import SourceError
 from laconic.envs.families.arithmetic.generate import generate
 from laconic.envs.families.arithmetic.numbers import answer_in, commitment, plain
 from laconic.envs.families.common.benchmark import ShortAnswers
-from laconic.envs.families.common.sentences import split_question
 from laconic.envs.families.common.sources import Row, field, filled
+from laconic.envs.families.common.text import split_question
 from laconic.envs.task import Task
 
 _CALCULATION = re.compile(r"<<[^<>]*>>")
@@ -49,18 +49,11 @@ class GSM8K(ShortAnswers):
     generator = staticmethod(generate)
     answer_in = staticmethod(answer_in)
     commitment = staticmethod(commitment)
-
-    def plain(self, answer: str) -> str | None:
-        """A number without commas and needless zeros."""
-        return plain(answer)
-
-    def exempt(self, message: str, task: Task) -> str:
-        """`#### 12`, whatever else stands in the mark, and no more digits than the right answer."""
-        stated = super().exempt(message, task)
-        return min(stated, task.commitment, key=len) if stated else ""
+    plain = staticmethod(plain)
+    answers_vary_in_length = True
 
     def read(self, row: Row, where: str, key: str) -> Task:
-        """The sentences of the question, and the number after the only `####` of the answer."""
+        """Return the task of a row: its sentences, and the number after the only `####`."""
         text, solution = field(row, "question", where), field(row, "answer", where)
         filled(text, "question", where)
         before, _, after = solution.partition(_MARK)

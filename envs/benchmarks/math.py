@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from laconic.envs.families.common.benchmark import MarkedAnswers
+from laconic.envs.families.common.benchmark import MarkedAnswers, majority
 from laconic.envs.families.common.sources import Row
 from laconic.envs.families.mathematics.grading.boxed import answer_in, commitment
 from laconic.envs.families.mathematics.grading.grade import grade, plain, same_form
 from laconic.envs.families.mathematics.grading.latex import squeezed, tidy
 from laconic.envs.families.mathematics.problems import original
 from laconic.envs.families.mathematics.problems.generate import generate
-from laconic.envs.task import Score, Split, Task, majority
+from laconic.envs.task import Score, Split, Task
 
 _SHORTEST_ECHO = 5
 _FORMULA = re.compile(r"\$|\\\[|\\\]")

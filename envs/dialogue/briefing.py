@@ -1,9 +1,9 @@
-"""The first words an agent reads, from the general to the specific.
+"""The first observation of each agent, from the general to the specific.
 
-What is alike for all agents and tasks of an environment comes first (rules and roles: a chat
-template may take it as its system message), then what is the agent's own: its name, its share of
-the task, the question. So most of the first prompts of a team is one text, which a model has to
-read once. What is said follows from the settings alone, never from the moment of a training.
+The part that is equal for all agents and tasks of an environment comes first: rules and roles,
+which a chat template may take as its system message. The part of one agent follows: its name, its
+share of the task, the question. So most of the first prompts of a team is one text, which a model
+encodes once. The text depends on the settings alone, never on the progress of training.
 """
 
 from __future__ import annotations
@@ -29,34 +29,35 @@ _CAPPED = {
     "thought": "what you think before a message",
 }
 GENERAL = ("goal", "duties", "team", "rules")
-"""What a template of the general part may name."""
+"""Fields that a template of the general part may name."""
 OWN = (*GENERAL, "agent", "role", "duty", "known", "question")
-"""What a template of an agent's own part may name."""
+"""Fields that a template of an agent's own part may name."""
 
 
 @lru_cache(maxsize=256)
 def _fields(template: str) -> tuple[str, ...]:
-    """The names in a template."""
+    """Return the names of the fields in a template."""
     return tuple(name for _, name, _, _ in Formatter().parse(template) if name is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Templates:
-    """The two parts of a first text, as `str.format` writes them, a line for each paragraph.
+    """Two templates for `str.format`, which make up a first observation.
 
-    They may name `goal`, `duties` (of all roles), `team` and `rules`; the own part `agent`, `role`,
-    `duty`, `known` and `question` too. A line of which all fields are empty is left out.
+    Both may name the fields `goal`, `duties` (of all roles), `team` and `rules`. The own part may
+    also name `agent`, `role`, `duty`, `known` and `question`. A line is left out if it has fields
+    and all of them are empty.
     """
 
     general: str
-    """What is alike for all agents and tasks."""
+    """Template of the part that is equal for all agents and tasks."""
     own: str
-    """What differs between them."""
+    """Template of the part that differs between them."""
     style: Style = "full"
-    """The style in which the benchmark tells goal and duties."""
+    """Style in which the benchmark states goal and duties."""
 
     def __post_init__(self) -> None:
-        """Refuse names that nothing fills in."""
+        """Raise SettingError or UnknownNameError for a template that cannot be filled in."""
         for part, known in (("general", GENERAL), ("own", OWN)):
             try:
                 named = _fields(getattr(self, part))
@@ -80,44 +81,39 @@ FORMS: Mapping[str, Templates] = {
     ),
     "brief": Templates(general="", own="{agent}\n{duty}\n{known}\n{question}", style="brief"),
 }
-"""`full` explains all to a language model that has never seen the game; `short` says what to do and
-no more, because a small one repeats the rules that it is told; `brief`, name, facts and question,
-is what the shipped policy was trained on."""
+"""`full` explains everything to a language model that has never seen the game. `short` only says
+what to do, because a small model repeats the rules that it reads. `brief` has name, facts and
+question; the shipped policy was trained on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What every agent of a team is told about the dialogue."""
+    """The rules of a dialogue that every agent of a team reads."""
 
     roster: Roster
-    """Who there is, and who answers."""
+    """Agents, and who of them answers."""
     rounds: int
-    """How many rounds an episode has at the most."""
+    """Most rounds of an episode."""
     budget: Budget
-    """Caps on what may be said."""
+    """Caps on messages and thoughts."""
     priced: bool
     """Whether tokens cost reward by the setting; a price that moves may be 0 for a while."""
     counts: str = ""
-    """What counts in the end, in words; empty where it is the answer of those who answer."""
+    """Sentence about what counts in the end; empty where the answer of the team does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What an agent reads first."""
+    """First observation of an agent, in two parts."""
 
     general: str
-    """What all agents of the environment read, in every episode; may be empty."""
+    """Part that all agents of the environment read in every episode; may be empty."""
     own: str
-    """What is this agent's alone."""
-
-    @property
-    def text(self) -> str:
-        """Both parts."""
-        return "\n".join(filter(None, (self.general, self.own)))
+    """Part of this agent alone."""
 
 
 def templates(instructions: Style | Mapping[str, str]) -> Templates:
-    """The templates of a form by its name, or a user's own.
+    """Return the templates of a form by its name, or a user's own.
 
     Raises:
         UnknownNameError: there is no such form, or a template names what does not exist.
@@ -135,35 +131,36 @@ def templates(instructions: Style | Mapping[str, str]) -> Templates:
     return Templates(instructions["general"], instructions["own"])
 
 
-def shown(
+def known_and_asked(
     task: Task, shares: Mapping[str, Sequence[int]], separator: str
 ) -> dict[str, tuple[str, str]]:
-    """What each agent knows of a task at first, and what it is asked.
+    """Return what each agent knows of a task at first, and the question it reads.
 
     Args:
         task: the task of this episode.
         shares: indices of the statements that each agent may read.
-        separator: stands between two statements.
+        separator: text between two statements.
     """
-    found = {}
+    parts = {}
     for agent, share in shares.items():
-        statements = separator.join(task.statements[index] for index in share)
-        # Who may read everything reads it as the source has it.
-        whole = task.whole if len(share) == len(task.statements) else ""
-        found[agent] = ("" if whole else statements, whole or task.question)
-    return found
+        if task.whole and len(share) == len(task.statements):
+            # An agent that may read everything reads it in the layout of the source.
+            parts[agent] = "", task.whole
+        else:
+            parts[agent] = separator.join(task.statements[i] for i in share), task.question
+    return parts
 
 
 class Briefing:
-    """Writes what the agents of one environment read first."""
+    """Writes the first observations of the agents of one environment."""
 
     def __init__(self, rules: Rules, explained: Explained, form: Templates) -> None:
-        """Put what is alike for all episodes into words, once.
+        """Write the part that is equal for all episodes, once.
 
         Args:
-            rules: of the environment.
-            explained: explains goal and roles.
-            form: how it is said.
+            rules: rules of the environment.
+            explained: benchmark or world that explains goal and roles.
+            form: templates of the two parts.
         """
         self.explained, agents = explained, rules.roster.agents
         roles = tuple(dict.fromkeys(map(role_of, agents)))
@@ -171,39 +168,44 @@ class Briefing:
             {role: explained.instructions(role, form.style) for role in roles}
         )
         duty = self._duty
-        said = duty.values() if len(roles) == 1 else (f"{role}: {duty[role]}" for role in roles)
+        duties = duty.values() if len(roles) == 1 else (f"{role}: {duty[role]}" for role in roles)
         self._words = {
             "goal": goal,
-            "duties": "\n".join(said),
+            "duties": "\n".join(duties),
             "team": ", ".join(agents),
             "rules": _explain(rules),
         }
         self._general, self._own = _filled(form.general, self._words), form.own
 
-    def openings(self, shown: Mapping[str, tuple[str, str]]) -> dict[str, Opening]:
-        """What each agent reads first, from what it knows and what it is asked."""
-        found = {}
-        for agent, (known, question) in shown.items():
+    def openings(self, parts: Mapping[str, tuple[str, str]]) -> dict[str, Opening]:
+        """Return the first observation of each agent.
+
+        Args:
+            parts: by agent, what it knows and what it is asked (`known_and_asked`).
+        """
+        openings = {}
+        for agent, (known, question) in parts.items():
             role = role_of(agent)
             own = {"agent": agent, "role": role, "duty": self._duty[role], "known": known}
             words = {**self._words, **own, "question": question}
-            found[agent] = Opening(self._general, _filled(self._own, words))
-        return found
+            openings[agent] = Opening(self._general, _filled(self._own, words))
+        return openings
 
 
-def _apart(told: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """What all roles are told alike at first, whole sentences, and what each is told then.
+def _apart(instructions: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Split instructions into whole sentences that begin those of all roles, and the rest of each.
 
-    Of a single role all is its duty.
+    The instructions of a single role are all its duty.
     """
-    if len(told) == 1:
-        return "", dict(told)
-    common = os.path.commonprefix(list(told.values()))
+    if len(instructions) == 1:
+        return "", dict(instructions)
+    common = os.path.commonprefix(list(instructions.values()))
     end = common.rfind(". ") + 1
-    return common[:end], {role: words[end:].strip() for role, words in told.items()}
+    return common[:end], {role: words[end:].strip() for role, words in instructions.items()}
 
 
 def _filled(template: str, words: Mapping[str, str]) -> str:
+    """Fill in a template; leave out lines whose fields are all empty."""
     lines = []
     for line in template.split("\n"):
         named = _fields(line)

@@ -1,12 +1,13 @@
-"""Token budgets, the ledgers of what was said, read and thought, and what a token is.
+"""Token budgets, the ledger of an episode, and what a token is.
 
-Four caps: per message, per agent, per round over all agents, per episode over all agents; and one
-for what is thought before a message, which those do not count. The round
-and the episode cap together are the dual budget of arXiv 2511.13193 (an auction method of the
-Agent-GSPO authors); that Agent-GSPO itself uses this pair is our reading, not a published fact.
+A budget has four caps on messages: per message, per agent, per round over all agents, per episode
+over all agents. A fifth cap limits the thought before a message; the other four do not count
+thoughts. The round and the episode cap together are the dual budget of arXiv 2511.13193, an auction
+method of the Agent-GSPO authors. That Agent-GSPO itself uses this pair is our reading, not a
+published fact.
 
-A tokenizer here is a function from a text to its tokens as substrings that join back to the text;
-their number is the text's length in tokens. A policy brings the one of its own model.
+A tokenizer here is a function from a text to its tokens as substrings that join back to the text.
+The number of tokens is the length of the text. A policy brings the tokenizer of its own model.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ UNLIMITED = 2**31 - 1
 Tokenize = Callable[[str], Sequence[str]]
 
 _MAX_BYTES = 8
-# At most eight letters a token, so that a long unbroken word is not cheap; every character matches.
+# At most eight letters per token, so that a long word is not cheap. Every character matches.
 _TOKEN = re.compile(r"\s?[^\W\d_]{1,8}|\s?\d{1,3}|\s?[^\w\s]|[\s\S]")
 # The same for ASCII, in two thirds of the time: sets of letters instead of classes of Unicode.
 _SPACE, _SIGN = r"[ \t-\r\x1c-\x1f]", r"[\x00-\x08\x0e-\x1b!-/:-@\[-^`{-\x7f]"
@@ -31,7 +32,7 @@ _ASCII = re.compile(rf"{_SPACE}?[A-Za-z]{{1,8}}|{_SPACE}?(?:[0-9]{{1,3}}|{_SIGN}
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Caps on what may be said and thought, in tokens; None is no cap."""
+    """Caps on messages and thoughts, in tokens; None is no cap."""
 
     message: int | None = None
     """Tokens of one message."""
@@ -42,7 +43,7 @@ class Budget:
     episode: int | None = None
     """Tokens of all agents in the whole episode; when they are spent the episode ends."""
     thought: int | None = None
-    """Tokens of the thought before one message; who thinks longer says nothing."""
+    """Tokens of the thought before one message; an agent that thinks longer says nothing."""
 
     def __post_init__(self) -> None:
         """Raise SettingError where a cap is neither None nor an integer of at least 1."""
@@ -69,20 +70,24 @@ class Ledger:
         self._episode_said = 0
 
     def start_round(self) -> None:
-        """Forget what was said in the round before."""
+        """Reset the count of the round."""
         self._round_said = 0
 
     def left(self, agent: str, shared: bool = True) -> tuple[int, int, int, int]:
-        """Tokens left to an agent under the message, agent, round and episode cap, in that order.
+        """Return the tokens left to an agent under the message, agent, round and episode cap.
 
-        The first entry is already the smallest of the four: what this agent's next message may
-        have at most. `UNLIMITED` stands for no cap, also of round and episode if not `shared`.
+        The first entry is already the smallest of the four: the most that this agent's next message
+        may have. `UNLIMITED` stands for no cap, also for round and episode if not `shared`.
         """
-        budget = self._budget
-        own = _left(budget.agent, self.said[agent])
-        round = _left(budget.round if shared else None, self._round_said)
-        episode = _left(budget.episode if shared else None, self._episode_said)
-        return min(_left(budget.message, 0), own, round, episode), own, round, episode
+        budget, own, round, episode = self._budget, UNLIMITED, UNLIMITED, UNLIMITED
+        if budget.agent is not None:
+            own = min(own, budget.agent - self.said[agent])
+        if shared and budget.round is not None:
+            round = min(round, budget.round - self._round_said)
+        if shared and budget.episode is not None:
+            episode = min(episode, budget.episode - self._episode_said)
+        message = UNLIMITED if budget.message is None else budget.message
+        return min(message, own, round, episode), own, round, episode
 
     def charge(self, agent: str, tokens: int) -> None:
         """Book a message of `tokens` tokens."""
@@ -94,10 +99,10 @@ class Ledger:
         """Book a thought of `tokens` tokens up to the cap of one message's thoughts.
 
         Args:
-            agent: who thinks.
+            agent: the agent that thinks.
             tokens: length of the thought.
-            may_think: whether the agent was in turn, with tokens left, when the round began; else
-                nothing is booked.
+            may_think: whether the agent was in turn, with tokens left, when the round began;
+                otherwise nothing is booked.
             before: tokens booked for the same message already.
 
         Returns:
@@ -108,7 +113,7 @@ class Ledger:
         return booked, booked == tokens
 
     def serving_order(self, round: int) -> tuple[str, ...]:
-        """Who is served first when simultaneous messages share a cap; rotates with the round."""
+        """Return the order in which simultaneous messages use up a shared cap; it rotates."""
         start = round % len(self._agents)
         return self._agents[start:] + self._agents[:start]
 
@@ -119,16 +124,12 @@ class Ledger:
         return cap is not None and self._episode_said >= cap
 
 
-def _left(cap: int | None, used: int) -> int:
-    return UNLIMITED if cap is None else min(cap - used, UNLIMITED)
-
-
 def split_words(text: str) -> list[str]:
     """Cut text into short words, numbers and signs; needs no download.
 
-    A word counts once for every eight letters, and where they are not ASCII once for every eight
-    bytes of UTF-8, so that no script is cheaper than another; a number once for every three digits.
-    One white space before a token belongs to it.
+    A word counts once for every eight letters. Letters that are not ASCII count by the bytes of
+    their UTF-8, so that no script is cheaper than another. A number counts once for every three
+    digits. One white space before a token belongs to it.
     """
     if text.isascii():
         return _ASCII.findall(text)
@@ -136,7 +137,7 @@ def split_words(text: str) -> list[str]:
 
 
 def _short(token: str) -> list[str]:
-    """A token in pieces of at most eight bytes, a white space before it not counted."""
+    """Cut a token into pieces of at most eight bytes, a white space before it not counted."""
     pieces, size = [""], 0
     for place, character in enumerate(token):
         size += 0 if place == 0 and character.isspace() else _bytes(character)
@@ -152,9 +153,9 @@ def _bytes(character: str) -> int:
 
 
 def cut(text: str, limit: int, tokenize: Tokenize) -> tuple[str, int]:
-    """The longest beginning of `text`, ending at a token border, of at most `limit` tokens.
+    """Return the longest beginning of `text` that ends at a token border and fits into `limit`.
 
-    Tokenizers may cut a beginning otherwise than the whole, so the result is counted again and
+    Tokenizers may cut a beginning differently from the whole, so the result is counted again and
     shortened until it fits.
 
     Returns:
@@ -162,12 +163,12 @@ def cut(text: str, limit: int, tokenize: Tokenize) -> tuple[str, int]:
     """
     if not text or limit <= 0:
         return "", 0
-    kept = tokenize(text)
-    count = len(kept)
+    tokens = tokenize(text)
+    count = len(tokens)
     if count <= limit:
         return text, count
     for length in range(limit, 0, -1):
-        beginning = "".join(kept[:length])
+        beginning = "".join(tokens[:length])
         count = len(tokenize(beginning))
         if count <= limit:
             return beginning, count
@@ -175,5 +176,5 @@ def cut(text: str, limit: int, tokenize: Tokenize) -> tuple[str, int]:
 
 
 def well_formed(text: str) -> str:
-    """The text with lone surrogates, which no file or terminal takes, replaced each by a `?`."""
+    """Replace each lone surrogate, which no file or terminal accepts, by a `?`."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

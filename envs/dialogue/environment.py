@@ -1,17 +1,21 @@
 """DialogueEnv: agents solve a task together in rounds of simultaneous messages.
 
-Rules beyond those of `envs.dialogue.team`. A task is read whole by all agents or dealt among them;
-those who answer commit to an answer, and what they said is graded.
+Rules beyond those of `envs.dialogue.team`: all agents read the whole task, or its statements are
+dealt among them. The answering agents commit to an answer, and their messages are graded.
 
-Reward of an agent in a round: minus the price of the tokens charged; in the last round also the
-task reward, or in every round that of the answers so far.
+Reward of an agent in a round: minus the price of the tokens charged. The last round adds the task
+reward; with `reward.paid=round` every round adds the score of the answers so far.
 
-Every end is a termination, and the last infos name it under `ended_by` (`envs.dialogue.reward`):
-all agents of the answering role have committed to an answer (a majority and a joint work are graded
-at the end only), or enough of those who answer agree; the score is as good as it has to be; nobody
-spoke in a round after the first and somebody who answers has had a turn; the last round is played;
-or the episode budget is spent. What is left of the budget is part of every observation, so a
-learner should expect no reward after it.
+Every end is a termination. The last infos name it under `ended_by` (`envs.dialogue.reward`):
+
+- All agents of the answering role have committed to an answer. A majority and a joint work are
+  graded at the end only.
+- Enough of the answering agents agree.
+- The score has reached `stop_at`.
+- No agent spoke in a round after the first, and an answering agent has had a turn.
+- The last round was played.
+- The episode budget is spent. Every observation shows what is left of it, so a learner should
+  expect no reward after it.
 
 Source: a reconstruction of the setting of Agent-GSPO (arXiv 2510.22477), of which only the abstract
 and the first paragraphs were read; the budgets follow arXiv 2511.13193.
@@ -26,15 +30,22 @@ from typing import Any, Literal
 import numpy as np
 
 from laconic.envs.checks import choice, number, whole
-from laconic.envs.dialogue.briefing import Opening, Rules, shown
+from laconic.envs.dialogue.briefing import Opening, Rules, known_and_asked
 from laconic.envs.dialogue.budget import Budget, Tokenize, split_words
 from laconic.envs.dialogue.channel import Channel
 from laconic.envs.dialogue.referee import Referee
 from laconic.envs.dialogue.reward import Outcome, Reward, free_tokens
-from laconic.envs.dialogue.roster import Information, Roster, Shares, deal, facts_told, informed
-from laconic.envs.dialogue.schedule import Schedule
+from laconic.envs.dialogue.roster import (
+    Information,
+    Roster,
+    Schedule,
+    Shares,
+    Topology,
+    deal,
+    facts_told,
+    informed,
+)
 from laconic.envs.dialogue.team import TeamEnv
-from laconic.envs.dialogue.topology import Topology
 from laconic.envs.dialogue.transcript import Expert, Feedback, Mode
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score, Style, Task
@@ -47,23 +58,24 @@ class DialogueEnv(TeamEnv):
         benchmark: grades answers and explains roles.
         tasks: the tasks that episodes are drawn from.
         team: number of agents of each role, the answering role first.
-        rounds: how many rounds an episode has at the most.
+        rounds: most rounds of an episode.
         information: `full` or `split`.
-        topology: who hears whom, a name, a matrix, or a list of such with one for each round
-            (`envs.dialogue.topology`).
-        schedule: whose turn it is, `all` or a list of roles (`envs.dialogue.schedule`).
-        answer: the role that answers, the `majority` of all agents, or `joint`: what all agents
-            wrote last is graded as one piece of work.
-        feedback: what is said between rounds about the work so far (`envs.dialogue.transcript`).
-        expert: who says it in mode `expert`.
+        topology: who hears whom: a name, a matrix, or a list with one of them for each round
+            (`envs.dialogue.roster`).
+        schedule: whose turn it is: `all` or a list of roles (`envs.dialogue.roster`).
+        answer: the role that answers, the `majority` of all agents, or `joint`: the last messages
+            of all agents are graded as one piece of work.
+        feedback: what the environment says between rounds about the work so far
+            (`envs.dialogue.transcript`).
+        expert: source of the feedback in mode `expert`.
         stop_at: a score from which on an episode ends; None for none.
-        agree_at: share of those who answer, above 0 and at most 1: an episode ends when so many
-            give the same answer; None for none.
-        budget: caps on what may be said.
+        agree_at: share of the answering agents, above 0 and at most 1, whose equal answers end an
+            episode; None for none.
+        budget: caps on messages and thoughts.
         reward: the price of a token.
         channel: how often messages are lost on the way (`envs.dialogue.channel`).
         tokens_left: what an agent sees of the caps: `all`, or its `own` without those of the round
-            and the episode, which move when others speak, also for an agent that hears nobody.
+            and the episode. These change when others speak, even for an agent that hears no one.
         instructions: `full` for language models, `short` for small ones, `brief` for policies that
             were trained on the game, or two templates (`envs.dialogue.briefing.Templates`).
         tokenize: cuts text into tokens; a policy brings its own.
@@ -106,12 +118,12 @@ class DialogueEnv(TeamEnv):
         """Check the settings and build the spaces."""
         self.benchmark = benchmark
         self.graded = True
-        """Whether an episode ends with a score; who learns nothing from it may save the time."""
+        """Whether an episode ends with a score; learners that do not need it may save the time."""
         rounds = whole("env.rounds", rounds, 1)
         team = {"solver": 1, "helper": 3} if team is None else team
         roster = Roster.of(team, topology, schedule, answer, rounds)
         budget, reward = budget or Budget(), reward or Reward()
-        # By the setting: a price that moves in training may be 0 at times, and prompts stay.
+        # The prompt follows the setting, since the price may move in training.
         rules = Rules(roster, rounds, budget, priced=reward.price > 0)
         super().__init__(
             tasks,
@@ -136,8 +148,9 @@ class DialogueEnv(TeamEnv):
             )
         self._feedback = Feedback(benchmark, feedback, expert)
         self._conditions = dict(benchmark.conditions())
-        self.told: dict[str, str] = {}
-        """By agent: words that it alone reads before all else that is its own."""
+        self._by_role = roster.by_role
+        self.notes: dict[str, str] = {}
+        """By agent, private words that it reads at the top of its own part of the first text."""
 
     def check_order(self) -> None:
         """Check that an agent answers after those that hold the statements of a split task.
@@ -157,85 +170,69 @@ class DialogueEnv(TeamEnv):
     def _begin(self, generator: np.random.Generator) -> None:
         self._exempted: set[str] = set()
         self._referee = Referee(
-            self.benchmark,
-            self.task,
-            self._roster,
-            rounds=self.rounds,
-            stop_at=self.stop_at,
-            agree_at=self.agree_at,
+            self.benchmark, self.task, self._roster, self.rounds, self.stop_at, self.agree_at
         )
         self.shares: Shares = deal(
             self.task, self.information, self.possible_agents, self.holders, generator
         )
 
     def _openings(self) -> Mapping[str, Opening]:
-        told = shown(self.task, self.shares, self.benchmark.separator)
-        found = dict(self._briefing(self.benchmark).openings(told))
-        for agent, words in self.told.items():
-            found[agent] = replace(found[agent], own=f"{words}\n{found[agent].own}")
-        return found
-
-    def _note(self, agent: str, text: str) -> None:
-        self._referee.note(agent, text)
+        parts = known_and_asked(self.task, self.shares, self.benchmark.separator)
+        openings = self._briefing(self.benchmark).openings(parts)
+        for agent, words in self.notes.items():
+            openings[agent] = replace(openings[agent], own=f"{words}\n{openings[agent].own}")
+        return openings
 
     def _resolve(self) -> Outcome:
-        score = self._score() if self._grades_rounds else None
         said = {agent: message.text for agent, message in self._latest.items()}
+        self._referee.note(said)
+        grade_now = self._feedback.needs_score or self.stop_at is not None
+        score = self._score() if grade_now or self._reward.paid == "round" else None
         ended_by = self._referee.ending(self.round, said, score)
-        # Who spends the budget has not done without the rounds that are left.
-        left = self.rounds - 1 - self.round if ended_by else 0
+        # A team that spends the budget has not chosen to end early.
+        rounds_left = self.rounds - 1 - self.round if ended_by else 0
         if not ended_by and self.ledger.spent:
             ended_by = "budget"
         over = bool(ended_by)
         if over and score is None and self.graded:
             score = self._score()
-        pay = self._account.pay(self._charged(), score, over=over, rounds_left=left)
-        return Outcome(pay, score, ended_by)
+        tokens = self._charged(self._free_tokens())
+        pay = self._account.pay(tokens, score, over=over, rounds_left=rounds_left)
+        shown: Mapping[str, str] = {}
+        if self._feedback.given and not over:
+            shown = self._feedback.on(self.task, self._referee.graded(), score, self.agents)
+        return Outcome(pay, score, ended_by, shown)
 
     def _score(self) -> Score:
-        score, name = self._referee.score(), self.reward.multiply_by
+        score, name = self._referee.score(), self._reward.multiply_by
         return score if name is None else replace(score, value=score.value * score.measures[name])
 
-    @property
-    def _grades_rounds(self) -> bool:
-        in_between = self.reward.paid == "round" or self._feedback.needs_score
-        return in_between or self.stop_at is not None
+    def _free_tokens(self) -> dict[str, int]:
+        """Return the tokens of each message that state an answer and cost nothing."""
+        free: dict[str, int] = {}
+        if not self._reward.exempt_answer:
+            return free
+        for agent in self.answering:
+            text = self._latest[agent].text
+            if text and agent not in self._exempted:
+                tokens = free_tokens(self.benchmark, self.task, text, self.tokenize)
+                if tokens is not None:
+                    self._exempted.add(agent)
+                    free[agent] = tokens
+        return free
 
-    def _news(self, agents: Sequence[str], score: Score | None, over: bool) -> dict[str, str]:
-        """What each agent reads after a round: those it hears, and the environment's feedback."""
-        texts = super()._news(agents, score, over)
-        if over or self._feedback.is_none:
-            return texts
-        hears = self._hears()
-        told = self._feedback.on(self.task, self._referee.graded, score, agents)
-        for agent in told:
-            # Who hears nobody is told nothing of a round in which nobody spoke.
-            parts = (texts[agent], told[agent]) if hears[agent] else (told[agent],)
-            texts[agent] = "\n".join(parts)
-        return texts
-
-    def _free(self) -> Mapping[str, int]:
-        """The tokens that state an answer, which on their own may be more than those said."""
-        found = {}
-        for agent in {*self.answering} - self._exempted if self.reward.exempt_answer else ():
-            words = self._latest[agent].text
-            free = free_tokens(self.benchmark, self.task, words, self.tokenize)
-            if free is not None:
-                self._exempted.add(agent)
-                found[agent] = free
-        return found
-
-    def _measures(self, score: Score) -> dict[str, float]:
+    def _measures(self) -> dict[str, float]:
         said = dict.fromkeys(self.holders, "")
         for message in self.messages:
             if message.agent in said:
                 said[message.agent] += f"{message.text} "
         told = facts_told(self.task, self.information, self.shares, said)
-        return super()._measures(score) | ({} if told is None else {"facts_told": told})
+        return {} if told is None else {"facts_told": told}
 
     def _own_info(self, agent: str) -> dict[str, Any]:
-        share, spoken = self.shares[agent], self.ledger.said[agent] > 0
-        asked = self._roster.by_role and agent in self.answering
-        known = None if asked else informed(self.task, self.information, share, spoken)
-        found: dict[str, Any] = {"share": share, "informed": known}
-        return found | ({"conditions": dict(self._conditions)} if self._conditions else {})
+        share, knows = self.shares[agent], None
+        if not (self._by_role and agent in self.answering):
+            spoken = self.ledger.said[agent] > 0
+            knows = informed(self.task, self.information, share, spoken)
+        info: dict[str, Any] = {"share": share, "informed": knows}
+        return info | ({"conditions": dict(self._conditions)} if self._conditions else {})

@@ -1,42 +1,67 @@
-"""A team: who there is, who answers, who hears whom, whose turn it is, and who knows what.
+"""A team: its agents, who answers, who hears whom, whose turn it is, and who knows what.
 
-Agents are called `<role>_<number>`, numbered from 0 in each role. Information `full`: every agent
-reads the whole task. `split`: the statements are dealt among the agents that hold information and
-only the question is read by all, so somebody has to speak, and only those who hold something that
-matters.
+Agents are called `<role>_<number>`, numbered from 0 in each role.
+
+Topology (who hears whom): a name or a matrix. Named topologies are symmetric graphs over the agents
+in their fixed order. A matrix may be directed: `matrix[i][j]` is true when agent i hears agent j.
+A list has one topology for each round and starts again when it ends.
+
+Schedule (whose turn it is): `all` lets every agent speak in every round. A list names who speaks in
+the first round, the second and so on, and starts again when it ends. Each entry is a role or a list
+of roles.
+
+Information (who knows what): with `full` every agent reads the whole task. With `split` the
+statements are dealt among the agents that hold information, and all agents read the question. So an
+agent has to speak, and only agents that hold something relevant have to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 
 import numpy as np
 
-from laconic.envs.checks import choice, whole
-from laconic.envs.dialogue.schedule import Schedule, speakers
-from laconic.envs.dialogue.topology import Topology, by_round
+from laconic.envs.checks import check_names, choice, whole
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 
 MAJORITY, JOINT = "majority", "joint"
-"""Answer settings under which all agents answer: the commonest answer counts, or what they wrote
-is graded as one piece of work."""
+"""Answer settings under which all agents answer: the most common answer counts, or their messages
+are graded as one piece of work."""
 Information = Literal["full", "split"]
 Shares = dict[str, tuple[int, ...]]
 """For each agent, the indices of the statements it reads, in reading order."""
+Matrix = Sequence[Sequence[int]]
+Topology = str | Matrix | Sequence[str | Matrix]
+Schedule = str | Sequence[str | Sequence[str]]
+NAMED: dict[str, Callable[[int, int, int], bool]] = {
+    "complete": lambda i, j, n: True,
+    "star": lambda i, j, n: min(i, j) == 0,
+    "chain": lambda i, j, n: abs(i - j) == 1,
+    "ring": lambda i, j, n: (i - j) % n in (1, n - 1),
+    "tree": lambda i, j, n: (max(i, j) - 1) // 2 == min(i, j),
+    "none": lambda i, j, n: False,
+}
+"""Whether agents i and j of n are linked. Agent 0 is the center of a star and the root of a binary
+tree."""
 
 
 def role_of(agent: str) -> str:
-    """The role in an agent's name `<role>_<number>`."""
+    """Return the role in an agent's name `<role>_<number>`."""
     return agent.rsplit("_", 1)[0]
 
 
 def agent_names(team: Mapping[str, int]) -> list[str]:
-    """The agents of a team, role by role, of which it gives the number of agents.
+    """Return the names of a team's agents, role by role.
 
-    No role, a role that is no plain word, and a number below 1 raise SettingError.
+    Args:
+        team: number of agents of each role.
+
+    Raises:
+        SettingError: there is no role, a role is not a plain word, or a number is below 1.
     """
     if not isinstance(team, Mapping) or not team:
         raise SettingError(
@@ -58,13 +83,15 @@ class Roster:
     agents: tuple[str, ...]
     """All agents, in their fixed order."""
     answer: str
-    """The role that answers, `majority` or `joint`."""
+    """Role that answers, `majority` or `joint`."""
     answering: tuple[str, ...]
     """Agents whose messages are graded."""
+    by_role: bool
+    """Whether the agents of one role answer, rather than all agents."""
     hearing: tuple[Mapping[str, tuple[str, ...]], ...] = field(hash=False)
-    """Whom each agent hears in each round; starts again when it ends."""
+    """Agents that each agent hears, by round; the cycle starts again when it ends."""
     cycle: tuple[frozenset[str], ...]
-    """Who speaks in each round; starts again when it ends."""
+    """Agents that speak in each round; the cycle starts again when it ends."""
 
     @classmethod
     def of(
@@ -75,42 +102,41 @@ class Roster:
         answer: str,
         rounds: int,
     ) -> Roster:
-        """The roster of some settings; see `envs.dialogue.DialogueEnv`.
+        """Build the roster from the settings of `envs.dialogue.DialogueEnv`.
 
         Raises:
-            SettingError: a setting is outside its range, or nobody has a turn to answer.
+            SettingError: a setting is outside its range, or no answering agent ever has a turn.
             UnknownNameError: a role or topology does not exist.
         """
         agents = tuple(agent_names(team))
-        answering = _answering(answer, agents)
-        roles = {role: [a for a in agents if role_of(a) == role] for role in team}
-        cycle = speakers(schedule, roles)
+        by_role, answering = answer not in (MAJORITY, JOINT), agents
+        if by_role:
+            choice("role in env.answer", answer, {*team, MAJORITY, JOINT})
+            answering = tuple(agent for agent in agents if role_of(agent) == answer)
+        cycle = speakers(
+            schedule, {role: [a for a in agents if role_of(a) == role] for role in team}
+        )
         if all(set(answering).isdisjoint(speaking) for speaking in cycle[:rounds]):
             turns = [sorted(speaking) for speaking in cycle]
             raise SettingError(
                 f"env.schedule must give {' or '.join(answering)} a turn to answer within"
                 f" env.rounds; got rounds={rounds} and turns {turns}"
             )
-        return cls(agents, answer, answering, by_round(topology, agents), cycle)
+        return cls(agents, answer, answering, by_role, hearing_by_round(topology, agents), cycle)
 
     @property
     def joint(self) -> bool:
-        """Whether what all agents wrote is graded as one piece of work."""
+        """Whether the messages of all agents are graded as one piece of work."""
         return self.answer == JOINT
 
     @property
-    def by_role(self) -> bool:
-        """Whether there is a role whose part it is to answer."""
-        return self.answer not in (MAJORITY, JOINT)
-
-    @property
     def holders(self) -> tuple[str, ...]:
-        """Among whom statements are dealt: those who do not answer, if there are any."""
+        """Agents among whom statements are dealt: those that do not answer, or else all."""
         others = tuple(agent for agent in self.agents if agent not in self.answering)
         return others or self.agents
 
     def in_turn(self, agent: str, round: int) -> bool:
-        """Whether an agent may speak in a round, from 0."""
+        """Return whether an agent may speak in a round, counted from 0."""
         return agent in self.cycle[round % len(self.cycle)]
 
     def check_order(self, rounds: int) -> None:
@@ -119,7 +145,7 @@ class Roster:
         The topology does not matter: `none` is a baseline in which no agent hears another.
 
         Raises:
-            SettingError: none does, within this number of rounds.
+            SettingError: there is no such turn within this number of rounds.
         """
         if {*self.holders} & {*self.answering}:
             return
@@ -137,15 +163,93 @@ class Roster:
         )
 
 
-def _answering(answer: str, agents: Sequence[str]) -> tuple[str, ...]:
-    if answer in (MAJORITY, JOINT):
-        return tuple(agents)
-    choice("role in env.answer", answer, {*map(role_of, agents), MAJORITY, JOINT})
-    return tuple(agent for agent in agents if role_of(agent) == answer)
+def speakers(
+    schedule: Schedule, agents: Mapping[str, Collection[str]]
+) -> tuple[frozenset[str], ...]:
+    """Return the agents that speak in each round of the schedule's cycle.
+
+    Args:
+        schedule: `all`, or a list of roles.
+        agents: agents of each role.
+
+    Raises:
+        UnknownNameError: an entry names a role that the team does not have.
+        SettingError: the list is empty or has an entry that names no role.
+    """
+    if schedule == "all":
+        return (frozenset(chain(*agents.values())),)
+    if isinstance(schedule, str):
+        raise UnknownNameError("env.schedule", schedule, ["all", "a list of roles"])
+    entries = schedule if isinstance(schedule, Sequence) else ()
+    cycle = [[entry] if isinstance(entry, str) else entry for entry in entries]
+    if not cycle or not all(isinstance(turn, Collection) and turn for turn in cycle):
+        raise SettingError(
+            f"env.schedule must be 'all' or a list with at least one role for each round;"
+            f" got {schedule!r}"
+        )
+    check_names("role in env.schedule", chain(*cycle), agents)
+    return tuple(frozenset(chain(*(agents[role] for role in turn))) for turn in cycle)
+
+
+def hearing_by_round(
+    topology: Topology, agents: Sequence[str]
+) -> tuple[dict[str, tuple[str, ...]], ...]:
+    """Return whom each agent hears in each round of the topology's cycle.
+
+    Raises the errors of `hearing`.
+    """
+    cycle = topology if _is_cycle(topology) else (topology,)
+    return tuple(hearing(one_round, agents) for one_round in cycle)  # type: ignore[arg-type]
+
+
+def _is_cycle(topology: object) -> bool:
+    """Return whether a setting is a list of topologies, so of names or of matrices."""
+    if isinstance(topology, str) or not isinstance(topology, Sequence) or not topology:
+        return False
+    if any(isinstance(entry, str) for entry in topology):
+        return True
+    lists = [entry for entry in topology if isinstance(entry, Sequence) and entry]
+    return any(all(isinstance(row, Sequence) for row in entry) for entry in lists)
+
+
+def hearing(topology: str | Matrix, agents: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return whom each agent hears; no agent hears itself.
+
+    Args:
+        topology: a name of `NAMED`, or a matrix with a row and a column for each agent in order.
+        agents: all agents, in order.
+
+    Raises:
+        UnknownNameError: there is no topology of that name.
+        SettingError: the matrix does not have one row and one column per agent, or has an entry
+            other than 0 and 1.
+    """
+    count = len(agents)
+    if isinstance(topology, str):
+        linked = NAMED[choice("env.topology", topology, NAMED)]
+        matrix = [[linked(i, j, count) for j in range(count)] for i in range(count)]
+    else:
+        matrix = _checked(topology, agents)
+    return {
+        listener: tuple(agents[j] for j in range(count) if matrix[i][j] and i != j)
+        for i, listener in enumerate(agents)
+    }
+
+
+def _checked(topology: object, agents: Sequence[str]) -> list[list[bool]]:
+    count = len(agents)
+    rows = list(topology) if isinstance(topology, Iterable) else []
+    square = len(rows) == count and all(isinstance(r, Sized) and len(r) == count for r in rows)
+    if not square or any(entry not in (0, 1) for row in rows for entry in row):
+        raise SettingError(
+            f"env.topology must be a name or a matrix of 0 and 1 with {count} rows and columns,"
+            f" one per agent ({', '.join(agents)}); got {topology!r}"
+        )
+    return [[bool(entry) for entry in row] for row in rows]
 
 
 def check_actions(actions: Mapping[str, object], agents: Collection[str]) -> None:
-    """Refuse actions that no policy can have chosen; any string of any agent is fine.
+    """Check that actions are strings of agents of the team; any string is fine.
 
     Raises:
         UnknownNameError: an action is not of an agent of this team.
@@ -165,7 +269,7 @@ def deal(
     holders: Sequence[str],
     generator: np.random.Generator,
 ) -> Shares:
-    """The share of every agent; with fewer statements than holders some shares are empty.
+    """Deal the statements of a task; with fewer statements than holders some shares are empty.
 
     Args:
         task: the task.
@@ -173,6 +277,9 @@ def deal(
         agents: all agents.
         holders: the agents among whom a split task is dealt.
         generator: source of the random deal; not drawn from for full information.
+
+    Returns:
+        The share of every agent.
     """
     if information == "full":
         return dict.fromkeys(agents, tuple(range(len(task.statements))))
@@ -186,11 +293,14 @@ def deal(
 def informed(
     task: Task, information: Information, share: Sequence[int], spoken: bool
 ) -> bool | None:
-    """Whether an agent's next message could tell the team something that matters.
+    """Return whether an agent's next message could tell the team something relevant.
 
-    What it says first (`spoken`) counts as all it knows, and whom no statement was dealt has
-    nothing to tell. None where nobody can say: everybody reads everything, or the source has no
-    statements or no flags.
+    Its first message counts as all it knows, so an agent that has `spoken` is not informed. Nor is
+    an agent without statements.
+
+    Returns:
+        None where this is unknown: every agent reads the whole task, or the source has no
+        statements or no flags.
     """
     if information == "full":
         return None
@@ -202,29 +312,29 @@ def informed(
 def facts_told(
     task: Task, information: Information, shares: Shares, said: Mapping[str, str]
 ) -> float | None:
-    """How much of what mattered was passed on: speech alone does not tell that anything was.
+    """Return the share of the relevant statements that their holders passed on.
 
     Args:
-        task: what was dealt.
-        information: how.
-        shares: what each agent was dealt.
-        said: by agent, all that was published of it.
+        task: the task that was dealt.
+        information: how it was dealt.
+        shares: statements of each agent.
+        said: by agent, all messages that it published.
 
     Returns:
-        Share of the useful statements of an episode that an agent who held them said word for word,
-        case and white space aside, so facts in other words do not count. None where nobody
-        can say which are useful, or there is none.
+        Share of the relevant statements that an agent who held them repeated word for word. Case
+        and white space do not count. A fact in other words is not recognized. None where it is
+        unknown which statements are relevant, or none is.
     """
     if information == "full" or task.relevant is None:
         return None
     heard = {agent: _plain(text) for agent, text in said.items()}
-    useful = [
+    told = [
         _plain(task.statements[index]) in heard.get(agent, "")
         for agent, share in shares.items()
         for index in share
         if task.relevant[index]
     ]
-    return sum(useful) / len(useful) if useful else None
+    return sum(told) / len(told) if told else None
 
 
 def _plain(text: str) -> str:

@@ -1,40 +1,47 @@
-"""TeamEnv: what all environments here share, rounds of simultaneous messages on token budgets.
+"""TeamEnv: rounds of simultaneous messages on token budgets, which all environments here share.
 
-Agents are `<role>_<number>`. In each round every agent in turn says a string or stays silent (`""`,
-published to nobody, charged nothing). Messages over budget are cut at a token border. What an agent
-thinks before that stands at the beginning of its action (`envs.dialogue.thoughts`), is counted and
-charged, and shown to nobody; who thinks beyond the cap, or only thinks, is silent. Whether an agent
-has room for a thought is settled when the round begins, whoever is served first. After the round
-each agent hears those its topology links it to. What an agent observes is only what is new to it,
-so a conversation grows at its end; the history is the agent's to keep.
+Agents are `<role>_<number>`. In each round every agent in turn says a string or stays silent. The
+empty string is silence: it is published to no agent and costs nothing. A message over budget is cut
+at a token border. After the round each agent hears those that its topology links it to.
 
-Observation: `{"text": any string, "tokens_left": int32 array (4,)}`; the four entries are what the
-next message may have (0 out of turn and after the end), and what is left to the agent, to this
-round and to the episode (`envs.dialogue.budget.UNLIMITED` for no cap).
-Action: any string, `<think>...</think>` at its beginning a thought; lone surrogates are published
-as `?`.
+An agent may think before it speaks, at the beginning of its action (`envs.dialogue.thoughts`). A
+thought is counted, charged, and shown to no agent. An agent that thinks beyond the cap is silent.
+Whether it has room for a thought depends on the caps at the beginning of the round, so the order in
+which agents are served does not matter.
 
-What it is about is a subclass's: `DialogueEnv` grades one answer, `WorldEnv` plays acts.
+An observation holds only what is new to the agent, so a conversation grows at its end. The agent
+keeps the history.
+
+Observation: `{"text": any string, "tokens_left": int32 array (4,)}`. The four entries are the most
+tokens of the next message (0 out of turn and after the end), and the tokens left to the agent, to
+this round and to the episode (`envs.dialogue.budget.UNLIMITED` for no cap).
+Action: any string. Lone surrogates are published as `?`.
+
+Subclasses say what an episode is about: `DialogueEnv` grades one answer, `WorldEnv` plays acts.
 """
 
 from __future__ import annotations
 
+import string
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from gymnasium.spaces import Box, Dict, Space, Text
 from gymnasium.utils import seeding
+from pettingzoo import ParallelEnv
 
-from laconic.envs.checks import by_key, choice, task_of
+from laconic.envs.checks import by_key, choice
 from laconic.envs.dialogue.briefing import Briefing, Opening, Rules, templates
-from laconic.envs.dialogue.budget import Ledger, Tokenize, cut, well_formed
+from laconic.envs.dialogue.budget import UNLIMITED, Ledger, Tokenize, cut, well_formed
 from laconic.envs.dialogue.channel import Channel, Transmission
 from laconic.envs.dialogue.reward import Account, Outcome, Pay, Reward
 from laconic.envs.dialogue.roster import check_actions
-from laconic.envs.dialogue.spaces import TextEnv
 from laconic.envs.dialogue.thoughts import BEGIN, split
-from laconic.envs.dialogue.transcript import Message, heard, show
+from laconic.envs.dialogue.transcript import Message, heard, print_round, show
+from laconic.envs.errors import UnknownNameError
 from laconic.envs.task import Explained, Score, Style, Task
 
 Observation = dict[str, Any]
@@ -42,14 +49,67 @@ Observations = dict[str, Observation]
 Infos = dict[str, dict[str, Any]]
 StepResult = tuple[Observations, dict[str, float], dict[str, bool], dict[str, bool], Infos]
 
+_SAMPLED = string.ascii_letters + string.digits + string.punctuation + " \n"
+_SAMPLED_LENGTH = 64
+
+
+class FreeText(Text):
+    """Space of all strings, including the empty one; samples have at most 64 printable characters.
+
+    `gymnasium.spaces.Text` admits letters and digits unless it is given a charset, and refuses the
+    empty string. A charset of all Unicode takes seconds to build and tens of megabytes to pickle.
+    So membership is relaxed here, and sampling keeps to printable ASCII.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        """Seed the sampling generator."""
+        super().__init__(max_length=_SAMPLED_LENGTH, min_length=0, charset=_SAMPLED, seed=seed)
+
+    def contains(self, x: Any) -> bool:
+        """Return whether `x` is a string."""
+        return isinstance(x, str)
+
+    def __repr__(self) -> str:
+        """Show the space by its name alone."""
+        return "FreeText()"
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other space is a free text space too."""
+        return isinstance(other, FreeText)
+
+
+class TextEnv(ParallelEnv[str, dict[str, Any], str]):
+    """An environment whose agents observe `text` and `tokens_left`, and say any string."""
+
+    def _take_seats(self, agents: Iterable[str]) -> None:
+        """Name the agents and build their spaces; `agents` stays empty before a reset."""
+        self.possible_agents = list(agents)
+        self.agents: list[str] = []
+        self._spaces = {agent: observation_space() for agent in self.possible_agents}
+        self._actions = {agent: FreeText() for agent in self.possible_agents}
+
+    def observation_space(self, agent: str) -> Space[Any]:
+        """Return the observation space of an agent, the same object at every call."""
+        return self._spaces[agent]
+
+    def action_space(self, agent: str) -> Space[Any]:
+        """Return the action space of an agent, the same object at every call."""
+        return self._actions[agent]
+
+
+def observation_space() -> Dict:
+    """Return the space of `text` and `tokens_left`, int32 of shape (4,)."""
+    left = Box(0, UNLIMITED, shape=(4,), dtype=np.int32)
+    return Dict({"text": FreeText(), "tokens_left": left})
+
 
 class TeamEnv(TextEnv, ABC):
     """Rounds of messages.
 
     Args:
         tasks: the tasks that episodes are drawn from.
-        rules: who there is, how many rounds there are at the most, and the caps.
-        reward: this and the other settings are those of `DialogueEnv`.
+        rules: agents, most rounds, and caps.
+        reward: this and the following settings are those of `DialogueEnv`.
         channel: how often messages are lost on the way.
         tokens_left: what an agent sees of the caps.
         instructions: the form of the first observation.
@@ -59,8 +119,10 @@ class TeamEnv(TextEnv, ABC):
     """
 
     metadata: dict[str, Any] = {"render_modes": ["human", "ansi"], "is_parallelizable": True}
+    plays_acts: ClassVar[bool] = False
+    """Whether an action may hold an act beside the message (`_act`)."""
     task: Task
-    """What the episode is about."""
+    """Task of the episode."""
 
     def __init__(
         self,
@@ -84,13 +146,13 @@ class TeamEnv(TextEnv, ABC):
         self.channel = channel or Channel()
         self.instructions = instructions
         self._templates = templates(instructions)
-        self._told: Briefing | None = None
+        self._written: Briefing | None = None
         self.render_mode = choice("env.render_mode", render_mode, (None, "ansi", "human"))
         self.tokenize = tokenize
         self._sees_all = choice("env.tokens_left", tokens_left, ("all", "own")) == "all"
         # Rollouts step environments that wait for others (processes, experts) at the same time.
         self.metadata = {**self.metadata, "slow_step": slow}
-        # And send thoughts along to environments that say how long they may be.
+        # They send thoughts to environments that say how long a thought may be.
         self.metadata["thought_tokens"] = self.budget.longest_thought
         self.reward = reward or Reward()
         self._generator: np.random.Generator | None = None
@@ -99,14 +161,14 @@ class TeamEnv(TextEnv, ABC):
 
     @property
     def reward(self) -> Reward:
-        """The price of a token; another one counts from the next reset on."""
+        """Price of a token; a new one counts from the next reset on."""
         return self._reward
 
     @reward.setter
     def reward(self, reward: Reward) -> None:
         self._reward = reward
-        most = self._max_reward(reward)
-        self.metadata = {**self.metadata, **reward.rules, "max_reward": most}
+        rules = {"when": reward.when, "charge": reward.charge}
+        self.metadata = {**self.metadata, **rules, "max_reward": self._max_reward(reward)}
 
     def _max_reward(self, reward: Reward) -> float:
         """Return the most that the task pays an agent in an episode, charges aside."""
@@ -115,24 +177,49 @@ class TeamEnv(TextEnv, ABC):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, Infos]:
-        """Start an episode; the observations and infos of all agents.
+        """Start an episode.
 
         Args:
-            seed: of this environment's own generator; None goes on with the one it has.
+            seed: seed of this environment's own generator; None continues with the present one.
             options: `{"task": key}` names the task, and `{"task": task}` brings a `Task` that need
-                not be among `tasks`; else one is drawn. Others are ignored.
+                not be among `tasks`. Otherwise one is drawn. Other options are ignored.
+
+        Returns:
+            Observations and infos of all agents.
 
         Raises:
             UnknownNameError: there is no task of that key.
         """
         if seed is not None or self._generator is None:
             self._generator, _ = seeding.np_random(seed)
-        self.task = task_of(self.tasks, options, self._generator)
-        self._start_episode(self._generator)
-        opened = self._openings()
-        observations = self._observe({agent: one.text for agent, one in opened.items()})
-        infos = {agent: self._info(agent, None) for agent in self.agents}
-        for agent, opening in opened.items():
+        generator = self._generator
+        # Drawn in any case, so that later draws do not depend on the options.
+        place = int(generator.integers(len(self.tasks)))
+        task = (options or {}).get("task")
+        if task is None:
+            # Without a copy of all keys, of which there may be very many.
+            task = next(islice(self.tasks, place, None))
+        if not isinstance(task, Task):
+            if task not in self.tasks:
+                raise UnknownNameError("task", task, self.tasks)
+            task = self.tasks[task]
+        self.task = task
+        self.agents, self.round, self.messages = list(self.possible_agents), 0, []
+        self.ledger = Ledger(self.budget, self.possible_agents)
+        self._latest: dict[str, Message] = {}
+        self._account, self._paid = Account(self._reward), {}
+        self._begin(generator)
+        self._talking = self._speakers()
+        self._transmission: Transmission | None = None
+        if self.channel.lose or self.channel.probe:
+            self._transmission = Transmission(self.channel, self.agents, self.rounds, generator)
+        openings = self._openings()
+        texts = {
+            agent: "\n".join(filter(None, (opening.general, opening.own)))
+            for agent, opening in openings.items()
+        }
+        observations, infos = self._observe(texts), self._infos(self.agents, None)
+        for agent, opening in openings.items():
             infos[agent] |= {"general": opening.general} if opening.general else {}
         return observations, infos
 
@@ -147,7 +234,7 @@ class TeamEnv(TextEnv, ABC):
             alive before the round. Every info has `task_reward`, `billed` and `charged` of the
             round (`envs.dialogue.reward.Pay`); the reward is `task_reward - charged`. The last
             infos also carry `score`, `solved`, `answer` and `ended_by`. Every end is a termination.
-            With nobody alive (before a reset, or after the end) all five are empty.
+            With no agent alive (before a reset, or after the end) all five are empty.
 
         Raises:
             UnknownNameError: an action is not of an agent of this team.
@@ -165,12 +252,10 @@ class TeamEnv(TextEnv, ABC):
         self.round += 1
         self.agents = [] if over else self.agents
         self._talking = frozenset() if over else self._speakers()
-        # What comes when the episode is over is read by nobody who could use it.
-        observations = self._observe(self._news(agents, outcome.score, over), read=not over)
-        infos = {agent: self._info(agent, outcome.score) for agent in agents}
+        # Texts after the end are not counted as read, since no agent can use them.
+        observations = self._observe(self._news(agents, outcome.shown), read=not over)
+        infos = self._infos(agents, outcome.score)
         if self.render_mode == "human":
-            from laconic.envs.dialogue.console import print_round  # Rich takes a while to import.
-
             print_round(tuple(self._latest.values()), outcome.score)
         for info in infos.values() if over else ():
             info["ended_by"] = outcome.ended_by
@@ -179,154 +264,151 @@ class TeamEnv(TextEnv, ABC):
         return observations, rewards, *endings, infos
 
     def render(self) -> str | None:
-        """The transcript so far as text in mode `ansi`; in `human` it was printed already."""
+        """Return the transcript so far in mode `ansi`; in `human` it was printed already."""
         return show(self.messages) if self.render_mode == "ansi" else None
 
     def offered(self, agent: str) -> Collection[str] | None:
-        """What makes sense to say now to who picks a message from a list; None for anything."""
+        """Return the messages that make sense now to an agent that picks from a list; None: any."""
         return None
-
-    def _start_episode(self, generator: np.random.Generator) -> None:
-        self.agents = list(self.possible_agents)
-        self.round = 0
-        self.ledger = Ledger(self.budget, self.possible_agents)
-        self.messages = []
-        self._latest: dict[str, Message] = {}
-        self._paid = {}
-        self._account = Account(self.reward, self.possible_agents)
-        self._begin(generator)
-        self._talking = self._speakers()
-        self._transmission: Transmission | None = None
-        if self.channel.lose or self.channel.probe:
-            self._transmission = Transmission(self.channel, self.agents, self.rounds, generator)
 
     @abstractmethod
     def _begin(self, generator: np.random.Generator) -> None:
-        """Start what the episode is about; the generator is that of the reset."""
+        """Start an episode of what the subclass plays; the generator is that of the reset."""
 
     @abstractmethod
     def _openings(self) -> Mapping[str, Opening]:
-        """What each agent reads first."""
+        """Return the first observation of each agent."""
 
     def _briefing(self, explained: Explained) -> Briefing:
-        """The first words, whose fixed parts are written anew only for another who explains."""
-        if self._told is None or self._told.explained is not explained:
-            self._told = Briefing(self._rules, explained, self._templates)
-        return self._told
+        """Return the writer of first observations; another `explained` needs a new one."""
+        if self._written is None or self._written.explained is not explained:
+            self._written = Briefing(self._rules, explained, self._templates)
+        return self._written
 
     @abstractmethod
     def _resolve(self) -> Outcome:
-        """What comes of the messages of a round."""
+        """Return the result of the messages of a round."""
+
+    @abstractmethod
+    def _own_info(self, agent: str) -> dict[str, Any]:
+        """Return the subclass's entries of an info, `share` and `informed` among them."""
+
+    def _measures(self) -> dict[str, float]:
+        """Return the subclass's measures of a finished episode, by name."""
+        return {}
 
     def _speakers(self) -> frozenset[str]:
-        """Who may speak in this round."""
+        """Return the agents that may speak in this round."""
         return self._roster.cycle[self.round % len(self._roster.cycle)]
 
     def _room(self, agent: str) -> tuple[int, int, int, int]:
-        """What an agent sees of the caps: tokens of its next action, and what is left."""
-        return self._left(agent, shared=self._sees_all)
+        """Return what an agent sees of the caps: tokens of its next action, and what is left."""
+        left = self.ledger.left(agent, self._sees_all)
+        return left if agent in self._talking else (0, *left[1:])
 
     def _act(self, agent: str, message: str) -> tuple[str, str, str]:
         """Split an action without its thought into speech, act, and a line that is no legal act."""
-        return message, "", ""
+        raise NotImplementedError
 
     def _hears(self) -> Mapping[str, Collection[str]]:
-        """Whom each agent hears of the round that is over."""
+        """Return whom each agent hears of the round that is over."""
         hearing = self._roster.hearing
         return hearing[(self.round - 1) % len(hearing)]
 
     def _speak(self, actions: Mapping[str, str]) -> None:
         said = {}
         self._silent = set[str]()
-        # At the start of the round, before other agents use up what they share.
-        may_think = {agent: self._room(agent)[0] > 0 for agent in self.agents}
         for agent in self.ledger.serving_order(self.round):
-            wish, left = well_formed(actions.get(agent, "")), self._left(agent)[0]
-            thought, fits = 0, True
+            wish, left = well_formed(actions.get(agent, "")), 0
+            if agent in self._talking:
+                left = self.ledger.left(agent)[0]
+            thought, fits, act = 0, True, ""
             if wish.startswith(BEGIN):
                 words, wish = split(wish)
-                thought, fits = self._think(agent, words, may_think[agent])
-            wish, act, illegal = self._act(agent, wish if fits else "")
-            if illegal:
-                # Nobody hears the line and it does nothing: it is a thought by another mark.
-                booked, fits = self._think(agent, illegal, may_think[agent], thought)
-                thought, wish = thought + booked, wish if fits else ""
+                thought, fits = self._think(agent, words)
+                wish = wish if fits else ""
+            if self.plays_acts:
+                wish, act, illegal = self._act(agent, wish)
+                if illegal:
+                    # No agent hears the line and it does nothing, so it is booked as a thought.
+                    booked, fits = self._think(agent, illegal, thought)
+                    thought, wish = thought + booked, wish if fits else ""
             text, tokens = cut(wish, left, self.tokenize)
             if left and not text:
                 self._silent.add(agent)
             self.ledger.charge(agent, tokens)
             whole = fits and text == wish
             said[agent] = Message(agent, self.round, text, tokens, not whole, thought, act)
-            self._note(agent, text)
         self._latest = {agent: said[agent] for agent in self.agents}
         self.messages += self._latest.values()
 
-    def _think(self, agent: str, words: str, may_think: bool, before: int = 0) -> tuple[int, bool]:
+    def _think(self, agent: str, words: str, before: int = 0) -> tuple[int, bool]:
         """Book the tokens of a thought; return how many were booked, and whether those were all."""
-        return self.ledger.think(agent, len(self.tokenize(words)), may_think, before)
+        return self.ledger.think(agent, len(self.tokenize(words)), self._may_think[agent], before)
 
-    def _note(self, agent: str, text: str) -> None:
-        """Take in what was published of an agent."""
+    def _news(self, agents: Sequence[str], shown: Mapping[str, str]) -> dict[str, str]:
+        """Return the text of each agent after a round: messages, then what the environment shows.
 
-    def _left(self, agent: str, shared: bool = True) -> tuple[int, int, int, int]:
-        left = self.ledger.left(agent, shared)
-        return left if agent in self._talking else (0, *left[1:])
-
-    def _news(self, agents: Sequence[str], score: Score | None, over: bool) -> dict[str, str]:
-        """What each agent reads after a round: those it hears."""
+        An agent that hears no one reads only the latter: that no one spoke would be no news.
+        """
         messages, hears = tuple(self._latest.values()), self._hears()
         if self._transmission is None:
-            return {agent: heard(messages, hears[agent]) for agent in agents}
-        listeners = {agent: hears[agent] for agent in agents}
-        return self._transmission.deliver(messages, listeners, self._silent)
+            texts = {agent: heard(messages, hears[agent]) for agent in agents}
+        else:
+            listeners = {agent: hears[agent] for agent in agents}
+            texts = self._transmission.deliver(messages, listeners, self._silent)
+        for agent, text in shown.items():
+            texts[agent] = "\n".join(filter(None, (texts[agent] if hears[agent] else "", text)))
+        return texts
 
-    def _charged(self) -> dict[str, float]:
-        """Tokens of the round that each agent is charged for."""
-        weight, free = self.reward.thought_weight, self._free()
+    def _charged(self, free: Mapping[str, int] | None = None) -> dict[str, float]:
+        """Return the tokens of the round that each agent is charged for.
+
+        Args:
+            free: tokens of messages that are free of charge, by agent; None for none.
+        """
+        weight, free = self._reward.thought_weight, free or {}
         return {
             agent: max(0, message.tokens - free.get(agent, 0)) + weight * message.thought
             for agent, message in self._latest.items()
         }
 
-    def _free(self) -> Mapping[str, int]:
-        """Tokens said in the round that are free of charge."""
-        return {}
-
     def _observe(self, texts: Mapping[str, str], read: bool = True) -> Observations:
         observations = {}
+        # Of the beginning of a round, before other agents use up what they share.
+        self._may_think: dict[str, bool] = {}
         for agent, text in texts.items():
-            self.ledger.read[agent] += len(self.tokenize(text)) if read else 0
-            tokens_left = np.array(self._room(agent), dtype=np.int32)
-            observations[agent] = {"text": text, "tokens_left": tokens_left}
+            if read:
+                self.ledger.read[agent] += len(self.tokenize(text))
+            room = self._room(agent)
+            self._may_think[agent] = room[0] > 0
+            observations[agent] = {"text": text, "tokens_left": np.array(room, dtype=np.int32)}
         return observations
 
-    def _info(self, agent: str, score: Score | None) -> dict[str, Any]:
-        latest = self._latest.get(agent)
-        info: dict[str, Any] = {
-            "task": self.task.key,
-            "round": self.round,
-            "rounds": self.rounds,
-            "answering": agent in self.answering,
-            **self._own_info(agent),
-            "message": latest.text if latest else "",
-            "cut": latest.cut if latest else False,
-            "tokens_said": self.ledger.said[agent],
-            "tokens_read": self.ledger.read[agent],
-            "tokens_thought": self.ledger.thought[agent],
-            **self._paid.get(agent, Pay()).info,
-        }
+    def _infos(self, agents: Sequence[str], score: Score | None) -> Infos:
+        """Return the infos of some agents; `score` is that of the work so far, if it was graded."""
+        infos, measures = {}, {}
         if score is not None:
-            info |= {"score": score.value, "solved": score.solved, "answer": score.answer}
-            info |= {"detail": dict(score.detail)} if score.detail else {}
-            measures = self._measures(score)
-            info |= {"measures": measures} if measures else {}
-        return info
-
-    def _measures(self, score: Score) -> dict[str, float]:
-        """What is told of a finished episode beside its score, by name."""
-        lost = self._transmission.measures if self._transmission else {}
-        return {**score.measures, **lost}
-
-    @abstractmethod
-    def _own_info(self, agent: str) -> dict[str, Any]:
-        """What an info says beside budgets, messages and the score; `share` and `informed` too."""
+            lost = self._transmission.measures if self._transmission else {}
+            measures = {**score.measures, **lost, **self._measures()}
+        for agent in agents:
+            latest = self._latest.get(agent)
+            info: dict[str, Any] = {
+                "task": self.task.key,
+                "round": self.round,
+                "rounds": self.rounds,
+                "answering": agent in self.answering,
+                **self._own_info(agent),
+                "message": latest.text if latest else "",
+                "cut": latest.cut if latest else False,
+                "tokens_said": self.ledger.said[agent],
+                "tokens_read": self.ledger.read[agent],
+                "tokens_thought": self.ledger.thought[agent],
+                **(self._paid.get(agent) or Pay()).info,
+            }
+            if score is not None:
+                info |= {"score": score.value, "solved": score.solved, "answer": score.answer}
+                info |= {"detail": dict(score.detail)} if score.detail else {}
+                info |= {"measures": dict(measures)} if measures else {}
+            infos[agent] = info
+        return infos

@@ -24,10 +24,9 @@ from laconic.envs.dialogue.briefing import Opening, Rules
 from laconic.envs.dialogue.budget import UNLIMITED, Budget, Tokenize, split_words
 from laconic.envs.dialogue.channel import Channel
 from laconic.envs.dialogue.reward import Outcome, Reward
-from laconic.envs.dialogue.roster import Roster
+from laconic.envs.dialogue.roster import Roster, Topology
 from laconic.envs.dialogue.team import TeamEnv
-from laconic.envs.dialogue.topology import Topology
-from laconic.envs.task import Score, Style, Task
+from laconic.envs.task import Style, Task
 from laconic.envs.worlds.acts import split_act
 from laconic.envs.worlds.base import Turns, World
 
@@ -41,7 +40,7 @@ class WorldEnv(TeamEnv):
         world: the rules.
         tasks: starting states that episodes are drawn from.
         team: number of agents of each role; None takes the world's own.
-        topology: who hears whom where the world leaves it open (`envs.dialogue.topology`).
+        topology: who hears whom where the world leaves it open (`envs.dialogue.roster`).
         budget: caps on what may be said.
         reward: the price of a token; there is no answer here that it could exempt.
         channel: how often messages are lost on the way (`envs.dialogue.channel`).
@@ -57,6 +56,7 @@ class WorldEnv(TeamEnv):
     """
 
     metadata: dict[str, Any] = {**TeamEnv.metadata, "name": "laconic_world_v0", "reward": "own"}
+    plays_acts = True
 
     def __init__(
         self,
@@ -156,24 +156,13 @@ class WorldEnv(TeamEnv):
         earned = {agent: float(gains.get(agent, 0.0)) for agent in self.agents}
         solved = score is not None and score.solved
         pay = self._account.settle(earned, self._charged(), due=solved)
-        return Outcome(pay, score, "rules" if over else "")
+        seen = {agent: self.world.see(state, agent) for agent in self.agents}
+        return Outcome(pay, score, "rules" if over else "", seen)
 
     def _hears(self) -> Mapping[str, Collection[str]]:
-        hears, absent = super()._hears(), self._before.absent
-        return {one: () if one in absent else heard for one, heard in hears.items()}
-
-    def _news(self, agents: Sequence[str], score: Score | None, over: bool) -> dict[str, str]:
-        """What each agent reads after a round: those it hears, and what it sees of the world."""
-        seen = {agent: self.world.see(self._state, agent) for agent in agents}
-        if not self._before.talking:
-            return seen
-        # Who hears nobody is told nothing of a round in which nobody spoke.
-        hears = self._hears()
-        heard = {
-            agent: text if hears[agent] else ""
-            for agent, text in super()._news(agents, score, over).items()
-        }
-        return {agent: "\n".join(filter(None, (heard[agent], seen[agent]))) for agent in agents}
+        hears, before = super()._hears(), self._before
+        deaf = before.absent if before.talking else hears
+        return {agent: () if agent in deaf else heard for agent, heard in hears.items()}
 
     def _own_info(self, agent: str) -> dict[str, Any]:
         latest = self._latest.get(agent)

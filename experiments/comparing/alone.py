@@ -37,7 +37,7 @@ def tell(environment: DialogueEnv, words: str | Sequence[str]) -> None:
                 f" {len(words)}"
             )
         if environment.instructions != "brief":
-            environment.told = dict(zip(agents, words, strict=True))
+            environment.notes = dict(zip(agents, words, strict=True))
         return
     benchmark = environment.benchmark
 

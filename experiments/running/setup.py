@@ -274,11 +274,16 @@ def price_of(environment: ParallelEnv[str, Any, Any]) -> float | None:
 
 
 def set_price(environments: Environments, price: float) -> None:
-    """Give environments with a priced reward another price."""
+    """Give environments with a priced reward another price; equal rewards are checked once."""
+    before: Any = None
+    after: Any = None
     for environment in environments:
-        if price_of(environment) is not None:
-            changed = replace(environment.reward, price=price)  # type: ignore[attr-defined]
-            environment.reward = changed  # type: ignore[attr-defined]
+        if price_of(environment) in (None, price):
+            continue
+        reward = environment.reward  # type: ignore[attr-defined]
+        if reward != before:
+            before, after = reward, replace(reward, price=price)
+        environment.reward = after  # type: ignore[attr-defined]
 
 
 def _accepted(node: DictConfig, settings: Mapping[str, Any]) -> dict[str, Any]:

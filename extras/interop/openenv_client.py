@@ -15,8 +15,7 @@ import numpy as np
 from openenv.core.generic_client import GenericEnvClient
 
 from laconic.envs.dialogue.roster import check_actions
-from laconic.envs.dialogue.spaces import TextEnv
-from laconic.envs.dialogue.team import Infos, Observations, StepResult
+from laconic.envs.dialogue.team import Infos, Observations, StepResult, TextEnv
 
 
 class RemoteTeam(TextEnv):

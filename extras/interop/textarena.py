@@ -34,8 +34,7 @@ from laconic.envs.checks import choice, whole
 from laconic.envs.dialogue.budget import Budget, Ledger, Tokenize, cut, split_words, well_formed
 from laconic.envs.dialogue.reward import Pay, Reward
 from laconic.envs.dialogue.roster import check_actions
-from laconic.envs.dialogue.spaces import TextEnv
-from laconic.envs.dialogue.team import Infos, Observations, StepResult
+from laconic.envs.dialogue.team import Infos, Observations, StepResult, TextEnv
 from laconic.envs.dialogue.transcript import Message, indented, show
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.extras.interop.generators import OwnGenerators
@@ -168,7 +167,7 @@ class TextArena(TextEnv):
         ended_by = "rounds" if truncated else ended_by
         self.ledger.start_round()
         tokens = {**dict.fromkeys(agents, 0.0), message.agent: self._charged(message)}
-        bills, charges = self.reward.bills(tokens), self.reward.costs(tokens)
+        bills, charges = self.reward.bills_and_charges(tokens)
         task_rewards = dict.fromkeys(agents, 0.0)
         end: dict[str, Any] = {}
         if ended_by:

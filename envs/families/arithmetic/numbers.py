@@ -18,9 +18,9 @@ digits is no number.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from functools import lru_cache
 
-from laconic.envs.families.common.characters import ascii_alike
+from laconic.envs.families.common.text import ascii_alike
 
 WINDOW = 20_000
 """Characters at the end of a text that are read."""
@@ -86,55 +86,65 @@ _DOUBT = re.compile(r"\b(?:or|not?|wait|wrong|actually|maybe|instead)\b", re.IGN
 
 
 def plain(number: str) -> str | None:
-    """A number in plain form (`$1,234.50` -> `1234.5`), or None when the text is not one number."""
+    """Return a number in plain form (`$1,234.50` -> `1234.5`), or None if it is not one number."""
     bare = _unspaced(ascii_alike(number).strip().rstrip("%").removesuffix("."))
-    found = _PLAIN.fullmatch(bare)
-    return _value(found) if found and not found["over"] else None
+    match = _PLAIN.fullmatch(bare)
+    return _value(match) if match and not match["over"] else None
 
 
 def answer_in(text: str) -> str | None:
-    r"""The number a text answers with, in plain form: the marked one, or else the last one.
+    r"""Return the number that a text answers with, in plain form: the marked one, or else the last.
 
-    A marker is `#### 12` or `\boxed{12}`. Where there are several the last with a digit counts, and
-    any goes before unmarked numbers, even later ones. None where that holds no one number.
+    A marker is `#### 12` or `\boxed{12}`. Where there are several the last with a digit counts. A
+    marker goes before unmarked numbers, even later ones. None if it does not hold one number.
     """
-    marked = next(_marks(text), None)
-    return _last_number(text) if marked is None else marked[1]
+    if mark := _last_mark(text):
+        return mark[1]
+    window, start = _window(text)
+    last = None
+    for number in _PLAIN.finditer(_unspaced(ascii_alike(window)), start):
+        if not number["over"]:
+            last = _value(number) or last
+    return last
 
 
 def commitment(text: str) -> tuple[str, str] | None:
-    """The last marker, if it holds a number: its exact text, and the number in plain form."""
-    letters, value = next(_marks(text), ("", None))
-    return (letters, value) if value is not None else None
+    """Return the last marker, if it holds a number: its exact text, and its plain number."""
+    mark = _last_mark(text)
+    return (mark[0], mark[1]) if mark and mark[1] is not None else None
 
 
-def _marks(text: str) -> Iterator[tuple[str, str | None]]:
-    """The markers that hold a digit, the last first: their texts, and the numbers they commit to.
+@lru_cache(maxsize=256)
+def _last_mark(text: str) -> tuple[str, str | None] | None:
+    """Return the last marker that holds a digit: its text, and the number that it commits to.
 
-    The text of `#### 12 pens` ends with its number.
+    The text of `#### 12 pens` ends with its number. The environment asks three times per message.
     """
-    written, start = _tail(text)
-    tail = ascii_alike(written)
+    window, start = _window(text)
+    plainer = ascii_alike(window)
     marks: list[tuple[int, str, str, bool]] = []
-    for mark in _HASHES.finditer(tail, start):
+    for mark in _HASHES.finditer(plainer, start):
         content = mark["content"].partition("\\boxed")[0]
         if lead := _LEAD.match(content):
             end = mark.start("content") + lead.end()
-            marks.append((mark.start(), written[mark.start() : end], content, False))
-    for begin, inside in [box.span() for box in _BOXED.finditer(tail, start)][-_MAX_MARKS:]:
-        closing = _closing_brace(tail, inside)
-        if closing is not None and _LEAD.match(tail, inside, closing):
-            marks.append((begin, written[begin : closing + 1], tail[inside:closing], True))
-    for _, letters, content, whole in sorted(marks, reverse=True):
-        yield letters, _stated(content, whole)
+            marks.append((mark.start(), window[mark.start() : end], content, False))
+    for begin, inside in [box.span() for box in _BOXED.finditer(plainer, start)][-_MAX_MARKS:]:
+        closing = _closing_brace(plainer, inside)
+        if closing is not None and _LEAD.match(plainer, inside, closing):
+            marks.append((begin, window[begin : closing + 1], plainer[inside:closing], True))
+    if not marks:
+        return None
+    _, letters, content, whole = max(marks)
+    return letters, _stated(content, whole)
 
 
 def _stated(content: str, whole: bool) -> str | None:
-    """The number that a marker commits to; None where it is none, or not the only one.
+    """Return the number that a marker commits to; None where it holds none, or not only one.
 
     Args:
-        content: what the marker holds.
-        whole: whether no other number may stand in it; else it may, but not as an alternative.
+        content: text in the marker.
+        whole: whether it may hold no other number at all; otherwise it may, but not as an
+            alternative.
     """
     for pattern, new in _LAYOUT:
         content = pattern.sub(new, content)
@@ -165,22 +175,14 @@ def _value(number: re.Match[str]) -> str | None:
     return f"-{value}" if negative else value
 
 
-def _last_number(text: str) -> str | None:
-    written, start = _tail(text)
-    last = None
-    for number in _PLAIN.finditer(_unspaced(ascii_alike(written)), start):
-        if not number["over"]:
-            last = _value(number) or last
-    return last
-
-
-def _tail(text: str) -> tuple[str, int]:
-    """The end of a text and where its window begins, after a character that is not read."""
-    tail = text[-WINDOW - 1 :]
-    return tail, max(0, len(tail) - WINDOW)
+def _window(text: str) -> tuple[str, int]:
+    """Return the end of a text, with one character more, and where the part to read begins."""
+    window = text[-WINDOW - 1 :]
+    return window, max(0, len(window) - WINDOW)
 
 
 def _closing_brace(text: str, inside: int) -> int | None:
+    """Return the place of the brace that closes the one before `inside`; None if it is far."""
     depth = 1
     for place in range(inside, min(len(text), inside + _MARK_LENGTH)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)

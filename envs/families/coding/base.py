@@ -19,9 +19,9 @@ from laconic.envs.families.coding.extract import commitment, fenced, fences, pla
 from laconic.envs.families.coding.generate import LEVELS, Item, items
 from laconic.envs.families.coding.references import try_references
 from laconic.envs.families.coding.syntax import parse, without_closing_names
-from laconic.envs.families.common.benchmark import FamilyBenchmark
+from laconic.envs.families.common.benchmark import FamilyBenchmark, majority
 from laconic.envs.families.common.generation import DISTRACTORS, Span
-from laconic.envs.task import Score, Split, Task, majority
+from laconic.envs.task import Score, Split, Task
 
 NO_PROGRAM = "no program"
 """The outcome of a reply in which no program was found."""

@@ -1,22 +1,32 @@
 """What benchmarks share: tasks from rows or from a generator, and answers behind a mark.
 
-Knows nothing of what the tasks of a benchmark are about.
+This module knows nothing of what the tasks of a benchmark are about.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from inspect import signature
 from itertools import starmap
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from laconic.envs.checks import check_names
 from laconic.envs.errors import SettingError, SourceError
 from laconic.envs.families.common.sources import NO_DOCUMENTS, Documents, Row, keyed_rows
-from laconic.envs.task import Benchmark, Score, Split, Task, majority
+from laconic.envs.task import Benchmark, Score, Split, Task
+
+Vote = TypeVar("Vote", bound=Hashable)
+
+
+def majority(answers: Iterable[Vote | None]) -> Vote | None:
+    """Return the most common answer, the earliest of equally common ones; None without answers."""
+    votes = Counter(answer for answer in answers if answer is not None)
+    # Equal counts keep the order of the first vote.
+    return votes.most_common(1)[0][0] if votes else None
 
 
 class FamilyBenchmark(Benchmark):
@@ -25,13 +35,13 @@ class FamilyBenchmark(Benchmark):
     documents: ClassVar[Documents] = NO_DOCUMENTS
     """Names of the JSON documents in a folder, where there are any."""
     generator: ClassVar[Callable[..., tuple[Task, ...]] | None] = None
-    """Makes tasks of a seed, a count, a split and the settings that are its other parameters. None:
-    all tasks come from a source."""
+    """Function of a seed, a count, a split and further settings that makes tasks. None: all tasks
+    come from a source."""
 
     def load(
         self, path: str | Path, split: Split = "evaluation", **settings: Any
     ) -> tuple[Task, ...]:
-        """Read the rows of a source; the benchmark's docstring says in which form they are."""
+        """Read the rows of a source, in the form that the benchmark's docstring states."""
         own = {*signature(self.read).parameters} - {"row", "where", "key"}
         check_names("setting of env.reader", settings, own)
         read = partial(self.read, **settings)
@@ -41,15 +51,15 @@ class FamilyBenchmark(Benchmark):
         return tasks
 
     def rows(self, path: str | Path, split: Split) -> Iterator[tuple[Row, str, str]]:
-        """The rows of a source, each with its place and the key of its task."""
+        """Return the rows of a source, each with its place and the key of its task."""
         return keyed_rows(path, split, documents=self.documents)
 
     @abstractmethod
     def read(self, row: Row, where: str, key: str) -> Task | None:
-        """The task of a row at a place; None leaves the row out.
+        """Return the task of a row at a place; None leaves the row out.
 
         Raises:
-            SourceError: a field is missing, or is not what it has to be.
+            SourceError: a field is missing, or has the wrong type or content.
         """
 
     def generate(
@@ -73,24 +83,30 @@ class MarkedAnswers(FamilyBenchmark):
     """Tasks whose answer stands behind a mark, as in `#### 12`."""
 
     commitment: ClassVar[Callable[..., tuple[str, str] | None]]
-    """From a text to the last mark in it, letter for letter, and the answer there in plain form."""
+    """Function from a text to its last mark, letter for letter, and the answer in plain form."""
+    answers_vary_in_length: ClassVar[bool] = False
+    """Whether a wrong answer may have any length. If so, no more of it is exempt from the price
+    than the right answer would take, so that a long answer is no free speech."""
 
     def committed(self, message: str) -> str | None:
-        """The last mark of a message with an answer in it, letter for letter; None without one."""
-        found = self.commitment(message)
-        return found[0] if found else None
+        """Return the last mark of a message with an answer in it, letter for letter."""
+        mark = self.commitment(message)
+        return mark[0] if mark else None
 
     def exempt(self, message: str, task: Task) -> str:
-        """The answer behind its plainest mark, `#### 12`, whatever else stands in the mark."""
-        found = self.commitment(message)
-        return f"#### {found[1]}" if found else ""
+        """Return the answer behind its plainest mark, `#### 12`, whatever else the mark holds."""
+        mark = self.commitment(message)
+        if mark is None:
+            return ""
+        stated = f"#### {mark[1]}"
+        return min(stated, task.commitment, key=len) if self.answers_vary_in_length else stated
 
 
 class ShortAnswers(MarkedAnswers):
     """Tasks whose answer is equal to the reference or wrong."""
 
     answer_in: ClassVar[Callable[..., str | None]]
-    """From a text to the answer it gives, in plain form; None without one."""
+    """Function from a text to the answer it gives, in plain form; None without one."""
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Compare the answer that most agents give to the reference, exactly."""
@@ -99,5 +115,5 @@ class ShortAnswers(MarkedAnswers):
         return Score(float(solved), solved, answer or "")
 
     def plain(self, answer: str) -> str | None:
-        """A reference answer in plain form."""
+        """Return a reference answer in plain form."""
         return answer

@@ -15,11 +15,12 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from random import Random
 from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar, cast, overload
 
-from laconic.envs.errors import SourceError, SplitError
-from laconic.envs.task import Split
+from laconic.envs.errors import SettingError, SourceError, SplitError
+from laconic.envs.task import Split, Task
 
 HUB = "hub:"
 """What the name of a hub data set begins with."""
@@ -211,6 +212,28 @@ def filled(text: str, name: str, where: str, what: str = "question") -> str:
     if not text.strip():
         raise SourceError(f"{where}: expected a {what}; the field {name!r} is empty")
     return text
+
+
+def held_out(tasks: tuple[Task, ...], split: Split, share: float, seed: int) -> tuple[Task, ...]:
+    """Draw the tasks of a split from a source without splits; return them in their order.
+
+    Each split has at least one task.
+
+    Args:
+        tasks: all tasks of the source.
+        split: `evaluation` for the share that is drawn, `train` for the rest.
+        share: part of the tasks that is drawn, between 0 and 1; it is rounded to whole tasks.
+        seed: seed of the draw. Texts do not matter, so equal tasks may fall in both splits.
+
+    Raises:
+        SettingError: there are fewer than two tasks.
+    """
+    if len(tasks) < 2:
+        raise SettingError(f"env.holdout={share} needs two tasks to part; got {len(tasks)}")
+    count = min(max(round(share * len(tasks)), 1), len(tasks) - 1)
+    drawn = {*Random(seed).sample(range(len(tasks)), count)}
+    evaluation = split == "evaluation"
+    return tuple(task for place, task in enumerate(tasks) if (place in drawn) == evaluation)
 
 
 def _split_advice(folder: Path, stem: str, names: Sequence[str]) -> str:

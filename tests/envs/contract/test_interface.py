@@ -9,7 +9,7 @@ from pettingzoo import AECEnv, ParallelEnv
 
 from laconic.envs.contract import check_env
 from laconic.envs.contract.interface import misfit
-from laconic.envs.dialogue.spaces import FreeText
+from laconic.envs.dialogue.team import FreeText
 from laconic.envs.errors import ContractError
 
 

@@ -7,7 +7,14 @@ from dataclasses import replace
 import pytest
 
 from laconic import envs
-from laconic.envs.dialogue.briefing import FORMS, Briefing, Rules, Templates, shown, templates
+from laconic.envs.dialogue.briefing import (
+    FORMS,
+    Briefing,
+    Rules,
+    Templates,
+    known_and_asked,
+    templates,
+)
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.roster import Roster, role_of
 from laconic.envs.errors import SettingError, UnknownNameError
@@ -20,8 +27,16 @@ def roster(answer="solver"):
 
 
 def openings(task, shares, rules, explained, form):
-    told = shown(task, shares, explained.separator)
-    return Briefing(rules, explained, form).openings(told)
+    parts = known_and_asked(task, shares, explained.separator)
+    return Briefing(rules, explained, form).openings(parts)
+
+
+def written(*settings):
+    """Write the first observation of each agent, in one text."""
+    return {
+        agent: "\n".join(filter(None, (opening.general, opening.own)))
+        for agent, opening in openings(*settings).items()
+    }
 
 
 RULES = Rules(roster(), rounds=3, budget=Budget(), priced=False)
@@ -32,8 +47,7 @@ SHARES = {"solver_0": (), "helper_0": (0, 2)}
 def texts(sums, tasks):
     def write(form="full", **changes):
         rules = replace(RULES, **changes)
-        found = openings(tasks[0], SHARES, rules, sums, templates(form))
-        return {agent: one.text for agent, one in found.items()}
+        return written(tasks[0], SHARES, rules, sums, templates(form))
 
     return write
 
@@ -110,8 +124,8 @@ def test_what_the_roles_are_told_alike_is_told_once_as_the_goal(sums, tasks):
             return f"Add up. All numbers count. {'Answer' if role == 'solver' else 'Help'}."
 
     form = Templates("goal: {goal}\n{duties}", "{agent}: {duty}")
-    found = openings(tasks[0], SHARES, RULES, Told(), form)
-    assert found["helper_0"].text == (
+    found = written(tasks[0], SHARES, RULES, Told(), form)
+    assert found["helper_0"] == (
         "goal: Add up. All numbers count.\nsolver: Answer.\nhelper: Help.\nhelper_0: Help."
     )
 
@@ -120,8 +134,8 @@ def test_a_role_by_itself_is_told_all_as_its_duty(sums, tasks):
     alone = Roster.of({"solver": 2}, "complete", "all", "majority", 3)
     shares = {"solver_0": (), "solver_1": (0,)}
     form = Templates("{goal}\n{duties}", "{agent}")
-    found = openings(tasks[0], shares, replace(RULES, roster=alone), sums, form)
-    assert found["solver_1"].text == "A solver adds up.\nsolver_1"
+    found = written(tasks[0], shares, replace(RULES, roster=alone), sums, form)
+    assert found["solver_1"] == "A solver adds up.\nsolver_1"
 
 
 @pytest.mark.parametrize("name", ["gsm8k", "math", "strategyqa", "sports", "signal", "checkmate"])

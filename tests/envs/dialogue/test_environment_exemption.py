@@ -25,7 +25,7 @@ def charged(name: str, message: str, right: str = "#### 12345678901234") -> floa
     )
     env.reset(seed=0)
     # Only the charge is looked at.
-    env._referee.score = lambda: envs.Score(0.0, False, "")
+    env._score = lambda: envs.Score(0.0, False, "")
     return -env.step({env.possible_agents[0]: message})[1][env.possible_agents[0]]
 
 

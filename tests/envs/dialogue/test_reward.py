@@ -54,35 +54,35 @@ def test_unknown_words_are_refused_with_the_known_ones():
 
 def test_own_charges_each_speaker_and_team_charges_everybody_in_full():
     # A token costs 0.5 / 10 = 0.05.
-    own = Reward(price=0.5, normalizer=10, charge="own").costs(TOKENS)
+    own = Reward(price=0.5, normalizer=10, charge="own").bills_and_charges(TOKENS)[1]
     assert own == pytest.approx({"solver_0": 0.1, "helper_0": 0.2}, rel=1e-12)
-    team = Reward(price=0.5, normalizer=10, charge="team").costs(TOKENS)
+    team = Reward(price=0.5, normalizer=10, charge="team").bills_and_charges(TOKENS)[1]
     assert team == pytest.approx({"solver_0": 0.3, "helper_0": 0.3}, rel=1e-12)
 
 
 def test_silence_and_a_price_of_zero_give_a_plain_positive_zero():
     for reward in (Reward(price=0.0), Reward(price=0), Reward(price=1.0, when="solved")):
         for tokens in ({"solver_0": 0}, {"solver_0": 5}):
-            paid = rewards(Account(reward, ["solver_0"]), tokens, None)["solver_0"]
+            paid = rewards(Account(reward), tokens, None)["solver_0"]
             assert (paid, math.copysign(1, paid)) == (0.0, 1.0)
-    silent = rewards(Account(Reward(price=1.0), ["solver_0"]), {"solver_0": 0}, None)["solver_0"]
+    silent = rewards(Account(Reward(price=1.0)), {"solver_0": 0}, None)["solver_0"]
     assert (silent, math.copysign(1, silent)) == (0.0, 1.0)
 
 
 def test_always_charges_in_the_round_of_the_message_and_adds_the_task_reward_at_the_end():
-    account = Account(Reward(price=0.5, normalizer=10), TOKENS)
+    account = Account(Reward(price=0.5, normalizer=10))
     assert rewards(account, TOKENS, None) == pytest.approx({"solver_0": -0.1, "helper_0": -0.2})
     last = rewards(account, {"solver_0": 2, "helper_0": 0}, SOLVED)
     assert last == pytest.approx({"solver_0": 0.9, "helper_0": 1.0}, rel=1e-12)
 
 
 def test_always_charges_failed_episodes_too():
-    last = rewards(Account(Reward(price=0.5, normalizer=10), TOKENS), TOKENS, FAILED)
+    last = rewards(Account(Reward(price=0.5, normalizer=10)), TOKENS, FAILED)
     assert last == pytest.approx({"solver_0": -0.1, "helper_0": -0.2}, rel=1e-12)
 
 
 def test_solved_charges_the_whole_episode_at_the_end_of_a_solved_one():
-    account = Account(Reward(price=0.5, normalizer=10, when="solved"), TOKENS)
+    account = Account(Reward(price=0.5, normalizer=10, when="solved"))
     assert rewards(account, TOKENS, None) == {"solver_0": 0.0, "helper_0": 0.0}
     # solver_0 owes 0.1 + 0.1, helper_0 owes 0.2 + 0.
     last = rewards(account, {"solver_0": 2, "helper_0": 0}, SOLVED)
@@ -90,13 +90,13 @@ def test_solved_charges_the_whole_episode_at_the_end_of_a_solved_one():
 
 
 def test_solved_charges_nothing_for_a_failed_episode():
-    account = Account(Reward(price=0.5, normalizer=10, when="solved"), TOKENS)
+    account = Account(Reward(price=0.5, normalizer=10, when="solved"))
     rewards(account, TOKENS, None)
     assert rewards(account, TOKENS, FAILED) == {"solver_0": 0.0, "helper_0": 0.0}
 
 
 def test_partial_credit_is_paid_in_part():
-    account = Account(Reward(price=0.5, normalizer=10), TOKENS)
+    account = Account(Reward(price=0.5, normalizer=10))
     paid = rewards(account, TOKENS, Score(0.25, False, "x"))
     assert paid == pytest.approx({"solver_0": 0.15, "helper_0": 0.05}, rel=1e-12)
 
@@ -107,18 +107,18 @@ def test_a_bill_is_the_same_whoever_is_charged_and_when():
         for when in ("always", "solved"):
             reward = Reward(price=0.5, normalizer=10, charge=charge, when=when)
             for score in (SOLVED, FAILED, None):
-                pay = Account(reward, TOKENS).pay(TOKENS, score)
+                pay = Account(reward).pay(TOKENS, score)
                 bills = {agent: one.billed for agent, one in pay.items()}
                 assert bills == {"solver_0": 0.05 * 2, "helper_0": 0.05 * 4}
 
 
 def test_pay_says_what_the_task_paid_and_what_was_taken_off():
-    pay = Account(Reward(price=0.5, normalizer=10, charge="team"), TOKENS).pay(TOKENS, SOLVED)
+    pay = Account(Reward(price=0.5, normalizer=10, charge="team")).pay(TOKENS, SOLVED)
     assert pay["solver_0"] == Pay(task_reward=1.0, billed=0.05 * 2, charged=0.05 * 6)
     assert pay["solver_0"].reward == 1.0 - 0.05 * 6
     assert pay["solver_0"].info == {"task_reward": 1.0, "billed": 0.1, "charged": 0.05 * 6}
     # The charge of both rounds is due at the end of a solved episode.
-    account = Account(Reward(price=0.5, normalizer=10, when="solved"), TOKENS)
+    account = Account(Reward(price=0.5, normalizer=10, when="solved"))
     assert account.pay(TOKENS, None)["helper_0"] == Pay(0.0, 0.2, 0.0)
     last = account.pay({"solver_0": 0, "helper_0": 2}, SOLVED)
     assert last["helper_0"] == Pay(1.0, 0.1, 0.2 + 0.1)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.dialogue.transcript import SILENT_ROUND, Message, heard, printable, show
+from laconic.envs.dialogue.transcript import (
+    SILENT_ROUND,
+    Message,
+    heard,
+    print_round,
+    printable,
+    show,
+)
+from laconic.envs.task import Score
 
 
 def _message(agent, text, round=0, cut=False):
@@ -48,3 +56,22 @@ def test_an_empty_transcript_is_an_empty_text():
 
 def test_control_characters_are_not_shown_to_people():
     assert printable("a\x1b[2J\x00\u202eb\tc\nd\u00e9") == "a\ufffd[2J\ufffd\ufffdb\tc\nd\u00e9"
+
+
+def test_a_round_shows_who_said_what_silence_and_cuts(capsys):
+    print_round([Message("a_0", 2, "hello", 1, cut=True), Message("b_0", 2, "", 0)])
+    shown = capsys.readouterr().out
+    assert "round 2" in shown
+    assert "hello [cut]" in shown
+    assert "(silent)" in shown
+    assert "score" not in shown
+
+
+def test_the_score_is_shown_after_the_last_round_and_markup_in_an_answer_is_plain_text(capsys):
+    print_round([Message("a_0", 0, "[/b]", 3)], Score(0.5, False, "[/b]\x1b[2J"))
+    assert "answer [/b]\ufffd[2J: not solved, score 0.5" in capsys.readouterr().out
+
+
+def test_no_messages_and_no_answer_are_shown_too(capsys):
+    print_round([], Score(0.0, False, ""))
+    assert "answer none: not solved, score 0" in capsys.readouterr().out

@@ -97,4 +97,4 @@ def test_words_for_more_agents_than_there_are_and_for_policies_that_read_none():
         tell(society(), ["You are easy-going."])
     brief = society(instructions="brief")
     tell(brief, ["You are easy-going.", ""])
-    assert brief.told == {}
+    assert brief.notes == {}

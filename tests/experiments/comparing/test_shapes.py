@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic import envs
-from laconic.envs.dialogue.roster import agent_names
-from laconic.envs.dialogue.topology import by_round
+from laconic.envs.dialogue.roster import agent_names, hearing_by_round
 from laconic.experiments.comparing.shapes import SHAPES, TeamSettings, Unfit
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.rollout.play import Start, play
@@ -125,9 +124,9 @@ def test_in_a_hybrid_workers_tell_their_neighbours_before_they_tell_the_hub():
     found = shaped("hybrid", BY_ROLE, 4)
     # Hub, workers, workers; twice, and the hub at last.
     assert turns("hybrid", BY_ROLE, 4) == 3 + 4 * 4
-    _, ring, _ = by_round(found["topology"], agent_names(found["team"]))
+    _, ring, _ = hearing_by_round(found["topology"], agent_names(found["team"]))
     assert ring["solver_0"] == () and ring["helper_0"] == ("helper_1", "helper_3")
-    two = by_round(shaped("hybrid", BY_ROLE, 2)["topology"], ["h_0", "w_0", "w_1"])[1]
+    two = hearing_by_round(shaped("hybrid", BY_ROLE, 2)["topology"], ["h_0", "w_0", "w_1"])[1]
     assert two == {"h_0": (), "w_0": ("w_1",), "w_1": ("w_0",)}
 
 

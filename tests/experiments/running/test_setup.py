@@ -146,6 +146,19 @@ def test_the_price_is_set_where_there_is_one_and_the_rest_of_the_reward_stays():
     assert unpriced.reward == 1.0
 
 
+def test_equal_rewards_are_replaced_once_and_a_price_that_stays_replaces_none():
+    first, second, other = (
+        envs.make("gsm8k", tasks=2, reward=Reward(price=0.5, normalizer=normalizer))
+        for normalizer in (10, 10, 20)
+    )
+    set_price([first, second, other], 0.25)
+    assert first.reward is second.reward
+    assert (first.reward, other.reward) == (Reward(0.25, 10), Reward(0.25, 20))
+    before = first.reward
+    set_price([first], 0.25)
+    assert first.reward is before
+
+
 def test_a_script_is_refused_and_a_model_is_not(team):
     with pytest.raises(SettingError, match="agent=scripted follows a script"):
         refuse_scripts(team)

@@ -10,7 +10,7 @@ import pytest
 from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.reward import Reward
-from laconic.envs.dialogue.spaces import FreeText
+from laconic.envs.dialogue.team import FreeText
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Reply
 from laconic.learners.rollout.play import play

@@ -6,7 +6,7 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError, SplitError
-from laconic.envs.families.common.splits import held_out
+from laconic.envs.families.common.sources import held_out
 from laconic.envs.task import Task
 
 TASKS = tuple(Task(f"t/{number}", f"question {number}", (), "1") for number in range(10))
