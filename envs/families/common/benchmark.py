@@ -114,6 +114,7 @@ class ShortAnswers(MarkedAnswers):
         solved = answer is not None and answer == self.plain(task.answer)
         return Score(float(solved), solved, answer or "")
 
-    def plain(self, answer: str) -> str | None:
+    @staticmethod
+    def plain(answer: str, /) -> str | None:
         """Return a reference answer in plain form."""
         return answer
