@@ -45,7 +45,7 @@ from laconic.experiments.running.setup import (
 )
 from laconic.experiments.running.shares import kept_by_main
 from laconic.learners.distributed.launched import launched
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Comparison:
     """What is there already, by entry."""
     floors: Mapping[str, Frontier]
     """The fewest tokens with which the team as configured reaches an accuracy, by name."""
-    processes: Processes = ALONE
+    processes: Processes = SINGLE_PROCESS
     """Those that play together: each its share of every entry."""
 
     @property

@@ -47,7 +47,7 @@ from laconic.experiments.statistics.pass_at_k import over_tasks
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.distributed.launched import launched
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode
 from laconic.learners.errors import ServerError
 from laconic.learners.metrics import Interval, intervals, prefixed, summarise
@@ -166,7 +166,7 @@ def play_missing(
     policies: Mapping[str, Policy],
     journal: Journal,
     total: int,
-    processes: Processes = ALONE,
+    processes: Processes = SINGLE_PROCESS,
 ) -> None:
     """Play what is not played yet, until the user asks to stop.
 

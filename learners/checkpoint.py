@@ -29,7 +29,7 @@ import torch
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed import manifest
 from laconic.learners.distributed.manifest import COMPLETE, find_damage, step_of
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.errors import CheckpointError
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def save(
     step: int,
     state: Mapping[str, Any],
     keep: int = 2,
-    processes: Processes = ALONE,
+    processes: Processes = SINGLE_PROCESS,
 ) -> Path:
     """Write one checkpoint, drop those that are no longer needed, and return its folder.
 
@@ -115,7 +115,7 @@ def latest(folder: Path) -> Path | None:
     return None
 
 
-def load(path: Path, processes: Processes = ALONE) -> dict[str, Any]:
+def load(path: Path, processes: Processes = SINGLE_PROCESS) -> dict[str, Any]:
     """The state of a checkpoint folder, all tensors on the CPU, or shards if weights are sharded.
 
     All of the processes have to call it.

@@ -1,27 +1,24 @@
-"""Everything the learner's side raises on purpose beyond `envs.errors`, one class per failure.
+"""Errors of the learner's side beyond `envs.errors`, one class per failure.
 
-The policy: a setting or a name that is wrong raises the classes of `envs.errors`; what the machine
-refuses while a run is saved, or a server that is asked, raises one of these, says what was needed,
-where, and what to do, and leaves what was saved before untouched. Every class is also the built-in
-error a caller expects.
+A wrong setting or name raises the classes of `envs.errors`. These report a failure of the machine,
+of a server or of another process: what was needed, where, and what to do. Files saved earlier stay
+untouched. Each class is also the built-in error that a caller expects.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 
 class ServerError(RuntimeError):
-    """A model server gave no usable answer; what it gave to other requests is kept."""
+    """A model server gave no usable answer; its answers to other requests are kept."""
 
 
 class Refused(ServerError):
-    """A server understood a request and would not answer it."""
+    """A server understood a request and refused it."""
 
     def __init__(self, url: str, status: int, text: str) -> None:
-        """Keep the status, and what the server said of it."""
+        """Keep the status and the text of the answer."""
         super().__init__(f"{url} answered {status}: {text[:400]}")
         self.status, self.text = status, text
 
@@ -31,11 +28,11 @@ class Lost(ServerError):
 
 
 class UnknownAdapter(ServerError):
-    """A server does not have the adapter that was to speak; it may have been restarted."""
+    """A server does not have the requested adapter; it may have been restarted."""
 
 
 class ProcessError(RuntimeError):
-    """Another of the processes that work together failed at its share; it says why."""
+    """Another process failed at its share of the work; the message has its reason."""
 
 
 class CheckpointError(OSError):
@@ -43,28 +40,24 @@ class CheckpointError(OSError):
 
 
 class NumericalError(FloatingPointError):
-    """A model computes what is no number."""
+    """A model computed NaN or infinity."""
 
 
 class OutOfMemoryError(RuntimeError):
-    """A pass of a model needs more memory than there is; a setting can lower that."""
+    """A pass of a model needs more memory than there is; a setting can lower it."""
 
 
-@contextmanager
-def memory_set_by(setting: str) -> Iterator[None]:
-    """Name the setting that lowers the memory of what is computed within.
+def refuse_memory(error: Exception, setting: str) -> None:
+    """Raise an error that names the setting that lowers memory, if memory ran out.
 
     Args:
-        setting: the config key in full.
+        error: error of a pass of a model; any other one is left alone.
+        setting: config key in full.
 
     Raises:
         OutOfMemoryError: memory ran out, on a GPU or on the machine.
     """
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and not _ALLOCATION.search(str(error)):
-            raise
+    if isinstance(error, MemoryError) or _ALLOCATION.search(str(error)):
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise OutOfMemoryError(
             f"memory ran out: {reason[:200]}; lower {setting}, or take a smaller model"
@@ -72,4 +65,4 @@ def memory_set_by(setting: str) -> Iterator[None]:
 
 
 _ALLOCATION = re.compile(r"out of memory|allocate memory|not enough memory", re.IGNORECASE)
-"""What torch says when an allocation fails; on processors it is a plain RuntimeError."""
+"""Words of torch when an allocation fails; on processors the error is a plain RuntimeError."""

@@ -35,7 +35,7 @@ from laconic.experiments.running.setup import (
 from laconic.experiments.running.shares import share_seed
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.scripted import ScriptedPolicy
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import summarise
 from laconic.learners.rollout.play import Start, play
@@ -54,7 +54,7 @@ class Match:
     policies: Mapping[str, Policy]
     starts: Sequence[Start]
     interrupt: Interrupt
-    processes: Processes = ALONE
+    processes: Processes = SINGLE_PROCESS
     seconds: list[float] = field(default_factory=list)
     """Time per episode of each batch, seconds; samples of a vote add to their batch."""
 
@@ -71,7 +71,7 @@ def play_entry(
     folder: RunFolder,
     interrupt: Interrupt,
     reference: Row | None,
-    processes: Processes = ALONE,
+    processes: Processes = SINGLE_PROCESS,
 ) -> Row:
     """Play an entry and record it in its folder.
 

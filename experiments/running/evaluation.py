@@ -13,7 +13,7 @@ from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments, task_keys
 from laconic.experiments.running.splits import tasks_of
 from laconic.learners.agents.base import Policy
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import Interval, intervals, prefixed, summarise
 from laconic.learners.rollout.play import Start, play
@@ -41,7 +41,7 @@ def evaluate(
     *,
     step: int,
     transcripts: int,
-    processes: Processes = ALONE,
+    processes: Processes = SINGLE_PROCESS,
     unshard: bool = True,
 ) -> dict[str, float]:
     """Play all evaluation tasks greedily; record the outcome and some transcripts in the folder.

@@ -16,7 +16,7 @@ from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.run_state import TrainingRun
 from laconic.experiments.running.shapes import make_training
 from laconic.experiments.running.splits import leave_out_shared
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.prices.schedule import Fixed
 from laconic.learners.rollout.collectors.base import Independent
 from laconic.learners.rollout.play import collect
@@ -39,7 +39,7 @@ def common_folder(own: str, processes: Processes) -> str:
 
 
 def prepare(
-    cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes = ALONE
+    cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes = SINGLE_PROCESS
 ) -> TrainingRun:
     """Build environments, policies and learner."""
     engine = setup.make_engine(cfg)

@@ -30,7 +30,7 @@ from laconic.learners import checkpoint
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.algorithms.base import Learner
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.engines.async_rollouts import AsyncRollouts
 from laconic.learners.engines.base import Engine
 from laconic.learners.episode import Group
@@ -63,7 +63,7 @@ class TrainingRun:
     """Judge the metrics of every step."""
     folder: RunFolder
     """Where everything is written, by the main process alone."""
-    processes: Processes = ALONE
+    processes: Processes = SINGLE_PROCESS
     """Those that train together."""
     engine: Engine = field(default_factory=Engine)
     """Who samples the replies."""
@@ -238,7 +238,7 @@ def tell_how_to_go_on(run: TrainingRun) -> None:
 
 
 def save_policies(
-    policies: Mapping[str, Policy], folder: Path, processes: Processes = ALONE
+    policies: Mapping[str, Policy], folder: Path, processes: Processes = SINGLE_PROCESS
 ) -> None:
     """Write the trained weights so that `agent.model=<folder>` and stock libraries load them.
 

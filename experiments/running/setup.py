@@ -37,7 +37,7 @@ from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.agents.scripted import ScriptedPolicy, ScriptedTeam
 from laconic.learners.algorithms.base import Learner, as_learner
 from laconic.learners.commands import command
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.engines.base import Engine
 from laconic.learners.rollout.play import Start
 
@@ -82,7 +82,10 @@ def make_engine(cfg: DictConfig) -> Engine:
 
 @contextmanager
 def playing_with(
-    cfg: DictConfig, policies: Mapping[str, Any], folder: Path, processes: Processes = ALONE
+    cfg: DictConfig,
+    policies: Mapping[str, Any],
+    folder: Path,
+    processes: Processes = SINGLE_PROCESS,
 ) -> Iterator[Engine]:
     """While it lasts the engine of a configuration samples for some policies as they are now.
 
@@ -169,7 +172,7 @@ def make_evaluation(cfg: DictConfig, split: str, team: Any, **settings: Any) -> 
 
 
 def make_learner(
-    cfg: DictConfig, policies: Mapping[str, Any], processes: Processes = ALONE
+    cfg: DictConfig, policies: Mapping[str, Any], processes: Processes = SINGLE_PROCESS
 ) -> Learner:
     """The algorithm that `cfg.learner` names, called with the policies and `cfg.optimizer`.
 

@@ -1,9 +1,8 @@
-"""Credit assignment: what each agent is paid for, and what it is charged for, in each round.
+"""Credit assignment: what each agent is paid and charged in each round.
 
-A credit splits an agent's pay into two numbers per round, both in reward units: the task part T
-(what the task paid) and the cost C (what the words cost at `env.reward.price / normalizer`). It
-never mixes them, so one token costs the same under every credit. The learner weighs C by the
-charge factor (`charge_factor`) and compares X = T - w C.
+A credit splits an agent's pay into two numbers per round, in reward units: the task part T and the
+cost C of its words at `env.reward.price / normalizer`. It never mixes them, so one token costs the
+same under every credit. The learner weighs C by w (`charge_factor`) and compares X = T - w C.
 
     credit            T                                        C
     own               own task reward                          own bill (charge=team: all bills)
@@ -11,10 +10,10 @@ charge factor (`charge_factor`) and compares X = T - w C.
                       else the sum over agents
     silence, shapley  difference of the team's T               difference of the team's C
 
-The credits are pure functions of one episode; they know neither groups nor tokens. `silence` and
+Credits are pure functions of one episode; they know neither groups nor tokens. `silence` and
 `shapley` are counterfactual: a collector measures them by replays (`learners.rollout.collectors`),
 and a learner adds that collector by itself. With `env.reward.when=solved`, C is 0 in episodes that
-were not solved. An environment that does not report bills counts as unpriced: T is its reward.
+were not solved. An environment that reports no bills counts as unpriced: T is its reward.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.learners.episode import Episode, Parts
 
 Rounds = tuple[float, ...]
-"""One number per round of an episode, in reward units."""
+"""(rounds,) numbers of one agent in one episode, reward units."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credits:
-    """What a credit assigns to the agents of one episode."""
+    """Credit of the agents of one episode."""
 
     task: Mapping[str, Rounds]
     """Task part T of each agent, (rounds,) reward units."""
@@ -41,15 +40,15 @@ class Credits:
 
 
 Credit = Callable[[Episode], Credits]
-"""Episode -> task part and cost of each agent in each round."""
+"""Function from an episode to task part and cost of each agent in each round."""
 
 
 def own(episode: Episode) -> Credits:
-    """Pay every agent its own task reward and charge it as the environment says.
+    """Pay each agent its own task reward, and charge it as the environment says.
 
-    That is its own bill, or the bills of all agents under `env.reward.charge=team`.
+    The charge is its own bill, or the bills of all agents under `env.reward.charge=team`.
     """
-    task, bills = task_rewards(episode), _payable_bills(episode)
+    task, bills = episode.task_rewards or episode.rewards, _payable_bills(episode)
     if episode.charge == "team":
         total = _sum_by_round(list(bills.values()))
         bills = {agent: total[: len(task[agent])] for agent in task}
@@ -57,36 +56,36 @@ def own(episode: Episode) -> Credits:
 
 
 def team(episode: Episode) -> Credits:
-    """Pay and charge every agent what the team as a whole earns and says, round by round.
+    """Pay and charge each agent what the whole team earns and says, round by round.
 
     Where the task pays all agents alike (`env.metadata["reward"] == "common"`), that reward counts
-    once; otherwise T is the sum over agents. An agent whose rewards end early counts with 0
-    afterwards.
+    once; otherwise T is the sum over agents. An agent whose rewards end early adds 0 afterwards.
     """
-    task, bills = task_rewards(episode), _payable_bills(episode)
-    paid = _longest(list(task.values())) if episode.common else _sum_by_round(list(task.values()))
+    task, bills = episode.task_rewards or episode.rewards, _payable_bills(episode)
+    rewards = list(task.values())
+    paid = max(rewards, key=len, default=()) if episode.common else _sum_by_round(rewards)
     cost = _sum_by_round(list(bills.values())) or _zeros(paid)
     return Credits(dict.fromkeys(task, paid), dict.fromkeys(task, cost))
 
 
 def outcome(episode: Episode) -> Credits:
-    """Pay and charge every agent the team's whole episode in the last round.
+    """Pay and charge each agent the team's whole episode in the last round.
 
-    The return from any reply on is then the same for all replies of an episode (Dr. MAS, arXiv
-    2602.08847: every call of an agent carries the reward of the whole trajectory).
+    All replies of an episode then have the same return, as in Dr. MAS (arXiv 2602.08847), where
+    each call of an agent carries the reward of the whole trajectory.
     """
     credits = team(episode)
     return Credits(
-        {agent: _at_the_end(each) for agent, each in credits.task.items()},
-        {agent: _at_the_end(each) for agent, each in credits.cost.items()},
+        {agent: _at_the_end(rounds) for agent, rounds in credits.task.items()},
+        {agent: _at_the_end(rounds) for agent, rounds in credits.cost.items()},
     )
 
 
 def counterfactual(episode: Episode) -> Credits:
-    """Pay and charge every message the difference it made (`Turn.credit`), as measured.
+    """Pay and charge each message the difference it made, as measured (`Turn.credit`).
 
-    Both parts are 0 for silence and where an agent had no turn. What came of a message later is in
-    them already: see `WHOLE`.
+    Both parts are 0 for silence and where an agent had no turn. They include the consequences of
+    the message in later rounds: see `FORWARD_LOOKING`.
 
     Raises:
         SettingError: a turn was not measured.
@@ -103,8 +102,8 @@ def counterfactual(episode: Episode) -> Credits:
         if turn.agent in task:
             task[turn.agent][turn.round], cost[turn.agent][turn.round] = turn.credit
     return Credits(
-        {agent: tuple(each) for agent, each in task.items()},
-        {agent: tuple(each) for agent, each in cost.items()},
+        {agent: tuple(rounds) for agent, rounds in task.items()},
+        {agent: tuple(rounds) for agent, rounds in cost.items()},
     )
 
 
@@ -117,33 +116,25 @@ CREDITS: Mapping[str, Credit] = MappingProxyType(
         "shapley": counterfactual,
     }
 )
-"""The kinds of credit by the name a config uses."""
-WHOLE: tuple[Credit, ...] = (counterfactual,)
-"""Kinds whose credit of a round holds what came of it later: a single reply is credited with its
-round alone and not with the rounds after it too."""
+"""Credits by their name in a config."""
+FORWARD_LOOKING: tuple[Credit, ...] = (counterfactual,)
+"""Credits of a round that already include later rounds. A single reply gets the credit of its own
+round and not of the rounds after it too."""
 
 
 def credit(kind: str) -> Credit:
-    """Look up a kind of credit by its name in `CREDITS`.
+    """Look up a credit by its name in `CREDITS`.
 
     Raises:
-        UnknownNameError: there is no such kind.
+        UnknownNameError: there is no such credit.
     """
     if kind not in CREDITS:
         raise UnknownNameError("learner.credit", kind, CREDITS)
     return CREDITS[kind]
 
 
-def task_rewards(episode: Episode) -> Mapping[str, Rounds]:
-    """Return what the task paid each agent in each round.
-
-    That is the plain reward where the environment does not report the task reward apart.
-    """
-    return episode.task_rewards or episode.rewards
-
-
 def team_parts(episode: Episode) -> Parts:
-    """Return the task part and the cost of a whole episode for the team; 0 and 0 without agents."""
+    """Return the team's task part and cost of a whole episode; 0 and 0 without agents."""
     credits = team(episode)
     if not credits.task:
         return Parts(0.0, 0.0)
@@ -152,24 +143,31 @@ def team_parts(episode: Episode) -> Parts:
 
 
 def pass_rate(episodes: Sequence[Episode]) -> float:
-    """Return q, how well the compared episodes did, 0 to 1.
+    """Return q, the mean success of episodes, from 0 to 1.
 
-    It is the share of solved episodes where a task is passed or failed, the mean of the task reward
-    over `max_reward` where it is graded (a `max_reward` other than 1), and 1 where the environment
-    does not say what was solved or pays every agent a gain of its own.
+    An episode counts 0 or 1 where a task is passed or failed. Where it is graded (a `max_reward`
+    other than 1) it counts its task reward over `max_reward`. It counts 1 where the environment
+    does not say what was solved, or pays each agent a gain of its own.
     """
-    rates = [_pass(episode) for episode in episodes]
+    rates = []
+    for episode in episodes:
+        if episode.solved is None or not episode.common:
+            rates.append(1.0)
+        elif episode.max_reward == 1.0:
+            rates.append(float(episode.solved))
+        else:
+            rates.append(min(max(team_parts(episode).task / episode.max_reward, 0.0), 1.0))
     return sum(rates) / len(rates) if rates else 1.0
 
 
 def charge_factor(episodes: Sequence[Episode], power: float) -> float:
-    """Return w = q ** power, by which the costs of a group of episodes are weighed.
+    """Return w = q ** power, the weight of the costs of a group of episodes.
 
-    Power 0 charges always, 1 in proportion to the pass rate, 2 by its square. A group in which
-    nothing was solved feels no price; one in which everything was solved feels all of it.
+    Power 0 always charges in full, 1 in proportion to the pass rate, 2 by its square. A group in
+    which nothing was solved feels no price; one in which everything was solved feels all of it.
 
     Raises:
-        SettingError: only solved episodes pay, so that failing would be charged twice.
+        SettingError: only solved episodes pay, so a failure would be charged twice.
     """
     if power == 0:
         return 1.0
@@ -183,29 +181,17 @@ def charge_factor(episodes: Sequence[Episode], power: float) -> float:
     return float(pass_rate(episodes) ** power)
 
 
-def _pass(episode: Episode) -> float:
-    if episode.solved is None or not episode.common:
-        return 1.0
-    if episode.max_reward == 1.0:
-        return float(episode.solved)
-    return min(max(team_parts(episode).task / episode.max_reward, 0.0), 1.0)
-
-
 def _payable_bills(episode: Episode) -> Mapping[str, Rounds]:
-    """Bills of each agent, (rounds,); 0 where only solved episodes pay and this one did not."""
+    """Return the bills of each agent, (rounds,); 0 where only solved episodes pay and it failed."""
     if episode.when == "solved" and not episode.solved:
         return {agent: _zeros(bills) for agent, bills in episode.bills.items()}
     return episode.bills
 
 
 def _sum_by_round(rows: Sequence[Rounds]) -> Rounds:
-    """Add rows of different lengths up, round by round."""
+    """Add rows of different lengths, round by round."""
     rounds = max(map(len, rows), default=0)
     return tuple(sum(row[index] for row in rows if index < len(row)) for index in range(rounds))
-
-
-def _longest(rows: Sequence[Rounds]) -> Rounds:
-    return max(rows, key=len, default=())
 
 
 def _zeros(rounds: Rounds) -> Rounds:

@@ -1,12 +1,10 @@
-"""Generalised advantage estimation (Schulman et al. 2016, arXiv 1506.02438, eq. 11 and 16).
-
-The advantage of a decision from the rewards after it and the values of a critic:
+"""Generalized advantage estimation (Schulman et al. 2016, arXiv 1506.02438, eq. 11 and 16).
 
     delta_t = r_t + gamma V_(t+1) - V_t
     A_t     = delta_t + gamma gae_lambda A_(t+1)
 
-With `gae_lambda` 1 it is the return from t on less V_t, whatever the critic says later; with 0 it
-is delta_t alone. Pure arithmetic on tensors; knows neither agents nor tokens.
+With `gae_lambda` 1 the advantage is the return from t on less V_t, with 0 it is delta_t. Pure
+arithmetic on tensors; knows neither agents nor tokens.
 """
 
 from __future__ import annotations
@@ -19,18 +17,18 @@ from laconic.envs.errors import SettingError
 
 @torch.no_grad()
 def gae(rewards: Tensor, values: Tensor, mask: Tensor, gamma: float, gae_lambda: float) -> Tensor:
-    """Advantages of the decisions of some trajectories, after the last of which the value is 0.
+    """Compute the advantages of the decisions of trajectories; the value after the last one is 0.
 
     Args:
         rewards: (trajectories, decisions) sum of the rewards after a decision and before the next.
-        values: (trajectories, decisions) what the critic expected before it.
-        mask: (trajectories, decisions) bool, True on decisions; what stands elsewhere is passed
-            over, at the end of a trajectory or in between, and may even be NaN.
-        gamma: by how much a reward shrinks with every decision it lies ahead.
-        gae_lambda: how far rewards are trusted over values.
+        values: (trajectories, decisions) value that the critic gave before it.
+        mask: (trajectories, decisions) bool, True on decisions. Other entries are skipped, at the
+            end of a trajectory or in between, and may even be NaN.
+        gamma: discount of a reward per further decision.
+        gae_lambda: weight of rewards over values.
 
     Returns:
-        (trajectories, decisions) in the type of `values`; 0 where there is no decision.
+        (trajectories, decisions) in the dtype of `values`; 0 where there is no decision.
 
     Raises:
         SettingError: the shapes differ.

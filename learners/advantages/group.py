@@ -1,18 +1,23 @@
-"""How much better a sequence did than those it is compared with.
+"""Advantages: how much better a sequence did than those it is compared with.
 
-`Estimator` is what a learner asks of anything that turns returns into advantages; an estimator of
-your own is a subclass, named in `advantages._target_`. `Advantages` covers the published ones that
-look at a group alone:
+A learner asks an `Estimator`. One of your own is a subclass, named in `advantages._target_`.
+`Advantages` covers the published estimators that look at one group alone:
 
     advantage = (return - center) / (scale + epsilon)
 
-Members are compared when they share the parts of their key named by `group_by`: mean and std per
-task (GRPO, arXiv 2402.03300; GSPO, 2507.18071) or per task and agent (Dr. MAS, 2602.08847), the
-mean alone (Dr. GRPO, 2503.20783; MAGRPO, 2508.04652), the mean of the others (RLOO, 2402.14740),
-median and MAD (MC-GRPO, 2601.22582). Arithmetic on floats; knows neither tokens nor tensors.
+    method                                  center         scale
+    GRPO (2402.03300), GSPO (2507.18071)    mean           std
+    Dr. MAS (2602.08847), by agent          mean           std
+    Dr. GRPO (2503.20783)                   mean           none
+    MAGRPO (2508.04652), by agent and round mean           none
+    RLOO (2402.14740)                       leave_one_out  none
+    MC-GRPO (2601.22582)                    median         mad
 
-Degenerate cases: a member compared with no other, and members with equal returns, get exactly 0
-(unless `centre` is `none`, which compares nothing).
+Numbers in parentheses are arXiv identifiers. Arithmetic on floats; knows neither tokens nor
+tensors.
+
+A member without another one, and members with equal returns, get exactly 0. With `center=none`
+nothing is compared, and the advantage is the return.
 """
 
 from __future__ import annotations
@@ -28,41 +33,41 @@ from laconic.envs.checks import choice, number
 from laconic.envs.errors import SettingError
 
 Part = Literal["task", "agent", "round"]
-Centre = Literal["mean", "median", "leave_one_out", "none"]
+Center = Literal["mean", "median", "leave_one_out", "none"]
 Scale = Literal["std", "population_std", "mad", "mad_or_std", "none"]
 ScaleOver = Literal["group", "batch"]
 Member = Literal["sequence", "episode"]
 
 EQUAL = 1e-8
-"""Returns whose spread is no more than this part of their size (or of 1, if larger) are equal."""
+"""Largest spread of returns that count as equal, as a part of their size (or of 1, if larger)."""
 
 
 class Key(NamedTuple):
-    """What a return belongs to."""
+    """Origin of a return."""
 
     task: str
     """Key of the task."""
     agent: str
     """Agent that earned it."""
     round: int | None = None
-    """Round it is counted from; None for a whole episode."""
+    """Round it is counted from. None: a whole episode."""
     episode: int | None = None
-    """Index of the episode in its group; None where it is not known."""
+    """Index of the episode in its group. None: not known."""
 
 
 class Comparison(NamedTuple):
-    """How the advantage of one return comes about: (return - center) / scale."""
+    """Terms of one advantage: (return - center) / scale."""
 
     center: float
-    """What is taken from the return, reward units."""
+    """Number taken from the return, reward units."""
     scale: float
-    """What the difference is divided by, above 0; reward units, or 1 without a scale."""
+    """Divisor of the difference, above 0; reward units, or 1 without a scale."""
 
 
 class Estimator(ABC):
-    """Gives returns their advantages.
+    """Turns returns into advantages.
 
-    Returns are (members,) in reward units, keys (members,) what each of them belongs to.
+    Returns are (members,) in reward units; keys are (members,), the origin of each return.
     """
 
     __slots__ = ()
@@ -81,94 +86,103 @@ class Estimator(ABC):
     def compare(
         self, returns: Sequence[float], keys: Sequence[Key]
     ) -> tuple[Comparison, ...] | None:
-        """Return the center and scale of each advantage, (members,), where the estimator has them.
+        """Return the center and scale of each advantage, (members,), for `laconic explain`.
 
-        `laconic explain` shows them. None says that advantages come about in another way.
+        None means that advantages are not of that form.
         """
         return None
 
     def centers(self, values: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...] | None:
         """Return what a linear center takes from values (members,); None where it is not linear.
 
-        A linear center takes from a sum of two parts what it takes from each, so an advantage can
-        be split into what the task contributed and what the price contributed.
+        A linear center of a sum is the sum of the centers. An advantage can then be split into
+        what the task contributed and what the price contributed.
         """
         return None
 
     def update_scale(self, advantages: Sequence[float]) -> float:
-        """Return what all advantages of one policy's update are divided by: 1, unless it is theirs.
+        """Return the divisor of all advantages of one policy's update; 1 by default.
 
         Args:
-            advantages: (sequences,) of one update, those of episodes from other runs left out.
+            advantages: (sequences,) of one update, without episodes from other runs.
         """
         return 1.0
 
     def left_out(self, returns: Sequence[float], keys: Sequence[Key]) -> frozenset[int]:
-        """Return the indices of members that are compared but not learned from: none."""
+        """Return the indices of members that are compared but not learned from; none by default."""
         return frozenset()
 
     def check(self, episodes: int, agents: int) -> None:  # noqa: B027
-        """Refuse groups of so many episodes and trained agents, before any is played.
+        """Refuse groups of this number of episodes and trained agents, before any is played.
 
         Raises:
             SettingError: says what to change.
         """
 
     def observe(self, returns: Sequence[float], keys: Sequence[Key]) -> None:  # noqa: B027
-        """Take in the returns of a whole update after it; an estimator need not remember any."""
+        """Take in the returns of a whole update after it; nothing by default."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs; nothing, unless returns are remembered."""
+        """Return what a resumed run needs; nothing by default."""
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:  # noqa: B027
-        """Go on from a state of `state_dict`."""
+        """Continue from a state of `state_dict`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advantages(Estimator):
-    """What is compared with what, around which center, on which scale."""
+    """Comparison with the other members of a group, around a center, on a scale."""
 
     group_by: tuple[Part, ...] = ("task", "agent")
     """Parts of the key that members share to be compared; `task` is always one of them. With
-    ("task",) a team's roles share one baseline, and N agents with equal returns count N times."""
-    centre: Centre = "mean"
-    """What is taken from a return. `leave_one_out`: the mean of the other members. `median`: of an
-    even number of members, the mean of the two in the middle. `none`: nothing."""
+    ("task",) the roles of a team share one baseline, and N agents with equal returns count N
+    times."""
+    center: Center = "mean"
+    """Number that is taken from a return. `leave_one_out`: the mean of the other members. `median`
+    of an even number of members: the mean of the two in the middle. `none`: nothing."""
     scale: Scale = "std"
-    """What the difference is divided by. `std`: the sample standard deviation (n - 1), as TRL and
-    verl take it. `population_std`: with n, as CoMLRL takes it. `mad`: the median of the distances
-    from the median. It is 0 when more than half of the members are equal, as in every odd group
-    with 0/1 rewards; epsilon alone is then the scale, as in MC-GRPO's code, and an advantage may
-    reach 1 / epsilon. `mad_or_std`: the same, but `std` stands in for a MAD of 0. `none`: 1,
-    without epsilon, so that an advantage is in reward units and the price keeps its rate."""
+    """Divisor of the difference. `std`: sample standard deviation (n - 1), as in TRL and verl.
+    `population_std`: with n, as in CoMLRL. `mad`: median of the distances from the median. It is 0
+    when more than half of the members are equal, as in every odd group with 0/1 rewards; epsilon
+    alone is then the scale, as in MC-GRPO's code, and an advantage may reach 1 / epsilon.
+    `mad_or_std`: the same, but `std` replaces a MAD of 0. `none`: 1 without epsilon, so that an
+    advantage is in reward units and the price keeps its rate."""
     epsilon: float = 0.05
-    """Added to the scale of a group, reward units (verl 1e-6, TRL 1e-4). A larger one keeps
-    differences that are small in themselves small: with 1e-6 a group whose members all failed and
-    differ by a price of 0.001 teaches as strongly as one that differs by the task reward."""
+    """Number added to the scale of a group, reward units (verl 1e-6, TRL 1e-4). A larger one keeps
+    small differences small: with 1e-6 a group whose members all failed and differ by a price of
+    0.001 teaches as strongly as one that differs by the task reward."""
     leave_out_pivot: bool = False
-    """Whether the member in the middle of an odd group, whose advantage around the median is 0,
-    is kept out of the loss (MC-GRPO). Of several equal ones it is one; a lone member, and an even
-    group, has no pivot."""
+    """True keeps the middle member of an odd group, whose advantage around the median is 0, out of
+    the loss (MC-GRPO). Of several equal ones it is one. A lone member and an even group have no
+    pivot."""
     scale_over: ScaleOver = "group"
-    """Which returns the scale is taken of. `group`: those that are compared. `batch`: the returns
+    """Returns that the scale is taken over. `group`: those that are compared. `batch`: the returns
     less the centers of their groups, over all sequences of one policy in one update; 1 where these
-    are all equal. It does nothing where the scale is `none`."""
+    are all equal. Without effect where the scale is `none`."""
     compare_by: Member = "sequence"
-    """What one member of a comparison is. `sequence`: every sequence counts once, so an episode
-    with more replies counts more often. `episode`: the sequences of an episode that are compared
-    count once, by their mean return, and share its advantage."""
+    """Member of a comparison. `sequence`: each sequence counts once, so an episode with more
+    replies counts more often. `episode`: the sequences of an episode that are compared count once,
+    by their mean return, and share its advantage."""
 
     def __post_init__(self) -> None:
-        """Check the settings; a list (as yaml gives it) becomes a tuple.
+        """Check the settings; a list (from yaml) becomes a tuple.
 
         Raises:
             UnknownNameError: a word is unknown.
-            SettingError: a number is out of range, or two settings contradict.
+            SettingError: a number is out of range, or two settings contradict each other.
         """
-        object.__setattr__(self, "group_by", _checked_parts(self.group_by))
+        parts = (self.group_by,) if isinstance(self.group_by, str) else tuple(self.group_by)
+        object.__setattr__(self, "group_by", parts)
+        for part in parts:
+            choice("learner.advantages.group_by", part, get_args(Part))
+        if "task" not in parts or len(set(parts)) != len(parts):
+            raise SettingError(
+                "learner.advantages.group_by must name 'task' and each part once, because returns"
+                f" of different tasks cannot be compared; got {parts!r}"
+            )
         choice("learner.advantages.compare_by", self.compare_by, get_args(Member))
-        choice("learner.advantages.centre", self.centre, get_args(Centre))
+        choice("learner.advantages.center", self.center, get_args(Center))
         choice("learner.advantages.scale", self.scale, get_args(Scale))
         choice("learner.advantages.scale_over", self.scale_over, get_args(ScaleOver))
         if self.scale_over == "batch" and self.scale not in ("std", "population_std", "none"):
@@ -176,16 +190,16 @@ class Advantages(Estimator):
                 "learner.advantages.scale_over=batch takes a standard deviation; set"
                 f" learner.advantages.scale to std, population_std or none, got {self.scale!r}"
             )
-        if self.centre == "none" and self.scale != "none":
+        if self.center == "none" and self.scale != "none":
             raise SettingError(
-                "learner.advantages.centre=none needs learner.advantages.scale=none, because equal"
+                "learner.advantages.center=none needs learner.advantages.scale=none, because equal"
                 f" returns have no scale; got learner.advantages.scale={self.scale}"
             )
-        if self.leave_out_pivot and self.centre != "median":
+        if self.leave_out_pivot and self.center != "median":
             raise SettingError(
-                "learner.advantages.leave_out_pivot needs learner.advantages.centre=median, because"
+                "learner.advantages.leave_out_pivot needs learner.advantages.center=median, because"
                 " no other center is a member of the group; got"
-                f" learner.advantages.centre={self.centre}"
+                f" learner.advantages.center={self.center}"
             )
         if self.leave_out_pivot and self.compare_by == "episode":
             raise SettingError(
@@ -195,48 +209,42 @@ class Advantages(Estimator):
         number("learner.advantages.epsilon", self.epsilon, above=0)
 
     def __call__(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...]:
-        """Compare every return with those of its group; see `Estimator`."""
+        """Compare each return with those of its group; see `Estimator`."""
         comparisons = self.compare(returns, keys)
-        values = self._members(returns, keys)
-        return tuple(
-            (value - center) / scale
-            for value, (center, scale) in zip(values, comparisons, strict=True)
-        )
+        advantages = [0.0] * len(returns)
+        for member in (member for group in self._groups(keys) for member in group):
+            value = fmean(returns[index] for index in member)
+            for index in member:
+                center, scale = comparisons[index]
+                advantages[index] = (value - center) / scale
+        return tuple(advantages)
 
     def compare(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[Comparison, ...]:
         """Return the center and scale of each advantage; see `Estimator`."""
         check_returns(returns, keys)
-        values = self._members(returns, keys)
-        compared = [Comparison(0.0, 1.0)] * len(values)
+        comparisons = [Comparison(0.0, 1.0)] * len(returns)
         for group in self._groups(keys):
-            # One index per member: the first of each episode, or of each sequence.
-            first = self._first_of_members(group, keys)
-            members = list(dict.fromkeys(first.values()))
-            own = dict(
-                zip(members, self._compare([values[index] for index in members]), strict=True)
-            )
-            for index in group:
-                compared[index] = own[first[index]]
-        return tuple(compared)
+            values = [fmean(returns[index] for index in member) for member in group]
+            for member, comparison in zip(group, self._compare(values), strict=True):
+                for index in member:
+                    comparisons[index] = comparison
+        return tuple(comparisons)
 
     def centers(self, values: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...] | None:
         """Return the mean of each member's group; None around a median, 0 around nothing."""
-        if self.centre == "median":
+        if self.center == "median":
             return None
         means = [0.0] * len(values)
-        if self.centre != "none":
-            own = self._members(values, keys)
-            for group in self._groups(keys):
-                members = dict.fromkeys(self._first_of_members(group, keys).values())
-                mean = fmean(own[index] for index in members)
-                for index in group:
-                    means[index] = mean
+        for group in self._groups(keys) if self.center != "none" else ():
+            mean = fmean(fmean(values[index] for index in member) for member in group)
+            for index in (index for member in group for index in member):
+                means[index] = mean
         return tuple(means)
 
     def update_scale(self, advantages: Sequence[float]) -> float:
         """Return the standard deviation of an update's advantages where `scale_over` is `batch`.
 
-        It is 1 of fewer than two, or of equal ones; see `Estimator`.
+        It is 1 for fewer than two advantages, or for equal ones; see `Estimator`.
         """
         if self.scale == "none" or self.scale_over == "group" or len(advantages) < 2:
             return 1.0
@@ -244,75 +252,56 @@ class Advantages(Estimator):
         return spread if spread > EQUAL * max(1.0, *map(abs, advantages)) else 1.0
 
     def left_out(self, returns: Sequence[float], keys: Sequence[Key]) -> frozenset[int]:
-        """Return the indices of the pivots of all odd groups, if pivots are to be left out."""
+        """Return the indices of the pivots of all odd groups, if pivots are left out."""
         if not self.leave_out_pivot:
             return frozenset()
-        odd = (group for group in self._groups(keys) if len(group) > 1 and len(group) % 2)
+        groups = [[member[0] for member in group] for group in self._groups(keys)]
+        odd = (group for group in groups if len(group) > 1 and len(group) % 2)
         return frozenset(sorted(group, key=returns.__getitem__)[len(group) // 2] for group in odd)
 
     def check(self, episodes: int, agents: int) -> None:
-        """Refuse what cannot be compared: one episode, or a median of groups without a middle.
-
-        See `Estimator`.
-        """
-        if episodes < 2 and self.centre != "none":
+        """Refuse a single episode, and a median over groups without a middle; see `Estimator`."""
+        if episodes < 2 and self.center != "none":
             raise SettingError(
                 "train.group_size must be at least 2, because an advantage compares episodes of one"
                 f" task; got {episodes}"
             )
         members = episodes if "agent" in self.group_by else episodes * agents
-        if self.centre != "median" or members % 2:
+        if self.center != "median" or members % 2:
             return
         shared = "" if members == episodes else f" x {agents} agents"
         raise SettingError(
-            "learner.advantages.centre=median compares with the member in the middle, so a group"
+            "learner.advantages.center=median compares with the member in the middle, so a group"
             f" needs an odd number of members; got {episodes} episodes{shared}. Change"
             " train.group_size by one (learner=mc_grpo plays one episode more than"
-            " train.group_size, which is to be even there)"
+            " train.group_size, which must be even there)"
             + (" or put 'agent' into learner.advantages.group_by" if shared else "")
         )
 
-    def _members(self, returns: Sequence[float], keys: Sequence[Key]) -> list[float]:
-        """Return what each sequence is compared by: its return, or the mean of its episode's."""
-        values = [float(value) for value in returns]
-        if self.compare_by == "sequence":
-            return values
-        for group in self._groups(keys):
-            episodes: dict[int | None, list[int]] = {}
-            for index in group:
-                episodes.setdefault(keys[index].episode, []).append(index)
-            for same in episodes.values():
-                mean = fmean(float(returns[index]) for index in same)
-                for index in same:
-                    values[index] = mean
-        return values
+    def _groups(self, keys: Sequence[Key]) -> list[list[list[int]]]:
+        """Return the groups; a group is a list of members, a member a list of sequences' indices.
 
-    def _first_of_members(self, group: Sequence[int], keys: Sequence[Key]) -> dict[int, int]:
-        """Map every index of a group to the first index of the member that it belongs to."""
-        if self.compare_by == "sequence":
-            return {index: index for index in group}
-        first: dict[int | None, int] = {}
-        return {index: first.setdefault(keys[index].episode, index) for index in group}
-
-    def _groups(self, keys: Sequence[Key]) -> list[list[int]]:
-        """Return the indices of the sequences of each group."""
-        groups: dict[tuple[object, ...], list[int]] = {}
+        Under `compare_by=sequence` each sequence is a member by itself.
+        """
+        groups: dict[tuple[object, ...], dict[object, list[int]]] = {}
         for index, key in enumerate(keys):
-            groups.setdefault(tuple(getattr(key, part) for part in self.group_by), []).append(index)
-        return list(groups.values())
+            group = groups.setdefault(tuple(getattr(key, part) for part in self.group_by), {})
+            member = index if self.compare_by == "sequence" else key.episode
+            group.setdefault(member, []).append(index)
+        return [list(group.values()) for group in groups.values()]
 
     def _compare(self, returns: list[float]) -> list[Comparison]:
-        """Return center and scale of each of the members of one group."""
-        if self.centre == "none":
+        """Return center and scale of each member (members,) of one group."""
+        if self.center == "none":
             return [Comparison(0.0, 1.0)] * len(returns)
         size = max(1.0, *map(abs, returns))
         if len(returns) == 1 or max(returns) - min(returns) <= EQUAL * size:
             return [Comparison(value, 1.0) for value in returns]
-        middle = median(returns) if self.centre == "median" else fmean(returns)
+        middle = median(returns) if self.center == "median" else fmean(returns)
         scale = 1.0
         if self.scale != "none" and self.scale_over == "group":
             scale = self._spread(returns) + self.epsilon
-        if self.centre == "leave_one_out":
+        if self.center == "leave_one_out":
             # r_i - mean of the others = (r_i - mean of all) * n / (n - 1)
             scale *= (len(returns) - 1) / len(returns)
         return [Comparison(middle, scale)] * len(returns)
@@ -345,15 +334,3 @@ def check_returns(returns: Sequence[float], keys: Sequence[Key]) -> None:
                 f"the return of agent {key.agent!r}{where} in task {key.task!r} must be a finite"
                 f" number; got {value!r}: check the environment's rewards"
             )
-
-
-def _checked_parts(group_by: Sequence[str]) -> tuple[str, ...]:
-    parts = (group_by,) if isinstance(group_by, str) else tuple(group_by)
-    for part in parts:
-        choice("learner.advantages.group_by", part, get_args(Part))
-    if "task" not in parts or len(set(parts)) != len(parts):
-        raise SettingError(
-            "learner.advantages.group_by must name 'task' and each part once, because returns of"
-            f" different tasks say nothing about each other; got {parts!r}"
-        )
-    return parts

@@ -1,8 +1,11 @@
-"""A moving average per role as baseline (RAE, arXiv 2506.24119), where a group's says nothing.
+"""Role-conditioned advantage estimation: a moving average per role (RAE, arXiv 2506.24119).
 
-In a zero-sum game the mean over a group is near 0 whatever the players do, and where all members of
-a group are alike there is nothing to compare at all; what a role earned before still is. Arithmetic
-on floats; knows neither tokens nor tensors.
+    advantage = return - average of the role
+    average   = decay * average + (1 - decay) * return      for each return, after the update
+
+In a zero-sum game the mean over a group is near 0 whatever the players do. Where all members of a
+group earn the same, a group has nothing to compare. What a role earned before remains as a
+baseline. Arithmetic on floats; knows neither tokens nor tensors.
 """
 
 from __future__ import annotations
@@ -15,16 +18,14 @@ from laconic.learners.advantages.group import Estimator, Key, Part, check_return
 
 
 class RoleAverage(Estimator):
-    """A return less the moving average of what its role earned before (RAE, arXiv 2506.24119).
+    """Comparison of a return with the moving average of its role.
 
-    A role is the agent's name without its number. Within an update the averages stand still, at 0
-    before the first; after it every return moves that of its role, in order:
+    A role is the agent's name without its number. Averages start at 0 and are constant within an
+    update; the authors move them after every episode. Equal returns get equal advantages, 0 only
+    if they equal the average.
 
-        average = decay * average + (1 - decay) * return
-
-    The authors move it after every episode, so that later episodes of an update already compare
-    with earlier ones. Equal returns get equal advantages, 0 only where the average has come to lie.
-    `decay`, from 0 up to but not 1, is the share of the average that stays after one return.
+    Args:
+        decay: part of the average that stays after one return, at least 0 and below 1.
     """
 
     group_by: tuple[Part, ...] = ()
@@ -35,7 +36,7 @@ class RoleAverage(Estimator):
         self._averages: dict[str, float] = {}
 
     def __call__(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...]:
-        """Compare every return with the average of its role; see `Estimator`."""
+        """Compare each return with the average of its role; see `Estimator`."""
         check_returns(returns, keys)
         return tuple(
             float(value) - self._averages.get(_role(key), 0.0)
@@ -43,21 +44,21 @@ class RoleAverage(Estimator):
         )
 
     def observe(self, returns: Sequence[float], keys: Sequence[Key]) -> None:
-        """Move the averages; see the class."""
+        """Move the averages; see the module."""
         for value, key in zip(returns, keys, strict=True):
             before = self._averages.get(_role(key), 0.0)
             self._averages[_role(key)] = self.decay * before + (1.0 - self.decay) * float(value)
 
     def state_dict(self) -> dict[str, Any]:
-        """The average of each role."""
+        """Return the average of each role."""
         return {"averages": dict(self._averages)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of `state_dict`."""
+        """Continue from a state of `state_dict`."""
         self._averages = dict(state["averages"])
 
 
 def _role(key: Key) -> str:
-    """`helper_2` -> `helper`; a name without a number is a role of its own."""
+    """Return the role of an agent, as in `helper_2` -> `helper`; the name if it has no number."""
     role, _, number = key.agent.rpartition("_")
     return role if number.isdigit() else key.agent

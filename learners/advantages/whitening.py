@@ -1,33 +1,35 @@
-"""Advantages on the scale of a whole update instead of that of each group.
+"""Whiten the advantages of an update over its tokens (REINFORCE++, arXiv 2501.03262).
 
-REINFORCE++ (arXiv 2501.03262) centres and scales the advantage of every token by the mean and
-standard deviation over all generated tokens of a batch. A sequence gives its advantage to each of
-its tokens, so a long one weighs more in both. Knows neither models nor the loss.
+    A = (A - mean) / sqrt(variance + EPSILON)
+
+Mean and (sample) variance are taken over all generated tokens of an update. A sequence gives its
+advantage to each of its tokens, so a long one weighs more in both.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-
-from laconic.learners.training.sequences import TokenSequence
 
 EPSILON = 1e-8
-"""Added to the variance, as verl does."""
+"""Number added to the variance, as in verl."""
 
 
-def whitened(sequences: Sequence[TokenSequence]) -> list[TokenSequence]:
-    """One policy's sequences of an update, advantages of mean 0 and variance 1 over their tokens.
+def whitened(advantages: Sequence[float], tokens: Sequence[int]) -> list[float]:
+    """Bring the advantages of one policy's update to mean 0 and variance 1 over its tokens.
 
-    All are 0 where they were equal, or where there are fewer than two generated tokens to take a
-    (sample) variance of.
+    Args:
+        advantages: (sequences,).
+        tokens: (sequences,) generated tokens of each.
+
+    Returns:
+        (sequences,); all 0 where the advantages are equal, or with fewer than two tokens.
     """
-    counts = [sum(one.generated) for one in sequences]
-    tokens = sum(counts)
-    if tokens < 2:
-        return [replace(one, advantage=0.0) for one in sequences]
-    mean = math.fsum(one.advantage * n for one, n in zip(sequences, counts, strict=True)) / tokens
-    squares = [(one.advantage - mean) ** 2 * n for one, n in zip(sequences, counts, strict=True)]
-    scale = math.sqrt(math.fsum(squares) / (tokens - 1) + EPSILON)
-    return [replace(one, advantage=(one.advantage - mean) / scale) for one in sequences]
+    total = sum(tokens)
+    if total < 2:
+        return [0.0] * len(advantages)
+    weighted = list(zip(advantages, tokens, strict=True))
+    mean = math.fsum(advantage * count for advantage, count in weighted) / total
+    squares = math.fsum((advantage - mean) ** 2 * count for advantage, count in weighted)
+    scale = math.sqrt(squares / (total - 1) + EPSILON)
+    return [(advantage - mean) / scale for advantage in advantages]

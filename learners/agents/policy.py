@@ -27,7 +27,7 @@ from laconic.learners.agents.precision import FLOAT32, Precision
 from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.agents.speaker import Speaker, past, positions_of
 from laconic.learners.checkpoint import apply_umask
-from laconic.learners.errors import memory_set_by
+from laconic.learners.errors import refuse_memory
 from laconic.learners.interfaces import Prompt, SampledReply, Sampler
 
 
@@ -93,7 +93,11 @@ class HFPolicy(Speaker):
         if self.sampler is not None:
             return self._sampled(self.sampler, requests, news, limits, seed, greedy)
         ends = [_ends(request.history) for request in requests]
-        sampled = self._sample(prompts, limits, ends, seed, greedy)
+        try:
+            sampled = self._sample(prompts, limits, ends, seed, greedy)
+        except (MemoryError, RuntimeError) as error:
+            refuse_memory(error, "agent.speech.generate_tokens")
+            raise
         return [
             self.reply_with(request, new, *one)
             for one, request, new in zip(sampled, requests, news, strict=True)
@@ -263,8 +267,7 @@ class HFPolicy(Speaker):
         """Reply tokens and log-probabilities for every prompt; none where the limit is 0."""
         sampled: list[Generated] = [((), ()) for _ in prompts]
         # One context for all tokens: autocast then converts each weight once.
-        room = memory_set_by("agent.speech.generate_tokens")
-        with seeded(self.device, seed), self.computing(), room:
+        with seeded(self.device, seed), self.computing():
             for rows in calls([*map(len, prompts)], limits, self.positions, self.generate_tokens):
                 sampling = Sampling(
                     max_new_tokens=max(limits[row] for row in rows),

@@ -1,17 +1,17 @@
 """PPO with a value head: IPPO and MAPPO, for comparison with classic multi-agent RL.
 
-PPO (arXiv 1707.06347) compares the return of a reply with what a critic expected of it, and not
-with other episodes of its task. One decision is one reply: the critic gives a value to the
-conversation before a reply, and all tokens of the reply have one advantage. Which conversations the
-critic sees is what tells IPPO from MAPPO (`learners.algorithms.critic`).
+PPO (arXiv 1707.06347) compares the return of a reply with the value that a critic gave to it, not
+with other episodes of its task. One decision is one reply: the critic evaluates the conversation
+before a reply, and all tokens of the reply have one advantage. IPPO and MAPPO differ in the
+conversations that the critic sees (`learners.algorithms.critic`).
 
-Between two replies of an agent others may speak, and it may be out of turn; all rewards until its
-next reply belong to its last one. Rewards before its first reply belong to no decision. Rewards are
-discounted by the agent's own replies. The value after the last reply is 0: an episode that is
-truncated here has spent its budget, which ends it for good.
+Rewards between two replies of an agent belong to the first of them, whoever speaks meanwhile.
+Rewards before its first reply belong to no decision. Rewards are discounted by the agent's own
+replies. The value after the last reply is 0, for a truncated episode too: it has spent its budget,
+so nothing can follow.
 
 Left out: an entropy bonus, the clipping of values, and several passes of the policy over one
-rollout; minibatches are what makes the ratio and its clipping act, as in
+rollout. The ratio and its clipping act from the second minibatch on, as in
 `learners.algorithms.group`.
 """
 
@@ -27,7 +27,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from laconic.envs.checks import choice, number
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.credit import WHOLE, Credit
+from laconic.learners.advantages.credit import FORWARD_LOOKING, Credit
 from laconic.learners.advantages.gae import gae
 from laconic.learners.advantages.group import check_returns
 from laconic.learners.advantages.whitening import whitened
@@ -38,37 +38,41 @@ from laconic.learners.algorithms.critic import Critic, read_states
 from laconic.learners.algorithms.group import PolicyLearner, Steps
 from laconic.learners.episode import Episode, Group
 from laconic.learners.training.objective import Average, Objective, Ratio
-from laconic.learners.training.sequences import TokenSequence, episode_sequences
+from laconic.learners.training.sequences import (
+    TokenSequence,
+    episode_sequences,
+    with_advantages,
+)
 from laconic.learners.training.trainer import MakeOptimizer
 
 MakeCritic = Callable[..., Critic]
-"""Called with the policies of all agents that speak with a model, those to train, and the seed."""
+"""Constructor of a critic from policies by agent, the agents to train, and a seed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PPO(Objective):
-    """The loss of PPO on the tokens of replies: an `Objective` with other defaults."""
+    """Loss of PPO on the tokens of replies: an `Objective` with other defaults."""
 
     ratio: Ratio = "token"
-    """As above."""
+    """Importance ratio of each token; see `Objective`."""
     clip_high: float = 0.2
-    """As above."""
+    """Upper clip, the same as `clip_low`; see `Objective`."""
     average: Average = "token"
-    """As above."""
+    """Mean over all generated tokens; see `Objective`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """The decisions of one agent in one episode."""
+    """Decisions of one agent in one episode."""
 
     sequences: tuple[TokenSequence, ...]
-    """Its replies, oldest first; `episode` counts the episodes of the update."""
+    """(replies,) oldest first; `episode` counts the episodes of the update."""
     rewards: tuple[float, ...]
-    """(replies,) credit from each reply on until the next."""
+    """(replies,) credit from each reply until the next; reward units."""
 
 
 class ActorCriticLearner(PolicyLearner):
-    """PPO whose advantages come from a critic and generalised advantage estimation."""
+    """PPO whose advantages come from a critic and generalized advantage estimation."""
 
     def __init__(
         self,
@@ -83,23 +87,22 @@ class ActorCriticLearner(PolicyLearner):
         seed: int = 0,
         **common: Any,
     ) -> None:
-        """Check the settings and make one optimiser per policy, and the critic.
+        """Check the settings and make one optimizer per policy, and the critic.
 
         Args:
-            policies: see `PolicyLearner`, as for the optimiser.
-            optimizer: makes an optimiser of a policy's parameters.
+            policies: see `PolicyLearner`.
+            optimizer: see `PolicyLearner`.
             critic: makes the critic.
-            charge_when: episodes whose costs are charged. One critic cannot know the pass rate of a
-                group, by which `GroupLearner` weighs costs; `learner/price=pass_rate` is its form
-                for a whole update.
-            gamma: discount of rewards per further reply they lie ahead, 0 to 1.
-            gae_lambda: how far rewards are trusted over the critic, 0 to 1.
-            objective: the loss of the policies; None: that of `PPO`.
-            seed: of the order in which replies enter the minibatches, and of the critic.
+            charge_when: episodes whose costs are charged. A critic cannot know the pass rate of a
+                group, by which `GroupLearner` weighs costs; `learner/price=pass_rate` replaces it.
+            gamma: discount of a reward per further reply of the agent, 0 to 1.
+            gae_lambda: weight of rewards over the critic, 0 to 1.
+            objective: loss of the policies; None: that of `PPO`.
+            seed: seed of the order in which replies enter the minibatches, and of the critic.
             **common: further settings of `PolicyLearner`; the unit is always a reply.
 
         Raises:
-            SettingError: a setting is out of range, or the credit foretells what a critic is for.
+            SettingError: a setting is out of range, or the credit already includes later rounds.
         """
         self._charge_when = choice("learner.charge_when", charge_when, ("solved", "always"))
         self._gamma: float = number("learner.gamma", gamma, lowest=0, highest=1)
@@ -107,15 +110,17 @@ class ActorCriticLearner(PolicyLearner):
         super().__init__(
             policies, optimizer, unit="reply", objective=objective or PPO(), seed=seed, **common
         )
-        if self._credit in WHOLE:
+        if self._credit in FORWARD_LOOKING:
             raise SettingError(
-                f"learner.credit={common['credit']} holds what comes of a message later, which is"
-                " what a critic adds; set learner.credit to own, team or outcome, or take a"
-                " learner without critic (learner=grpo)"
+                f"learner.credit={common['credit']} already includes the rounds after a message,"
+                " which a critic would add again; set learner.credit to own, team or outcome, or"
+                " take a learner without critic (learner=grpo)"
             )
         self._trained = tuple(agent for trainer in self._trainers for agent in trainer.agents)
-        speaking = {agent: one for agent, one in policies.items() if isinstance(one, HFPolicy)}
-        self._critic = critic(speaking, self._trained, seed=seed)
+        models = {
+            agent: policy for agent, policy in policies.items() if isinstance(policy, HFPolicy)
+        }
+        self._critic = critic(models, self._trained, seed=seed)
 
     def _learn(self, groups: Sequence[Group]) -> tuple[Steps, dict[str, float]]:
         episodes = [episode for group in groups for episode in group.episodes]
@@ -133,23 +138,26 @@ class ActorCriticLearner(PolicyLearner):
     def _learn_from(
         self, episodes: Sequence[Episode], trajectories: Sequence[Trajectory]
     ) -> tuple[Steps, dict[str, float]]:
-        """Values first, as they are of the policies that sampled; then all steps."""
-        critic, replies = self._critic, [one for path in trajectories for one in path.sequences]
+        """Compute all values under the policies that sampled, then take all steps."""
+        critic = self._critic
+        replies = [reply for trajectory in trajectories for reply in trajectory.sequences]
         max_tokens = self._settings.microbatch_tokens
         states = self._processes.map_sharded(
-            episodes, lambda own: read_states(own, critic.policies, max_tokens)
+            episodes, lambda share: read_states(share, critic.policies, max_tokens)
         )
-        views = [critic.view(one.agent, _round(one), states[one.episode]) for one in replies]
+        views = [
+            critic.view(reply.agent, _round(reply), states[reply.episode]) for reply in replies
+        ]
         values = critic.values(views).double()
         advantages = self._advantages(trajectories, values)
-        compared = [
-            replace(one, advantage=advantage)
-            for one, advantage in zip(replies, advantages.tolist(), strict=True)
-        ]
+        compared = with_advantages(replies, advantages.tolist())
         steps: Steps = {}
         for trainer in self._trainers:
-            own = [one for one in compared if one.agent in trainer.agents]
-            steps[trainer] = trainer.update(whitened(own), self._updates)
+            sequences = [each for each in compared if each.agent in trainer.agents]
+            weighed = whitened(
+                [each.advantage for each in sequences], [sum(each.generated) for each in sequences]
+            )
+            steps[trainer] = trainer.update(with_advantages(sequences, weighed), self._updates)
         learned = critic.learn(views, values, values + advantages, self._updates)
         return steps, learned
 
@@ -157,13 +165,15 @@ class ActorCriticLearner(PolicyLearner):
         return {"critic": self._critic}
 
     def _advantages(self, trajectories: Sequence[Trajectory], values: Tensor) -> Tensor:
-        """Advantages (replies,) of all trajectories, one after the other, as the values are."""
-        lengths = [len(one.sequences) for one in trajectories]
+        """Compute the advantages (replies,) of trajectories, in the order of the values."""
+        lengths = [len(each.sequences) for each in trajectories]
         mask = pad_sequence([torch.ones(n, dtype=torch.bool) for n in lengths], batch_first=True)
-        rewards = [torch.tensor(one.rewards, dtype=values.dtype) for one in trajectories]
+        rewards = pad_sequence(
+            [torch.tensor(each.rewards, dtype=values.dtype) for each in trajectories],
+            batch_first=True,
+        )
         padded = pad_sequence(list(values.split(lengths)), batch_first=True)
-        given = pad_sequence(rewards, batch_first=True)
-        return gae(given, padded, mask, self._gamma, self._lambda)[mask]
+        return gae(rewards, padded, mask, self._gamma, self._lambda)[mask]
 
 
 def trajectories_of(
@@ -174,24 +184,23 @@ def trajectories_of(
     *,
     mask_truncated: bool = False,
 ) -> Iterator[Trajectory]:
-    """Make the decisions of each agent to train that has reply tokens of its own.
+    """Make the trajectory of each agent to train that has reply tokens of its own.
 
-    A decision earns the task reward less the full cost: one critic cannot know a group's pass rate.
-
-    The arguments are those of `episode_sequences`; replies given to an agent are context.
+    A decision earns the task reward less the full cost: a critic cannot know a group's pass rate.
+    The arguments are those of `episode_sequences`. Replies with `trained=False` are context.
 
     Raises:
         SettingError: an agent spoke but has no rewards, or a return is not finite.
     """
     credits = credit(episode)
     replies: dict[str, list[TokenSequence]] = {}
-    for one in episode_sequences(
+    for reply in episode_sequences(
         episode, index, credit, "reply", agents, mask_truncated=mask_truncated
     ):
-        replies.setdefault(one.agent, []).append(one)
+        replies.setdefault(reply.agent, []).append(reply)
     for agent, own in replies.items():
-        check_returns([one.return_to_go for one in own], [one.key for one in own])
-        starts = [_round(one) for one in own]
+        check_returns([reply.return_to_go for reply in own], [reply.key for reply in own])
+        starts = [_round(reply) for reply in own]
         ends = [*starts[1:], None]
         paid = [
             task - cost for task, cost in zip(credits.task[agent], credits.cost[agent], strict=True)
@@ -201,5 +210,5 @@ def trajectories_of(
 
 
 def _round(reply: TokenSequence) -> int:
-    """The round of a sequence that is a single reply."""
+    """Return the round of a sequence that is a single reply."""
     return int(reply.round or 0)

@@ -1,7 +1,7 @@
-"""What a training loop asks of an algorithm.
+"""Interface between a training loop and an algorithm.
 
-`Learner` is all that the loop may ask, with a default for everything but `update`. Any class with
-`update(groups) -> metrics` takes its place: `as_learner` gives it the defaults it lacks. Those of
+`Learner` has all methods that the loop calls, with defaults for everything but `update`. Any class
+with `update(groups) -> metrics` can take its place: `as_learner` adds the defaults. The learners of
 the suite are in `learners.algorithms.group` and `learners.algorithms.actor_critic`.
 """
 
@@ -17,27 +17,27 @@ from laconic.learners.rollout.collectors.base import Collector, Independent, as_
 
 @runtime_checkable
 class Resumable(Protocol):
-    """What a part has if a resumed run is to go on from its state."""
+    """Part of a run whose state is saved and restored."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that a resumed run needs, the weights of policies among it."""
+        """Return everything that a resumed run needs, weights of policies included."""
         ...
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from such a state."""
+        """Continue from a state of `state_dict`."""
         ...
 
 
 @runtime_checkable
 class Learner(Protocol):
-    """What a training loop asks of an algorithm; it is made as `learner(policies, optimizer)`."""
+    """Algorithm of a training loop, made as `learner(policies, optimizer)`."""
 
     price: Price = Fixed()
-    """How the price of a token moves; asked before each rollout and told of it afterwards."""
+    """Price schedule; asked before each rollout and informed after it."""
     collector: Collector = Independent()
-    """Plays the groups of a step."""
+    """Collector that plays the groups of a step."""
     resumable: bool = False
-    """Whether `state_dict` holds all that a resumed run needs."""
+    """True when `state_dict` holds everything that a resumed run needs."""
 
     def update(self, groups: Sequence[Group]) -> dict[str, float]:
         """Learn from groups of episodes sampled by the present policies; return metrics."""
@@ -45,11 +45,11 @@ class Learner(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the algorithm, for messages."""
+        """Name of the algorithm, for messages."""
         return type(self).__name__
 
     def check(self, group_size: int) -> None:
-        """Refuse groups of so many episodes, before any is played.
+        """Refuse groups of this number of episodes, before any is played.
 
         Raises:
             SettingError: says what to change.
@@ -57,24 +57,24 @@ class Learner(Protocol):
         return None
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that a resumed run needs, the weights of the policies among it."""
+        """Return everything that a resumed run needs, weights of policies included."""
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from such a state."""
+        """Continue from a state of `state_dict`."""
         return None
 
 
-class Adapted(Learner):
-    """A learner of a user's own, with the default for everything that it does not have.
+class LearnerAdapter(Learner):
+    """Learner of a user's own, with defaults for the methods that it lacks.
 
     Args:
-        learner: it has `update`; `price`, `collect`, `check`, `state_dict` and `load_state_dict`
-            are used where there are any.
+        learner: any object with `update`; its `price`, `collect`, `check`, `state_dict` and
+            `load_state_dict` are used if it has them.
     """
 
     def __init__(self, learner: Any) -> None:
-        """Take over what there is."""
+        """Take over the attributes that the learner has."""
         self.learner = learner
         self.resumable = isinstance(learner, Resumable)
         for name in ("price", "check", "state_dict", "load_state_dict"):
@@ -84,16 +84,16 @@ class Adapted(Learner):
             self.collector = as_collector(learner.collect)
 
     def update(self, groups: Sequence[Group]) -> dict[str, float]:
-        """Learn from groups of episodes."""
+        """Learn from groups of episodes; return metrics."""
         metrics: dict[str, float] = self.learner.update(groups)
         return metrics
 
     @property
     def name(self) -> str:
-        """The name of the user's class."""
+        """Name of the user's class."""
         return type(self.learner).__name__
 
 
-def as_learner(found: Any) -> Learner:
-    """A `Learner` of anything with `update`; one that is complete is returned as it is."""
-    return found if isinstance(found, Learner) else Adapted(found)
+def as_learner(learner: Any) -> Learner:
+    """Return a `Learner` for anything with `update`; a complete one is returned as it is."""
+    return learner if isinstance(learner, Learner) else LearnerAdapter(learner)

@@ -1,19 +1,19 @@
 """Value heads: the expected return of an agent from a round on, given its conversation so far.
 
-A critic reads hidden states of the policies and has no gradient into them, so that it works alike
-on whole models, adapters and frozen policies, and no weight of the value loss has to be tuned
-against that of the policy. It is used in training alone.
+A critic reads hidden states of the policies and sends no gradient into them. It therefore works on
+whole models, adapters and frozen policies alike, and the weight of its loss needs no tuning against
+the loss of the policy. It is used in training only.
 
 The state of an agent in a round is the last hidden state at the last token of its conversation
-before anybody replies in that round: at the end of its prompt if it has a turn, else where its own
-last reply ended. Nothing that is said in the round is in it.
+before any reply of that round: at the end of its prompt if it has a turn, else at the end of its
+last reply. Nothing that is said in the round is in it.
 
-`own`: each policy has a head that sees the conversation of the agent concerned (IPPO, arXiv
-2011.09533). `team`: one network sees the conversations of all agents that speak with a model,
-frozen ones included, and is told whose value is asked for (MAPPO, arXiv 2103.01955).
+    sees=own   a head per policy, on the conversation of the agent itself (IPPO, arXiv 2011.09533)
+    sees=team  one network on the conversations of all agents with a model, frozen ones included,
+               and on whose value it is (MAPPO, arXiv 2103.01955)
 
-The loss is the squared error to the returns. PPO's clipping of values is left out: it was found to
-harm whatever its threshold (Andrychowicz et al. 2020, arXiv 2006.05990).
+The loss is the squared error to the returns. PPO's clipping of values is left out: it did harm at
+every threshold (Andrychowicz et al. 2020, arXiv 2006.05990).
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from laconic.learners.episode import Episode, Turn
 from laconic.learners.training.sequences import TokenSequence, collate, microbatches
 
 States = dict[tuple[str, int], Tensor]
-"""Agent and round -> (width,) float32; without those that had not read a token yet."""
+"""States (width,) float32 by agent and round; none before an agent has read a token."""
 Sees = Literal["own", "team"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """The input of a value."""
+    """Input of the network for one decision."""
 
     agent: str
-    """Whose return from here on."""
+    """Agent whose return from here on is estimated."""
     states: Mapping[str, Tensor]
-    """By agent, (width,): the conversations that the critic sees, the agent's own among them."""
+    """States (width,) by agent, of the conversations that the critic sees."""
 
 
 class Critic:
-    """The values of an update's decisions, and how they are learned."""
+    """Estimates the values of an update's decisions, and learns from their returns."""
 
     def __init__(
         self,
@@ -62,26 +62,30 @@ class Critic:
         batch: int = 256,
         seed: int = 0,
     ) -> None:
-        """Make the network, which at first gives 0 everywhere.
+        """Make the network, which at first returns 0 everywhere.
 
         Args:
-            policies: by agent, of all that speak with a model; equal objects share weights.
-            trained: agents whose values are asked for.
-            sees: the conversations it reads, the agent's `own` or those of the `team`.
-            width: of the hidden layer.
-            learning_rate: of its optimiser, Adam.
+            policies: policies of all agents with a model; equal objects share weights.
+            trained: agents whose values are estimated.
+            sees: conversations it reads, the agent's `own` or those of the `team`.
+            width: units of the hidden layer.
+            learning_rate: learning rate of its optimizer, Adam.
             epochs: passes over the decisions of an update.
-            batch: decisions of an optimiser step.
-            seed: of the first weights and of the order of the decisions.
+            batch: decisions per optimizer step.
+            seed: seed of the first weights and of the order of the decisions.
         """
         choice("learner.critic.sees", sees, get_args(Sees))
         for name, count in (("width", width), ("epochs", epochs), ("batch", batch)):
             whole(f"learner.critic.{name}", count, 1)
         number("learner.critic.learning_rate", learning_rate, above=0)
-        seen = {agent: one for agent, one in policies.items() if sees == "team" or agent in trained}
+        seen = {
+            agent: policy
+            for agent, policy in policies.items()
+            if sees == "team" or agent in trained
+        }
         self.sees = sees
         self.policies: Mapping[str, HFPolicy] = MappingProxyType(seen)
-        """By agent, of those whose conversations it reads."""
+        """Policies by agent, of those whose conversations it reads."""
         self._epochs, self._batch, self._seed = epochs, batch, seed
         device = next((policy.device for policy in seen.values()), torch.device("cpu"))
         with torch.random.fork_rng(devices=[]):
@@ -90,36 +94,36 @@ class Critic:
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=learning_rate)
 
     def view(self, agent: str, round: int, states: States) -> View:
-        """What it sees of an agent's decision in a round, given the states of the episode."""
+        """Return its input for an agent's decision in a round, from the states of the episode."""
         if self.sees == "own":
             return View(agent, {agent: states[agent, round]})
-        return View(agent, {other: one for (other, at), one in states.items() if at == round})
+        return View(agent, {other: state for (other, at), state in states.items() if at == round})
 
     @torch.no_grad()
     def values(self, views: Sequence[View]) -> Tensor:
-        """Values (views,), float32 on the CPU, reward units."""
+        """Compute values (views,), float32 on the CPU, reward units."""
         values: Tensor = self._network(views).cpu()
         return values
 
     def learn(
         self, views: Sequence[View], values: Tensor, returns: Tensor, updates: int
     ) -> dict[str, float]:
-        """Move the values (views,) of all decisions of an update towards the returns (views,).
+        """Move the values (views,) of an update's decisions toward the returns (views,).
 
-        The order of the steps follows the updates done so far.
+        The order of the decisions depends on the updates done so far.
 
         Returns:
-            `value_loss`, the mean squared error before the update, and `explained_variance`, the
-            part of the variance of the returns that the values foretold: 1 is all, 0 as much as
-            their mean does; not where all returns are equal. A step whose loss or gradient is not
-            finite is left out and counted as `skipped_value_steps`.
+            `value_loss`, the mean squared error before the update. `explained_variance`, the part
+            of the variance of the returns that the values predicted (1: all, 0: as much as their
+            mean); missing where all returns are equal. `skipped_value_steps`, the number of steps
+            that were skipped because loss or gradient was not finite, if any.
         """
         order = np.random.default_rng((self._seed, updates))
         skipped = 0
         for _ in range(self._epochs):
-            drawn = order.permutation(len(views)).tolist()
-            for first in range(0, len(drawn), self._batch):
-                places = drawn[first : first + self._batch]
+            shuffled = order.permutation(len(views)).tolist()
+            for first in range(0, len(shuffled), self._batch):
+                places = shuffled[first : first + self._batch]
                 skipped += not self._step([views[place] for place in places], returns[places])
         errors, spread = returns - values, float(returns.var(unbiased=False))
         metrics = {"value_loss": float(errors.square().mean())}
@@ -128,32 +132,34 @@ class Critic:
         return metrics | ({"skipped_value_steps": float(skipped)} if skipped else {})
 
     def state_dict(self) -> dict[str, Any]:
-        """The network and its optimiser."""
+        """Return the state of the network and of its optimizer."""
         return {"network": self._network.state_dict(), "optimizer": self._optimizer.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of `state_dict`."""
+        """Continue from a state of `state_dict`."""
         self._network.load_state_dict(state["network"])
         self._optimizer.load_state_dict(state["optimizer"])
 
     def _step(self, views: Sequence[View], returns: Tensor) -> bool:
-        """One optimiser step; False for one that was skipped."""
+        """Take one optimizer step; return False if it was skipped."""
         self._optimizer.zero_grad(set_to_none=True)
         values = self._network(views)
         loss = (values - returns.to(values)).square().mean()
         loss.backward()
-        gradients = [one.grad for one in self._network.parameters() if one.grad is not None]
-        if not all(bool(one.isfinite().all()) for one in (loss, *gradients)):
+        gradients = [
+            weight.grad for weight in self._network.parameters() if weight.grad is not None
+        ]
+        if not all(bool(tensor.isfinite().all()) for tensor in (loss, *gradients)):
             return False
         self._optimizer.step()
         return True
 
 
 class OwnConversation(nn.Module):
-    """A head of two layers for each policy; agents that share a policy share its head."""
+    """Head of two layers for each policy; agents that share a policy share its head."""
 
     def __init__(self, policies: Mapping[str, HFPolicy], width: int) -> None:
-        """Make one head per policy, as wide inside as asked for."""
+        """Make one head per policy."""
         super().__init__()
         different = list(dict.fromkeys(policies.values()))
         self._head_of = {agent: different.index(policy) for agent, policy in policies.items()}
@@ -162,23 +168,23 @@ class OwnConversation(nn.Module):
         self._biases = nn.Parameter(torch.zeros(len(different)))
 
     def forward(self, views: Sequence[View]) -> Tensor:
-        """Values (views,)."""
+        """Compute values (views,)."""
         values = self._biases.new_zeros(len(views))
         for head, encoder in enumerate(self._encoders):
             places = [i for i, view in enumerate(views) if self._head_of[view.agent] == head]
             if places:
                 states = torch.stack([views[i].states[views[i].agent] for i in places])
                 read = torch.tanh(encoder(states.to(self._biases)))
-                found = read @ self._weights[head] + self._biases[head]
-                values = values.index_put((torch.tensor(places, device=values.device),), found)
+                estimates = read @ self._weights[head] + self._biases[head]
+                values = values.index_put((torch.tensor(places, device=values.device),), estimates)
         return values
 
 
 class AllConversations(nn.Module):
-    """The mean of what is made of each agent's conversation, and of who asks, in three layers."""
+    """Network of three layers on the mean of all encoded conversations and on whose value it is."""
 
     def __init__(self, policies: Mapping[str, HFPolicy], width: int) -> None:
-        """Make an encoder and an entry of its own for each agent."""
+        """Make an encoder and an embedding for each agent."""
         super().__init__()
         self._agents = {agent: place for place, agent in enumerate(policies)}
         self._encoders = nn.ModuleList(_encoder(policy, width) for policy in policies.values())
@@ -189,7 +195,7 @@ class AllConversations(nn.Module):
         nn.init.zeros_(self._value.bias)
 
     def forward(self, views: Sequence[View]) -> Tensor:
-        """Values (views,)."""
+        """Compute values (views,)."""
         team = self._asking[[self._agents[view.agent] for view in views]]
         for agent, place in self._agents.items():
             places = [i for i, view in enumerate(views) if agent in view.states]
@@ -204,11 +210,11 @@ class AllConversations(nn.Module):
 NETWORKS: Mapping[str, Callable[[Mapping[str, HFPolicy], int], nn.Module]] = MappingProxyType(
     {"own": OwnConversation, "team": AllConversations}
 )
-"""The networks by what they see."""
+"""Networks by what they see."""
 
 
 def _encoder(policy: HFPolicy, width: int) -> nn.Module:
-    """From hidden states, whose size differs from model to model, to the network's own width."""
+    """Make a layer from the hidden states of a model to the network's own width."""
     size = int(policy.model.config.get_text_config().hidden_size)
     return nn.Sequential(nn.LayerNorm(size, elementwise_affine=False), nn.Linear(size, width))
 
@@ -216,37 +222,42 @@ def _encoder(policy: HFPolicy, width: int) -> nn.Module:
 def read_states(
     episodes: Sequence[Episode], policies: Mapping[str, HFPolicy], max_tokens: int
 ) -> list[States]:
-    """The states of each episode, every conversation of these agents read once, without gradient.
+    """Compute the states of each episode; each conversation is read once, without gradient.
 
-    The policies are those that sampled; `max_tokens`: max. tokens, padding included, of one pass.
-    States are on the devices of the policies; agents without tokens have none.
+    Args:
+        episodes: plays of any tasks.
+        policies: policies that sampled them, by agent.
+        max_tokens: most tokens of one pass, padding included.
+
+    Returns:
+        (episodes,) states on the devices of the policies; none for agents without tokens.
     """
-    found: list[States] = [{} for _ in episodes]
-    places = {}
+    by_episode: list[States] = [{} for _ in episodes]
+    ends_of = {}
     for policy in dict.fromkeys(policies.values()):
-        agents = [agent for agent, one in policies.items() if one is policy]
+        agents = [agent for agent, each in policies.items() if each is policy]
         conversations = []
         for index, episode in enumerate(episodes):
             for agent in agents:
                 turns = [turn for turn in episode.turns if turn.agent == agent]
-                # What comes after the last reply with tokens fills more than the model has.
+                # What follows the last reply with tokens may not fit into the model's positions.
                 while turns and not turns[-1].reply_ids:
                     turns.pop()
                 ends = _ends(turns, 1 + max((turn.round for turn in episode.turns), default=-1))
                 if ends:
-                    read = _conversation(episode, index, turns)
-                    places[id(read)] = ends
-                    conversations.append(read)
+                    conversation = _conversation(episode, index, turns)
+                    ends_of[id(conversation)] = ends
+                    conversations.append(conversation)
         for part in microbatches(conversations, max_tokens):
-            for one, states in zip(part, _hidden_states(policy, part), strict=True):
-                for round, end in places[id(one)].items():
-                    # A copy of its own, so that the states of all other tokens are let go.
-                    found[one.episode][one.agent, round] = states[end - 1].float().clone()
-    return found
+            for each, states in zip(part, _hidden_states(policy, part), strict=True):
+                for round, end in ends_of[id(each)].items():
+                    # A copy, so that the states of all other tokens are freed.
+                    by_episode[each.episode][each.agent, round] = states[end - 1].float().clone()
+    return by_episode
 
 
 def _ends(turns: Sequence[Turn], rounds: int) -> dict[int, int]:
-    """How many tokens of a conversation lie before the replies of each round, if there are any."""
+    """Count the tokens of a conversation before the replies of each round; rounds with any."""
     by_round = {turn.round: turn for turn in turns}
     ends = {}
     read = 0
@@ -260,7 +271,7 @@ def _ends(turns: Sequence[Turn], rounds: int) -> dict[int, int]:
 
 
 def _conversation(episode: Episode, index: int, turns: Sequence[Turn]) -> TokenSequence:
-    """All tokens of an agent as context."""
+    """Make a sequence of all tokens of an agent as context."""
     token_ids = tuple(token for turn in turns for token in (*turn.prompt_ids, *turn.reply_ids))
     length, agent = len(token_ids), turns[0].agent
     masks = (False,) * length, (0.0,) * length
@@ -269,10 +280,10 @@ def _conversation(episode: Episode, index: int, turns: Sequence[Turn]) -> TokenS
 
 @torch.no_grad()
 def _hidden_states(policy: HFPolicy, sequences: Sequence[TokenSequence]) -> list[Tensor]:
-    """Last hidden states (tokens, width) of each sequence, without the output head."""
-    batch = collate(sequences, policy.pad_id).to(policy.device)
-    hosts, row_of = batch.hosts.unique(return_inverse=True)
-    token_ids, attention_mask = batch.token_ids[hosts], batch.attention_mask[hosts]
+    """Compute the last hidden states (tokens, width) of each sequence, without the output head."""
+    batch = collate(sequences, policy.pad_id, policy.device)
+    rows, row_of = batch.row_of.unique(return_inverse=True)
+    token_ids, attention_mask = batch.token_ids[rows], batch.attention_mask[rows]
     with policy.computing():
         states: Tensor = policy.model.base_model(
             input_ids=token_ids, attention_mask=attention_mask.long(), use_cache=False

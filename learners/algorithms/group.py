@@ -1,11 +1,12 @@
 """Learners that compare the episodes of a group: GSPO, and every method made of the same parts.
 
 `PolicyLearner` is the base of the suite's learners: a trainer for each set of weights, several
-optimiser steps per update, a price, and a collector. `GroupLearner` gives its sequences advantages
-by comparison; credit, advantages, objective and what a sequence covers are chosen one by one.
-Several minibatches per rollout make the importance ratio and its clipping act. Log-probabilities of
-the behaviour policy come with the episodes; a policy whose sampling and training passes differ may
-have them computed again.
+optimizer steps per update, a price, and a collector. `GroupLearner` computes advantages by
+comparison. Credit, advantages, objective and unit are chosen one by one.
+
+The importance ratio and its clipping act from the second minibatch of a rollout on. Behavior
+log-probabilities come with the episodes. A policy whose sampling and training passes differ may
+have them recomputed.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from laconic.learners.advantages.whitening import whitened
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.algorithms.base import Learner, Resumable
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Group
 from laconic.learners.prices.schedule import Fixed, Price
 from laconic.learners.rollout.collectors.base import PlaysGroups
@@ -39,13 +40,14 @@ from laconic.learners.training.sequences import (
     check_unit,
     rescaled,
     sequences_of,
+    with_advantages,
 )
 from laconic.learners.training.trainer import MakeOptimizer, Trainer, UpdateSettings
 
 Rows = list[dict[str, float]]
-"""Metrics of some optimiser steps."""
+"""Metrics of optimizer steps, one row per step."""
 Steps = dict[Trainer, Rows]
-"""The steps of one update."""
+"""Optimizer steps of one update, by trainer."""
 
 
 class PolicyLearner(Learner):
@@ -74,33 +76,33 @@ class PolicyLearner(Learner):
         correction_low: float | None = None,
         correction_high: float | None = None,
         seed: int = 0,
-        processes: Processes = ALONE,
+        processes: Processes = SINGLE_PROCESS,
     ) -> None:
-        """Check the settings (`SettingError`) and make one optimiser per policy.
+        """Check the settings (`SettingError`) and make one optimizer per policy.
 
         Args:
-            policies: who speaks for each agent; equal objects share weights.
-            optimizer: makes an optimiser of a policy's parameters.
-            credit: name of the credit of an agent and round (`learners.advantages.credit`).
-            unit: what a sequence covers, `episode` or `reply`.
-            objective: the loss.
-            price: how the price of a token moves.
-            collect: plays the groups. A counterfactual credit adds what measures it.
-            warmup_updates: this and the six below: see `UpdateSettings`.
+            policies: policy of each agent; equal objects share weights.
+            optimizer: makes an optimizer of a policy's parameters.
+            credit: name of the credit (`learners.advantages.credit`).
+            unit: unit of a sequence, `episode` or `reply`.
+            objective: loss.
+            price: price schedule.
+            collect: plays the groups. A counterfactual credit adds its own collector.
+            warmup_updates: this and the next six: see `UpdateSettings`.
             decay_updates: updates after which the learning rate is 0; None and 0 keep it.
-            decay: the curve on which it falls.
-            minibatches: optimiser steps per policy and update.
-            max_grad_norm: gradients are scaled down to this norm.
-            microbatch_tokens: max. tokens, padding included, of one forward pass.
-            mask_truncated: leave replies that their limit stopped out of the loss (`overlong
-                filtering` of DAPO, arXiv 2503.14476). As in TRL they are still compared with
-                others and counted in the mean.
-            correction: what is done about an engine whose log-probabilities are not the trainer's
+            decay: curve on which it falls.
+            minibatches: optimizer steps per policy and update.
+            max_grad_norm: norm to which gradients are scaled down.
+            microbatch_tokens: most tokens of one forward pass, padding included.
+            mask_truncated: whether replies that their token limit stopped are left out of the loss
+                (`overlong filtering` of DAPO, arXiv 2503.14476). As in TRL they still take part in
+                the comparison and in the mean.
+            correction: correction for an engine whose log-probabilities differ from the trainer's
                 (`learners.training.correction`).
-            correction_low: least weight that counts; None: that of the kind.
-            correction_high: largest weight that counts; None: that of the kind.
-            seed: of the order in which sequences enter the minibatches.
-            processes: those that learn together; each is given the groups of all.
+            correction_low: lower bound of its weight; None: that of the kind.
+            correction_high: upper bound of its weight; None: that of the kind.
+            seed: seed of the order in which sequences enter the minibatches.
+            processes: processes that learn together; each receives the groups of all.
         """
         self.price = price or Fixed()
         self.collector = collector_for(collect, credit, unit)
@@ -123,14 +125,13 @@ class PolicyLearner(Learner):
         self._trainers = trainers_of(policies, optimizer, self._settings, processes)
 
     def update(self, groups: Sequence[Group]) -> dict[str, float]:
-        """Take `minibatches` optimiser steps with each policy, on what the present ones sampled.
+        """Take `minibatches` optimizer steps with each policy, on groups that they sampled.
 
         Returns:
-            Means over the steps taken of what the objective reports (of ratios also the extremes)
-            and of the gradient norm before clipping; counts of sequences and of steps taken and
-            skipped; what the collector counted. Several policies count as one, and the norm is
-            there for each of them too, as `grad_norm/<agents>`. Without sequences, the counts of
-            steps alone.
+            Metrics of the objective and the gradient norm before clipping, averaged over steps
+            (ratios also with their extremes); counts of sequences and of steps taken and skipped;
+            counts of the collector. Several policies are averaged together, and each has a
+            `grad_norm/<agents>` too. Without sequences, the counts of steps alone.
         """
         steps, learned = self._learn(groups)
         self._updates += 1
@@ -145,14 +146,14 @@ class PolicyLearner(Learner):
 
     @abstractmethod
     def _learn(self, groups: Sequence[Group]) -> tuple[Steps, dict[str, float]]:
-        """Sequences -> advantages -> steps of each trainer, and the metrics of all else learned."""
+        """Take the steps of each trainer; return their metrics and those of the whole update."""
 
     @abstractmethod
     def _memory(self) -> Mapping[str, Resumable]:
-        """What this kind of learner remembers besides, by the name it has in a checkpoint."""
+        """Return the further parts with a state, by their name in a checkpoint."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Weights, optimiser states, the number of updates, and what the parts remember."""
+        """Return weights, optimizer states, the number of updates, and the state of the parts."""
         return {
             "updates": self._updates,
             "trainers": [trainer.state_dict() for trainer in self._trainers],
@@ -160,7 +161,7 @@ class PolicyLearner(Learner):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of `state_dict`."""
+        """Continue from a state of `state_dict`."""
         self._updates = state["updates"]
         for trainer, saved in zip(self._trainers, state["trainers"], strict=True):
             trainer.load_state_dict(saved)
@@ -169,7 +170,7 @@ class PolicyLearner(Learner):
             part.load_state_dict(state.get(name, {}))
 
     def split(self, sequences: Sequence[TokenSequence]) -> list[list[TokenSequence]]:
-        """The minibatches that the next update would make of some sequences."""
+        """Return the minibatches that the next update would make of sequences."""
         return self._settings.split(sequences, self._updates)
 
     def _parts(self) -> dict[str, Resumable]:
@@ -177,7 +178,7 @@ class PolicyLearner(Learner):
 
 
 class GroupLearner(PolicyLearner):
-    """Group-relative policy optimisation."""
+    """Group-relative policy optimization."""
 
     def __init__(
         self,
@@ -192,20 +193,20 @@ class GroupLearner(PolicyLearner):
         sharing: str | None = None,
         **common: Any,
     ) -> None:
-        """Check the settings and make one optimiser per policy.
+        """Check the settings and make one optimizer per policy.
 
         Args:
             policies: see `PolicyLearner`.
             optimizer: see `PolicyLearner`.
-            advantages: how sequences are compared.
+            advantages: estimator of the advantages.
             charge_power: k, at least 0. The costs of a group are weighed by its pass rate ** k
-                (`learners.advantages.credit.charge_factor`); 0 charges always.
-            whiten: bring the advantages of an update to mean 0 and variance 1 over its tokens.
-            balance_silence: keep what tells against silence in an update from outweighing what
-                tells for it (`learners.advantages.balance`).
-            unit: what a sequence covers, `episode` or `reply`.
-            sharing: `separate` if the method is one of several agents with a policy each; other
-                values and None ask for nothing.
+                (`learners.advantages.credit.charge_factor`); 0 always charges in full.
+            whiten: whether the advantages of an update get mean 0 and variance 1 over its tokens.
+            balance_silence: whether the total negative advantage of silent sequences is capped at
+                the total positive one (`learners.advantages.balance`).
+            unit: unit of a sequence, `episode` or `reply`.
+            sharing: `separate` for a method of several agents with a policy each; other values and
+                None ask for nothing.
             **common: further settings of `PolicyLearner`.
         """
         super().__init__(policies, optimizer, unit=unit, **common)
@@ -220,7 +221,7 @@ class GroupLearner(PolicyLearner):
             _check_separate(policies, self._trainers)
 
     def check(self, group_size: int) -> None:
-        """Refuse groups of so many episodes that this learner could not compare; see `Learner`."""
+        """Refuse groups of a size that this learner cannot compare; see `Learner`."""
         for trainer in self._trainers:
             self._advantages.check(self.collector.members(group_size), len(trainer.agents))
 
@@ -253,16 +254,21 @@ class GroupLearner(PolicyLearner):
                     if group.own
                 ]
             )
-            by_group = [tuple(rescaled(sequences, scale)) for sequences in by_group]
+            if scale != 1.0:
+                by_group = [tuple(rescaled(sequences, scale)) for sequences in by_group]
             self.compared.append(by_group)
             sequences = [sequence for each in by_group for sequence in each]
             learned += sequences
-            weighed = whitened(sequences) if self._whiten else sequences
+            advantages = [each.advantage for each in sequences]
+            if self._whiten:
+                advantages = whitened(advantages, [sum(each.generated) for each in sequences])
             if self._balance_silence:
-                weighed, factor = balanced(weighed)
+                advantages, factor = balanced(advantages, [each.silent for each in sequences])
                 factors.append(factor)
-            steps[trainer] = trainer.update(weighed, self._updates)
-        returns, keys = [one.return_to_go for one in learned], [one.key for one in learned]
+            if self._whiten or self._balance_silence:
+                sequences = with_advantages(sequences, advantages)
+            steps[trainer] = trainer.update(sequences, self._updates)
+        returns, keys = [each.return_to_go for each in learned], [each.key for each in learned]
         self._advantages.observe(returns, keys)
         balance = {"silence_balance": fmean(factors)} if factors else {}
         return steps, {**comparison_metrics(self.compared), **balance}
@@ -274,13 +280,13 @@ class GroupLearner(PolicyLearner):
 def comparison_metrics(
     compared: Sequence[Sequence[Sequence[TokenSequence]]],
 ) -> dict[str, float]:
-    """Return figures on how an update's sequences, by trainer and group, were compared.
+    """Describe the comparison of an update's sequences, which come by trainer and group.
 
     Returns:
-        `groups_without_contrast`: share of groups all of whose advantages are 0. `charge_factor`:
-        mean over groups of the share of the cost that was charged (w). `task_advantage` and
-        `price_advantage`: root mean square of what the task and the price contribute to the
-        advantages, where the estimator tells. What has nothing behind it is left out.
+        `groups_without_contrast`: fraction of groups all of whose advantages are 0.
+        `charge_factor`: mean over groups of w, the charged part of the cost. `task_advantage` and
+        `price_advantage`: root mean square of the contributions of task and price to the
+        advantages, where the estimator has them. Figures without data are missing.
     """
     groups = [sequences for groups in compared for sequences in groups if sequences]
     if not groups:
@@ -306,9 +312,9 @@ def trainers_of(
     policies: Mapping[str, Policy],
     optimizer: MakeOptimizer,
     settings: UpdateSettings | None = None,
-    processes: Processes = ALONE,
+    processes: Processes = SINGLE_PROCESS,
 ) -> list[Trainer]:
-    """A trainer for each set of weights that can be trained; scripts and frozen weights have none.
+    """Make a trainer for each set of weights; scripts and frozen weights have none.
 
     The arguments are those of `Trainer`, with the policy of each agent; equal ones share weights.
     Trainers come in the order of their first agents; without policies there are none.
@@ -316,20 +322,20 @@ def trainers_of(
     Raises:
         SettingError: there are policies, and none of them can be trained.
     """
-    found: dict[int, tuple[HFPolicy, list[str]]] = {}
+    by_weights: dict[int, tuple[HFPolicy, list[str]]] = {}
     for agent, policy in policies.items():
         if isinstance(policy, HFPolicy) and not policy.frozen:
-            found.setdefault(id(policy), (policy, []))[1].append(agent)
-    if policies and not found:
+            by_weights.setdefault(id(policy), (policy, []))[1].append(agent)
+    if policies and not by_weights:
         kinds = ", ".join(
-            f"{agent}: {'frozen' if isinstance(one, HFPolicy) else type(one).__name__}"
-            for agent, one in policies.items()
+            f"{agent}: {'frozen' if isinstance(policy, HFPolicy) else type(policy).__name__}"
+            for agent, policy in policies.items()
         )
         raise SettingError(
             f"no agent of the team has weights to train ({kinds}); choose agent=tiny or agent=hf,"
             " or set agent.frozen=false (agent.members.<name>.frozen of a mixed team)"
         )
-    return [Trainer(*each, optimizer, settings, processes) for each in found.values()]
+    return [Trainer(*each, optimizer, settings, processes) for each in by_weights.values()]
 
 
 def _check_separate(policies: Collection[str], trainers: Sequence[Trainer]) -> None:

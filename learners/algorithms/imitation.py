@@ -1,8 +1,8 @@
-"""Imitation: a policy learns to speak as others do, before it learns from reward.
+"""Imitation: a policy learns from demonstrations before it learns from reward.
 
-It is a `GroupLearner` of demonstrated groups (`learners.rollout.collectors.demonstrations`) whose
-sequences all have the advantage 1 under an objective without a ratio: the loss is the mean negative
-log-likelihood of what was said, in nats per token.
+The learner is a `GroupLearner` on groups of `learners.rollout.collectors.demonstrations`. All
+sequences have the advantage 1 under an objective without a ratio, so the loss is the mean negative
+log-likelihood of the demonstrations, in nats per token.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from laconic.learners.advantages.group import Estimator, Key, Part
 
 
 class Imitated(Estimator):
-    """Compares nothing: whatever was said is worth saying."""
+    """Constant advantage: every demonstration is worth imitating."""
 
     group_by: tuple[Part, ...] = ("task",)
 
     def __call__(self, returns: Sequence[float], keys: Sequence[Key]) -> tuple[float, ...]:
-        """The advantage 1 for every return; see `Estimator`."""
+        """Return the advantage 1 for every return; see `Estimator`."""
         return (1.0,) * len(returns)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.launcher import started
-from laconic.learners.distributed.processes import ALONE, Processes, map_tensors
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes, map_tensors
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ def launched() -> Processes:
         SettingError: accelerate is missing, or was told to split work in a way that is not known
             here.
     """
-    return Launched() if started() > 1 else ALONE
+    return Launched() if started() > 1 else SINGLE_PROCESS
 
 
 class Launched(Processes):

@@ -1,17 +1,17 @@
-"""The processes that train together, for the code that has to know of the others.
+"""Processes that train together, for the code that has to know of the others.
 
 Every process holds all weights, draws the same tasks, plays its own share of a step's groups, and
-is handed the groups of all others. So each computes advantages, divisors, moving averages, prices
-and minibatches of the whole step by itself, as one process alone would. What is expensive is split:
-episodes, forward and backward passes. Gradients are summed before the step, so all take the same.
+receives the groups of all others. So each computes advantages, divisors, moving averages, prices
+and minibatches of the whole step by itself, as a single process would. Expensive work is split:
+episodes, forward and backward passes. Gradients are summed before a step, so all take the same.
 
-`Processes` is one process by itself, for which all of this costs nothing. Others say how they
-`gather` and `add`, and how sharded weights come together: `learners.distributed.launched`.
+`Processes` is a single process, for which nothing is split. `learners.distributed.launched` has
+several.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
@@ -24,97 +24,98 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _BUCKET = 2**25
-"""Numbers that are summed at a time, if no single tensor has more."""
+"""Number of entries summed at a time, if no single tensor has more."""
 
 
 class Processes:
-    """One process by itself: nothing is split, sent or waited for.
+    """A single process: nothing is split, sent or awaited.
 
-    All processes call the same methods in the same order; one that does not is waited for.
+    Several processes call the same methods in the same order; the others wait for one that does
+    not.
     """
 
     rank: int = 0
-    """Which of the processes this one is, from 0."""
+    """Index of this process, from 0."""
     count: int = 1
-    """How many there are."""
+    """Number of processes."""
     sharded: bool = False
-    """Whether weights are sharded (FSDP2). All processes then make the same number of passes
+    """True when weights are sharded (FSDP2). All processes then make the same number of passes
     through a model, and its gradients are means over the processes."""
 
     @property
     def is_main(self) -> bool:
-        """Whether this is the process that writes files and prints."""
+        """Whether this process writes files and prints."""
         return self.rank == 0
 
     def gather(self, values: list[T]) -> list[T]:
-        """The values of all processes, in the order of ranks; tensors come on the CPU."""
+        """Return the values of all processes in the order of ranks, tensors on the CPU."""
         return values
 
     def add(self, tensor: Tensor) -> None:
         """Replace a tensor by its sum over all processes, in place."""
 
     def shard(self, model: nn.Module, autocast: bool = False) -> None:
-        """Leave this process its own shard of the weights, if weights are to be sharded.
+        """Leave this process its own shard of the weights, if weights are sharded.
 
         Args:
-            model: alike on all processes.
-            autocast: whether passes are computed in bfloat16; weights come together in it then.
+            model: a model that is the same on all processes.
+            autocast: whether passes are computed in bfloat16; weights are gathered in it then.
         """
 
     def unshard(self) -> AbstractContextManager[None]:
-        """While it lasts all weights are on every process, and passes need no other process."""
+        """Hold all weights on every process for a while; passes then need no other process."""
         return nullcontext()
 
     def close(self) -> None:
         """Leave the other processes."""
 
     def empty(self, shape: torch.Size, dtype: torch.dtype) -> Tensor:
-        """Room for a tensor of a checkpoint: sharded if weights are, else whole and on the CPU."""
+        """Allocate a tensor of a checkpoint: sharded if weights are, else whole and on the CPU."""
         return torch.empty(shape, dtype=dtype)
 
     def full_state(self, state: Any) -> Any:
-        """A state (nested dicts, lists, tuples) with sharded tensors whole on the main process.
+        """Gather the sharded tensors of a state (nested dicts, lists, tuples) on the main process.
 
-        They are on the CPU there; elsewhere each is a tensor without data (of the device `meta`).
-        All processes have to call it. A parameter with two names (tied weights) stays one tensor.
+        They are on the CPU there; elsewhere each is a tensor without data (device `meta`). All
+        processes must call it. A parameter with two names (tied weights) stays one tensor.
         """
         if not self.sharded:
             return state
-        found: dict[int, Tensor] = {}
+        whole: dict[int, Tensor] = {}
 
         def full(tensor: Any) -> Any:
-            if _is_sharded(tensor) and id(tensor) not in found:
-                whole = tensor.full_tensor().detach()
-                found[id(tensor)] = whole.to("cpu" if self.is_main else "meta")
-            return found.get(id(tensor), tensor)
+            if _is_sharded(tensor) and id(tensor) not in whole:
+                gathered = tensor.full_tensor().detach()
+                whole[id(tensor)] = gathered.to("cpu" if self.is_main else "meta")
+            return whole.get(id(tensor), tensor)
 
         return map_tensors(full, state)
 
     def shard_like(
         self, state: Mapping[str, Tensor], like: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """Tensors by name; whole ones sharded as those of `like` with that name and shape are."""
+        """Shard whole tensors as the tensors of `like` with the same name and shape are."""
         return {name: _shard_like(tensor, like.get(name)) for name, tensor in state.items()}
 
     def first(self, value: T) -> T:
-        """The value that the main process has."""
+        """Return the value of the main process."""
         return self.gather([value])[0]
 
     def any(self, flag: bool) -> bool:
-        """Whether it is true of any process."""
+        """Return whether a flag is set on any process."""
         return any(self.gather([flag]))
 
     def total(self, counts: Mapping[str, float]) -> dict[str, float]:
-        """Counts by name, summed over the processes."""
-        every = self.gather([dict(counts)])
-        names = dict.fromkeys(name for one in every for name in one)
-        return {name: sum(one.get(name, 0.0) for one in every) for name in names}
+        """Sum counts by name over the processes."""
+        by_process = self.gather([dict(counts)])
+        names = dict.fromkeys(name for each in by_process for name in each)
+        return {name: sum(each.get(name, 0.0) for each in by_process) for name in names}
 
     def main(self, function: Callable[[], T]) -> T:
-        """Let the main process alone do something, while the others wait; all get the result.
+        """Call a function on the main process while the others wait; all get the result.
 
         Raises:
-            SystemExit: on the others, where it raises on the main process, which tells why.
+            SystemExit: on the others, if it raises on the main process, which reports the error.
         """
         if self.count == 1:
             return function()
@@ -132,9 +133,9 @@ class Processes:
         return result  # type: ignore[return-value]
 
     def local_shard(self, items: Sequence[T]) -> Sequence[T]:
-        """This process's share of some items: as many as others have, or one less."""
-        bounds = [len(items) * rank // self.count for rank in (self.rank, self.rank + 1)]
-        return items[bounds[0] : bounds[1]]
+        """Return this process's share of some items: as many as the others, or one less."""
+        start, end = (len(items) * rank // self.count for rank in (self.rank, self.rank + 1))
+        return items[start:end]
 
     def map_sharded(
         self,
@@ -143,74 +144,71 @@ class Processes:
         *,
         unshard: bool = True,
     ) -> list[R]:
-        """Apply a function to every process's share of some items, by default with whole weights.
+        """Apply a function to every process's share of items, and return the results of all.
 
-        The items are the same on all processes; the function is given a list, which may be empty.
-        Without `unshard` it must pass nothing through a model. Returns the results of all
-        processes, in the order of items.
+        Args:
+            items: the same items on all processes.
+            function: maps a share, which may be empty, to one result per item.
+            unshard: whether weights are whole meanwhile. If not, the function must pass nothing
+                through a model.
 
         Raises:
             ProcessError: the function failed on another process; on that one its own error.
         """
-        made: list[R] = []
-        failed: Exception | None = None
+        if self.count == 1:
+            return list(function(items))
+        results: list[R] = []
+        failure: Exception | None = None
         with self.unshard() if unshard else nullcontext():
             try:
-                made = list(function(self.local_shard(items)))
+                results = list(function(self.local_shard(items)))
             except Exception as error:
-                if self.count == 1:
-                    raise
-                failed = error
-        parts = self.gather([(made, "" if failed is None else f"{failed}")])
-        if failed is not None:
-            raise failed
-        if wrong := {rank: why for rank, (_, why) in enumerate(parts) if why}:
-            rank, why = next(iter(wrong.items()))
-            raise ProcessError(f"process {rank} of {self.count} failed: {why}")
-        return [one for part, _ in parts for one in part]
+                failure = error
+        parts = self.gather([(results, "" if failure is None else f"{failure}")])
+        if failure is not None:
+            raise failure
+        for rank, (_, reason) in enumerate(parts):
+            if reason:
+                raise ProcessError(f"process {rank} of {self.count} failed: {reason}")
+        return [result for part, _ in parts for result in part]
 
-    def clip(self, parameters: Sequence[Tensor], max_norm: float) -> float:
-        """Sum the gradients over the processes, then scale them down to a norm of all together.
+    def sum_gradients(self, parameters: Sequence[Tensor]) -> None:
+        """Sum the gradients of whole parameters over the processes; FSDP2 sums those of sharded.
 
-        A parameter that has a gradient on no process stays without. Returns the norm of the sums
-        before they are scaled.
+        A parameter that has a gradient on no process stays without.
         """
-        if self.count > 1:
-            self._sum_gradients([one for one in parameters if not _is_sharded(one)])
-        norm: Any = torch.nn.utils.clip_grad_norm_(parameters, max_norm)
-        return float(norm.full_tensor() if self.sharded and _is_sharded(norm) else norm)
-
-    def _sum_gradients(self, parameters: Sequence[Tensor]) -> None:
-        held = self.gather([[one.grad is not None for one in parameters]])
-        gradients = []
-        for parameter, *flags in zip(parameters, *held, strict=True):
-            if any(flags):
+        whole = [parameter for parameter in parameters if not _is_sharded(parameter)]
+        flags = self.gather([[parameter.grad is not None for parameter in whole]])
+        gradients: list[Tensor] = []
+        for parameter, *present in zip(whole, *flags, strict=True):
+            if any(present):
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 gradients.append(parameter.grad)
         for bucket in _buckets(gradients):
-            flat = torch.cat([one.reshape(-1) for one in bucket])
+            flat = torch.cat([gradient.reshape(-1) for gradient in bucket])
             self.add(flat)
             if self.sharded:
-                # Losses were multiplied for the gradients of sharded weights, which come as means;
-                # those of whole weights beside them come as sums.
+                # Losses were multiplied by the number of processes, because gradients of sharded
+                # weights come as means. Those of whole weights beside them come as sums.
                 flat /= self.count
-            for one, part in zip(bucket, flat.split([one.numel() for one in bucket]), strict=True):
-                one.copy_(part.view_as(one))
+            sizes = [gradient.numel() for gradient in bucket]
+            for gradient, part in zip(bucket, flat.split(sizes), strict=True):
+                gradient.copy_(part.view_as(gradient))
 
 
-ALONE = Processes()
-"""The process that has no others."""
+SINGLE_PROCESS = Processes()
+"""Process without others."""
 
 
 def map_tensors(function: Callable[[Tensor], Tensor], value: Any) -> Any:
-    """A nested value (dicts, lists, tuples) with a function applied to every tensor in it."""
+    """Apply a function to every tensor in a nested value (dicts, lists, tuples)."""
     if isinstance(value, Tensor):
         return function(value)
     if isinstance(value, Mapping):
-        return {name: map_tensors(function, one) for name, one in value.items()}
+        return {name: map_tensors(function, each) for name, each in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(map_tensors(function, one) for one in value)
+        return type(value)(map_tensors(function, each) for each in value)
     return value
 
 
@@ -226,14 +224,14 @@ def _shard_like(tensor: Tensor, like: Any) -> Tensor:
     return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements)
 
 
-def _buckets(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
-    """Runs of tensors of one type and device that are summed together."""
-    bucket: list[Tensor] = []
+def _buckets(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
+    """Cut tensors into runs of one type and device that are summed together."""
+    buckets: list[list[Tensor]] = []
     for tensor in tensors:
-        alike = bucket and (tensor.dtype, tensor.device) == (bucket[0].dtype, bucket[0].device)
-        if bucket and not (alike and sum(map(Tensor.numel, bucket)) + tensor.numel() <= _BUCKET):
-            yield bucket
-            bucket = []
-        bucket.append(tensor)
-    if bucket:
-        yield bucket
+        last = buckets[-1] if buckets else []
+        alike = last and (tensor.dtype, tensor.device) == (last[0].dtype, last[0].device)
+        if alike and sum(map(Tensor.numel, last)) + tensor.numel() <= _BUCKET:
+            last.append(tensor)
+        else:
+            buckets.append([tensor])
+    return buckets

@@ -26,7 +26,7 @@ from torch.distributed.checkpoint.state_dict_saver import save
 from torch.distributed.tensor import DTensor, Shard
 from torch.serialization import _get_layout
 
-from laconic.learners.distributed.processes import ALONE, Processes, map_tensors
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes, map_tensors
 
 _KNOWN = {
     (one.__module__, one.__name__)
@@ -79,7 +79,7 @@ def write(folder: Path, shards: dict[str, Tensor]) -> list[str]:
     return [".metadata", *sorted(files)]
 
 
-def read(folder: Path, state: Any, processes: Processes = ALONE) -> Any:
+def read(folder: Path, state: Any, processes: Processes = SINGLE_PROCESS) -> Any:
     """A state of `take_shards` with its tensors again: this process's shards of them, or whole.
 
     Raises:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from laconic.envs.errors import SettingError
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
@@ -38,7 +38,7 @@ class Engine:
         self,
         policies: Mapping[str, Any],
         folder: Path,
-        processes: Processes = ALONE,
+        processes: Processes = SINGLE_PROCESS,
     ) -> None:
         """Sample for these policies from now on.
 

@@ -22,7 +22,7 @@ from transformers.utils.import_utils import (
 
 from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.engines.base import Engine, model_policies
 from laconic.learners.engines.client import Completion, check_completion
 from laconic.learners.engines.probe import vocabulary_size
@@ -52,7 +52,7 @@ class Batched(Engine):
         whole("engine.batch_tokens", self.batch_tokens, 1)
         self._team: dict[str, HFPolicy] = {}
 
-    def open(self, policies: Mapping[str, Any], folder: Path, processes: Processes = ALONE) -> None:
+    def open(self, policies: Mapping[str, Any], folder: Path, processes: Processes = SINGLE_PROCESS) -> None:
         """Sample for every policy; see `Engine`."""
         self._team = model_policies(policies)
         for policy in self._team.values():

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from laconic.envs.checks import number, whole
 from laconic.envs.errors import SettingError
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.engines.base import Engine, model_policies
 from laconic.learners.engines.client import (
     LaunchOptions,
@@ -106,7 +106,7 @@ class ServedEngine(Engine, ABC):
     def _client(self) -> ServerClient:
         """Return the client of these servers."""
 
-    def open(self, policies: Mapping[str, Any], folder: Path, processes: Processes = ALONE) -> None:
+    def open(self, policies: Mapping[str, Any], folder: Path, processes: Processes = SINGLE_PROCESS) -> None:
         """Connect to the servers or start one, and refuse those that lack something."""
         require_httpx()
         team, self._processes = model_policies(policies), processes

@@ -1,12 +1,9 @@
-"""How the price of a token moves over training.
+"""Price schedules: which part of the environment's price is charged at a training step.
 
-The environment's setting says what a token costs in the end (`envs.dialogue.reward.Reward.price`);
-a schedule says which part of it is asked at a training step. A team that still earns little learns
-silence from a full price, because the charge is certain and the gain of a message rare; a late or
-rising price lets it learn to solve tasks first. Knows nothing of rewards, episodes or policies.
-
-`Fixed` and `Ramp` follow the step alone, `PassRate` how much is solved; Lagrange multipliers are in
-`learners.prices.steering`.
+A team that still earns little learns silence from a full price, because the charge is certain and
+the gain of a message rare. A late or rising price lets it learn to solve tasks first. `Fixed` and
+`Ramp` follow the step, `PassRate` follows the pass rate. Lagrange multipliers are in
+`learners.prices.steering`. Knows nothing of rewards, episodes or policies.
 """
 
 from __future__ import annotations
@@ -21,46 +18,42 @@ from laconic.envs.errors import SettingError
 
 
 class Price(ABC):
-    """What a training loop asks before it collects the episodes of a step, and tells after it."""
+    """Schedule that a training loop asks before the episodes of a step, and informs after them."""
 
     __slots__ = ()
 
     @abstractmethod
     def at(self, step: int, price: float) -> float:
-        """Price to set in the environment for a step.
+        """Return the price to set in the environment for a step.
 
         Args:
             step: training step, from 0.
             price: the environment's own price, reward units per normalizer.
-
-        Raises:
-            SettingError: the step is negative.
         """
 
     def observe(self, metrics: Mapping[str, float]) -> None:  # noqa: B027
-        """Take in the metrics of the step's episodes; a price that follows the step needs none."""
+        """Take in the metrics of the step's episodes; nothing by default."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs; nothing, unless the price follows what was observed."""
+        """Return what a resumed run needs; nothing by default."""
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:  # noqa: B027
-        """Go on from a state of `state_dict`."""
+        """Continue from a state of `state_dict`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed(Price):
-    """The environment's own price from the first step on."""
+    """Price of the environment from the first step on."""
 
     def at(self, step: int, price: float) -> float:
-        """`price` itself; see `Price`."""
-        _check_step(step)
+        """Return `price` itself; see `Price`."""
         return price
 
 
 @dataclass(frozen=True, slots=True)
 class Ramp(Price):
-    """Free for `delay` steps, then rising on a straight line to the full price."""
+    """Price 0 for `delay` steps, then a straight line up to the full price."""
 
     delay: int = 0
     """Training steps at price 0 before the rise."""
@@ -73,8 +66,9 @@ class Ramp(Price):
         whole("learner.price.steps", self.steps, 0)
 
     def at(self, step: int, price: float) -> float:
-        """`price` from step `delay + steps` on, 0 up to step `delay`, a straight line between."""
-        _check_step(step)
+        """Return 0 up to step `delay`, `price` from `delay + steps` on, a straight line between."""
+        if step < 0:
+            raise SettingError(f"step counts training steps from 0; got {step!r}")
         risen = step - self.delay
         if risen >= self.steps:
             return price
@@ -83,14 +77,14 @@ class Ramp(Price):
 
 @dataclass(slots=True)
 class PassRate(Price):
-    """The environment's price times a power of the smoothed pass rate of an update.
+    """Price of the environment times a power of the smoothed pass rate of an update.
 
-    It is the form of `learner.charge_power` for learners with a critic, which cannot know the pass
-    rate of a group. It starts at 0, because nothing was played yet.
+    It replaces `learner.charge_power` for learners with a critic, which cannot know the pass rate
+    of a group. It starts at 0, before anything was played.
     """
 
     power: float = 2.0
-    """1 is in proportion to the pass rate, 2 to its square."""
+    """Power of the pass rate: 1 is in proportion to it, 2 to its square."""
     smoothing: float = 0.5
     """Weight of the past in the running mean of the pass rate; 0 takes the last step alone."""
     _rate: float | None = field(default=None, init=False)
@@ -102,7 +96,6 @@ class PassRate(Price):
 
     def at(self, step: int, price: float) -> float:
         """Return price * rate ** power; 0 before the first update."""
-        _check_step(step)
         return 0.0 if self._rate is None else price * self._rate**self.power
 
     def observe(self, metrics: Mapping[str, float]) -> None:
@@ -113,7 +106,7 @@ class PassRate(Price):
         """
         if "pass_rate" not in metrics:
             raise SettingError(
-                "learner/price=pass_rate follows how much is solved, and the environment's infos"
+                "learner/price=pass_rate follows the pass rate, and the environment's infos"
                 " do not say what was `solved`; choose learner/price=fixed or ramp"
             )
         now, past = metrics["pass_rate"], self._rate
@@ -126,8 +119,3 @@ class PassRate(Price):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of `state_dict`."""
         self._rate = state["rate"]
-
-
-def _check_step(step: int) -> None:
-    if step < 0:
-        raise SettingError(f"step counts training steps from 0; got {step!r}")

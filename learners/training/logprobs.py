@@ -1,68 +1,73 @@
-"""Log-probabilities of sampled tokens under a model, with the output head only where it is needed.
+"""Log-probabilities of sampled tokens under a model, each token read once.
 
-The head of a language model is its widest layer; it is applied to the positions that predict a
-generated token and to no other, and where these are many, to a chunk of them at a time, in the
-backward pass again. Whatever a model does to its logits afterwards (scaling, capping) it does to
-these as to all. The replies of a conversation are read off one row, and so are equal
-sequences, which members of a group often are once a team is sure of itself: no token goes through
-the model twice. Gradient checkpointing works although the model is in evaluation mode.
+Three savings change no number beyond the order of sums:
+
+- The output head is the widest layer of a language model. It runs only at positions that predict a
+  generated token, and where these are many, in chunks (`learners.training.chunks`). Whatever a
+  model does to its logits afterwards (scaling, capping) it does to these too.
+- Several replies of one conversation, and equal sequences of a group, share one row.
+- Rows share their beginnings. Prompts begin with the same rules, and the episodes of a group begin
+  with the same prompt. A batch is read in stages, each on the keys and values of the stage before;
+  gradients flow back through all of them (cf. prefix grouping, arXiv 2506.05433).
+
+Gradient checkpointing works although the model is in evaluation mode.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from os.path import commonprefix
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel
+from transformers.cache_utils import DynamicLayer
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import BaseModelOutputWithPast
 
 from laconic.learners.agents.cache import cache_argument
 from laconic.learners.training.chunks import CHUNK, chosen_logprobs
-from laconic.learners.training.prefixes import (
-    Stage,
-    can_share,
-    cut,
-    go_on,
-    places_of,
-    stages_of,
-)
 from laconic.learners.training.sequences import Batch, TokenSequence, collate, microbatches
+
+WORTH = 0.75
+"""Largest part of the tokens of whole rows for which a batch is read in stages."""
 
 
 def current_logprobs(model: PreTrainedModel, batch: Batch, temperature: float = 1.0) -> Tensor:
-    """Log-probability of every generated token of a batch on the model's device.
+    """Compute the log-probability of every generated token of a batch.
 
-    The logits are divided by the temperature, as they were in sampling.
+    Args:
+        model: a causal language model on the device of the batch.
+        batch: (sequences, tokens).
+        temperature: divides the logits, as in sampling.
 
     Returns:
-        (sequences, tokens) float32, [s, t] for token t given those before it; 0 where the token was
-        not generated, without gradient.
+        (sequences, tokens) float32; [s, t] belongs to token t given the tokens before it. Tokens
+        that were not generated have 0 without gradient.
     """
-    hosts, row_of = batch.hosts.unique(return_inverse=True)
-    token_ids, attention_mask = batch.token_ids[hosts], batch.attention_mask[hosts]
+    rows, row_of = batch.row_of.unique(return_inverse=True)
+    token_ids, attention_mask = batch.token_ids[rows], batch.attention_mask[rows]
     # The state at t - 1 predicts token t, of any sequence of the row.
     generated = batch.generated_mask[:, 1:]
     counts = torch.zeros_like(token_ids[:, 1:]).index_add(0, row_of, generated.long())
     predicted = counts > 0
     targets = token_ids[:, 1:][predicted]
-    size = targets.numel() * int(model.config.get_text_config().vocab_size)
-    # Computed whole, logits are there three times.
-    kept: list[Tensor] = []
-    instead = _chunks(model, targets, temperature, kept) if 3 * size > CHUNK else None
-    logits = _logits_at(model, token_ids, attention_mask, predicted, instead)
-    if kept:
-        # Weights in parts come together for a backward pass by way of what the model gave.
-        chosen = kept[0] + 0 * logits[:, 0]
+    # A full matrix of logits would be in memory three times.
+    size = 3 * targets.numel() * int(model.config.get_text_config().vocab_size)
+    chunked: list[Tensor] = []
+    compute = _chunked_head(model, targets, temperature, chunked) if size > CHUNK else None
+    logits = _logits_at(model, token_ids, attention_mask, predicted, compute)
+    if chunked:
+        # FSDP2 gathers weights for the backward pass only if the model's own output takes part.
+        chosen = chunked[0] + 0 * logits[:, 0]
     else:
         logprobs = torch.log_softmax(logits.float() / temperature, dim=-1)
         chosen = logprobs.gather(-1, targets[:, None]).squeeze(-1)
-    found = chosen.new_zeros(predicted.shape).masked_scatter(predicted, chosen)[row_of]
-    return nn.functional.pad(torch.where(generated, found, 0.0), (1, 0))
+    of_rows = chosen.new_zeros(predicted.shape).masked_scatter(predicted, chosen)
+    return nn.functional.pad(torch.where(generated, of_rows[row_of], 0.0), (1, 0))
 
 
 @torch.no_grad()
@@ -72,23 +77,29 @@ def recomputed(
     pad_id: int,
     temperature: float,
     max_tokens: int,
-    apart: bool = False,
+    keep_rollout: bool = False,
 ) -> list[TokenSequence]:
-    """The sequences, in order, with the log-probabilities of a forward pass as behaviour.
+    """Replace the behaviour log-probabilities of sequences by those of a forward pass.
 
-    The model is as it was before the update; `max_tokens`: max. tokens, padding included, of one
-    pass. Temperature as in `current_logprobs`. With `apart` those at sampling are kept beside
-    them, as those of another engine.
+    Args:
+        model: the policy before the update.
+        sequences: in any order, which the result keeps.
+        pad_id: padding token.
+        temperature: divides the logits, as in sampling.
+        max_tokens: most tokens of one pass, padding included.
+        keep_rollout: whether the log-probabilities at sampling stay as `rollout_logprobs`.
     """
-    found: dict[int, TokenSequence] = {}
+    by_identity: dict[int, TokenSequence] = {}
     for part in microbatches(sequences, max_tokens):
-        batch = collate(part, pad_id).to(model.device)
+        batch = collate(part, pad_id, model.device)
         rows = current_logprobs(model, batch, temperature).tolist()
-        for one, row in zip(part, rows, strict=True):
-            logprobs = tuple(row[: len(one.token_ids)])
-            rollout = one.behaviour_logprobs if apart else None
-            found[id(one)] = replace(one, behaviour_logprobs=logprobs, rollout_logprobs=rollout)
-    return [found[id(one)] for one in sequences]
+        for sequence, row in zip(part, rows, strict=True):
+            by_identity[id(sequence)] = replace(
+                sequence,
+                behaviour_logprobs=tuple(row[: len(sequence.token_ids)]),
+                rollout_logprobs=sequence.behaviour_logprobs if keep_rollout else None,
+            )
+    return [by_identity[id(sequence)] for sequence in sequences]
 
 
 def _logits_at(
@@ -96,65 +107,71 @@ def _logits_at(
     token_ids: Tensor,
     attention_mask: Tensor,
     positions: Tensor,
-    instead: Callable[[Tensor], Tensor] | None = None,
+    compute: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
-    """Logits (generated tokens, vocabulary) at the chosen positions (rows, tokens - 1).
+    """Compute the logits (predictions, vocabulary) at chosen positions (rows, tokens - 1).
 
-    Or what is computed instead of the head, from states (1, generated tokens, width).
+    `compute` replaces the head; it is called with states (1, predictions, width).
     """
     head = model.get_output_embeddings()
-    compute = instead or (head and head.forward)
-    token_ids, positions, read = _read_before(model, token_ids, attention_mask, positions)
-    with (
-        _computing(head, lambda states: compute(states[:, :-1][positions][None])),
-        _gradient_checkpointing(model),
-    ):
-        logits: Tensor = model(input_ids=token_ids, **read).logits
-    # A model that does not call its head as a module gives the logits of all positions.
+    compute = compute or (head and head.forward)
+    checkpointed = [
+        module for module in model.modules() if getattr(module, "gradient_checkpointing", False)
+    ]
+    inputs: dict[str, Any] = {"attention_mask": attention_mask.long(), "use_cache": False}
+    stages: list[Stage] = []
+    if len(token_ids) > 1 and not checkpointed and bool(positions.any(1).all()):
+        lengths, firsts = attention_mask.sum(1).tolist(), positions.int().argmax(1).tolist()
+        stages = plan_prefix_sharing(token_ids, lengths, firsts) if can_share(model) else []
+    if stages:
+        inputs = _read_prefixes(model, stages, token_ids, attention_mask)
+        positions = stages[-1].gather(nn.functional.pad(positions, (0, 1)))[:, :-1]
+        token_ids = stages[-1].gather(token_ids)
+    # In evaluation mode these layers would keep their activations. Training mode for a module
+    # below them, such as attention, would switch its dropout on.
+    layers = [each for each in checkpointed if isinstance(each, GradientCheckpointingLayer)]
+    for layer in layers:
+        layer.training = torch.is_grad_enabled()
+    try:
+        with _patched_forward(head, lambda states: compute(states[:, :-1][positions][None])):
+            logits: Tensor = model(input_ids=token_ids, **inputs).logits
+    finally:
+        for layer in layers:
+            layer.training = False
+    # A model that does not call its head as a module returns the logits of all positions.
     return logits[0] if logits.shape[:2] != token_ids.shape else logits[:, :-1][positions]
 
 
-def _read_before(
-    model: PreTrainedModel, token_ids: Tensor, attention_mask: Tensor, asked: Tensor
-) -> tuple[Tensor, Tensor, dict[str, Any]]:
-    """What is left to read of a batch once what its rows share was read.
-
-    Returns:
-        Tokens (rows, tokens), which of their states are asked for (rows, tokens - 1), and what the
-        model is to be called with besides.
-    """
-    stages: list[Stage] = []
-    if len(token_ids) > 1 and bool(asked.any(1).all()) and can_share(model):
-        lengths, firsts = attention_mask.sum(1).tolist(), asked.int().argmax(1).tolist()
-        stages = stages_of(token_ids, lengths, firsts)
-    if not stages:
-        mask = attention_mask.long()
-        return token_ids, asked, {"attention_mask": mask, "use_cache": False}
-    cache, held = DynamicCache(), attention_mask.new_zeros((1, 0)).long()
-    for number, stage in enumerate(stages):
-        ids = cut(stage, token_ids)
-        mask = cut(stage, attention_mask).long()
-        if number:
-            cache, held = go_on(cache, held, stage)
-        held = torch.cat([held, mask], dim=1)
-        read = {
-            "attention_mask": held,
-            "position_ids": places_of(stage, token_ids.device),
-            cache_argument(model): cache,
-            "use_cache": True,
-        }
-        if stage is not stages[-1]:
-            with _computing(model.get_output_embeddings(), lambda states: states[:, :1, :1]):
-                model(input_ids=ids, **read)
-    return ids, cut(stage, nn.functional.pad(asked, (0, 1)))[:, :-1], read
+@contextmanager
+def _patched_forward(module: nn.Module | None, forward: Callable[..., Any]) -> Iterator[None]:
+    """Replace the forward pass of a module for a while."""
+    attributes = vars(module) if module is not None else {}
+    before = {name: attributes[name] for name in ("forward",) if name in attributes}
+    attributes["forward"] = forward
+    try:
+        yield
+    finally:
+        del attributes["forward"]
+        attributes.update(before)
 
 
-def _chunks(
-    model: PreTrainedModel, targets: Tensor, temperature: float, kept: list[Tensor]
+# ---------------------------------------------------------------- chunks of the output head
+
+
+class _HiddenStates(BaseModelOutputWithPast):
+    """Output of a base model; every attribute beyond the hidden states is None."""
+
+    def __getattr__(self, name: str) -> None:
+        """Return None."""
+
+
+def _chunked_head(
+    model: PreTrainedModel, targets: Tensor, temperature: float, results: list[Tensor]
 ) -> Callable[[Tensor], Tensor] | None:
-    """What to compute instead of the head: log-probabilities (1, generated tokens, 1).
+    """Return a replacement for the head that computes log-probabilities (1, predictions, 1).
 
-    They are kept, because the model goes on to do with them what it does with logits.
+    They are appended to `results` too, because the model treats its output like logits. None for a
+    model without a head.
     """
     head = model.get_output_embeddings()
     if head is None:
@@ -162,65 +179,142 @@ def _chunks(
     forward, rows = head.forward, max(1, CHUNK // model.config.get_text_config().vocab_size)
 
     def logits_of(states: Tensor) -> Tensor:
-        # Not [0], whose backward pass would make a matrix of its own.
-        return _finished(model, head, forward(states[None])).squeeze(0)
+        # Indexing with [0] would allocate another matrix in the backward pass.
+        return _postprocess_logits(model, head, forward(states[None])).squeeze(0)
 
-    def instead(states: Tensor) -> Tensor:
-        own = [one for one in head.parameters() if one.requires_grad]
-        kept.append(chosen_logprobs(logits_of, own, states[0], targets, temperature, rows))
-        return kept[0][None, :, None]
+    def compute(states: Tensor) -> Tensor:
+        weights = [weight for weight in head.parameters() if weight.requires_grad]
+        results.append(chosen_logprobs(logits_of, weights, states[0], targets, temperature, rows))
+        return results[0][None, :, None]
 
-    return instead
-
-
-class _Read(BaseModelOutputWithPast):
-    """What a model without its head gives, whatever it is asked for."""
-
-    def __getattr__(self, name: str) -> None:
-        """Nothing."""
+    return compute
 
 
-def _finished(model: PreTrainedModel, head: nn.Module, logits: Tensor) -> Tensor:
-    """What the model makes of the logits of its head: others, or the same."""
-    read = _Read(last_hidden_state=logits)
+def _postprocess_logits(model: PreTrainedModel, head: nn.Module, logits: Tensor) -> Tensor:
+    """Apply what the model does to the logits of its head, such as a cap; often nothing."""
+    output = _HiddenStates(last_hidden_state=logits)
     with (
-        _computing(model.base_model, lambda *_, **__: read),
-        _computing(head, lambda _: logits),
+        _patched_forward(model.base_model, lambda *_, **__: output),
+        _patched_forward(head, lambda _: logits),
     ):
-        # Not as a module: weights in parts must not come together for this.
-        finished: Tensor = model.forward(input_ids=logits.new_zeros(1, 1, dtype=torch.long)).logits
-    return finished
+        # Not called as a module, so that FSDP2 gathers no weights for it.
+        token_ids = logits.new_zeros(1, 1, dtype=torch.long)
+        processed: Tensor = model.forward(input_ids=token_ids).logits
+    return processed
 
 
-@contextmanager
-def _computing(module: nn.Module | None, forward: Callable[..., Any]) -> Iterator[None]:
-    """While it lasts a module computes something else."""
-    own = vars(module) if module is not None else {}
-    before = {name: own[name] for name in ("forward",) if name in own}
-    own["forward"] = forward
-    try:
-        yield
-    finally:
-        del own["forward"]
-        own.update(before)
+# ---------------------------------------------------------------- shared prefixes
 
 
-@contextmanager
-def _gradient_checkpointing(model: PreTrainedModel) -> Iterator[None]:
-    """Put layers with gradient checkpointing on, and nothing below them, into training mode.
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Texts that are read together, each as the continuation of a text of the stage before."""
 
-    In evaluation mode they would keep their activations; in training mode a module below them, such
-    as attention, would switch its dropout on.
+    rows: tuple[int, ...]
+    """(texts,) row of the batch that each text is cut from."""
+    parents: tuple[int, ...]
+    """(texts,) index of the text in the stage before that each text continues."""
+    spans: tuple[tuple[int, int], ...]
+    """(texts,) first token and end of each text in its row."""
+    width: int
+    """Tokens of the longest text."""
+
+    @classmethod
+    def of(cls, texts: Sequence[tuple[int, int, tuple[int, int]]]) -> Stage:
+        """Make a stage of texts, each as (row, parent, span)."""
+        rows, parents, spans = zip(*texts, strict=True)
+        return cls(rows, parents, spans, max(end - begin for begin, end in spans))
+
+    def gather(self, matrix: Tensor) -> Tensor:
+        """Cut the texts (texts, width) out of a matrix (rows, tokens), padded on the right."""
+        texts = matrix.new_zeros((len(self.rows), self.width))
+        for text, (row, (begin, end)) in enumerate(zip(self.rows, self.spans, strict=True)):
+            texts[text, : end - begin] = matrix[row, begin:end]
+        return texts
+
+
+def can_share(model: PreTrainedModel) -> bool:
+    """Return whether several rows can read the same keys and values of a model, with gradients.
+
+    They cannot in layers with a sliding window, which counts padding, or with another kind of
+    memory; nor where weights are sharded, because all processes must make equal passes.
     """
-    layers = [
-        module
-        for module in model.modules()
-        if isinstance(module, GradientCheckpointingLayer) and module.gradient_checkpointing
+    layers = DynamicCache(config=model.config).layers
+    return (
+        bool(layers)
+        and all(type(layer) is DynamicLayer for layer in layers)
+        and not any(hasattr(weight, "device_mesh") for weight in model.parameters())
+    )
+
+
+def plan_prefix_sharing(
+    token_ids: Tensor, lengths: Sequence[int], first_positions: Sequence[int]
+) -> list[Stage]:
+    """Plan the stages that read a batch with the fewest tokens.
+
+    Two plans compete: the beginning that all rows share, then the different prompts, then the rest
+    of each row; or the shared beginning, then the rest.
+
+    Args:
+        token_ids: (rows, tokens), padded on the right.
+        lengths: (rows,) tokens of each row.
+        first_positions: (rows,) first position of each row whose state is needed.
+
+    Returns:
+        Stages, the last one with the end of every row; none where whole rows cost about the same.
+    """
+    prompts = [
+        tuple(row[:first]) for row, first in zip(token_ids.tolist(), first_positions, strict=True)
     ]
-    for layer in layers:
-        layer.training = torch.is_grad_enabled()
-    try:
-        yield
-    finally:
-        for layer in layers:
-            layer.training = False
+    shared = len(commonprefix(prompts))
+    numbers: dict[tuple[int, ...], int] = {}
+    prompt_of = [numbers.setdefault(prompt, len(numbers)) for prompt in prompts]
+    first_rows = [prompts.index(prompt) for prompt in numbers]
+    opening = Stage.of([(0, 0, (0, shared))])
+    middle = Stage.of([(row, 0, (shared, first_positions[row])) for row in first_rows])
+    spans = list(zip(first_positions, lengths, strict=True))
+    replies = Stage.of([(row, prompt_of[row], span) for row, span in enumerate(spans)])
+    rests = Stage.of([(row, 0, (shared, length)) for row, length in enumerate(lengths)])
+    plans = [
+        [stage for stage in plan if stage.width]
+        for plan in ([opening, middle, replies], [opening, rests])
+    ]
+    # A text without tokens would leave its row without a state to continue from.
+    plans = [
+        plan for plan in plans if all(end > begin for stage in plan for begin, end in stage.spans)
+    ]
+    costs = [sum(len(stage.rows) * stage.width for stage in plan) for plan in plans]
+    cheapest = costs.index(min(costs))
+    worth = costs[cheapest] <= WORTH * len(prompts) * max(lengths)
+    return plans[cheapest] if worth else []
+
+
+def _read_prefixes(
+    model: PreTrainedModel, stages: Sequence[Stage], token_ids: Tensor, attention_mask: Tensor
+) -> dict[str, Any]:
+    """Read all stages but the last, and return the model's other arguments for the last one."""
+    cache, mask = DynamicCache(), attention_mask.new_zeros((1, 0)).long()
+    inputs: dict[str, Any] = {}
+    for number, stage in enumerate(stages):
+        if number:
+            with _patched_forward(model.get_output_embeddings(), lambda states: states[:, :1, :1]):
+                model(input_ids=stages[number - 1].gather(token_ids), **inputs)
+            cache, mask = _expand_cache(cache, mask, stage)
+        mask = torch.cat([mask, stage.gather(attention_mask).long()], dim=1)
+        begins = torch.tensor([begin for begin, _ in stage.spans], device=mask.device)
+        inputs = {
+            "attention_mask": mask,
+            "position_ids": begins[:, None] + torch.arange(stage.width, device=mask.device),
+            cache_argument(model): cache,
+            "use_cache": True,
+        }
+    return inputs
+
+
+def _expand_cache(cache: DynamicCache, mask: Tensor, stage: Stage) -> tuple[DynamicCache, Tensor]:
+    """Copy the keys, values and mask of each parent for the texts that continue it."""
+    index, expanded = torch.tensor(stage.parents, device=mask.device), DynamicCache()
+    for number, layer in enumerate(cast(list[Any], cache.layers)):
+        keys, values = layer.keys.index_select(0, index), layer.values.index_select(0, index)
+        expanded.update(keys, values, number)
+    return expanded, mask.index_select(0, index)

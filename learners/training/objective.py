@@ -1,4 +1,4 @@
-"""The loss: log-probabilities, masks and advantages in, a scalar and metrics out.
+"""The loss: log-probabilities, masks and advantages in; a scalar and metrics out.
 
 GSPO (Group Sequence Policy Optimization, arXiv 2507.18071, eq. 5 to 7) has one importance ratio per
 sequence, the exponential of the mean log-ratio over its generated tokens:
@@ -6,15 +6,18 @@ sequence, the exponential of the mean log-ratio over its generated tokens:
     s = exp( mean_t [ current_logprobs_t - behaviour_logprobs_t ] )
     loss = - mean over sequences of  min( s A, clip(s, 1 - clip_low, 1 + clip_high) A )
 
-With a length floor (`Objective.shortest`) the sum of log-ratios is divided by at least that many
-tokens, so that the ratio of a reply of one or two tokens moves no further than that of a message.
+The length floor `shortest` divides the sum of log-ratios by at least that number of tokens. The
+ratio of a reply of one or two tokens then moves no further than that of a message.
 
-`sequence_token` is the paper's token form (eq. 13 to 14), equal to it in value and gradient while a
-sequence has one advantage. `token` is the ratio of PPO and GRPO (arXiv 2402.03300). `none` is plain
-policy gradient, -A log p per token, without ratio or clipping.
+The other ratios:
 
-Only generated tokens enter any value, mean or gradient; what stands elsewhere may even be NaN.
-Knows neither models nor episodes.
+    sequence_token  GSPO-token (eq. 13, 14): equal to `sequence` in value and gradient while a
+                    sequence has one advantage
+    token           PPO and GRPO (arXiv 2402.03300)
+    none            policy gradient, -A log p per token, without ratio or clipping
+
+Only generated tokens enter a value, mean or gradient; other entries may even be NaN. Knows neither
+models nor episodes.
 """
 
 from __future__ import annotations
@@ -33,48 +36,48 @@ from laconic.learners.training.settings import Average, ObjectiveSettings, Ratio
 __all__ = ["Average", "LossInputs", "LossOutputs", "Objective", "Ratio"]
 
 LIMITS = (-20.0, 20.0)
-"""Log-ratios stop at these (a ratio of 4.9e8), so that the loss stays finite; beyond it a ratio has
-no gradient. TRL has no such limit, verl's GSPO has one at 10."""
+"""Smallest and largest log-ratio (a ratio of 4.9e8), so that the loss stays finite. Beyond them a
+ratio has no gradient. TRL has no such limit; verl's GSPO has one at 10."""
 MOVED = 1e-4
-"""Ratios no further from 1 than this count as 1, because passes differ by rounding."""
+"""Largest distance from 1 of ratios that count as 1, because passes differ by rounding."""
 LENGTH_BUCKETS = ((1, 2), (3, 8), (9, 32), (33, None))
-"""Generated tokens per sequence, first and last of each bucket, by which clipping is reported."""
+"""Buckets of generated tokens per sequence, first and last, for which clipping is reported."""
 OVER_STEPS: Mapping[str, Callable[[Sequence[float]], float]] = {
     **dict.fromkeys(("steps", "skipped_steps", "sequences"), sum),
     "ratio_min": min,
     "ratio_max": max,
     "mismatch_max": max,
 }
-"""How a metric of some optimiser steps is made of theirs, where it is not their mean."""
+"""Reductions of a metric over optimizer steps, other than the mean."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossInputs:
-    """Everything a loss needs; [s, t] of every matrix belongs to token t of sequence s."""
+    """Inputs of a loss; [s, t] of every matrix belongs to token t of sequence s."""
 
     current_logprobs: Tensor
-    """(sequences, tokens) log-probability of each token under the policy being trained."""
+    """(sequences, tokens) log-probabilities under the policy being trained."""
     behaviour_logprobs: Tensor
-    """(sequences, tokens) log-probability of each token when it was sampled; has no gradient."""
+    """(sequences, tokens) log-probabilities before the update; without gradient."""
     generated_mask: Tensor
-    """(sequences, tokens) bool, True on tokens the policy produced."""
+    """(sequences, tokens) bool, True on tokens that the policy produced."""
     advantages: Tensor
-    """(sequences,) one advantage per sequence."""
+    """(sequences,) advantages."""
     reference_logprobs: Tensor | None = None
-    """(sequences, tokens) under the policy the KL is measured from. None: no KL."""
+    """(sequences, tokens) log-probabilities under the reference of the KL. None: no KL."""
     rollout_logprobs: Tensor | None = None
-    """(sequences, tokens) log-probability of each token under the engine that sampled it, where
-    that is told apart from `behaviour_logprobs`; has no gradient. None: they are one."""
+    """(sequences, tokens) log-probabilities under the engine that sampled; without gradient. None:
+    the same as `behaviour_logprobs`."""
     weights: Tensor | None = None
-    """(sequences, tokens) factor of each token's policy loss (`learners.training.correction`); has
-    no gradient. None: 1."""
+    """(sequences, tokens) factors of the policy loss (`learners.training.correction`); without
+    gradient. None: 1."""
     divisor: float | None = None
-    """What the sum of losses is divided by: a part of a batch states the whole batch's number of
-    sequences (or of generated tokens, if averaged by token; see `Objective.divisor`), and the
-    losses of the parts then add up to that of the whole. None: this batch is the whole."""
+    """Divisor of the sum of losses. A part of a batch states the divisor of the whole
+    (`Objective.divisor`), and the losses of the parts add up to that of the whole. None: this batch
+    is the whole."""
 
     def __post_init__(self) -> None:
-        """Refuse other shapes than `current_logprobs` has, and another mask (`SettingError`)."""
+        """Refuse shapes that do not fit `current_logprobs`, and other masks (`SettingError`)."""
         shape = self.current_logprobs.shape
         if len(shape) != 2 or shape[0] == 0:
             raise SettingError(
@@ -103,18 +106,18 @@ class LossInputs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossOutputs:
-    """What a loss gives back."""
+    """Outputs of a loss."""
 
     loss: Tensor
-    """Scalar of at least float32, to be minimised."""
+    """Scalar of at least float32, to be minimized."""
     rows: dict[str, Tensor]
-    """(sequences,) each, without gradient: what every sequence adds to the metrics."""
+    """Contributions of each sequence to the metrics, (sequences,) each, without gradient."""
     divisor: float
-    """What the sum of losses was divided by."""
+    """Divisor of the sum of losses."""
 
     @property
     def metrics(self) -> dict[str, float]:
-        """The metrics of this batch by itself, see `metrics_of`."""
+        """Metrics of this batch by itself, see `metrics_of`."""
         return metrics_of([self.rows], self.divisor)
 
 
@@ -124,10 +127,9 @@ class Objective(ObjectiveSettings):
     __slots__ = ()
 
     def __call__(self, inputs: LossInputs) -> LossOutputs:
-        """Compute the loss of a batch.
+        """Compute the loss of a batch, in float32 (float64 stays float64).
 
-        Computed in float32 whatever the inputs are (float64 stays float64). With no generated token
-        anywhere the loss is 0 and its gradient zero.
+        Without any generated token the loss is 0 and its gradient zero.
 
         Raises:
             SettingError: `kl` is above 0 and there are no reference log-probabilities.
@@ -138,21 +140,30 @@ class Objective(ObjectiveSettings):
                 " it from; keep a reference policy or set learner.objective.kl=0"
             )
         mask = inputs.generated_mask
+        counts = mask.sum(1)
         current = _generated(inputs.current_logprobs, mask)
         behaviour = _generated(inputs.behaviour_logprobs.detach(), mask)
         advantages = inputs.advantages.detach().to(current.dtype)[:, None]
         log_ratio = current - behaviour
-        ratio = self._ratios(log_ratio, mask)
-        per_token = self._policy_loss(ratio, current, advantages)
-        if inputs.weights is not None:
-            per_token = per_token * inputs.weights.detach()
-        losses = _mean(per_token, mask)
-        counts = mask.sum(1)
         rows = {
             "tokens": counts,
             "ratio": torch.exp(_mean(log_ratio, mask, self.shortest).clamp(*LIMITS)),
             "approx_kl": (_k3(log_ratio) * mask).sum(1),
         }
+        ratio = self._ratios(log_ratio, mask)
+        if ratio is None:
+            per_token = -advantages * current
+        else:
+            low, high = 1 - self.clip_low, 1 + self.clip_high
+            surrogate = torch.minimum(ratio * advantages, ratio.clamp(low, high) * advantages)
+            per_token = -surrogate.expand_as(current)
+            moved = (ratio.detach() - 1).abs() > MOVED
+            clipped = ((ratio < low) & (advantages < 0)) | ((ratio > high) & (advantages > 0))
+            rows["moved"] = _mean(moved.expand_as(mask).to(ratio.dtype), mask)
+            rows["clipped"] = _mean(clipped.expand_as(mask).to(ratio.dtype), mask)
+        if inputs.weights is not None:
+            per_token = per_token * inputs.weights.detach()
+        losses = _mean(per_token, mask)
         if inputs.rollout_logprobs is not None:
             rows |= _mismatch(behaviour, inputs.rollout_logprobs, inputs.weights, mask)
         if inputs.reference_logprobs is not None:
@@ -161,10 +172,6 @@ class Objective(ObjectiveSettings):
             rows["reference_kl"] = (reference_kl * mask).sum(1)
             if self.kl > 0:
                 losses = losses + self.kl * _mean(reference_kl, mask)
-        if ratio is not None:
-            rows["clipped"] = self._clipped(ratio, advantages, mask)
-            moved = (ratio.detach() - 1).abs() > MOVED
-            rows["moved"] = _mean(moved.expand_as(mask).to(ratio.dtype), mask)
         if self.average != "sequence":
             losses = losses * counts
         if self.average == "sum":
@@ -174,16 +181,16 @@ class Objective(ObjectiveSettings):
         rows = {name: row.detach().to(losses.dtype) for name, row in rows.items()}
         return LossOutputs(losses.sum() / divisor, rows, divisor)
 
-    def teaches(self, advantage: float) -> bool:
-        """Whether a sequence of this advantage can have a loss or a gradient other than 0."""
+    def has_gradient(self, advantage: float) -> bool:
+        """Return whether a sequence of this advantage can have a loss or gradient other than 0."""
         return self.kl > 0 or advantage != 0
 
     def divisor(self, sequences: int, tokens: int) -> float:
-        """For `LossInputs.divisor`, of a batch of so many sequences and tokens; at least 1."""
+        """Return `LossInputs.divisor` of a batch of this many sequences and tokens; at least 1."""
         return float(max(tokens if self.average == "token" else sequences, 1))
 
     def _ratios(self, log_ratio: Tensor, mask: Tensor) -> Tensor | None:
-        """Ratios of shape (sequences, 1) or (sequences, tokens); None where there is none."""
+        """Return ratios (sequences, 1) or (sequences, tokens); None for plain policy gradient."""
         if self.ratio == "none":
             return None
         if self.ratio == "sequence":
@@ -195,31 +202,18 @@ class Objective(ObjectiveSettings):
             log_ratio = _mean(log_ratio, mask, self.shortest)[:, None].detach() + zero
         return torch.exp(log_ratio.clamp(*LIMITS))
 
-    def _policy_loss(self, ratio: Tensor | None, current: Tensor, advantages: Tensor) -> Tensor:
-        """Loss per token, (sequences, tokens)."""
-        if ratio is None:
-            return -advantages * current
-        clipped = ratio.clamp(1 - self.clip_low, 1 + self.clip_high)
-        return -torch.minimum(ratio * advantages, clipped * advantages).expand_as(current)
-
-    def _clipped(self, ratio: Tensor, advantages: Tensor, mask: Tensor) -> Tensor:
-        """Share of each sequence whose gradient the clip removes, (sequences,)."""
-        below = (ratio < 1 - self.clip_low) & (advantages < 0)
-        above = (ratio > 1 + self.clip_high) & (advantages > 0)
-        return _mean((below | above).expand_as(mask).to(ratio.dtype), mask)
-
 
 def _generated(logprobs: Tensor, mask: Tensor) -> Tensor:
-    """Log-probabilities in float32 or better, 0 where not generated.
+    """Return log-probabilities in float32 or better, 0 where not generated.
 
-    Selected before any arithmetic, because 0 * NaN would be NaN in value and gradient.
+    They are selected before any arithmetic, because 0 * NaN is NaN in value and gradient.
     """
     logprobs = logprobs.to(torch.promote_types(logprobs.dtype, torch.float32))
     return torch.where(mask, logprobs, torch.zeros_like(logprobs))
 
 
 def _mean(values: Tensor, mask: Tensor, shortest: int = 1) -> Tensor:
-    """Mean over a sequence's generated tokens, (sequences, tokens) -> (sequences,); 0 of none.
+    """Average over generated tokens, (sequences, tokens) -> (sequences,); 0 without any.
 
     A sequence of fewer than `shortest` tokens counts as one of that length.
     """
@@ -227,7 +221,7 @@ def _mean(values: Tensor, mask: Tensor, shortest: int = 1) -> Tensor:
 
 
 def _k3(difference: Tensor) -> Tensor:
-    """Non-negative estimate of a KL from d = log q - log p at samples of p (Schulman 2020)."""
+    """Estimate a KL, at least 0, from d = log q - log p at samples of p (Schulman 2020)."""
     difference = difference.clamp(*LIMITS)
     return torch.expm1(difference) - difference
 
@@ -235,60 +229,65 @@ def _k3(difference: Tensor) -> Tensor:
 def _mismatch(
     behaviour: Tensor, rollout: Tensor, weights: Tensor | None, mask: Tensor
 ) -> dict[str, Tensor]:
-    """How far the engine that sampled is from the trainer, (sequences,) each."""
-    off = behaviour - _generated(rollout.detach(), mask)
+    """Measure the distance of the engine that sampled from the trainer, (sequences,) each."""
+    difference = behaviour - _generated(rollout.detach(), mask)
     masked = torch.zeros_like(mask) if weights is None else (weights == 0) & mask
     return {
-        "mismatch_kl": (_k3(off) * mask).sum(1),
-        "mismatch_mean": off.abs().sum(1),
-        "mismatch_max": off.abs().amax(1),
+        "mismatch_kl": (_k3(difference) * mask).sum(1),
+        "mismatch_mean": difference.abs().sum(1),
+        "mismatch_max": difference.abs().amax(1),
         "masked_share": masked.sum(1),
     }
 
 
 def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[str, float]:
-    """The metrics of a batch, from `LossOutputs` of its parts and their divisor.
+    """Return the metrics of a batch, in one transfer to the host.
 
-    They are sums over sequences, brought to the host in one transfer.
+    Args:
+        parts: `LossOutputs.rows` of the parts of the batch.
+        divisor: divisor of their losses.
 
     Returns:
-        `loss`, `sequences` (those with generated tokens) and, if there are any: `ratio_mean`,
-        `ratio_min`, `ratio_max` (of sequence ratios), `approx_kl` (behaviour to current, nats per
-        token), `reference_kl` (with a reference), `mismatch_kl` (engine to behaviour, nats per
-        token), `mismatch_mean` and `mismatch_max` (absolute differences of their log-probabilities)
-        and `masked_share` (of tokens with weight 0), these four with an engine. Not for ratio
-        `none`: `moved_fraction` (mean share of a sequence whose ratio is not 1), `clip_fraction`
-        and `clip_fraction/<tokens>` by length (mean share of a sequence whose gradient the clip
-        removed).
+        `loss`, `sequences` (with generated tokens) and, if there are any:
+
+        - `ratio_mean`, `ratio_min`, `ratio_max`: sequence ratios
+        - `approx_kl`: KL from behavior to current, nats per token
+        - with a reference `reference_kl`: KL to the reference, nats per token
+        - with an engine `mismatch_kl` (engine to behavior, nats per token), `mismatch_mean` and
+          `mismatch_max` (absolute differences of log-probabilities) and `masked_share` (tokens
+          with weight 0)
+        - except for ratio `none`: `moved_fraction` (mean part of a sequence whose ratio is not 1),
+          `clip_fraction` and, by length, `clip_fraction/<tokens>` (mean part of a sequence whose
+          gradient the clip removed)
     """
     if not parts:
         return {"loss": 0.0, "sequences": 0.0}
     rows = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
     counts, ratios = rows["tokens"], rows["ratio"]
-    kept = counts > 0
-    sequences, tokens = kept.sum().clamp(min=1), counts.sum().clamp(min=1)
-    found = {
+    spoken = counts > 0
+    sequences, tokens = spoken.sum().clamp(min=1), counts.sum().clamp(min=1)
+    sums = {
         "loss": rows["loss"].sum() / divisor,
-        "sequences": kept.sum(),
-        "ratio_mean": torch.where(kept, ratios, 0).sum() / sequences,
-        "ratio_min": torch.where(kept, ratios, math.inf).amin(),
-        "ratio_max": torch.where(kept, ratios, -math.inf).amax(),
+        "sequences": spoken.sum(),
+        "ratio_mean": torch.where(spoken, ratios, 0).sum() / sequences,
+        "ratio_min": torch.where(spoken, ratios, math.inf).amin(),
+        "ratio_max": torch.where(spoken, ratios, -math.inf).amax(),
     }
     for name in ("approx_kl", "reference_kl", "mismatch_kl", "mismatch_mean", "masked_share"):
         if name in rows:
-            found[name] = rows[name].sum() / tokens
+            sums[name] = rows[name].sum() / tokens
     if "mismatch_max" in rows:
-        found["mismatch_max"] = rows["mismatch_max"].amax()
+        sums["mismatch_max"] = rows["mismatch_max"].amax()
     if "clipped" in rows:
-        found["moved_fraction"] = rows["moved"].sum() / sequences
-        found["clip_fraction"] = rows["clipped"].sum() / sequences
+        sums["moved_fraction"] = rows["moved"].sum() / sequences
+        sums["clip_fraction"] = rows["clipped"].sum() / sequences
         for first, last in LENGTH_BUCKETS:
             inside = (counts >= first) & (counts <= (last or math.inf))
             name = f"clip_fraction/{first}+" if last is None else f"clip_fraction/{first}-{last}"
-            # 0 / 0 marks a bucket that does not occur
-            found[name] = (rows["clipped"] * inside).sum() / inside.sum()
-    values = torch.stack([value.to(ratios.dtype) for value in found.values()]).tolist()
-    metrics = dict(zip(found, values, strict=True))
+            # 0 / 0 is NaN, which marks an empty bucket.
+            sums[name] = (rows["clipped"] * inside).sum() / inside.sum()
+    values = torch.stack([value.to(ratios.dtype) for value in sums.values()]).tolist()
+    metrics = dict(zip(sums, values, strict=True))
     if not metrics["sequences"]:
         return {name: metrics[name] for name in ("loss", "sequences")}
     return {
@@ -299,9 +298,9 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
 
 
 def mean_over_steps(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """One row of metrics of those of some optimiser steps; without any, the counts of steps alone.
+    """Reduce the metrics of optimizer steps to one row; without steps, the counts of steps alone.
 
-    Counts are summed, extremes kept, and of the rest it is the mean over the rows that have it.
+    Counts are summed and extremes kept. Other metrics are averaged over the rows that have them.
     """
     metrics = {"steps": 0.0, "skipped_steps": 0.0}
     for name in dict.fromkeys(name for row in rows for name in row):

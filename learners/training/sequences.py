@@ -1,14 +1,14 @@
 """From groups of episodes to sequences with advantages, and on to a padded batch.
 
-A sequence is what one importance ratio covers: all an agent said in an episode, or a single reply.
-Its tokens are the agent's conversation exactly as it was sampled; what the agent read is context
-that no loss touches. Knows neither models nor the loss.
+A sequence is what one importance ratio covers: all that an agent said in an episode, or a single
+reply. Its tokens are the agent's conversation exactly as it was sampled. What the agent read is
+context and enters no loss. Knows neither models nor the loss.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -16,78 +16,70 @@ import torch
 from torch import Tensor
 
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.credit import WHOLE, Credit, charge_factor
+from laconic.learners.advantages.credit import FORWARD_LOOKING, Credit, charge_factor
 from laconic.learners.advantages.group import Comparison, Estimator, Key
 from laconic.learners.episode import Episode, Group, Turn
 
 Unit = Literal["episode", "reply"]
 
-_LIKE_LENGTH = 1.5
-"""Rows go through one forward pass while the longest is at most so many times the shortest."""
+_LENGTH_RATIO = 1.5
+"""Longest row of a forward pass over its shortest, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """How a return and its advantage come about: X = T - w C, A = (X - center) / scale.
-
-    All but `factor` are in reward units.
-    """
+    """Parts of a return and of its advantage: X = T - w C, A = (X - center) / scale."""
 
     task: float
-    """T, what the task paid in the rounds the sequence answers for."""
+    """T, task reward of the rounds that the sequence answers for; reward units."""
     cost: float
-    """C, what the words of those rounds cost at the full price."""
+    """C, cost of the words of those rounds at the full price; reward units."""
     factor: float = 1.0
-    """w, the share of the cost that is charged (`learners.advantages.credit.charge_factor`)."""
+    """w, charged part of the cost (`learners.advantages.credit.charge_factor`)."""
     comparison: Comparison | None = None
-    """Center and scale of the advantage; None where the estimator does not tell them."""
+    """Center and scale of the advantage. None: the estimator has none."""
     task_advantage: float | None = None
-    """The part of the advantage that the task contributes; the price contributes the rest. None
-    around a center that is not linear."""
-
-    @property
-    def value(self) -> float:
-        """X, what is compared."""
-        return self.task - self.factor * self.cost
+    """Part of the advantage that the task contributes; the price contributes the rest. None: the
+    center is not linear."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenSequence:
-    """What one importance ratio covers, with the context it was sampled in."""
+    """What one importance ratio covers, with the context in which it was sampled."""
 
     task: str
     """Key of the task."""
     agent: str
-    """Who produced the generated tokens."""
+    """Agent that produced the generated tokens."""
     episode: int
     """Index of the episode in its group."""
     round: int | None
-    """Round of the reply; None when the sequence covers the agent's whole episode."""
+    """Round of the reply. None: the sequence covers the agent's whole episode."""
     token_ids: tuple[int, ...]
     """(tokens,) the agent's conversation from its start to the last generated token."""
     generated: tuple[bool, ...]
-    """(tokens,) True on reply tokens of this sequence, its end tokens among them."""
+    """(tokens,) True on reply tokens of this sequence, end tokens included."""
     behaviour_logprobs: tuple[float, ...]
     """(tokens,) natural log-probabilities at sampling; 0.0 where `generated` is False."""
     return_to_go: float
-    """X, the undiscounted task reward less the charged cost of the rounds the sequence answers for,
-    reward units."""
-    # By name only, for a number in the place of a flag would pass for one.
+    """X, undiscounted task reward less the charged cost of the rounds that the sequence answers
+    for; reward units."""
+    # By name only: a number in the place of a flag would pass for one.
     _: KW_ONLY
     silent: bool = False
-    """Whether nothing was said in it."""
+    """True when the agent said nothing in it."""
     advantage: float = 0.0
-    """How much better the return is than that of the compared sequences."""
+    """Advantage of the return over those it is compared with."""
     breakdown: Breakdown | None = None
-    """Where return and advantage come from; None for a sequence that was made by hand."""
+    """Parts of return and advantage. None: the sequence was made by hand."""
     rollout_logprobs: tuple[float, ...] | None = None
-    """(tokens,) log-probabilities of the engine that sampled, where `behaviour_logprobs` are those
-    of the trainer; None: they are one."""
+    """(tokens,) log-probabilities of the engine that sampled, if `behaviour_logprobs` are those of
+    the trainer. None: both are the same."""
 
     def __post_init__(self) -> None:
         """Refuse different lengths, and a generated token without context (`SettingError`)."""
-        lengths = (len(self.token_ids), len(self.generated), len(self.behaviour_logprobs))
-        if len(set(lengths)) != 1:
+        lengths = len(self.token_ids), len(self.generated), len(self.behaviour_logprobs)
+        if not lengths[0] == lengths[1] == lengths[2]:
             raise SettingError(
                 f"sequence of {self.agent!r} in task {self.task!r}: token_ids, generated and"
                 f" behaviour_logprobs must have one length; got {lengths!r}"
@@ -95,12 +87,13 @@ class TokenSequence:
         if self.generated and self.generated[0]:
             raise SettingError(
                 f"sequence of {self.agent!r} in task {self.task!r} starts with a generated token,"
-                " whose probability no causal model gives; put a prompt or start token before it"
+                " which has no probability under a causal model; put a prompt or start token"
+                " before it"
             )
 
     @property
     def key(self) -> Key:
-        """What the return belongs to, for an `Estimator`."""
+        """Key of the return, for an `Estimator`."""
         return Key(self.task, self.agent, self.round, self.episode)
 
 
@@ -113,21 +106,17 @@ class Batch:
     attention_mask: Tensor
     """(sequences, tokens) bool, True on real tokens, False on padding."""
     generated_mask: Tensor
-    """(sequences, tokens) bool, True on tokens the policy produced."""
+    """(sequences, tokens) bool, True on tokens that the policy produced."""
     behaviour_logprobs: Tensor
-    """(sequences, tokens) float32, log-probability at sampling; 0 where not generated."""
+    """(sequences, tokens) float32, log-probabilities at sampling; 0 where not generated."""
     advantages: Tensor
     """(sequences,) float32."""
     rollout_logprobs: Tensor
-    """(sequences, tokens) float32, those of the engine that sampled; where they are one with those
-    at sampling, these."""
-    hosts: Tensor
-    """(sequences,) int64, for each sequence the index of the one, of those that begin with it or
-    are equal to it, that goes through a model; a causal model computes the same for both."""
-
-    def to(self, device: torch.device | str) -> Batch:
-        """The same batch on another device."""
-        return Batch(*(getattr(self, one.name).to(device) for one in fields(self)))
+    """(sequences, tokens) float32, log-probabilities of the engine that sampled; the same as
+    `behaviour_logprobs` for sequences that do not tell them apart."""
+    row_of: Tensor
+    """(sequences,) int64, index of the sequence whose tokens go through a model for this one: the
+    longest one that begins with it. A causal model computes the same for both."""
 
 
 def check_unit(unit: str, advantages: Estimator) -> None:
@@ -155,16 +144,14 @@ def sequences_of(
     charge_power: float = 0.0,
     mask_truncated: bool = False,
 ) -> tuple[TokenSequence, ...]:
-    """Return the `episode_sequences` of one group, episode by episode, each with its advantage.
+    """Return the `episode_sequences` of one group, episode by episode, with their advantages.
 
-    What the estimator leaves out is not among them. The returns of agents that are not trained are
-    not compared. Costs are weighed by the charge factor of the group's episodes, pass rate **
-    `charge_power`.
+    Costs are weighed by the group's pass rate ** `charge_power`. Agents that are not trained take
+    no part in the comparison. Sequences that the estimator leaves out are missing.
 
     Raises:
-        SettingError: the unit does not fit, an agent has no rewards, or a return is not finite.
+        SettingError: an agent has no rewards, or a return is not finite.
     """
-    check_unit(unit, advantages)
     factor = charge_factor(group.episodes, charge_power)
     sequences = [
         sequence
@@ -180,9 +167,22 @@ def sequences_of(
         )
     ]
     returns, keys = [each.return_to_go for each in sequences], [each.key for each in sequences]
+    breakdowns = [each.breakdown for each in sequences if each.breakdown]
+    values, comparisons = advantages(returns, keys), advantages.compare(returns, keys)
     left_out = advantages.left_out(returns, keys)
-    values = advantages(returns, keys)
-    breakdowns = _broken_down(sequences, advantages)
+    if comparisons is not None:
+        tasks = [breakdown.task for breakdown in breakdowns]
+        centers = advantages.centers(tasks, keys)
+        parts: list[float | None] = [None] * len(tasks)
+        if centers is not None:
+            parts = [
+                (task - center) / comparison.scale
+                for task, center, comparison in zip(tasks, centers, comparisons, strict=True)
+            ]
+        breakdowns = [
+            replace(breakdown, comparison=comparison, task_advantage=part)
+            for breakdown, comparison, part in zip(breakdowns, comparisons, parts, strict=True)
+        ]
     return tuple(
         replace(sequence, advantage=value, breakdown=breakdown)
         for index, (sequence, value, breakdown) in enumerate(
@@ -192,124 +192,31 @@ def sequences_of(
     )
 
 
-def _broken_down(
-    sequences: Sequence[TokenSequence], advantages: Estimator
-) -> list[Breakdown | None]:
-    """Return where each advantage comes from, (sequences,)."""
-    returns, keys = [each.return_to_go for each in sequences], [each.key for each in sequences]
-    comparisons = advantages.compare(returns, keys)
-    tasks = [each.breakdown.task if each.breakdown else each.return_to_go for each in sequences]
-    centers = advantages.centers(tasks, keys)
-    breakdowns: list[Breakdown | None] = []
-    for index, sequence in enumerate(sequences):
-        if sequence.breakdown is None or comparisons is None:
-            breakdowns.append(sequence.breakdown)
-            continue
-        part = None
-        if centers is not None:
-            part = (tasks[index] - centers[index]) / comparisons[index].scale
-        breakdowns.append(
-            replace(sequence.breakdown, comparison=comparisons[index], task_advantage=part)
-        )
-    return breakdowns
+def with_advantages(
+    sequences: Sequence[TokenSequence], advantages: Sequence[float]
+) -> list[TokenSequence]:
+    """Replace the advantages (sequences,) of sequences."""
+    return [
+        replace(sequence, advantage=advantage)
+        for sequence, advantage in zip(sequences, advantages, strict=True)
+    ]
 
 
 def rescaled(sequences: Sequence[TokenSequence], scale: float) -> list[TokenSequence]:
-    """Return the sequences of an update with their advantages divided by a scale above 0."""
-    if scale == 1.0:
-        return list(sequences)
-    return [
-        replace(each, advantage=each.advantage / scale, breakdown=_rescaled(each.breakdown, scale))
-        for each in sequences
-    ]
-
-
-def _rescaled(breakdown: Breakdown | None, scale: float) -> Breakdown | None:
-    if breakdown is None or breakdown.comparison is None:
-        return breakdown
-    center, before = breakdown.comparison
-    part = breakdown.task_advantage
-    return replace(
-        breakdown,
-        comparison=Comparison(center, before * scale),
-        task_advantage=None if part is None else part / scale,
-    )
-
-
-def collate(sequences: Sequence[TokenSequence], pad_id: int) -> Batch:
-    """A batch (sequences, tokens) on the CPU, padded on the right to the longest.
-
-    No mask is ever True on padding.
-
-    Raises:
-        SettingError: there are no sequences.
-    """
-    if not sequences:
-        raise SettingError("a batch needs at least one sequence; got none")
-    ids = [one.token_ids for one in sequences]
-    hosts = torch.zeros(len(sequences), dtype=torch.long)
-    for row in rows_of(sequences):
-        hosts[row] = row[0]
-    return Batch(
-        token_ids=_padded(ids, pad_id, np.int64),
-        attention_mask=_padded([[True] * len(row) for row in ids], False, np.bool_),
-        generated_mask=_padded([one.generated for one in sequences], False, np.bool_),
-        behaviour_logprobs=_padded([one.behaviour_logprobs for one in sequences], 0.0, np.float32),
-        advantages=torch.tensor([one.advantage for one in sequences], dtype=torch.float32),
-        rollout_logprobs=_padded(
-            [one.rollout_logprobs or one.behaviour_logprobs for one in sequences], 0.0, np.float32
-        ),
-        hosts=hosts,
-    )
-
-
-def conversations(sequences: Sequence[TokenSequence]) -> list[list[TokenSequence]]:
-    """The sequences of each agent in each episode, which stand one after the other, by round."""
-    found: list[list[TokenSequence]] = []
-    for one in sequences:
-        last = found[-1][-1] if found else one
-        later = one.round is not None and last.round is not None and one.round > last.round
-        if later and (one.task, one.agent, one.episode) == (last.task, last.agent, last.episode):
-            found[-1].append(one)
-        else:
-            found.append([one])
-    return found
-
-
-def rows_of(sequences: Sequence[TokenSequence]) -> list[list[int]]:
-    """Which sequences (indices) are read off one row of tokens, for each row, shortest row first.
-
-    The first of a row is the longest; the others are beginnings of it, or equal to it.
-    """
-    rows: dict[int, list[int]] = {}
-    host, longest = -1, None
-    # In this order, turned round, a sequence is followed by all of its beginnings.
-    order = sorted(range(len(sequences)), key=lambda index: sequences[index].token_ids)
-    for index in reversed(order):
-        ids = sequences[index].token_ids
-        if longest is None or longest[: len(ids)] != ids:
-            host, longest = index, ids
-        rows.setdefault(host, []).append(index)
-    return [
-        rows[host] for host in sorted(rows, key=lambda one: (len(sequences[one].token_ids), one))
-    ]
-
-
-def microbatches(sequences: Sequence[TokenSequence], max_tokens: int) -> list[list[TokenSequence]]:
-    """Cut a minibatch into forward passes of rows of like length, which need little padding.
-
-    A pass has no more tokens than `max_tokens`, padding included; a longer row is one by itself.
-    Shorter ones come first.
-    """
-    parts: list[list[list[int]]] = []
-    for row in rows_of(sequences):
-        length = len(sequences[row[0]].token_ids)
-        fits = parts and length * (len(parts[-1]) + 1) <= max_tokens
-        if fits and length <= _LIKE_LENGTH * len(sequences[parts[-1][0][0]].token_ids):
-            parts[-1].append(row)
-        else:
-            parts.append([row])
-    return [[sequences[index] for row in part for index in row] for part in parts]
+    """Divide the advantages of an update by a scale above 0, in their breakdowns too."""
+    results = []
+    for sequence in sequences:
+        breakdown = sequence.breakdown
+        if breakdown is not None and breakdown.comparison is not None:
+            center, before = breakdown.comparison
+            part = breakdown.task_advantage
+            breakdown = replace(
+                breakdown,
+                comparison=Comparison(center, before * scale),
+                task_advantage=None if part is None else part / scale,
+            )
+        results.append(replace(sequence, advantage=sequence.advantage / scale, breakdown=breakdown))
+    return results
 
 
 def episode_sequences(
@@ -326,45 +233,43 @@ def episode_sequences(
 
     Args:
         episode: one play of a task.
-        index: of the episode in its group.
+        index: index of the episode in its group.
         credit: task part and cost of each agent in each round.
         unit: `episode`: one sequence per agent, with the return of the whole episode. `reply`: one
-            per reply, with the undiscounted return from its round on (that of its round alone under
-            a credit of `WHOLE`); what came before is context.
-        agents: the agents to train; None for all.
-        charge_factor: the share of the cost that is charged.
-        mask_truncated: whether the tokens of replies that their limit stopped are context. Their
+            per reply, with the undiscounted return from its round on. Under a `FORWARD_LOOKING`
+            credit that is the credit of its round alone. Earlier replies are context.
+        agents: agents to train; None for all.
+        charge_factor: part of the cost that is charged.
+        mask_truncated: whether replies that their token limit stopped count as context. Their
             sequences keep their place in the comparison and in the mean.
 
     Yields:
-        Sequences by agent as they first spoke, then by round; none for agents without reply tokens
-        (scripted ones).
+        Sequences by agent in the order in which agents first spoke, then by round. Agents without
+        reply tokens (scripted ones) have none.
 
     Raises:
         SettingError: an agent spoke but has no rewards.
     """
     credits = credit(episode)
+    by_reply = unit == "reply"
     for agent in dict.fromkeys(turn.agent for turn in episode.turns):
         if agents is not None and agent not in agents:
             continue
         turns = [turn for turn in episode.turns if turn.agent == agent]
-        spoken = [place for place, turn in enumerate(turns) if turn.reply_ids and turn.trained]
-        if spoken and agent not in credits.task:
+        replies = [place for place, turn in enumerate(turns) if turn.reply_ids and turn.trained]
+        if replies and agent not in credits.task:
             raise SettingError(
                 f"agent {agent!r} spoke in task {episode.task!r} but has no rewards; an episode"
                 f" needs rewards for each of its agents, it has them for {sorted(credits.task)}"
             )
-        by_reply = unit == "reply"
-        for first in spoken if by_reply else spoken[:1]:
-            last = first if by_reply else spoken[-1]
+        for first in replies if by_reply else replies[:1]:
+            last = first if by_reply else replies[-1]
             start = turns[last].round if by_reply else 0
-            end = start + 1 if by_reply and credit in WHOLE else None
-            token_ids, generated, logprobs = _tokens(turns[: last + 1], first, mask_truncated)
-            breakdown = Breakdown(
-                float(sum(credits.task[agent][start:end])),
-                float(sum(credits.cost[agent][start:end])),
-                charge_factor,
-            )
+            end = start + 1 if by_reply and credit in FORWARD_LOOKING else None
+            token_ids, generated, logprobs = _join_turns(turns[: last + 1], first, mask_truncated)
+            task = float(sum(credits.task[agent][start:end]))
+            cost = float(sum(credits.cost[agent][start:end]))
+            messages = [turns[place].message for place in replies if first <= place <= last]
             yield TokenSequence(
                 task=episode.task,
                 agent=agent,
@@ -373,26 +278,18 @@ def episode_sequences(
                 token_ids=token_ids,
                 generated=generated,
                 behaviour_logprobs=logprobs,
-                return_to_go=breakdown.value,
-                silent=not any(turns[place].message for place in spoken if first <= place <= last),
-                breakdown=breakdown,
+                return_to_go=task - charge_factor * cost,
+                silent=not any(messages),
+                breakdown=Breakdown(task, cost, charge_factor),
             )
 
 
-def _padded(rows: Sequence[Sequence[float]], fill: float, dtype: type[np.generic]) -> Tensor:
-    """Rows of different lengths as one matrix, by way of numpy, which reads tuples faster."""
-    matrix = np.full((len(rows), max(len(row) for row in rows)), fill, dtype=dtype)
-    for index, row in enumerate(rows):
-        matrix[index, : len(row)] = row
-    return torch.from_numpy(matrix)
-
-
-def _tokens(
+def _join_turns(
     turns: Sequence[Turn], first: int, mask_truncated: bool
 ) -> tuple[tuple[int, ...], tuple[bool, ...], tuple[float, ...]]:
-    """Join the conversation of some turns; trained replies from turn `first` on are generated.
+    """Join the tokens of turns; trained replies from turn `first` on are generated.
 
-    With `mask_truncated`, those that their limit stopped are not.
+    With `mask_truncated`, replies that their token limit stopped are not.
     """
     token_ids: list[int] = []
     generated: list[bool] = []
@@ -405,3 +302,98 @@ def _tokens(
         logprobs += [0.0] * prompt
         logprobs += turn.behaviour_logprobs if counts else [0.0] * reply
     return tuple(token_ids), tuple(generated), tuple(logprobs)
+
+
+# ---------------------------------------------------------------- rows and batches
+
+
+def conversations(sequences: Sequence[TokenSequence]) -> list[list[TokenSequence]]:
+    """Group sequences by conversation: consecutive replies of one agent in one episode."""
+    groups: list[list[TokenSequence]] = []
+    for sequence in sequences:
+        last = groups[-1][-1] if groups else sequence
+        same = (sequence.task, sequence.agent, sequence.episode) == (
+            last.task,
+            last.agent,
+            last.episode,
+        )
+        if (
+            same
+            and sequence.round is not None
+            and last.round is not None
+            and sequence.round > last.round
+        ):
+            groups[-1].append(sequence)
+        else:
+            groups.append([sequence])
+    return groups
+
+
+def rows_of(sequences: Sequence[TokenSequence]) -> list[list[int]]:
+    """Return for each row of tokens the sequences (indices) on it, shortest row first.
+
+    The first sequence of a row is the longest. The others are beginnings of it, or equal to it.
+    """
+    rows: dict[int, list[int]] = {}
+    row, longest = -1, None
+    # Sorted and reversed, a sequence is followed by all of its beginnings.
+    order = sorted(range(len(sequences)), key=lambda index: sequences[index].token_ids)
+    for index in reversed(order):
+        token_ids = sequences[index].token_ids
+        if longest is None or longest[: len(token_ids)] != token_ids:
+            row, longest = index, token_ids
+        rows.setdefault(row, []).append(index)
+    return [rows[row] for row in sorted(rows, key=lambda row: (len(sequences[row].token_ids), row))]
+
+
+def microbatches(sequences: Sequence[TokenSequence], max_tokens: int) -> list[list[TokenSequence]]:
+    """Cut a minibatch into forward passes of rows of similar length, shorter ones first.
+
+    A pass has at most `max_tokens` tokens, padding included. A longer row is a pass by itself.
+    """
+    passes: list[list[list[int]]] = []
+    for row in rows_of(sequences):
+        length = len(sequences[row[0]].token_ids)
+        fits = passes and length * (len(passes[-1]) + 1) <= max_tokens
+        if fits and length <= _LENGTH_RATIO * len(sequences[passes[-1][0][0]].token_ids):
+            passes[-1].append(row)
+        else:
+            passes.append([row])
+    return [[sequences[index] for row in rows for index in row] for rows in passes]
+
+
+def collate(
+    sequences: Sequence[TokenSequence], pad_id: int, device: torch.device | str = "cpu"
+) -> Batch:
+    """Make a batch (sequences, tokens), padded on the right; no mask is True on padding.
+
+    Raises:
+        SettingError: there are no sequences.
+    """
+    if not sequences:
+        raise SettingError("a batch needs at least one sequence; got none")
+    row_of = torch.zeros(len(sequences), dtype=torch.long)
+    for row in rows_of(sequences):
+        row_of[row] = row[0]
+    ids = [each.token_ids for each in sequences]
+    generated = [each.generated for each in sequences]
+    behaviour = [each.behaviour_logprobs for each in sequences]
+    rollout = [each.rollout_logprobs or each.behaviour_logprobs for each in sequences]
+    advantages = torch.tensor([each.advantage for each in sequences], dtype=torch.float32)
+    return Batch(
+        token_ids=_padded(ids, pad_id, np.int64).to(device),
+        attention_mask=_padded([[True] * len(row) for row in ids], False, np.bool_).to(device),
+        generated_mask=_padded(generated, False, np.bool_).to(device),
+        behaviour_logprobs=_padded(behaviour, 0.0, np.float32).to(device),
+        advantages=advantages.to(device),
+        rollout_logprobs=_padded(rollout, 0.0, np.float32).to(device),
+        row_of=row_of.to(device),
+    )
+
+
+def _padded(rows: Sequence[Sequence[float]], fill: float, dtype: type[np.generic]) -> Tensor:
+    """Stack rows of different lengths into a matrix; numpy reads tuples faster than torch."""
+    matrix = np.full((len(rows), max(len(row) for row in rows)), fill, dtype=dtype)
+    for index, row in enumerate(rows):
+        matrix[index, : len(row)] = row
+    return torch.from_numpy(matrix)

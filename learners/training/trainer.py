@@ -1,9 +1,9 @@
-"""The way of an update: sequences with advantages in, optimiser steps, metrics out.
+"""Optimizer steps: sequences with advantages in, metrics out.
 
-`Trainer.update` cuts the sequences of one policy into minibatches, an optimiser step each, and a
-minibatch into microbatches, a forward and a backward pass each. The objective is evaluated once per
-microbatch; its metrics are sums over sequences, of all microbatches and processes. Knows nothing of
-where advantages come from.
+`Trainer.update` cuts the sequences of one policy into minibatches, one optimizer step each. A
+minibatch is cut into microbatches, one forward and backward pass each. The objective is evaluated
+once per microbatch; its metrics cover all microbatches and processes. Knows nothing of the origin
+of advantages.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
 from torch.optim import Optimizer
 from transformers import PreTrainedModel
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.load import share_frozen
-from laconic.learners.distributed.processes import ALONE, Processes
-from laconic.learners.errors import memory_set_by
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
+from laconic.learners.errors import refuse_memory
 from laconic.learners.training.changes import Changes
 from laconic.learners.training.correction import Correction
 from laconic.learners.training.logprobs import current_logprobs, recomputed
@@ -38,17 +39,17 @@ from laconic.learners.training.sequences import (
 from laconic.learners.training.settings import StepSettings
 
 MakeOptimizer = Callable[..., Optimizer]
-"""Called with parameters, and with the settings that a policy has of its own."""
+"""Constructor of an optimizer from parameters and the settings that a policy has of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateSettings(StepSettings):
-    """How an update is cut into optimiser steps, and how large these are."""
+    """Number and size of the optimizer steps of an update."""
 
     objective: Objective = Objective()
-    """The loss."""
+    """Loss."""
     correction: Correction = Correction()
-    """What is done about an engine that sampled with other log-probabilities."""
+    """Correction for an engine that sampled with other log-probabilities."""
 
     def schedule(self) -> Callable[[int], float]:
         """Return the factor of the learning rate as a function of the updates done so far."""
@@ -67,25 +68,26 @@ class UpdateSettings(StepSettings):
         return factor
 
     def split(self, sequences: Sequence[TokenSequence], updates: int) -> list[list[TokenSequence]]:
-        """Minibatches of about equal size in an order drawn from the seed and the updates done.
+        """Cut an update into minibatches of about equal size, in an order drawn from the seed.
 
-        The replies of a conversation stay together, because they share a row of tokens.
+        The order depends on the updates done so far. The replies of a conversation stay together,
+        because they share a row of tokens.
         """
-        whole = conversations(sequences)
-        drawn = np.random.default_rng((self.seed, updates)).permutation(len(whole))
-        sizes = [len(whole[index]) for index in drawn]
-        shares = np.array_split(np.arange(len(sequences)), min(self.minibatches, len(whole)) or 1)
-        # A conversation belongs to the minibatch in whose share its first sequence would stand.
+        groups = conversations(sequences)
+        order = np.random.default_rng((self.seed, updates)).permutation(len(groups))
+        sizes = [len(groups[index]) for index in order]
+        count = min(self.minibatches, len(groups)) or 1
+        ends = np.cumsum([len(part) for part in np.array_split(np.arange(len(sequences)), count)])
+        # A conversation belongs to the minibatch in whose range its first sequence falls.
         first = np.cumsum(sizes) - sizes
-        place = np.searchsorted(np.cumsum([len(one) for one in shares]), first, side="right")
-        parts: list[list[TokenSequence]] = [[] for _ in shares]
-        for index, part in zip(drawn, place, strict=True):
-            parts[part] += whole[index]
+        parts: list[list[TokenSequence]] = [[] for _ in range(count)]
+        for index, part in zip(order, np.searchsorted(ends, first, side="right"), strict=True):
+            parts[part] += groups[index]
         return [part for part in parts if part]
 
 
 class Trainer:
-    """One policy with its optimiser and, if there is a KL, the frozen copy it is measured from."""
+    """Optimizer of one policy and, with a KL, the frozen copy that it is measured from."""
 
     def __init__(
         self,
@@ -93,20 +95,20 @@ class Trainer:
         agents: Collection[str],
         optimizer: MakeOptimizer,
         settings: UpdateSettings | None = None,
-        processes: Processes = ALONE,
+        processes: Processes = SINGLE_PROCESS,
     ) -> None:
-        """Make the optimiser and, with a KL, the reference: the policy as it is now.
+        """Make the optimizer and, with a KL, the reference: the policy as it is now.
 
         Args:
-            policy: whose trainable parameters are trained.
-            agents: who speaks by it.
-            optimizer: makes an optimiser of parameters; the policy's own settings go before it.
-            settings: how an update is made.
-            processes: those that train it together. Weights are sharded if theirs are, but for
-                adapters: their base is common to several, and stays whole.
+            policy: policy whose trainable parameters are trained.
+            agents: agents that speak by it.
+            optimizer: makes an optimizer of parameters; the policy's own settings override its.
+            settings: number and size of the optimizer steps.
+            processes: processes that train it together. Weights are sharded if theirs are, except
+                for adapters: several share one base, which stays whole.
 
         Raises:
-            SettingError: the optimiser refuses the policy's own settings.
+            SettingError: the optimizer refuses the policy's own settings.
         """
         self.policy, self.agents = policy, tuple(agents)
         self.settings = settings or UpdateSettings()
@@ -117,7 +119,9 @@ class Trainer:
         for model in (policy.model, self._reference):
             if model is not None and not policy.adapted:
                 processes.shard(model, policy.precision.autocast)
-        self.parameters = [one for one in policy.model.parameters() if one.requires_grad]
+        self.parameters = [
+            parameter for parameter in policy.model.parameters() if parameter.requires_grad
+        ]
         try:
             self.optimizer = optimizer(self.parameters, **policy.optimizer)
         except (TypeError, ValueError) as error:
@@ -125,7 +129,7 @@ class Trainer:
                 raise
             raise SettingError(
                 f"agent.optimizer has {dict(policy.optimizer)!r} for {', '.join(agents)}, which the"
-                f" optimiser refuses: {error}"
+                f" optimizer refuses: {error}"
             ) from error
         self._schedule = self.settings.schedule()
         self._learning_rates = [group["lr"] for group in self.optimizer.param_groups]
@@ -134,40 +138,56 @@ class Trainer:
         """Take the optimizer steps of one update; without generated tokens none.
 
         Args:
-            sequences: with their advantages, of all processes, sampled by the policy as it is now.
-            updates: done so far; the order of the sequences and the learning rate follow it.
+            sequences: sequences with advantages, of all processes, sampled by the present policy.
+            updates: updates done so far; the order of the sequences and the learning rate follow
+                it.
 
         Returns:
-            Metrics, one row per step: what the objective reports and `grad_norm`, the norm of the
+            Metrics, one row per step: those of the objective, and `grad_norm`, the norm of the
             gradient before it was scaled; or that the step was skipped. In the first update the
-            last row has `changed_weights`, the share of weights that it has changed.
+            last row has `changed_weights`, the fraction of weights that the update changed.
+
+        Raises:
+            OutOfMemoryError: a pass needs more memory than there is.
         """
         factor = self._schedule(updates)
         for group, rate in zip(self.optimizer.param_groups, self._learning_rates, strict=True):
             group["lr"] = rate * factor
         if not any(any(sequence.generated) for sequence in sequences):
             return []
+        policy, settings = self.policy, self.settings
+        # The behavior policy can differ from the trained one after the first of several steps, and
+        # when an engine sampled. Otherwise the training pass itself gives its log-probabilities.
+        moves = settings.minibatches > 1 and settings.objective.ratio != "none"
+        differs = moves or policy.sampler is not None
         changes = Changes(self.parameters) if updates == 0 else None
-        with memory_set_by("learner.microbatch_tokens"):
-            if self.policy.recompute_logprobs and self._moves_on:
+        try:
+            if policy.recompute_logprobs and differs:
                 sequences = self._recomputed(sequences)
-            rows = [self._step(one, changes) for one in self.settings.split(sequences, updates)]
-        share = changes.share(self._processes) if changes else None
-        return [*rows[:-1], {**rows[-1], "changed_weights": share}] if share is not None else rows
+            on_policy = policy.recompute_logprobs and not differs
+            minibatches = settings.split(sequences, updates)
+            rows = [self._step(minibatch, on_policy, changes) for minibatch in minibatches]
+        except (MemoryError, RuntimeError) as error:
+            refuse_memory(error, "learner.microbatch_tokens")
+            raise
+        fraction = changes.fraction(self._processes) if changes else None
+        if fraction is not None:
+            rows[-1]["changed_weights"] = fraction
+        return rows
 
     def state_dict(self) -> dict[str, Any]:
-        """Weights (of an adapter it alone), optimiser and reference; shards where they are such."""
+        """Return weights (of an adapter alone), optimizer and reference; sharded as they are."""
         state = {"model": self.policy.weights(), "optimizer": self.optimizer.state_dict()}
         if self._reference is not None:
             state["reference"] = self.policy.weights(self._reference)
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of `state_dict`, with tensors whole or sharded."""
+        """Continue from a state of `state_dict`, with tensors whole or sharded."""
         shard_like = self._processes.shard_like
-        own = [one for group in self.optimizer.param_groups for one in group["params"]]
+        parameters = [each for group in self.optimizer.param_groups for each in group["params"]]
         moments = {
-            index: shard_like(values, dict.fromkeys(values, own[index]))
+            index: shard_like(values, dict.fromkeys(values, parameters[index]))
             for index, values in state["optimizer"]["state"].items()
         }
         self.optimizer.load_state_dict({**state["optimizer"], "state": moments})
@@ -178,30 +198,34 @@ class Trainer:
             policy.load_weights(sharded, reference)
 
     def _step(
-        self, sequences: Sequence[TokenSequence], changes: Changes | None = None
+        self, sequences: Sequence[TokenSequence], on_policy: bool, changes: Changes | None
     ) -> dict[str, float]:
-        """One optimiser step; one whose loss or gradient is not finite is skipped and counted.
+        """Take one optimizer step; skip and count it if the loss or gradient is not finite.
 
-        Sequences that teach nothing count in the mean and are not computed; a step without others
-        has a gradient of zero, which still lets weights decay and moments fade. Of several
-        processes each sees to a part of the sequences, and all know the whole outcome.
+        Sequences without a gradient count in the mean and are not computed. If none has one, the
+        gradient is zero, which still decays weights and moments. Each of several processes computes
+        a part of the sequences; all know the metrics of the whole.
         """
-        objective, processes = self.settings.objective, self._processes
+        objective, settings, processes = self.settings.objective, self.settings, self._processes
         self.optimizer.zero_grad(set_to_none=True)
-        divisor = objective.divisor(len(sequences), sum(sum(one.generated) for one in sequences))
-        learned = [one for one in sequences if self._teaches(one)]
+        divisor = objective.divisor(len(sequences), sum(sum(each.generated) for each in sequences))
+        learned = self._with_gradient(sequences)
         parts: list[Mapping[str, Tensor]] = []
-        for microbatch, factor in dealt(learned, self.settings.microbatch_tokens, processes):
-            outputs = objective(self._inputs(microbatch, divisor))
+        for part, factor in microbatches_of_rank(learned, settings.microbatch_tokens, processes):
+            outputs = objective(self._inputs(part, divisor, on_policy))
             (outputs.loss * factor).backward()  # type: ignore[no-untyped-call]
             if factor:
                 parts.append(outputs.rows)
         if not learned:
-            for one in self.parameters:
-                one.grad = torch.zeros_like(one)
-        metrics = metrics_of(processes.gather(parts), divisor)
-        metrics["sequences"] = float(sum(any(one.generated) for one in sequences))
-        norm = processes.clip(self.parameters, self.settings.max_grad_norm)
+            for parameter in self.parameters:
+                parameter.grad = torch.zeros_like(parameter)
+        if processes.count > 1:
+            parts = processes.gather(parts)
+            processes.sum_gradients(self.parameters)
+        metrics = metrics_of(parts, divisor)
+        metrics["sequences"] = float(sum(any(each.generated) for each in sequences))
+        total: Any = clip_grad_norm_(self.parameters, settings.max_grad_norm)
+        norm = float(total.full_tensor() if hasattr(total, "full_tensor") else total)
         if not (math.isfinite(norm) and math.isfinite(metrics["loss"])):
             return {"skipped_steps": 1.0}
         if changes is not None:
@@ -210,27 +234,30 @@ class Trainer:
         rate = float(self.optimizer.param_groups[0]["lr"])
         return {**metrics, "grad_norm": norm, "learning_rate": rate, "steps": 1.0}
 
-    def _inputs(self, sequences: Sequence[TokenSequence], divisor: float) -> LossInputs:
-        """What the objective needs to know of a microbatch, on the policy's device."""
+    def _inputs(
+        self, sequences: Sequence[TokenSequence], divisor: float, on_policy: bool
+    ) -> LossInputs:
+        """Compute the inputs of the objective for a microbatch, on the policy's device.
+
+        With `on_policy` the behavior log-probabilities are those of this very pass.
+        """
         policy, reference = self.policy, None
-        batch = collate(sequences, policy.pad_id).to(policy.device)
+        batch = collate(sequences, policy.pad_id, policy.device)
         temperature = policy.speech.temperature
-        # Of a policy that has not moved yet this pass is the one that would be computed again.
-        own = self._moves_on or not policy.recompute_logprobs
         with policy.computing():
             if self._reference is not None:
                 with torch.no_grad():
                     reference = current_logprobs(self._reference, batch, temperature)
             current = current_logprobs(policy.model, batch, temperature)
         rollout, weights = None, None
-        if any(one.rollout_logprobs is not None for one in sequences):
+        if any(sequence.rollout_logprobs is not None for sequence in sequences):
             rollout, ratio = batch.rollout_logprobs, self.settings.objective.ratio
             weights = self.settings.correction.weights(
                 batch.behaviour_logprobs, rollout, batch.generated_mask, ratio
             )
         return LossInputs(
             current_logprobs=current,
-            behaviour_logprobs=batch.behaviour_logprobs if own else current.detach(),
+            behaviour_logprobs=current.detach() if on_policy else batch.behaviour_logprobs,
             generated_mask=batch.generated_mask,
             advantages=batch.advantages,
             reference_logprobs=reference,
@@ -239,74 +266,64 @@ class Trainer:
             divisor=divisor,
         )
 
-    def _teaches(self, sequence: TokenSequence) -> bool:
-        """Return whether a sequence can have a gradient other than 0; a masked one has none."""
-        return self.settings.objective.teaches(sequence.advantage) and any(sequence.generated)
-
-    @property
-    def _moves_on(self) -> bool:
-        """Whether an update is told of a policy other than the one it computes.
-
-        Its own from before the first of several steps, or the one that an engine sampled with.
-        """
-        several = self.settings.minibatches > 1 and self.settings.objective.ratio != "none"
-        return several or self.policy.sampler is not None
+    def _with_gradient(self, sequences: Sequence[TokenSequence]) -> list[TokenSequence]:
+        """Return the sequences whose gradient can differ from 0; masked ones cannot."""
+        has_gradient = self.settings.objective.has_gradient
+        return [each for each in sequences if has_gradient(each.advantage) and any(each.generated)]
 
     def _recomputed(self, sequences: Sequence[TokenSequence]) -> list[TokenSequence]:
-        """The sequences; behaviour of those that teach anything is that of a training pass.
+        """Recompute the behavior log-probabilities of sequences with a gradient in training passes.
 
-        What an engine gave them is kept apart. Weights in parts come together for a layer at a
-        time: each process makes as many passes as the others.
+        Those of an engine are kept apart. With sharded weights, which are gathered layer by layer,
+        all processes make the same number of passes.
         """
         policy, processes = self.policy, self._processes
         max_tokens, temperature = self.settings.microbatch_tokens, policy.speech.temperature
-        apart = policy.sampler is not None
-        taught = [one for one in sequences if self._teaches(one)]
+        keep_rollout = policy.sampler is not None
+        learned = self._with_gradient(sequences)
 
-        def again(own: Sequence[TokenSequence]) -> list[TokenSequence]:
+        def recompute(part: Sequence[TokenSequence]) -> list[TokenSequence]:
             with policy.computing():
-                return recomputed(policy.model, own, policy.pad_id, temperature, max_tokens, apart)
-
-        if processes.sharded:
-            place = {id(one): index for index, one in enumerate(taught)}
-            found: list[tuple[int, TokenSequence]] = []
-            for part, factor in dealt(taught, max_tokens, processes):
-                new = again(part)
-                if factor:
-                    found += [(place[id(old)], one) for old, one in zip(part, new, strict=True)]
-            made = iter([one for _, one in sorted(processes.gather(found), key=_first)])
-        else:
-            made = iter(
-                processes.map_sharded(
-                    conversations(taught), lambda own: again([one for each in own for one in each])
+                return recomputed(
+                    policy.model, part, policy.pad_id, temperature, max_tokens, keep_rollout
                 )
+
+        replacements: list[TokenSequence]
+        if processes.sharded:
+            place = {id(sequence): index for index, sequence in enumerate(learned)}
+            pairs: list[tuple[int, TokenSequence]] = []
+            for part, factor in microbatches_of_rank(learned, max_tokens, processes):
+                results = recompute(part)
+                if factor:
+                    pairs += [(place[id(old)], new) for old, new in zip(part, results, strict=True)]
+            replacements = [new for _, new in sorted(processes.gather(pairs), key=lambda p: p[0])]
+        else:
+            replacements = processes.map_sharded(
+                conversations(learned),
+                lambda groups: recompute([each for group in groups for each in group]),
             )
-        return [next(made) if self._teaches(one) else one for one in sequences]
+        by_identity = {id(old): new for old, new in zip(learned, replacements, strict=True)}
+        return [by_identity.get(id(sequence), sequence) for sequence in sequences]
 
 
-def _first(pair: tuple[int, TokenSequence]) -> int:
-    return pair[0]
-
-
-def dealt(
+def microbatches_of_rank(
     sequences: Sequence[TokenSequence], max_tokens: int, processes: Processes
 ) -> list[tuple[list[TokenSequence], float]]:
-    """The microbatches of this process out of a minibatch of all, with the factors of their losses.
+    """Return this process's microbatches of a minibatch, with the factors of their losses.
 
-    Rows of tokens are dealt out by length, each with all sequences that are read off it, so that
-    each process has as many as others, and as long ones. Where weights are sharded all processes
-    make the same number of passes, of which those that only keep step have the factor 0, and the
-    sum of gradients is made out of their mean.
+    Rows of tokens are dealt out by length, each with all of its sequences, so that processes have
+    equal work. With sharded weights all processes must make the same number of passes: extra passes
+    have the factor 0, and the factor of the others turns the mean of gradients into a sum.
     """
     if processes.count == 1:
         return [(part, 1.0) for part in microbatches(sequences, max_tokens)]
     rows = rows_of(sequences)
-    shares = []
+    by_rank = []
     for rank in range(processes.count):
-        given = [sequences[index] for row in rows[rank :: processes.count] for index in row]
-        shares.append(microbatches(given, max_tokens))
-    own = shares[processes.rank]
+        share = [sequences[index] for row in rows[rank :: processes.count] for index in row]
+        by_rank.append(microbatches(share, max_tokens))
+    own = by_rank[processes.rank]
     if not processes.sharded:
         return [(part, 1.0) for part in own]
-    idle = [([sequences[row[0]]], 0.0) for row in rows[:1]] * (max(map(len, shares)) - len(own))
-    return [(part, float(processes.count)) for part in own] + idle
+    extra = [([sequences[row[0]]], 0.0) for row in rows[:1]] * (max(map(len, by_rank)) - len(own))
+    return [(part, float(processes.count)) for part in own] + extra

@@ -26,7 +26,7 @@ from laconic.experiments.running.setup import (
     task_keys,
 )
 from laconic.learners.distributed.launched import launched
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.rollout.play import collect
 from laconic.learners.training import logprobs
 
@@ -56,7 +56,7 @@ def row(method: str, processes: Processes) -> dict[str, float]:
     starts = draw_starts(task_keys(environments[0]), TASKS, 0, 1)
     metrics, gradients, weights = [], [], []
     groups: Any = None
-    for those in (ALONE, processes):
+    for those in (SINGLE_PROCESS, processes):
         policies = make_team(cfg).policies(environments[0])
         models = [one.model for one in dict.fromkeys(policies.values())]
         before = [one.detach().clone() for model in models for one in model.parameters()]

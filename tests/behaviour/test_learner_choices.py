@@ -31,18 +31,18 @@ def test_a_method_is_one_choice(run, small, tmp_path, rows, method):
 BAD = [
     (["learner=mc_grpo", "train.group_size=3"], ["median", "odd", "got 4 episodes", "group_size"]),
     (
-        ["learner/advantages=group", "learner.advantages.centre=median"],
+        ["learner/advantages=group", "learner.advantages.center=median"],
         ["median", "odd", "got 2 episodes", "train.group_size"],
     ),
     (["learner=magrpo", *ALONE], ["single agent 'solver_0'", "env.team", "learner=grpo"]),
     (["learner=magrpo", "agent.sharing=shared"], ["helper_0", "share", "agent.sharing=separate"]),
     (
         ["learner=reinforce", "learner.advantages.scale=std"],
-        ["learner.advantages.centre=none needs learner.advantages.scale=none"],
+        ["learner.advantages.center=none needs learner.advantages.scale=none"],
     ),
     (
         ["learner.advantages.leave_out_pivot=true"],
-        ["leave_out_pivot needs learner.advantages.centre=median"],
+        ["leave_out_pivot needs learner.advantages.center=median"],
     ),
     (["learner=magrpo", "learner.unit=episode"], ["set learner.unit to 'reply'", "round"]),
     pytest.param(

@@ -202,7 +202,7 @@ def test_every_checked_value_is_called_by_its_key_with_its_group():
 def test_a_message_names_settings_with_their_group():
     """A word before `=` or `must be` that is the last part of a key has its group before it."""
     words = {key.rpartition(".")[2] for key in all_keys() if "." in key}
-    assert {"centre", "frozen", "mark", "compare_by"} <= words
+    assert {"center", "frozen", "mark", "compare_by"} <= words
     pattern = re.compile(r"(?<![\w.{}<>/'])([a-z]\w+)(?:=[a-z0-9]| must be )")
     wrong = {
         (path.name, word)

@@ -43,7 +43,7 @@ COMMON = {
     "agent.budget.episode": 2048,
     "learner.microbatch_tokens": 4096,
     # Random weights solve nothing, and sequences of equal return would not be computed.
-    "learner.advantages.centre": "none",
+    "learner.advantages.center": "none",
     "learner.advantages.scale": "none",
     "threads": None,
 }

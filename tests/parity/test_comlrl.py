@@ -40,12 +40,12 @@ VARIANTS = {
         {"scale": "population_std", "epsilon": 1e-12},
         {"advantage_normalization": True},
     ),
-    "magrpo, centre leave_one_out": (
-        {"centre": "leave_one_out"},
+    "magrpo, center leave_one_out": (
+        {"center": "leave_one_out"},
         {"advantage_normalization": False, "advantage_mode": "rloo"},
     ),
-    "magrpo, centre none": (
-        {"centre": "none"},
+    "magrpo, center none": (
+        {"center": "none"},
         {"advantage_normalization": False, "advantage_mode": "raw"},
     ),
 }

@@ -26,7 +26,7 @@ from laconic.learners.advantages.group import Key
 from laconic.learners.advantages.whitening import whitened
 from laconic.learners.episode import Episode, Group
 from laconic.learners.training.objective import LossInputs, Objective
-from laconic.learners.training.sequences import Batch, TokenSequence, collate, sequences_of
+from laconic.learners.training.sequences import Batch, collate, sequences_of
 
 pytestmark = pytest.mark.parity
 verl = pytest.importorskip("verl", reason="verl is installed for `make parity` only")
@@ -231,7 +231,8 @@ def test_returns_whitened_over_an_update_equal_verls(
     theirs, _ = core_algos.ADV_ESTIMATOR_REGISTRY["reinforce_plus_plus"](
         token_level_rewards=rewards, response_mask=mask, config=config
     )
-    got = torch.tensor([one.advantage for one in whitened(made)])[:, None] * mask
+    advantages = whitened([one.advantage for one in made], [sum(one.generated) for one in made])
+    got = torch.tensor(advantages)[:, None] * mask
     called = "`reinforce_plus_plus`, gamma 1"
     record(LIBRARY, "reinforce_plus_plus", called, "advantages", seed, got, theirs)
     torch.testing.assert_close(got, theirs, rtol=2e-6, atol=1e-6)
@@ -262,11 +263,7 @@ def test_generalised_advantages_equal_verls(
     record(LIBRARY, "ippo", called, "advantages", seed, got, theirs)
     torch.testing.assert_close(got, theirs, rtol=1e-6, atol=1e-6)
     assert (got[~mask] == 0).all()
-    made = [
-        TokenSequence("t", "a", 0, place, (1, 2), (False, True), (0.0, -1.0), 0.0, advantage=one)
-        for place, one in enumerate(got[mask].tolist())
-    ]
-    ours = torch.tensor([one.advantage for one in whitened(made)])
+    ours = torch.tensor(whitened(got[mask].tolist(), [1] * int(mask.sum())))
     theirs = whitened_theirs[mask]
     record(LIBRARY, "ippo", called, "advantages, whitened", seed, ours, theirs)
     torch.testing.assert_close(ours, theirs, rtol=2e-6, atol=1e-6)

@@ -121,7 +121,7 @@ class Measurement:
     def gradients(self, groups: Sequence[Group], kinds: Sequence[Kind]) -> dict[str, Tensor]:
         """Compute the gradient (parameters,) of the loss under each correction."""
         sequences = [one for group in groups for one in self.learner.sequences(group)]
-        taught = [one for one in sequences if OBJECTIVE.teaches(one.advantage)]
+        taught = [one for one in sequences if OBJECTIVE.has_gradient(one.advantage)]
         sums = {kind: torch.zeros(()) for kind in kinds}
         for part in microbatches(taught, self.cfg.learner.microbatch_tokens):
             for kind, gradient in self.part_gradients(part, kinds, float(len(sequences))):

@@ -27,7 +27,7 @@ import numpy as np
 
 from laconic.envs.checks import number
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.credit import WHOLE, Credit, charge_factor, credit
+from laconic.learners.advantages.credit import FORWARD_LOOKING, Credit, charge_factor, credit
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.rollout.collectors.base import Collector, Players
 from laconic.learners.rollout.play import play, replies_of
@@ -49,7 +49,7 @@ class Candidates(Collector):
     def __post_init__(self) -> None:
         """Refuse a credit that asks for replays of its own (`SettingError`)."""
         number("learner.collect.charge_power", self.charge_power, lowest=0)
-        if credit(self.credit) in WHOLE:
+        if credit(self.credit) in FORWARD_LOOKING:
             raise SettingError(
                 "candidates are compared by what follows from them; choose learner.credit=own or"
                 f" learner.credit=team, got {self.credit!r}"

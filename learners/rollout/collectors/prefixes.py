@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from laconic.learners.advantages.credit import task_rewards, team_parts
+from laconic.learners.advantages.credit import team_parts
 from laconic.learners.episode import Episode, Turn
 from laconic.learners.rollout.collectors.base import Players
 from laconic.learners.rollout.collectors.counterfactual import (
@@ -122,4 +122,5 @@ def _worths(plans: Sequence[_Plan], ends: Iterator[Episode], span: int) -> list[
 
 def _pair(episode: Episode, turn: Turn) -> tuple[float, float]:
     """Return what the task paid the author of a turn, and what it paid the team."""
-    return sum(task_rewards(episode)[turn.agent]), team_parts(episode).task
+    rewards = episode.task_rewards or episode.rewards
+    return sum(rewards[turn.agent]), team_parts(episode).task

@@ -13,7 +13,7 @@ from laconic.experiments.running.preparation import check_price, common_folder, 
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import make_team
 from laconic.learners.algorithms.base import as_learner
-from laconic.learners.distributed.processes import ALONE
+from laconic.learners.distributed.processes import SINGLE_PROCESS
 from laconic.learners.prices.schedule import Fixed, Ramp
 from laconic.learners.rollout.play import Start
 
@@ -46,7 +46,7 @@ def test_each_process_needs_a_group_to_play():
 
 
 def test_one_process_keeps_its_folder(tmp_path):
-    assert common_folder(str(tmp_path), ALONE) == str(tmp_path)
+    assert common_folder(str(tmp_path), SINGLE_PROCESS) == str(tmp_path)
 
 
 @pytest.mark.parametrize(("learner", "episodes"), [("grpo", 8), ("mc_grpo", 10)])

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.rules import Context, Rules
 from laconic.experiments.running.run_state import SKIPPED, refuse_divergence, save_policies, watch
-from laconic.learners.distributed.processes import ALONE
+from laconic.learners.distributed.processes import SINGLE_PROCESS
 
 
 def run(**settings):
@@ -45,7 +45,7 @@ def test_one_policy_lies_in_the_folder_and_several_in_folders_of_their_first_age
     assert frozen.places == []
 
 
-def first_update(folder, every, processes=ALONE, resumable=True):
+def first_update(folder, every, processes=SINGLE_PROCESS, resumable=True):
     """A run of 20 steps after its first, whose learner has 400 bytes to keep."""
     learner = SimpleNamespace(resumable=resumable, state_dict=lambda: {"w": torch.zeros(100)})
     cfg = SimpleNamespace(train=SimpleNamespace(checkpoint_every=every))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from laconic.experiments.running.shares import kept_by_main, share_seed
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 
 
 class Second(Processes):
@@ -11,7 +11,7 @@ class Second(Processes):
 
 
 def test_the_main_process_keeps_its_folder_and_another_throws_its_own_away(tmp_path):
-    with kept_by_main(str(tmp_path / "run"), ALONE) as folder:
+    with kept_by_main(str(tmp_path / "run"), SINGLE_PROCESS) as folder:
         folder.append_metrics({"step": 0})
     assert (tmp_path / "run" / "metrics.jsonl").exists()
     stray = tmp_path / "stray"

@@ -11,8 +11,8 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.learners.advantages.group import Advantages, Key
 
 ESTIMATORS = [
-    Advantages(centre=centre, scale=scale)
-    for centre in ("mean", "median", "leave_one_out")
+    Advantages(center=center, scale=scale)
+    for center in ("mean", "median", "leave_one_out")
     for scale in ("std", "population_std", "mad", "mad_or_std", "none")
 ]
 
@@ -39,7 +39,7 @@ def test_a_lone_member_gets_zero(advantages: Advantages) -> None:
     assert one_group([5.0], advantages) == [0.0]
 
 
-@pytest.mark.parametrize("advantages", [*ESTIMATORS, Advantages(centre="none", scale="none")])
+@pytest.mark.parametrize("advantages", [*ESTIMATORS, Advantages(center="none", scale="none")])
 def test_no_returns_give_no_advantages(advantages: Advantages) -> None:
     assert advantages([], []) == ()
 
@@ -67,24 +67,24 @@ def test_mean_alone() -> None:
 
 def test_leave_one_out_compares_with_the_mean_of_the_others() -> None:
     # 0 - (1 + 5) / 2 = -3; 1 - 5 / 2 = -1.5; 5 - 1 / 2 = 4.5.
-    got = one_group([0.0, 1.0, 5.0], Advantages(centre="leave_one_out", scale="none"))
+    got = one_group([0.0, 1.0, 5.0], Advantages(center="leave_one_out", scale="none"))
     assert got == pytest.approx([-3.0, -1.5, 4.5], rel=1e-12)
 
 
 def test_median_leaves_the_middle_member_at_zero() -> None:
-    got = one_group([0.0, 1.0, 5.0], Advantages(centre="median", scale="none"))
+    got = one_group([0.0, 1.0, 5.0], Advantages(center="median", scale="none"))
     assert got == [-1.0, 0.0, 4.0]
 
 
 def test_median_of_an_even_group_lies_between_the_two_in_the_middle() -> None:
-    got = one_group([0.0, 1.0, 2.0, 9.0], Advantages(centre="median", scale="none"))
+    got = one_group([0.0, 1.0, 2.0, 9.0], Advantages(center="median", scale="none"))
     assert got == [-1.5, -0.5, 0.5, 7.5]
 
 
 def test_median_and_mad() -> None:
     # Median 2; distances 2, 1, 0, 2, 7, their median 2; scale 2 + 0.5.
     got = one_group(
-        [0.0, 1.0, 2.0, 4.0, 9.0], Advantages(centre="median", scale="mad", epsilon=0.5)
+        [0.0, 1.0, 2.0, 4.0, 9.0], Advantages(center="median", scale="mad", epsilon=0.5)
     )
     assert got == pytest.approx([-0.8, -0.4, 0.0, 0.8, 2.8], rel=1e-12)
 
@@ -94,7 +94,7 @@ def test_with_rewards_of_0_and_1_the_mad_is_0_and_epsilon_alone_is_the_scale(
     returns: list[float],
 ) -> None:
     # The majority is the median and its distance 0; a minority member is 1 / 0.001 away from it.
-    got = one_group(returns, Advantages(centre="median", scale="mad", epsilon=1e-3))
+    got = one_group(returns, Advantages(center="median", scale="mad", epsilon=1e-3))
     majority = max(set(returns), key=returns.count)
     assert got == pytest.approx([1000.0 * (value - majority) for value in returns], rel=1e-12)
 
@@ -102,12 +102,12 @@ def test_with_rewards_of_0_and_1_the_mad_is_0_and_epsilon_alone_is_the_scale(
 def test_std_stands_in_for_a_mad_of_zero_if_asked_to() -> None:
     # Rewards 0, 0, 0, 0, 1: distances 0, 0, 0, 0, 1 have median 0. Mean 0.2, squares
     # 4 * 0.04 + 0.64 = 0.8 over 4, std sqrt(0.2) = 0.4472136; 1 / 0.4472136 = 2.2360680.
-    advantages = Advantages(centre="median", scale="mad_or_std", epsilon=1e-12)
+    advantages = Advantages(center="median", scale="mad_or_std", epsilon=1e-12)
     assert one_group([0, 0, 0, 0, 1], advantages) == pytest.approx(
         [0, 0, 0, 0, math.sqrt(5)], rel=1e-9
     )
     # Where the MAD is not 0 it is the scale: median 2, distances 2, 1, 0, 2, 7, their median 2.
-    advantages = Advantages(centre="median", scale="mad_or_std", epsilon=0.5)
+    advantages = Advantages(center="median", scale="mad_or_std", epsilon=0.5)
     assert one_group([0, 1, 2, 4, 9], advantages) == pytest.approx([-0.8, -0.4, 0.0, 0.8, 2.8])
 
 
@@ -118,7 +118,7 @@ def test_population_std() -> None:
 
 
 def test_members_in_the_middle_of_odd_groups_are_left_out() -> None:
-    advantages = Advantages(centre="median", leave_out_pivot=True)
+    advantages = Advantages(center="median", leave_out_pivot=True)
     keys = [Key("t", agent) for agent in "aaabbaa"]
     # a: 5, 1, 3, 2, 4 has its median 3 at index 2; b has two members and so no middle one.
     assert advantages.left_out([5.0, 1.0, 3.0, 9.0, 8.0, 2.0, 4.0], keys) == {2}
@@ -126,38 +126,38 @@ def test_members_in_the_middle_of_odd_groups_are_left_out() -> None:
 
 def test_of_members_equal_to_the_median_one_is_left_out() -> None:
     # Sorted 0, 1, 1, 1, 1: in the middle stands the second 1, at index 2.
-    advantages = Advantages(centre="median", leave_out_pivot=True)
+    advantages = Advantages(center="median", leave_out_pivot=True)
     assert advantages.left_out([1.0, 0.0, 1.0, 1.0, 1.0], [Key("t", "a")] * 5) == {2}
 
 
 @pytest.mark.parametrize("members", [0, 1, 2, 4])
 def test_groups_without_a_middle_leave_nobody_out(members: int) -> None:
-    advantages = Advantages(centre="median", leave_out_pivot=True)
+    advantages = Advantages(center="median", leave_out_pivot=True)
     assert advantages.left_out([1.0] * members, [Key("t", "a")] * members) == frozenset()
-    assert Advantages(centre="median").left_out([1.0] * 3, [Key("t", "a")] * 3) == frozenset()
+    assert Advantages(center="median").left_out([1.0] * 3, [Key("t", "a")] * 3) == frozenset()
 
 
 def test_an_episode_alone_is_refused_where_it_is_compared() -> None:
-    for advantages in (Advantages(), Advantages(group_by=("task",)), Advantages(centre="median")):
+    for advantages in (Advantages(), Advantages(group_by=("task",)), Advantages(center="median")):
         with pytest.raises(SettingError, match="group_size must be at least 2"):
             advantages.check(episodes=1, agents=3)
-    Advantages(centre="none", scale="none").check(episodes=1, agents=3)
+    Advantages(center="none", scale="none").check(episodes=1, agents=3)
 
 
 def test_a_median_of_an_even_group_is_refused_with_what_to_change() -> None:
-    advantages = Advantages(centre="median")
+    advantages = Advantages(center="median")
     advantages.check(episodes=9, agents=4)
     with pytest.raises(SettingError, match=r"got 8 episodes\. Change train\.group_size by one"):
         advantages.check(episodes=8, agents=1)
     # Compared over all agents, 9 episodes of 4 agents are 36 members.
     with pytest.raises(SettingError, match="got 9 episodes x 4 agents.*put 'agent' into"):
-        Advantages(group_by=("task",), centre="median").check(episodes=9, agents=4)
-    Advantages(group_by=("task",), centre="median").check(episodes=9, agents=3)
+        Advantages(group_by=("task",), center="median").check(episodes=9, agents=4)
+    Advantages(group_by=("task",), center="median").check(episodes=9, agents=3)
     Advantages().check(episodes=8, agents=4)
 
 
 def test_without_a_centre_the_returns_are_the_advantages() -> None:
-    nothing = Advantages(centre="none", scale="none")
+    nothing = Advantages(center="none", scale="none")
     assert one_group([1.0, 1.0], nothing) == [1.0, 1.0]
     assert one_group([0.5], nothing) == [0.5]
 
@@ -195,11 +195,11 @@ def test_the_order_of_members_does_not_matter() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("scale", ["std", "population_std", "mad", "mad_or_std", "none"])
-@pytest.mark.parametrize("centre", ["mean", "leave_one_out"])
-def test_advantages_of_a_task_and_agent_add_up_to_zero(seed: int, scale: str, centre: str) -> None:
+@pytest.mark.parametrize("center", ["mean", "leave_one_out"])
+def test_advantages_of_a_task_and_agent_add_up_to_zero(seed: int, scale: str, center: str) -> None:
     draw = random.Random(seed)
     keys = [Key(draw.choice("xyz"), draw.choice("ab")) for _ in range(60)]
-    got = Advantages(centre=centre, scale=scale)([draw.gauss(3, 2) for _ in keys], keys)
+    got = Advantages(center=center, scale=scale)([draw.gauss(3, 2) for _ in keys], keys)
     for group in set(keys):
         assert abs(sum(a for a, key in zip(got, keys, strict=True) if key == group)) < 1e-9
 
@@ -232,7 +232,7 @@ def test_every_return_needs_a_key() -> None:
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"centre": "average"}, "unknown learner.advantages.centre 'average'"),
+        ({"center": "average"}, "unknown learner.advantages.center 'average'"),
         ({"scale": "variance"}, "unknown learner.advantages.scale 'variance'"),
         ({"scale": None}, "unknown learner.advantages.scale None"),
         ({"group_by": ("agent",)}, "group_by must name 'task'"),
@@ -243,10 +243,10 @@ def test_every_return_needs_a_key() -> None:
         ({"epsilon": math.inf}, "epsilon must be a finite number above 0"),
         ({"epsilon": "1e-6"}, "epsilon must be a finite number above 0"),
         (
-            {"centre": "none"},
-            r"learner\.advantages\.centre=none needs learner\.advantages\.scale=none",
+            {"center": "none"},
+            r"learner\.advantages\.center=none needs learner\.advantages\.scale=none",
         ),
-        ({"leave_out_pivot": True}, r"leave_out_pivot needs learner\.advantages\.centre=median"),
+        ({"leave_out_pivot": True}, r"leave_out_pivot needs learner\.advantages\.center=median"),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(settings: dict, named: str) -> None:
@@ -310,7 +310,7 @@ def test_no_scale_is_one_whatever_it_would_be_taken_over() -> None:
 @pytest.mark.parametrize("settings", [{"scale": "mad"}, {"scale": "mad_or_std"}])
 def test_a_batch_has_no_median_distance(settings) -> None:
     with pytest.raises(SettingError, match="advantages.scale_over=batch takes a standard dev"):
-        Advantages(centre="median", scale_over="batch", **settings)
+        Advantages(center="median", scale_over="batch", **settings)
 
 
 def test_a_pivot_is_one_sequence() -> None:
@@ -318,4 +318,4 @@ def test_a_pivot_is_one_sequence() -> None:
         SettingError,
         match="^learner.advantages.leave_out_pivot needs learner.advantages.compare_by=sequence",
     ):
-        Advantages(centre="median", leave_out_pivot=True, compare_by="episode")
+        Advantages(center="median", leave_out_pivot=True, compare_by="episode")

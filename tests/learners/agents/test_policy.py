@@ -108,7 +108,7 @@ def a_batch() -> Batch:
         behaviour_logprobs=torch.zeros(2, 10),
         advantages=torch.ones(2),
         rollout_logprobs=torch.zeros(2, 10),
-        hosts=torch.arange(2),
+        row_of=torch.arange(2),
     )
 
 

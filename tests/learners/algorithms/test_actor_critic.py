@@ -137,7 +137,7 @@ def test_a_critic_that_expects_nothing_leaves_reinforce_plus_plus(make_policy, s
         if make == "critic":
             metrics = learner(speakers, sees, gae_lambda=1.0, **shared).update([group])
         else:
-            plain = Advantages(centre="none", scale="none")
+            plain = Advantages(center="none", scale="none")
             other = GroupLearner(
                 speakers, SGD, advantages=plain, whiten=True, unit="reply", **shared
             )

@@ -109,7 +109,7 @@ def test_separate_policies_are_asked_for_by_saying_what_to_change(make_policy, p
 
 
 def test_a_median_needs_an_odd_group_counting_what_the_collector_adds(speakers):
-    median = Advantages(centre="median")
+    median = Advantages(center="median")
     learner(speakers, advantages=median).check(3)
     learner(speakers, advantages=median, collect=Extra()).check(4)
     learner(speakers).check(4)
@@ -134,7 +134,7 @@ def test_a_role_average_moves_once_an_update_and_survives_a_reload(speakers, gro
 
 def test_whitened_advantages_are_those_of_the_whole_update(policy):
     alone = {"solver_0": policy}
-    flat = Advantages(centre="none", scale="none")
+    flat = Advantages(center="none", scale="none")
     trained = learner(alone, UNIT_SGD, advantages=flat, whiten=True)
     before = weights(policy)
     # Equal pay for everybody, in however many groups, is nothing to learn from.

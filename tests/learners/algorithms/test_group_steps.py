@@ -147,7 +147,7 @@ def test_silence_is_balanced_after_whitening(policy):
     silent = Turn("solver_0", 0, "", (1,), (4,), (-0.5,))
     pays = ((said, 3.0), (silent, 0.0))
     group = Group("t", tuple(Episode("t", (turn,), {"solver_0": (pay,)}) for turn, pay in pays))
-    plain = Advantages(centre="none", scale="none")
+    plain = Advantages(center="none", scale="none")
     trained = learner({"solver_0": policy}, advantages=plain, whiten=True, balance_silence=True)
     learned = []
     trained._trainers[0].update = lambda sequences, updates: learned.extend(sequences) or []

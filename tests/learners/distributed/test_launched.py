@@ -11,7 +11,7 @@ from torch.distributed.tensor import Shard
 
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.launched import Launched, launched
-from laconic.learners.distributed.processes import ALONE
+from laconic.learners.distributed.processes import SINGLE_PROCESS
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def one(monkeypatch):
 
 
 def test_without_a_launcher_a_process_is_alone(no_launcher):
-    assert launched() is ALONE
+    assert launched() is SINGLE_PROCESS
 
 
 def test_without_accelerate_one_learns_what_to_install(no_launcher, monkeypatch):

@@ -18,11 +18,11 @@ from updates import replies
 
 from laconic.learners.agents.base import Request
 from laconic.learners.agents.hf import HFPolicy
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.errors import ProcessError
 from laconic.learners.training.sequences import TokenSequence
-from laconic.learners.training.trainer import dealt
+from laconic.learners.training.trainer import microbatches_of_rank
 
 SGD = partial(torch.optim.SGD, lr=0.01)
 METHODS = ("magrpo", "reinforce_plus_plus", "ippo")
@@ -52,7 +52,7 @@ class Threads(Processes):
 
 def threads(count: int, sharded: bool = False) -> list[Processes]:
     if count == 1:
-        return [ALONE]
+        return [SINGLE_PROCESS]
     table = {"barrier": threading.Barrier(count, timeout=20)}
     return [Threads(rank, count, table, sharded) for rank in range(count)]
 
@@ -184,14 +184,14 @@ def lengths(made: Sequence[tuple[Sequence[TokenSequence], float]]) -> list[tuple
 
 def test_sequences_are_dealt_out_by_length_and_equal_ones_together():
     batch = [sequence(length) for length in (9, 2, 8, 3, 2)]
-    first, second = (dealt(batch, 100, one) for one in threads(2))
+    first, second = (microbatches_of_rank(batch, 100, one) for one in threads(2))
     assert lengths(first) == [([2, 2], 1.0), ([8], 1.0)]
     assert lengths(second) == [([3], 1.0), ([9], 1.0)]
 
 
 def test_with_weights_in_parts_all_make_as_many_passes():
     batch = [sequence(length) for length in (9, 2, 3)]
-    first, second = (dealt(batch, 100, one) for one in threads(2, sharded=True))
+    first, second = (microbatches_of_rank(batch, 100, one) for one in threads(2, sharded=True))
     assert lengths(first) == [([2], 2.0), ([9], 2.0)]
     # The second one only keeps step with the first.
     assert lengths(second) == [([3], 2.0), ([2], 0.0)]
@@ -237,7 +237,9 @@ def test_counts_are_summed_and_a_flag_of_one_is_known_to_all():
     totals = together([partial(one.total, each) for one, each in zip(every, counts, strict=True)])
     assert totals == [{"replays": 5.0, "other": 1.0}] * 2
     assert together([partial(one.any, one.rank == 1) for one in every]) == [True, True]
-    assert ALONE.total({"replays": 2.0}) == {"replays": 2.0} and not ALONE.any(False)
+    assert SINGLE_PROCESS.total({"replays": 2.0}) == {"replays": 2.0} and not SINGLE_PROCESS.any(
+        False
+    )
 
 
 def test_all_hear_of_what_fails_in_the_share_of_one():

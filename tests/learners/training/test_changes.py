@@ -10,7 +10,7 @@ from updates import played
 
 from laconic.learners.agents.hf import HFTeam
 from laconic.learners.algorithms.group import GroupLearner
-from laconic.learners.distributed.processes import ALONE, Processes
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.training.changes import SAMPLED, Changes
 
 ADAMW = partial(torch.optim.AdamW, lr=1e-6, weight_decay=0.0)
@@ -25,16 +25,16 @@ def test_weights_without_a_gradient_are_not_counted():
     changes.note_gradients()
     # Three had a gradient in one of the two steps; of these the first has changed.
     weights.data[0], weights.data[1] = 1.0, 5.0
-    assert changes.share(ALONE) == pytest.approx(1 / 3)
+    assert changes.fraction(SINGLE_PROCESS) == pytest.approx(1 / 3)
 
 
 def test_without_any_gradient_there_is_no_share():
     weights = torch.nn.Parameter(torch.zeros(4))
     changes = Changes([weights, torch.nn.Parameter(torch.zeros(0))])
-    assert changes.share(ALONE) is None
+    assert changes.fraction(SINGLE_PROCESS) is None
     weights.grad = torch.zeros(4)
     changes.note_gradients()
-    assert changes.share(ALONE) is None
+    assert changes.fraction(SINGLE_PROCESS) is None
 
 
 def test_of_a_large_tensor_a_sample_is_looked_at():
@@ -44,7 +44,7 @@ def test_of_a_large_tensor_a_sample_is_looked_at():
     changes.note_gradients()
     weights.data[::20] = 1.0
     # Every tenth is looked at, and every second of these has changed.
-    assert changes.share(ALONE) == 0.5
+    assert changes.fraction(SINGLE_PROCESS) == 0.5
 
 
 def test_all_processes_are_counted():
@@ -57,7 +57,7 @@ def test_all_processes_are_counted():
     weights.grad = torch.ones(1)
     changes.note_gradients()
     # None of one here, and three of three on the other.
-    assert changes.share(Two()) == 3 / 4
+    assert changes.fraction(Two()) == 3 / 4
 
 
 @pytest.mark.slow

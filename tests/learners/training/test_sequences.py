@@ -122,7 +122,7 @@ def test_agents_that_are_not_trained_make_no_sequence_and_enter_no_comparison(gr
 
 def test_the_pivot_is_compared_but_not_learned_from() -> None:
     group = Group(task="t", episodes=tuple(episode(pay) for pay in (0.0, 1.0, 5.0)))
-    median = Advantages(centre="median", scale="none", leave_out_pivot=True)
+    median = Advantages(center="median", scale="none", leave_out_pivot=True)
     made = sequences_of(group, credit=own, advantages=median, agents=["solver_0"])
     assert [(one.episode, one.advantage) for one in made] == [(0, -1.0), (2, 4.0)]
 
@@ -209,9 +209,9 @@ def test_a_batch_has_the_types_a_model_and_a_loss_expect(batch: Batch) -> None:
     assert batch.behaviour_logprobs.dtype == batch.advantages.dtype == torch.float32
 
 
-def test_a_batch_moves_between_devices_with_all_its_tensors(batch: Batch) -> None:
-    moved = batch.to("meta")
-    assert {getattr(moved, name).device.type for name in Batch.__slots__} == {"meta"}
+def test_a_batch_is_made_on_a_device_with_all_its_tensors() -> None:
+    batch = collate([sequence(2, 1)], pad_id=77, device="meta")
+    assert {getattr(batch, name).device.type for name in Batch.__slots__} == {"meta"}
 
 
 def test_nothing_is_generated_on_padding(batch: Batch) -> None:

@@ -125,4 +125,3 @@ def test_an_update_can_be_divided_by_one_scale() -> None:
     assert [each.advantage for each in halved] == [each.advantage / 2 for each in sequences]
     assert [each.breakdown.comparison.scale for each in halved] == [2.0, 2.0]
     assert [each.breakdown.task_advantage for each in halved] == pytest.approx([0.25, -0.25])
-    assert rescaled(sequences, 1.0) == list(sequences)

@@ -40,12 +40,12 @@ def test_a_number_is_not_the_beginning_of_another():
 
 def test_a_batch_says_which_row_holds_a_sequence():
     batch = collate(MIXED, pad_id=0)
-    hosts = batch.hosts.tolist()
-    assert [hosts[index] for index in (0, 2, 3, 4, 5)] == [2, 2, 3, 2, 2]
-    assert hosts[1] == hosts[6] and hosts[1] in (1, 6)
-    for index, host in enumerate(hosts):
+    row_of = batch.row_of.tolist()
+    assert [row_of[index] for index in (0, 2, 3, 4, 5)] == [2, 2, 3, 2, 2]
+    assert row_of[1] == row_of[6] and row_of[1] in (1, 6)
+    for index, row in enumerate(row_of):
         ids = MIXED[index].token_ids
-        assert MIXED[host].token_ids[: len(ids)] == ids
+        assert MIXED[row].token_ids[: len(ids)] == ids
 
 
 def test_a_pass_counts_a_shared_row_once_and_keeps_it_whole():

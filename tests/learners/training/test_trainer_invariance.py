@@ -30,7 +30,7 @@ from laconic.learners.training import logprobs
 from laconic.learners.training.logprobs import current_logprobs
 from laconic.learners.training.objective import LossInputs, Objective
 from laconic.learners.training.sequences import Batch, TokenSequence, collate, microbatches
-from laconic.learners.training.trainer import dealt
+from laconic.learners.training.trainer import microbatches_of_rank
 
 LOSS, GRADIENT = 2e-6, 2e-5
 """Largest differences, of the loss in parts of it, of gradients in parts of their norm."""
@@ -189,7 +189,7 @@ def test_padding_on_the_left(name):
     names = ("token_ids", "attention_mask", "generated_mask", "behaviour_logprobs")
     moved = {name: turned(getattr(batch, name)) for name in names}
     # A beginning does not stand where it does in the longer one.
-    check(name, [replace(batch, **moved, hosts=torch.arange(len(REPLIES)))])
+    check(name, [replace(batch, **moved, row_of=torch.arange(len(REPLIES)))])
 
 
 @every_model
@@ -201,6 +201,8 @@ def test_one_process_or_several(name, count):
         def __init__(self, rank: int) -> None:
             self.rank, self.count = rank, count
 
-    parts = [part for rank in range(count) for part, _ in dealt(REPLIES, 30, Part(rank))]
+    parts = [
+        part for rank in range(count) for part, _ in microbatches_of_rank(REPLIES, 30, Part(rank))
+    ]
     assert sorted(map(id, sum(parts, []))) == sorted(map(id, REPLIES))
     check(name, batches_of(parts))

@@ -14,7 +14,7 @@ import torch
 from updates import played
 
 from laconic.learners.algorithms.group import GroupLearner
-from laconic.learners.training import prefixes
+from laconic.learners.training import logprobs
 from laconic.learners.training.objective import Objective
 from laconic.learners.training.sequences import TokenSequence
 
@@ -28,7 +28,7 @@ def updated(make_policy, make_env, monkeypatch):
     The second one comes from all advantages, so that moments are at work. Rows are read whole, so
     that they can be counted.
     """
-    monkeypatch.setattr(prefixes, "WORTH", 0.0)
+    monkeypatch.setattr(logprobs, "WORTH", 0.0)
     policy = make_policy(max_reply_tokens=6)
     policies = dict.fromkeys(make_env().possible_agents, policy)
     group = played(policies, make_env)
@@ -48,7 +48,11 @@ def updated(make_policy, make_env, monkeypatch):
         handle = policy.model.register_forward_pre_hook(
             lambda _, arguments, named: passes.append(len(named["input_ids"])), with_kwargs=True
         )
-        with patch.object(Objective, "teaches", lambda *_: True) if everything else nullcontext():
+        with (
+            patch.object(Objective, "has_gradient", lambda *_: True)
+            if everything
+            else nullcontext()
+        ):
             rows = trainer.update(chosen, 1)
         handle.remove()
         return rows, copy.deepcopy(policy.model.state_dict()), sum(passes), len(made)

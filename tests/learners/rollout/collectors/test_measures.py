@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from laconic.envs.errors import SettingError
-from laconic.learners.advantages.credit import CREDITS, WHOLE
+from laconic.learners.advantages.credit import CREDITS, FORWARD_LOOKING
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.rollout.collectors.candidates import Candidates
 from laconic.learners.rollout.collectors.measures import MEASURES, collector_for
@@ -16,7 +16,7 @@ from laconic.learners.rollout.play import Start, collect
 
 
 def test_every_counterfactual_credit_has_its_measure():
-    assert set(MEASURES) == {name for name, credit in CREDITS.items() if credit in WHOLE}
+    assert set(MEASURES) == {name for name, credit in CREDITS.items() if credit in FORWARD_LOOKING}
     assert all(make(collect).credit == name for name, make in MEASURES.items())
 
 

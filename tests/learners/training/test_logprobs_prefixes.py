@@ -7,9 +7,8 @@ import random
 import pytest
 import torch
 
-from laconic.learners.training import prefixes
-from laconic.learners.training.logprobs import current_logprobs
-from laconic.learners.training.prefixes import can_share
+from laconic.learners.training import logprobs
+from laconic.learners.training.logprobs import can_share, current_logprobs
 from laconic.learners.training.sequences import Batch, TokenSequence, collate
 
 PAD = 0
@@ -79,7 +78,7 @@ def test_values_and_gradients_are_those_of_whole_rows(make_model, architecture, 
     model, batch = make_model(architecture, 24), group(*shape)
     shared, slopes = learned(model, batch)
     read = tokens_read(model, batch)
-    monkeypatch.setattr(prefixes, "WORTH", 0.0)
+    monkeypatch.setattr(logprobs, "WORTH", 0.0)
     whole, expected = learned(model, batch)
     assert tokens_read(model, batch) == batch.token_ids.numel()
     assert (read <= 0.6 * batch.token_ids.numel()) == can_share(model)
