@@ -197,8 +197,8 @@ class StepTimer:
     def _bare_step(self, sequences: Sequence[TokenSequence]) -> Callable[[], None]:
         vocabulary = self._bare_model.config.get_text_config().vocab_size
         most = min(_LOGITS // vocabulary, self._cfg.learner.microbatch_tokens)
-        parts = [collate(part, self._policy.pad_id) for part in microbatches(sequences, most)]
-        batches = [part.to(self._policy.device) for part in parts]
+        pad_id, device = self._policy.pad_id, self._policy.device
+        batches = [collate(part, pad_id, device) for part in microbatches(sequences, most)]
 
         def call() -> None:
             self._bare_optimizer.zero_grad(set_to_none=True)

@@ -1,1 +1,1 @@
-"""What a reply is credited with, and what it is compared with."""
+"""Credit of a reply, and advantage over those it is compared with."""

@@ -167,3 +167,13 @@ def _check_tokenizer(folder: Path, name: str) -> None:
 
 def _is_adapter(name: str) -> bool:
     return (Path(name).expanduser() / "adapter_config.json").is_file()
+
+
+def apply_umask(folder: Path) -> None:
+    """Give files the permissions of their folders.
+
+    safetensors writes files that only their owner may read, whatever the umask is.
+    """
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.chmod(path.parent.stat().st_mode & 0o666)

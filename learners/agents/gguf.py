@@ -23,8 +23,7 @@ from transformers import (
 )
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.folders import GGUF
-from laconic.learners.checkpoint import apply_umask
+from laconic.learners.agents.folders import GGUF, apply_umask
 
 _OF_A_FILE = ("quantization_config", "_model_name_or_path")
 """Keys of a config that say what file it was read from."""

@@ -20,13 +20,13 @@ from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerB
 
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.cache import Memory, calls, default_tokens
+from laconic.learners.agents.folders import apply_umask
 from laconic.learners.agents.generate import Sampled as Generated
 from laconic.learners.agents.generate import Sampling, generate, seeded
 from laconic.learners.agents.lora import Adapter
 from laconic.learners.agents.precision import FLOAT32, Precision
 from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.agents.speaker import Speaker, past, positions_of
-from laconic.learners.checkpoint import apply_umask
 from laconic.learners.errors import refuse_memory
 from laconic.learners.interfaces import Prompt, SampledReply, Sampler
 

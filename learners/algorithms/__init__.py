@@ -1,1 +1,1 @@
-"""Learners: what is made of groups of episodes, one module a kind."""
+"""Learning algorithms, one per module."""

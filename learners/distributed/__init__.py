@@ -1,1 +1,1 @@
-"""Several processes that train together: what each knows of the others, how they are started."""
+"""Several processes that train together: how they are started, communicate and share weights."""

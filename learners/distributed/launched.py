@@ -1,7 +1,7 @@
-"""The processes that a launcher has started: `accelerate launch` or `torchrun`, on any machines.
+"""Processes that a launcher has started: `accelerate launch` or `torchrun`, on any machines.
 
-accelerate brings them together and reads the launcher's settings; it is imported only where there
-are several. Which of its ways to split work are used, and which are refused, is decided here.
+accelerate connects them and reads the launcher's settings; it is imported only for several
+processes. This module decides which of its ways to split work are used and which are refused.
 """
 
 from __future__ import annotations
@@ -23,27 +23,26 @@ from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes, ma
 T = TypeVar("T")
 
 PATIENCE = timedelta(hours=1)
-"""How long a process waits for another that says nothing. One that ends is noticed at once."""
+"""Longest time to wait for another process that is silent. One that ends is noticed at once."""
 _KNOWN = ("MULTI_CPU", "MULTI_GPU", "FSDP")
-"""The kinds of accelerate that split what this project splits."""
+"""Distribution types of accelerate that are supported."""
 
 
 @cache
 def launched() -> Processes:
-    """This process and those it was started with, brought together at the first call.
+    """Return this process and those it was started with, connected at the first call.
 
     Raises:
-        SettingError: accelerate is missing, or was told to split work in a way that is not known
-            here.
+        SettingError: accelerate is missing, or splits work in an unsupported way.
     """
     return Launched() if started() > 1 else SINGLE_PROCESS
 
 
 class Launched(Processes):
-    """Several processes, by way of accelerate."""
+    """Several processes, connected by accelerate."""
 
     def __init__(self) -> None:
-        """Meet the others; see `launched`."""
+        """Connect to the others; see `launched`."""
         try:
             from accelerate import Accelerator
             from accelerate.utils import InitProcessGroupKwargs
@@ -63,7 +62,7 @@ class Launched(Processes):
         self._models: list[nn.Module] = []
 
     def gather(self, values: list[T]) -> list[T]:
-        """As objects, which are pickled."""
+        """Return the values of all processes, which are pickled; tensors come on the CPU."""
         from accelerate.utils import gather_object
 
         on_cpu = map_tensors(lambda tensor: tensor.detach().cpu(), values)
@@ -71,32 +70,32 @@ class Launched(Processes):
         return gathered
 
     def add(self, tensor: Tensor) -> None:
-        """In place."""
+        """Replace a tensor by its sum over all processes, in place."""
         torch.distributed.all_reduce(tensor)
 
     def shard(self, model: nn.Module, autocast: bool = False) -> None:
-        """With FSDP2, if accelerate was told so."""
+        """Shard a model by FSDP2, if the launcher asks for it."""
         if self._plugin is not None:
             from laconic.learners.distributed import sharding
 
             sharding.shard(model, self._plugin, self._mesh, autocast)
             self._models.append(model)
 
-    def empty(self, shape: torch.Size, dtype: torch.dtype) -> Tensor:
-        """With rows for each process, as FSDP2 shards, if weights are sharded."""
-        if not self.sharded:
-            return super().empty(shape, dtype)
-        from torch.distributed.tensor import Shard, empty
-
-        return empty(shape, dtype=dtype, device_mesh=self._mesh, placements=[Shard(0)])
-
     def unshard(self) -> AbstractContextManager[None]:
-        """All models that are in parts."""
+        """Hold all weights of sharded models on every process for a while."""
         if not self._models:
             return super().unshard()
         from laconic.learners.distributed import sharding
 
         return sharding.unshard(self._models)
+
+    def empty(self, shape: torch.Size, dtype: torch.dtype) -> Tensor:
+        """Allocate a tensor of a checkpoint, with rows for each process if weights are sharded."""
+        if not self.sharded:
+            return super().empty(shape, dtype)
+        from torch.distributed.tensor import Shard, empty
+
+        return empty(shape, dtype=dtype, device_mesh=self._mesh, placements=[Shard(0)])
 
     @cached_property
     def _mesh(self) -> Any:
@@ -110,9 +109,9 @@ class Launched(Processes):
 
 
 def _plugin(accelerator: Any) -> Any:
-    """The settings of FSDP that the launcher has handed on; None where it was told of none.
+    """Return the FSDP settings of the launcher; None without FSDP.
 
-    accelerate reads them on GPUs alone; two processes on a CPU can do it too, for a test.
+    accelerate reads them on GPUs only; two processes on a CPU can shard too, for a test.
     """
     if os.environ.get("ACCELERATE_USE_FSDP", "false").lower() != "true":
         return None
@@ -124,7 +123,7 @@ def _plugin(accelerator: Any) -> Any:
 
 
 def _check(accelerator: Any, plugin: Any) -> None:
-    """Refuse what accelerate was told and this project cannot do, with what to pass instead."""
+    """Refuse settings of accelerate that are not supported, and say what to pass instead."""
     kind, precision = accelerator.distributed_type.name, accelerator.mixed_precision
     if kind not in _KNOWN:
         raise SettingError(
@@ -134,7 +133,7 @@ def _check(accelerator: Any, plugin: Any) -> None:
     if plugin is None and precision != "no":
         raise SettingError(
             f"accelerate's mixed_precision={precision} works with FSDP alone;"
-            " pass --mixed_precision no, and set agent.precision, which says the same here"
+            " pass --mixed_precision no, and set agent.precision, which has the same effect here"
         )
     for message in () if plugin is None else _refusals(plugin):
         raise SettingError(message)
@@ -145,16 +144,16 @@ def _refusals(plugin: Any) -> Iterator[str]:
         yield f"fsdp_version must be 2; got {plugin.fsdp_version}: pass --fsdp_version 2"
     if not plugin.reshard_after_forward:
         yield (
-            "fsdp_reshard_after_forward must be true: the layers of a model are to come together"
-            " for a pass alone; pass --fsdp_reshard_after_forward true"
+            "fsdp_reshard_after_forward must be true: the layers of a model are gathered for one"
+            " pass only; pass --fsdp_reshard_after_forward true"
         )
     if type(plugin.cpu_offload).__name__ == "CPUOffloadPolicy":
         yield (
-            "fsdp_offload_params must be false, because what is learned from stays beside the"
+            "fsdp_offload_params must be false, because the inputs of an update stay beside the"
             " weights; pass --fsdp_offload_params false"
         )
     if plugin.cpu_ram_efficient_loading:
         yield (
             "fsdp_cpu_ram_efficient_loading must be false, because every process reads the weights"
-            " by itself; pass --fsdp_cpu_ram_efficient_loading false"
+            " itself; pass --fsdp_cpu_ram_efficient_loading false"
         )

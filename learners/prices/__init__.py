@@ -1,1 +1,1 @@
-"""How the price of a token moves over training."""
+"""Price schedules: how the price of a token moves during training."""

@@ -1,1 +1,1 @@
-"""One update of policies: sequences, log-probabilities, objective, optimiser steps."""
+"""One update of policies: sequences, log-probabilities, objective, optimizer steps."""

@@ -40,7 +40,7 @@ BETWEEN_TRANSCRIPTS_AND_METRICS = (
     "before",
 )
 BEFORE_A_CHECKPOINT = ("laconic.learners.checkpoint.save", 2, "before")
-BEFORE_ITS_MANIFEST = ("laconic.learners.distributed.manifest._sha256", 2, "before")
+BEFORE_ITS_MANIFEST = ("laconic.learners.checkpoint._sha256", 2, "before")
 BEFORE_IT_IS_IN_PLACE = ("laconic.learners.checkpoint._put_in_place", 1, "before")
 ONCE_IT_IS_IN_PLACE = ("laconic.learners.checkpoint._put_in_place", 2, "after")
 BEFORE_THE_FIRST_CHECKPOINT = (

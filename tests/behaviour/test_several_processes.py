@@ -148,7 +148,7 @@ def test_parts_are_resumed_bit_for_bit_after_a_kill_while_they_are_saved(
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     finished(start(2, *wanted, folders=(whole,) * 2, environment=FSDP))
     # The second process is killed before its shards of the second step.
-    wish = {"die": ("laconic.learners.distributed.shards.write", 2, "before")}
+    wish = {"die": ("laconic.learners.distributed.sharding.write", 2, "before")}
     killed = start(2, *wanted, folders=(broken,) * 2, environment=FSDP, second=wish)
     assert [one.code for one in ends(killed)] == [1, -9]
     assert checkpoint.latest(broken / "checkpoints").name == "step_00000001"

@@ -16,11 +16,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 from places import ROOT
-from safetensors.torch import save_file
 
 from laconic.envs.errors import SettingError
 from laconic.learners.checkpoint import (
-    apply_umask,
     latest,
     load,
     restoring,
@@ -339,20 +337,6 @@ def test_a_state_that_does_not_fit_names_the_version_that_wrote_it(tmp_path, sta
 def test_what_says_by_itself_what_is_wrong_is_said_as_it_is(tmp_path):
     with pytest.raises(SettingError, match="^train.steps"), restoring(tmp_path):
         raise SettingError("train.steps must be more")
-
-
-@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
-def test_files_have_the_permissions_of_the_umask(tmp_path, state, umask, mode):
-    before = os.umask(umask)
-    try:
-        path = save(tmp_path, 1, state)
-        (path / "policy").mkdir()
-        save_file({"weights": torch.zeros(3)}, path / "policy" / "model.safetensors")
-        apply_umask(path)
-    finally:
-        os.umask(before)
-    found = [one.stat().st_mode & 0o777 for one in path.rglob("*") if one.is_file()]
-    assert found == [mode] * 3
 
 
 @pytest.mark.parametrize(("coming", "at_once"), [(1, 1), (3, 3), (9, 3)])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
+import torch
 from places import ROOT
+from safetensors.torch import save_file
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.folders import check_model, is_path
+from laconic.learners.agents.folders import apply_umask, check_model, is_path
 from laconic.learners.agents.hf import HFTeam
 
 
@@ -94,3 +97,17 @@ def test_settings_of_agents_need_no_torch():
         check=True,
     )
     assert found.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_files_have_the_permissions_of_the_umask(tmp_path, umask, mode):
+    before = os.umask(umask)
+    try:
+        (tmp_path / "policy").mkdir()
+        save_file({"weights": torch.zeros(3)}, tmp_path / "policy" / "model.safetensors")
+        (tmp_path / "policy" / "config.json").write_text("{}")
+        apply_umask(tmp_path)
+    finally:
+        os.umask(before)
+    modes = [path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_file()]
+    assert modes == [mode] * 2

@@ -9,8 +9,7 @@ import os
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.learners.checkpoint import latest, save
-from laconic.learners.distributed.manifest import find_damage, step_of, version, write
+from laconic.learners.checkpoint import _step_of, _version, find_damage, latest, save
 
 
 def test_every_file_that_a_manifest_names_is_verified(tmp_path):
@@ -38,22 +37,20 @@ def test_a_manifest_of_another_form_is_damage(tmp_path, manifest):
 
 
 def test_a_step_is_read_off_the_name(tmp_path):
-    assert step_of(tmp_path / "step_00000012") == step_of(tmp_path / "step_00000012.old") == 12
-    assert step_of(tmp_path / ".step_00000012.7.tmp") == step_of(tmp_path / "step_12") == -1
+    assert _step_of(tmp_path / "step_00000012") == _step_of(tmp_path / "step_00000012.old") == 12
+    assert _step_of(tmp_path / ".step_00000012.7.tmp") == _step_of(tmp_path / "step_12") == -1
 
 
-def test_what_is_written_says_size_and_digest_of_each_file_and_needs_all(tmp_path):
-    (tmp_path / "shards").mkdir()
-    (tmp_path / "shards" / "one").write_bytes(b"{}")
-    write(tmp_path, 3, ["shards/one"])
-    digest = hashlib.sha256(b"{}").hexdigest()
-    assert json.loads((tmp_path / "manifest.json").read_text()) == {
-        "version": version(),
+def test_a_manifest_has_the_size_and_digest_of_each_file(tmp_path):
+    path = save(tmp_path, 3, {})
+    data = (path / "state.pt").read_bytes()
+    assert json.loads((path / "manifest.json").read_text()) == {
+        "version": _version(),
         "step": 3,
-        "files": {"shards/one": {"bytes": 2, "sha256": digest}},
+        "files": {
+            "state.pt": {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()},
+        },
     }
-    with pytest.raises(FileNotFoundError):
-        write(tmp_path, 3, ["shards/one", "shards/two"])
 
 
 def _named(path, name, size=0):

@@ -11,8 +11,7 @@ import torch
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor, empty
 
 from laconic.learners import checkpoint
-from laconic.learners.distributed import shards
-from laconic.learners.distributed.manifest import find_damage
+from laconic.learners.distributed import sharding
 from laconic.learners.distributed.processes import Processes
 from laconic.learners.errors import CheckpointError
 
@@ -54,7 +53,7 @@ def state(mesh):
 
 
 def test_shards_leave_tensors_without_data_behind(state, mesh):
-    rest, taken = shards.take_shards(state)
+    rest, taken = sharding.take_shards(state)
     assert list(taken) == ["0", "1"] and all(isinstance(one, DTensor) for one in taken.values())
     left = rest["model"]["weight"], rest["optimizer"][0][0]
     assert [(one.device.type, one.shape, one.dtype) for one in left] == [
@@ -63,7 +62,7 @@ def test_shards_leave_tensors_without_data_behind(state, mesh):
     ]
     assert rest["model"]["bias"] is MOMENT and rest["optimizer"][1] == "adamw"
     # What is no row of anything is put together instead.
-    rest, taken = shards.take_shards([distribute_tensor(WEIGHT, mesh, [Replicate()])])
+    rest, taken = sharding.take_shards([distribute_tensor(WEIGHT, mesh, [Replicate()])])
     assert taken == {} and torch.equal(rest[0], WEIGHT) and not isinstance(rest[0], DTensor)
 
 
@@ -100,7 +99,7 @@ def test_a_damaged_or_missing_shard_is_noticed_and_the_one_before_is_taken(tmp_p
     data = bytearray((second / "shards" / ".metadata").read_bytes())
     data[-5] ^= 1
     (second / "shards" / ".metadata").write_bytes(bytes(data))
-    assert find_damage(second) == "the content of shards/.metadata has changed"
+    assert checkpoint.find_damage(second) == "the content of shards/.metadata has changed"
     assert checkpoint.latest(folder) == first
     with pytest.raises(CheckpointError, match=r"__0_0\.distcp cannot be read"):
         checkpoint.load(third)
@@ -115,7 +114,7 @@ def test_a_shard_that_cannot_be_written_keeps_the_earlier_checkpoint(
     def refuse(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(shards.FileSystemWriter, "write_data", refuse)
+    monkeypatch.setattr(sharding.FileSystemWriter, "write_data", refuse)
     with pytest.raises(CheckpointError, match=r"shards of process 0: .*No space left on device"):
         checkpoint.save(folder, 2, state, processes=Sharded(mesh))
     assert [one.name for one in folder.iterdir()] == ["step_00000001"]
@@ -125,18 +124,18 @@ def test_a_shard_that_cannot_be_written_keeps_the_earlier_checkpoint(
 def test_a_shard_that_another_machine_keeps_for_itself_makes_no_checkpoint(
     tmp_path, state, mesh, monkeypatch
 ):
-    monkeypatch.setattr(shards, "write", lambda folder, _: [".metadata", "__1_0.distcp"])
+    monkeypatch.setattr(sharding, "write", lambda folder, _: [".metadata", "__1_0.distcp"])
     with pytest.raises(CheckpointError, match="No such file"):
         checkpoint.save(tmp_path, 2, state, processes=Sharded(mesh))
     assert checkpoint.latest(tmp_path) is None
 
 
 def test_a_state_that_asks_for_other_shapes_is_refused(tmp_path, state):
-    rest, taken = shards.take_shards(state)
-    shards.write(tmp_path / "shards", taken)
+    rest, taken = sharding.take_shards(state)
+    sharding.write(tmp_path / "shards", taken)
     rest["model"]["weight"] = torch.empty(4, 2, device="meta")
     with pytest.raises(OSError, match=r"shards of process 0: .*\[3, 2\].*\[4, 2\]"):
-        shards.read(tmp_path / "shards", rest)
+        sharding.read(tmp_path / "shards", rest)
 
 
 class Hostile:
@@ -151,10 +150,10 @@ class Hostile:
 
 @pytest.mark.parametrize("harmless", [True, False])
 def test_an_index_of_somebody_elses_runs_nothing(tmp_path, state, harmless):
-    rest, taken = shards.take_shards(state)
-    shards.write(tmp_path / "shards", taken)
+    rest, taken = sharding.take_shards(state)
+    sharding.write(tmp_path / "shards", taken)
     held = 5 if harmless else Hostile(tmp_path / "mark")
     (tmp_path / "shards" / ".metadata").write_bytes(pickle.dumps(held))
     with pytest.raises(OSError, match="holds int" if harmless else r"its index names posix\.mkdir"):
-        shards.read(tmp_path / "shards", rest)
+        sharding.read(tmp_path / "shards", rest)
     assert not (tmp_path / "mark").exists()
