@@ -52,7 +52,9 @@ class Batched(Engine):
         whole("engine.batch_tokens", self.batch_tokens, 1)
         self._team: dict[str, HFPolicy] = {}
 
-    def open(self, policies: Mapping[str, Any], folder: Path, processes: Processes = SINGLE_PROCESS) -> None:
+    def open(
+        self, policies: Mapping[str, Any], folder: Path, processes: Processes = SINGLE_PROCESS
+    ) -> None:
         """Sample for every policy; see `Engine`."""
         self._team = model_policies(policies)
         for policy in self._team.values():

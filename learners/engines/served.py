@@ -106,7 +106,9 @@ class ServedEngine(Engine, ABC):
     def _client(self) -> ServerClient:
         """Return the client of these servers."""
 
-    def open(self, policies: Mapping[str, Any], folder: Path, processes: Processes = SINGLE_PROCESS) -> None:
+    def open(
+        self, policies: Mapping[str, Any], folder: Path, processes: Processes = SINGLE_PROCESS
+    ) -> None:
         """Connect to the servers or start one, and refuse those that lack something."""
         require_httpx()
         team, self._processes = model_policies(policies), processes
