@@ -35,7 +35,6 @@ FOLDER_CIRCLES: set[Edge] = {
     ("experiments/running", "experiments/reporting"),
     ("experiments/running", "experiments/reporting/sharing"),
     ("experiments/running", "experiments/tracking"),
-    ("learners/advantages", "learners/training"),
     ("learners/agents", "learners/rollout"),
     ("learners/agents", "learners/rollout/collectors"),
 }
