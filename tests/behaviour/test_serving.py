@@ -81,7 +81,6 @@ def proxied(fault_server, real):
         "agent.speech.max_reply_tokens=49",
         "agent.limits.concurrency=3",
         "agent.limits.timeout_seconds=15",
-        "agent.limits.first_wait_seconds=0.05",
         *COMMON,
     ]
 

@@ -28,7 +28,6 @@ def command_for(server):
         "agent.model=m",
         f"agent.base_url={server.base_url}",
         "agent.limits.concurrency=1",
-        "agent.limits.first_wait_seconds=0.02",
         "agent.limits.attempts=3",
         "agent.prices.prompt=1000000",
         "env.schedule=all",

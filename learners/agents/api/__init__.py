@@ -1,20 +1,24 @@
-"""Agents that speak with a model behind an OpenAI-compatible server, for evaluation.
+"""Agents whose model is behind an OpenAI-compatible server, for evaluation.
 
-`ApiTeam` is the team of `agent=api`, `ApiExpert` an expert for `env.feedback=expert`. They ask
-`<base_url>/chat/completions`, which vLLM, SGLang, `transformers serve` and most vendors have.
+`ApiTeam` is the team of `agent=api`; `ApiExpert` is an expert for `env.feedback=expert`. Both send
+requests to `<base_url>/chat/completions`.
 """
 
 from laconic.learners.agents.api.expert import ApiExpert
-from laconic.learners.agents.api.policy import ApiPolicy
-from laconic.learners.agents.api.settings import ApiSamplingSettings, Prices, RequestLimits, Server
-from laconic.learners.agents.api.team import ApiTeam
+from laconic.learners.agents.api.policy import ApiPolicy, ApiTeam
+from laconic.learners.agents.api.settings import (
+    ApiSamplingSettings,
+    Endpoint,
+    Prices,
+    RequestLimits,
+)
 
 __all__ = [
     "ApiExpert",
     "ApiPolicy",
     "ApiSamplingSettings",
     "ApiTeam",
-    "RequestLimits",
+    "Endpoint",
     "Prices",
-    "Server",
+    "RequestLimits",
 ]

@@ -1,33 +1,36 @@
-"""Asks a server for chat completions: many at a time, again where it helps, and losing no answer.
+"""Client for chat completions: many requests at a time, and no answer is lost.
 
-`openai.AsyncOpenAI` sends requests and sorts faults. What to do about them is decided here, because
-its own retries know neither a body that is no chat completion, nor a `Retry-After` above two
-minutes or for all requests alike, nor a bound of requests under way. The table of faults is in
-docs/serving.md.
+`openai.AsyncOpenAI` sends the requests and repeats those that failed. Its HTTP client is adapted
+(`_http_client`) to what the library lacks: a bound on concurrent requests, a pace, one time limit
+for a whole answer, the API key of the moment, and a repetition when a body is no chat completion.
 
-One thread with an event loop of its own serves all clients of the process, so that it makes no
-difference whether, and in how many threads, the caller has one.
+One thread with an event loop serves all clients of a process, so any number of threads may ask.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import random
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import count
+from importlib import import_module
 from queue import SimpleQueue
 from typing import Any
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents import waiting
-from laconic.learners.agents.api.answers import Answer, FailedError, read, refused
-from laconic.learners.agents.api.gate import Gate
-from laconic.learners.agents.api.settings import Server
+from laconic.learners.agents.api.answers import (
+    Answer,
+    UnusableAnswerError,
+    is_too_long,
+    read,
+    show,
+)
+from laconic.learners.agents.api.settings import Endpoint
 from laconic.learners.agents.base import Usage
 from laconic.learners.errors import ServerError
 
@@ -36,42 +39,87 @@ Body = Mapping[str, Any]
 _LOCK = threading.Lock()
 
 
-class Client:
-    """What this process has to do with one server; made by `client_of`."""
+@dataclass
+class _Batch:
+    """Requests of one call of `stream`; the first final failure cancels all that wait."""
 
-    def __init__(self, server: Server) -> None:
-        """Prepare; the first request connects.
+    calls: list[_Call] = field(default_factory=list)
+    error: Exception | None = None
+
+    def give_up(self, error: Exception) -> None:
+        """Send nothing more, because of an error; answers in progress are still received."""
+        self.error = self.error or error
+        for call in self.calls:
+            if call.waits and call.task is not None:
+                call.task.cancel()
+
+
+@dataclass
+class _Call:
+    """One request with its repetitions."""
+
+    batch: _Batch
+    task: asyncio.Task[Any] | None = field(default_factory=asyncio.current_task)
+    usage: Usage = Usage()
+    """Requests sent so far, and tokens of their unusable answers."""
+    waits: bool = True
+    """Whether it waits to be sent, so that cancelling it loses no answer."""
+    answer: Answer | None = None
+    problem: str = ""
+    """Outcome of the last attempt, if it failed."""
+
+    def fail(self, problem: str) -> None:
+        """Note a failed attempt; stop here if the batch has given up."""
+        self.problem, self.waits = problem, True
+        if self.batch.error is not None:
+            raise asyncio.CancelledError
+
+
+_CALL: ContextVar[_Call] = ContextVar("call")
+"""Call that the current task serves."""
+
+
+class Client:
+    """Connection to one endpoint; made by `client_of`."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        """Prepare the library's client; the first request connects.
 
         Raises:
             SettingError: the package openai is not installed.
         """
-        self.server = server
-        self._create = _create(server)
-        self._gate = Gate(server.limits.concurrency, server.limits.requests_per_minute)
-
-    def ask(self, body: Body) -> Answer:
-        """The answer to one request.
-
-        Raises:
-            ServerError: there is none.
-        """
-        return next(answer for _, answer in self.stream([body]))
+        try:
+            import openai
+        except ImportError as error:
+            raise SettingError(
+                "agent=api needs the package openai: pip install 'laconic[api]'"
+            ) from error
+        self.endpoint = endpoint
+        client = openai.AsyncOpenAI(
+            base_url=endpoint.base_url,
+            # Replaced in each request by the key of the moment.
+            api_key="unused",
+            max_retries=endpoint.limits.attempts - 1,
+            timeout=None,
+            http_client=_http_client(endpoint),
+        )
+        self._create = client.chat.completions.with_raw_response.create
 
     def stream(self, bodies: Sequence[Body]) -> Iterator[tuple[int, Answer]]:
-        """Each answer as it comes, with the index of its request.
+        """Yield each answer as it comes, with the index of its request.
 
         Args:
-            bodies: fields of the requests, `messages` among them, `model` left out.
+            bodies: request fields, with `messages` and without `model`.
 
         Raises:
-            ServerError: a request has no usable answer; after all that came.
+            ServerError: a request has no usable answer; raised after all answers that came.
         """
-        came: SimpleQueue[tuple[int, Answer] | None] = SimpleQueue()
-        future = asyncio.run_coroutine_threadsafe(self._all(bodies, came.put), _loop())
-        future.add_done_callback(lambda _: came.put(None))
+        answers: SimpleQueue[tuple[int, Answer] | None] = SimpleQueue()
+        future = asyncio.run_coroutine_threadsafe(self._all(bodies, answers.put), _loop())
+        future.add_done_callback(lambda _: answers.put(None))
         try:
-            while (one := waiting.taken(came)) is not None:
-                yield one
+            while (item := waiting.taken(answers)) is not None:
+                yield item
             waiting.result(future)
         finally:
             future.cancel()
@@ -79,142 +127,113 @@ class Client:
     async def _all(self, bodies: Sequence[Body], put: Callable[[tuple[int, Answer]], None]) -> None:
         batch = _Batch()
 
-        async def one(place: int, body: Body) -> None:
+        async def answer(index: int, body: Body) -> None:
             try:
-                put((place, await self._answer(body, batch)))
-            except Exception as error:  # Whatever it is, what the others bring is taken in first.
+                put((index, await self._answer(body, batch)))
+            except Exception as error:  # Whatever it is, answers in progress are received first.
                 batch.give_up(error)
 
         async with asyncio.TaskGroup() as group:
-            for place, body in enumerate(bodies):
-                group.create_task(one(place, body))
+            for index, body in enumerate(bodies):
+                group.create_task(answer(index, body))
         if batch.error is not None:
             raise batch.error
 
     async def _answer(self, body: Body, batch: _Batch) -> Answer:
-        """The answer after as many attempts as it takes."""
-        spent = Usage()
-        for attempt in count(1):
-            with batch.waiting():
-                await self._gate.enter()
-            try:
-                spent += Usage(calls=1)
-                answer = await self._once(body)
-            except FailedError as error:
-                if error.full:
-                    return Answer("", stopped=True, full=True, usage=spent)
-                spent += replace(error.usage, uncounted=0)
-                wait = self._wait(error, attempt)
-            else:
-                return replace(answer, usage=spent + answer.usage)
-            finally:
-                self._gate.leave()
-            with batch.waiting():
-                await asyncio.sleep(wait)
-        raise AssertionError("the last attempt answers or raises")
-
-    async def _once(self, body: Body) -> Answer:
         import openai
 
-        seconds, key = self.server.limits.timeout_seconds, self.server.key()
+        call = _Call(batch)
+        batch.calls.append(call)
+        _CALL.set(call)
         try:
-            # The library's own limit starts anew with every piece of an answer.
-            async with asyncio.timeout(seconds):
-                response = await self._create(
-                    model=self.server.model,
-                    messages=body["messages"],
-                    extra_body=body,
-                    # The key alone, as it is now, and nothing that the library finds by itself.
-                    extra_headers={
-                        "Authorization": f"Bearer {key}" if key else openai.Omit(),
-                        "OpenAI-Organization": openai.Omit(),
-                        "OpenAI-Project": openai.Omit(),
-                    },
-                )
-        except TimeoutError:
-            raise FailedError(f"no whole answer within {seconds:g} seconds") from None
-        except openai.APIStatusError as error:
-            came = error.response
-            raise refused(came.status_code, came.headers, came.content, key) from None
-        except openai.APIConnectionError as error:
-            cause = error.__cause__ or error
-            raise FailedError(f"{type(cause).__name__}: {cause}") from None
-        return read(response.content, key)
-
-    def _wait(self, error: FailedError, attempt: int) -> float:
-        """Seconds until the next attempt.
-
-        Raises:
-            ServerError: there is to be none.
-        """
-        limits, asked = self.server.limits, error.wait_seconds
-        longest = limits.longest_retry_after_seconds
-        if not error.again or attempt >= limits.attempts or (asked or 0.0) > longest:
-            raise self._error(error, attempt) from None
-        if asked is None:
-            return limits.wait_seconds(attempt, random.random())
-        self._gate.rest(asked)
-        # Those that were sent away together come back apart, and none before its time.
-        return asked + limits.wait_seconds(1, random.random())
-
-    def _error(self, error: FailedError, attempt: int) -> ServerError:
-        came = str(error)
-        limits, asked, group = self.server.limits, error.wait_seconds, self.server.key_group
-        if asked is not None and asked > limits.longest_retry_after_seconds:
-            longest = limits.longest_retry_after_seconds
-            came += (
-                f" It asks to be left alone for {asked:.0f} seconds, longer than"
-                f" {group}.limits.longest_retry_after_seconds={longest:g}."
+            await self._create(
+                model=self.endpoint.model, messages=body["messages"], extra_body=body
             )
-        times = "once" if attempt == 1 else f"{attempt} times"
-        return ServerError(
-            f"{self.server.url} was asked {times} for a reply of {self.server.model!r} and last"
-            f" gave {came}\nCheck that the server runs, and {group}.base_url (it usually ends in"
-            f" /v1), {group}.model and {group}.api_key_env"
+        except (openai.APIStatusError, openai.APIConnectionError):
+            call.waits = False
+        if call.answer is not None:
+            return replace(call.answer, usage=call.usage + call.answer.usage)
+        endpoint, count = self.endpoint, call.usage.calls
+        raise ServerError(
+            f"{endpoint.url} was asked {'once' if count == 1 else f'{count} times'} for a reply of"
+            f" {endpoint.model!r} and last returned {call.problem}. Check that the server runs, and"
+            f" check {endpoint.config_group}.base_url (it usually ends in /v1),"
+            f" {endpoint.config_group}.model and {endpoint.config_group}.api_key_env"
         )
 
 
-class _Batch:
-    """Requests of which the first that fails for good ends all that are not under way."""
+def _http_client(endpoint: Endpoint) -> Any:
+    """Return the library's HTTP client with the bounds of an endpoint."""
+    import openai
 
-    def __init__(self) -> None:
-        self.error: Exception | None = None
-        self._waiting: set[asyncio.Task[Any] | None] = set()
+    # The library has changed from httpx to httpx2; its errors decide what it repeats.
+    httpx = import_module(openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
+    limits = endpoint.limits
+    slots = asyncio.Semaphore(limits.concurrency)
+    interval = 60.0 / limits.requests_per_minute if limits.requests_per_minute else 0.0
+    next_start = 0.0
 
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """While it lasts this task is given up with the batch."""
-        if self.error is not None:
-            raise asyncio.CancelledError
-        task = asyncio.current_task()
-        self._waiting.add(task)
-        try:
-            yield
-        finally:
-            self._waiting.discard(task)
+    class HttpClient(openai.DefaultAsyncHttpxClient):  # type: ignore[misc, valid-type]
+        async def send(self, request: Any, **options: Any) -> Any:
+            nonlocal next_start
+            call = _CALL.get()
+            async with slots:
+                start = max(time.monotonic(), next_start)
+                next_start = start + interval
+                await asyncio.sleep(start - time.monotonic())
+                if call.batch.error is not None:
+                    raise asyncio.CancelledError
+                call.usage, call.waits = call.usage + Usage(calls=1), False
+                # The key of the moment alone, and nothing that the library finds by itself.
+                for name in ("authorization", "openai-organization", "openai-project"):
+                    request.headers.pop(name, None)
+                if key := endpoint.key():
+                    request.headers["authorization"] = f"Bearer {key}"
+                try:
+                    # A limit of the library's would start anew with every piece of an answer.
+                    async with asyncio.timeout(limits.timeout_seconds):
+                        response = await super().send(request, **options)
+                except TimeoutError:
+                    call.fail(f"no whole answer within {limits.timeout_seconds:g} seconds")
+                    raise httpx.ReadTimeout(call.problem, request=request) from None
+                except httpx.RequestError as error:
+                    call.fail(f"{type(error).__name__}: {error}")
+                    raise
+            if response.status_code == 200:
+                try:
+                    call.answer = read(response.content, key)
+                except UnusableAnswerError as error:
+                    call.usage += replace(error.usage, uncounted=0)
+                    # The library repeats requests that failed with such a status.
+                    response.status_code = 502
+                    call.fail(str(error))
+            elif is_too_long(response.status_code, response.content):
+                call.answer = Answer("", stopped=True, full=True)
+            else:
+                after = response.headers.get("retry-after")
+                call.fail(
+                    f"HTTP {response.status_code}: {show(response.content, key)}"
+                    + (f" (Retry-After: {after!r})" if after else "")
+                )
+            return response
 
-    def give_up(self, error: Exception) -> None:
-        """Send nothing more, for this reason."""
-        self.error = self.error or error
-        for task in self._waiting:
-            if task is not None:
-                task.cancel()
+    return HttpClient(follow_redirects=False, timeout=None)
 
 
-def client_of(server: Server) -> Client:
-    """The one client of this process for a server, so that bounds hold for all who ask it."""
+def client_of(endpoint: Endpoint) -> Client:
+    """Return this process's only client of an endpoint, so that its bounds hold for all callers."""
     with _LOCK:
-        return _client(server, os.getpid())
+        return _client(endpoint, os.getpid())
 
 
-# A forked child has its parent's memory but not its threads: hence one for each process.
+# By process, because a forked child has its parent's memory but not its threads.
 @cache
-def _client(server: Server, process: int) -> Client:
-    return Client(server)
+def _client(endpoint: Endpoint, process: int) -> Client:
+    return Client(endpoint)
 
 
 def _loop() -> asyncio.AbstractEventLoop:
-    """An event loop that runs in a thread of its own until the process ends."""
+    """Return the event loop of this process's client thread, which runs until the process ends."""
     with _LOCK:
         return _started_loop(os.getpid())
 
@@ -224,20 +243,3 @@ def _started_loop(process: int) -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="model-servers", daemon=True).start()
     return loop
-
-
-def _create(server: Server) -> Callable[..., Awaitable[Any]]:
-    """The library's call for one chat completion; what it returns has the body as it came."""
-    try:
-        import openai
-    except ImportError as error:
-        raise SettingError("agent=api needs openai; pip install 'laconic[api]'") from error
-    client = openai.AsyncOpenAI(
-        base_url=server.base_url,
-        # Sent with each request instead, see `_once`.
-        api_key="unused",
-        max_retries=0,
-        timeout=None,
-        http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False, timeout=None),
-    )
-    return client.chat.completions.with_raw_response.create

@@ -10,10 +10,15 @@ from laconic.envs.dialogue.budget import well_formed
 from laconic.envs.dialogue.transcript import indented
 from laconic.envs.task import Task
 from laconic.learners.agents.api.client import client_of
-from laconic.learners.agents.api.settings import ApiSamplingSettings, Prices, RequestLimits, Server
+from laconic.learners.agents.api.settings import (
+    ApiSamplingSettings,
+    Endpoint,
+    Prices,
+    RequestLimits,
+)
 from laconic.learners.agents.base import Usage
 
-_ADVICE = (
+_INSTRUCTION = (
     "Say in a few words what {agent} should change, or that it is good as it is. Do not do the work"
     " yourself."
 )
@@ -21,49 +26,49 @@ _ADVICE = (
 
 @dataclass
 class ApiExpert:
-    """Reads what everybody wrote and advises each author, in one request each."""
+    """Read what every agent wrote, and advise each author in one request."""
 
     model: str
-    """Name by which the server knows the model."""
+    """Name of the model on the server."""
     base_url: str = "http://localhost:8000/v1"
     """Address before `/chat/completions`."""
     api_key_env: str | None = None
-    """Environment variable that holds the key. None: no key is sent."""
-    instruction: str = _ADVICE
-    """What is asked for; `{agent}` stands for who is advised."""
+    """Environment variable that holds the API key; None to send no key."""
+    instruction: str = _INSTRUCTION
+    """Request for advice; `{agent}` stands for the author."""
     limits: RequestLimits = field(default_factory=RequestLimits)
-    """How much is asked at a time, and how patiently."""
+    """Bounds on the requests."""
     speech: ApiSamplingSettings = field(
         default_factory=lambda: ApiSamplingSettings(explain_silence=False)
     )
-    """How the expert speaks: greedily, and with no silence word."""
+    """Sampling settings; advice is always greedy."""
     prices: Prices = field(default_factory=Prices)
-    """What its tokens cost."""
+    """Prices of tokens."""
 
     def __post_init__(self) -> None:
-        """Check what can be checked without asking."""
-        self._server = Server(
-            self.base_url, self.model, self.api_key_env, self.limits, key_group="env.expert"
+        """Check the endpoint without a request."""
+        self._endpoint = Endpoint(
+            self.base_url, self.model, self.api_key_env, self.limits, config_group="env.expert"
         )
         self._lock = threading.Lock()
         self._spent = Usage()
 
     @property
     def spent(self) -> Usage:
-        """What all advice so far took."""
+        """Tokens, requests and price of all advice so far."""
         return self._spent
 
     def __call__(self, task: Task, written: Mapping[str, str]) -> dict[str, str]:
-        """What each author is told.
+        """Return the advice for each author.
 
         Args:
-            task: what they work at.
-            written: what each agent wrote last; who is not in it is not advised.
+            task: task that the agents work on.
+            written: last text of each author; agents without one get no advice.
 
         Raises:
-            ServerError: the expert gives no usable answer.
+            ServerError: a request has no usable answer.
         """
-        # Indented as in messages, so that nothing an agent wrote can pose as another's work.
+        # Indented as messages are, so that no text of an agent can pose as another's.
         works = "\n\n".join(f"{agent} wrote: {indented(text)}" for agent, text in written.items())
         bodies = [
             {
@@ -72,12 +77,12 @@ class ApiExpert:
             }
             for agent in written
         ]
-        answers = dict(client_of(self._server).stream(bodies))
+        answers = dict(client_of(self._endpoint).stream(bodies))
         for answer in answers.values():
             with self._lock:
                 self._spent += replace(answer.usage, cost=self.prices.cost(answer.usage))
-        return {agent: answers[place].text.strip() for place, agent in enumerate(written)}
+        return {agent: answers[index].text.strip() for index, agent in enumerate(written)}
 
     def _question(self, task: Task, works: str, agent: str) -> str:
-        asked = self.instruction.replace("{agent}", agent)
-        return well_formed(f"The task:\n{task.text}\n\n{works}\n\n{asked}")
+        instruction = self.instruction.replace("{agent}", agent)
+        return well_formed(f"The task:\n{task.text}\n\n{works}\n\n{instruction}")

@@ -1,38 +1,111 @@
-"""A policy whose weights are elsewhere: conversations as chat messages, answers as replies.
+"""Team and policy whose model is behind a server: conversations as chat messages.
 
-A conversation reads as that of `HFPolicy` does: what an agent reads is the user's, what it said the
-assistant's, and the first text says what the silence word is. Token ids and log-probabilities stay
-at the server, so there is nothing to train. What a model thinks before it speaks is told apart by
-the server, or stands between `<think>` and `</think>` at the beginning of what it wrote; it is not
-part of the conversation after that. The silence word ends a reply: what stands behind it is cut and
-charged as a thought.
+A conversation reads as that of `HFPolicy`: texts of the environment are the user's, replies of the
+agent are the assistant's, and the first text explains the silence word. Token ids and
+log-probabilities stay at the server, so there is nothing to train.
+
+A thought is what the server separates from the reply, or what stands between `<think>` and
+`</think>` at its beginning. It is no part of the conversation after that. The silence word ends a
+reply: text behind it is cut, and charged as a thought.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
+
+from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.budget import Tokenize, split_words, well_formed
 from laconic.envs.dialogue.silence import SilenceWord
 from laconic.envs.dialogue.thoughts import find
+from laconic.envs.errors import SettingError
+from laconic.envs.task import Style
 from laconic.learners.agents.api.answers import Answer
-from laconic.learners.agents.api.client import Client
-from laconic.learners.agents.api.settings import ApiSamplingSettings, Prices
+from laconic.learners.agents.api.client import Client, client_of
+from laconic.learners.agents.api.settings import (
+    ApiSamplingSettings,
+    Endpoint,
+    Prices,
+    RequestLimits,
+)
 from laconic.learners.agents.base import Reply, Request
-from laconic.learners.agents.chat import first_text
+from laconic.learners.agents.chat import first_text, tokenize_with
+from laconic.learners.agents.load import load_tokenizer
 from laconic.learners.errors import ServerError
 
 log = logging.getLogger(__name__)
 
 
+@dataclass
+class ApiTeam:
+    """A team in which one model behind a server replies for every agent; nothing is trained."""
+
+    model: str
+    """Name of the model on the server."""
+    base_url: str = "http://localhost:8000/v1"
+    """Address before `/chat/completions`."""
+    api_key_env: str | None = None
+    """Environment variable that holds the API key; None to send no key."""
+    limits: RequestLimits = field(default_factory=RequestLimits)
+    """Bounds on the requests."""
+    speech: ApiSamplingSettings = field(default_factory=ApiSamplingSettings)
+    """Sampling settings."""
+    prices: Prices = field(default_factory=Prices)
+    """Prices of tokens."""
+    silent_when_full: bool = False
+    """Whether an agent falls silent when its conversation exceeds the model's context. Otherwise
+    the evaluation ends with an error."""
+    tokenizer: str | None = None
+    """Name or folder of the tokenizer whose tokens budgets count; None to count words."""
+    instructions: Style = "full"
+    """Form of the first observation; for `env.instructions`."""
+    learning_rate: float = 1e-6
+    """Learning rate for `optimizer.lr`, so that a training composes; nothing is trained."""
+
+    def __post_init__(self) -> None:
+        """Check the endpoint without a request."""
+        self.endpoint = Endpoint(self.base_url, self.model, self.api_key_env, self.limits)
+
+    @cached_property
+    def tokenize(self) -> Callable[[str], Sequence[str]]:
+        """Function that splits text into tokens; environments count budgets with it.
+
+        Raises:
+            SettingError: the tokenizer cannot be loaded.
+        """
+        if self.tokenizer is None:
+            return split_words
+        try:
+            tokenizer = load_tokenizer(self.tokenizer)
+        except SettingError as error:
+            raise SettingError(f"agent.tokenizer={self.tokenizer!r}: {error}") from error
+        return tokenize_with(tokenizer)
+
+    def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, ApiPolicy]:
+        """Return one policy for all agents.
+
+        Raises:
+            SettingError: the package openai is not installed.
+        """
+        policy = ApiPolicy(
+            client_of(self.endpoint),
+            self.speech,
+            self.prices,
+            silent_when_full=self.silent_when_full,
+            tokenize=self.tokenize,
+        )
+        return dict.fromkeys(environment.possible_agents, policy)
+
+
 class ApiPolicy:
-    """A model behind a server that speaks for one or more agents."""
+    """A model behind a server that replies for one or more agents."""
 
     frozen = True
-    """There is nothing to train here."""
+    """There is nothing to train."""
 
     def __init__(
         self,
@@ -43,14 +116,14 @@ class ApiPolicy:
         silent_when_full: bool = False,
         tokenize: Tokenize = split_words,
     ) -> None:
-        """Join a server and a way to speak.
+        """Combine a client with sampling settings.
 
         Args:
-            client: asks the server.
-            speech: how the model speaks.
-            prices: of its tokens.
-            silent_when_full: answer a conversation that is too long for the model with silence.
-            tokenize: counts what was written behind the silence word and could not be charged.
+            client: client of the endpoint.
+            speech: sampling settings.
+            prices: prices of tokens.
+            silent_when_full: reply with silence when a conversation exceeds the model's context.
+            tokenize: counts text behind the silence word that no environment can charge.
         """
         self._silence = SilenceWord(speech.silence)
         self._tokenize = tokenize
@@ -61,74 +134,75 @@ class ApiPolicy:
         self._warned: set[str] = set()
 
     def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
-        """Answer all requests, as many at a time as the limits allow.
+        """Reply to all requests, within the limits of the endpoint.
 
         Raises:
-            ServerError: one has no usable answer.
+            ServerError: a request has no usable answer.
         """
         replies = dict(self.stream(requests, seed=seed, greedy=greedy))
-        return [replies[place] for place in range(len(requests))]
+        return [replies[index] for index in range(len(requests))]
 
     def stream(
         self, requests: Sequence[Request], *, seed: int, greedy: bool
     ) -> Iterator[tuple[int, Reply]]:
-        """Each reply as it comes, with the place of its request.
+        """Yield each reply as it comes, with the index of its request.
 
         Args:
-            requests: turns of any agents of any episodes.
-            seed: of the sampling, as far as the server keeps to it.
-            greedy: take the likeliest token at each step.
+            requests: turns of any agents in any episodes.
+            seed: seed of the sampling, which not every server follows.
+            greedy: take the most likely token at each step.
 
         Raises:
-            ServerError: a request has no usable answer; after all that came.
+            ServerError: a request has no usable answer; raised after all replies that came.
         """
         bodies = [
             {
                 "messages": self.messages(request),
                 **self._speech.fields(
                     request.max_tokens,
-                    (seed + place) % 2**31,
+                    (seed + index) % 2**31,
                     greedy,
                     request.max_thought_tokens,
                 ),
             }
-            for place, request in enumerate(requests)
+            for index, request in enumerate(requests)
         ]
         too_long: list[Request] = []
-        for place, answer in self._client.stream(bodies):
+        for index, answer in self._client.stream(bodies):
             if answer.full and not self._silent_when_full:
-                too_long.append(requests[place])
+                too_long.append(requests[index])
             else:
-                yield place, self._reply(requests[place], answer)
+                yield index, self._reply(requests[index], answer)
         if too_long:
             raise ServerError(
-                f"{self._full(too_long[0])}, says {self._url}. Give shorter tasks, fewer rounds or"
-                " smaller budgets (agent.speech.max_reply_tokens counts, too), or have such agents"
-                " fall silent with agent.silent_when_full=true"
+                f"{self._too_long(too_long[0])}. Set shorter tasks, fewer rounds (env.rounds) or"
+                " smaller budgets (env.budget, agent.speech.max_reply_tokens), or let such agents"
+                " fall silent (agent.silent_when_full=true)"
             )
 
     def messages(self, request: Request) -> list[dict[str, str]]:
-        """The conversation so far as a server reads it."""
+        """Return the conversation so far as chat messages."""
         speech = self._speech
         texts = [*request.texts, request.text]
         parts = first_text(texts[0], request.general, speech.silence, speech.explain_silence)
         texts[0] = "\n".join(filter(None, parts))
-        told: list[dict[str, str]] = []
+        messages: list[dict[str, str]] = []
         for text, reply in zip(texts, request.history, strict=False):
-            told.append({"role": "user", "content": well_formed(text)})
-            told.append({"role": "assistant", "content": reply.message or speech.silence})
-        return [*told, {"role": "user", "content": well_formed(texts[-1])}]
+            messages.append({"role": "user", "content": well_formed(text)})
+            messages.append({"role": "assistant", "content": reply.message or speech.silence})
+        return [*messages, {"role": "user", "content": well_formed(texts[-1])}]
 
     def _reply(self, request: Request, answer: Answer) -> Reply:
+        url = self._client.endpoint.url
         if answer.full:
-            self._warn("%s; it is silent from here on", self._full(request))
+            self._warn("%s; it is silent from here on", self._too_long(request))
         if answer.usage.uncounted:
-            self._warn("%s does not count tokens: figures of them are too low", self._url)
+            self._warn("%s does not count tokens, so token figures are too low", url)
         if answer.withheld:
             self._warn(
-                "%s withheld a reply (%s); such replies are played as silence and counted apart"
-                " (eval/withheld)",
-                self._url,
+                "%s withheld a reply (%s). Such replies are played as silence and counted in"
+                " eval/withheld",
+                url,
                 answer.withheld,
             )
         thought, text, ended = find(answer.text)
@@ -138,8 +212,8 @@ class ApiPolicy:
         usage = replace(answer.usage, cost=self._prices.cost(answer.usage))
         if rest and request.max_thought_tokens is None:
             self._warn(
-                "an agent wrote behind its silence word, where nobody hears it, and the environment"
-                " takes no thoughts to charge it as; it is counted (eval/uncharged)"
+                "an agent wrote text behind its silence word, which no agent reads. The environment"
+                " takes no thoughts, so this text is not charged; eval/uncharged counts its tokens"
             )
             usage = replace(usage, uncharged=len(self._tokenize(rest)))
         elif rest:
@@ -147,16 +221,15 @@ class ApiPolicy:
         truncated = answer.stopped or not ended
         return Reply(message, usage=usage, truncated=truncated, thought=thought)
 
-    def _full(self, request: Request) -> str:
-        model = self._client.server.model
-        return f"a conversation of {request.agent} is longer than {model!r} reads"
-
-    @property
-    def _url(self) -> str:
-        return self._client.server.url
+    def _too_long(self, request: Request) -> str:
+        endpoint = self._client.endpoint
+        return (
+            f"{endpoint.url} refused a conversation of {request.agent} that is longer than the"
+            f" context of {endpoint.model!r}"
+        )
 
     def _warn(self, message: str, *details: Any) -> None:
-        """Say something once."""
+        """Log a warning once per message."""
         if message not in self._warned:
             self._warned.add(message)
             log.warning(message, *details)

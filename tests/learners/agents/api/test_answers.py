@@ -1,37 +1,18 @@
+"""Bodies of servers are parsed, or refused with the reason."""
+
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 
 import pytest
 
-from laconic.learners.agents.api.answers import FailedError, read, refused, retry_after
+from laconic.learners.agents.api.answers import UnusableAnswerError, is_too_long, read, show
 from laconic.learners.agents.base import Usage
 
 
 def completion(**choice):
     usage = {"prompt_tokens": 3, "completion_tokens": 2}
     return json.dumps({"choices": [choice], "usage": usage}).encode()
-
-
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        (None, None),
-        ("2", 2.0),
-        ("0.5", 0.5),
-        ("-3", 0.0),
-        ("nan", None),
-        ("inf", None),
-        ("soon", None),
-        ("", None),
-        # Half a minute after the moment below, and a time that is over.
-        ("Sat, 21 Nov 2026 16:00:30 GMT", 30.0),
-        ("Sat, 21 Nov 2026 15:00:00 GMT", 0.0),
-    ],
-)
-def test_a_retry_after_is_a_number_or_a_date_or_nothing(value, seconds):
-    assert retry_after(value, datetime(2026, 11, 21, 16, 0, 0, tzinfo=UTC)) == seconds
 
 
 def test_a_whole_answer_is_read():
@@ -41,17 +22,17 @@ def test_a_whole_answer_is_read():
 
 
 @pytest.mark.parametrize("message", [{"content": None}, {"reasoning_content": "hm"}, {}])
-def test_a_model_that_only_thought_said_nothing(message):
+def test_a_model_that_only_thought_has_an_empty_text(message):
     answer = read(completion(message=message, finish_reason="length"))
     assert (answer.text, answer.stopped) == ("", True)
-    with pytest.raises(FailedError, match="no text"):
+    with pytest.raises(UnusableAnswerError, match="no text"):
         read(completion(message=message))
 
 
 @pytest.mark.parametrize(
     "usage", [None, 5, {}, {"prompt_tokens": 3}, {"prompt_tokens": -1, "completion_tokens": 2}]
 )
-def test_an_answer_that_counts_no_tokens_is_an_answer(usage):
+def test_an_answer_without_token_counts_is_usable(usage):
     body = json.dumps({"choices": [{"message": {"content": "hi"}}], "usage": usage}).encode()
     assert read(body).usage == Usage(uncounted=1)
 
@@ -75,8 +56,8 @@ def test_an_answer_that_counts_no_tokens_is_an_answer(usage):
     ],
 )
 def test_a_conversation_that_is_too_long_is_told_from_other_refusals(body):
-    assert refused(400, {}, body.encode()).full
-    assert not refused(401, {}, body.encode()).full
+    assert is_too_long(400, body.encode())
+    assert not is_too_long(401, body.encode())
 
 
 @pytest.mark.parametrize(
@@ -92,7 +73,7 @@ def test_a_conversation_that_is_too_long_is_told_from_other_refusals(body):
     ],
 )
 def test_other_refusals_are_not_taken_for_a_conversation_that_is_too_long(body):
-    assert not refused(400, {}, body.encode()).full
+    assert not is_too_long(400, body.encode())
 
 
 @pytest.mark.parametrize(
@@ -126,7 +107,7 @@ def test_content_in_parts_is_read(content, text, thought):
 
 @pytest.mark.parametrize("content", [[{"type": "image_url"}], [5], [None], {"type": "text"}])
 def test_content_without_any_readable_part_is_no_answer(content):
-    with pytest.raises(FailedError, match="no text"):
+    with pytest.raises(UnusableAnswerError, match="no text"):
         read(completion(message={"content": content}, finish_reason="stop"))
 
 
@@ -139,50 +120,47 @@ def test_content_without_any_readable_part_is_no_answer(content):
         ({"content": None, "refusal": "I cannot"}, "stop", "refusal", False),
         ({"content": None, "refusal": "I cannot"}, None, "refusal", False),
         ({"content": " \n"}, "function_call", "function_call", False),
-        # With a text it is a message; a filter cut it.
+        # With a text it is a message that a filter cut.
         ({"content": "Anna has"}, "content_filter", "", True),
         ({"content": "12", "tool_calls": [{}]}, "tool_calls", "", False),
-        # The model itself said nothing.
+        # The model itself chose silence.
         ({"content": ""}, "stop", "", False),
         ({"content": None}, "length", "", True),
         ({"content": ""}, ["stop"], "", False),
     ],
 )
-def test_empty_for_another_reason_than_choice_is_told_apart(message, reason, withheld, stopped):
+def test_an_empty_text_that_is_not_the_models_choice_counts_as_withheld(
+    message, reason, withheld, stopped
+):
     answer = read(completion(message=message, finish_reason=reason))
     assert (answer.withheld, answer.stopped) == (withheld, stopped)
     assert answer.usage.withheld == bool(withheld)
 
 
 def test_a_long_body_is_shown_in_part():
-    assert len(str(refused(500, {}, b"x" * 10_000))) < 400
+    assert len(show(b"x" * 10_000, "")) < 400
 
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'{"a":' * 100_000, b"\xff\xfe", b"1" * 5000])
 def test_a_body_that_cannot_be_read_is_a_plain_failure(body):
-    with pytest.raises(FailedError, match="no JSON|no choices"):
+    with pytest.raises(UnusableAnswerError, match="no JSON|no choices"):
         read(body)
 
 
 def test_control_characters_are_cleaned_and_white_space_stays():
-    # A terminal would be cleared by the first, and stop at the second; C1 begins sequences, too.
+    # The first clears a terminal, the second stops it; C1 characters begin sequences too.
     text = read(completion(message={"content": "a\x1b[2J\x00b\x9b1m\x7f\n\tc\r\u2028é"})).text
     assert text == "a?[2J?b?1m?\n\tc\r\u2028é"
-    shown = str(refused(500, {}, b"\x1b[2J"))
-    assert shown.isprintable()
+    assert show(b"\x1b[2J", "").isprintable()
 
 
 def test_a_key_is_taken_out_before_a_body_is_cut():
     # The key begins within the 300 characters that are shown, and ends behind them.
     body = b"x" * 296 + b"secret-123 and more"
-    for error in (refused(401, {}, body, "secret-123"), failure_of(body, "secret-123")):
-        assert "secr" not in str(error) and "***" in str(error)
-
-
-def failure_of(body, secret):
-    with pytest.raises(FailedError) as caught:
-        read(body, secret)
-    return caught.value
+    with pytest.raises(UnusableAnswerError) as caught:
+        read(body, "secret-123")
+    for shown in (show(body, "secret-123"), str(caught.value)):
+        assert "secr" not in shown and "***" in shown
 
 
 @pytest.mark.parametrize("count", [True, 2.0, "3", 10**400])

@@ -1,3 +1,5 @@
+"""An expert behind a server advises every author."""
+
 from __future__ import annotations
 
 import pytest
@@ -10,7 +12,7 @@ from laconic.learners.errors import ServerError
 from laconic.learners.rollout.play import Start, play
 
 TASK = Task(key="t", question="Write a poem.", statements=(), answer="")
-QUICK = RequestLimits(attempts=2, first_wait_seconds=0.02)
+QUICK = RequestLimits(attempts=2)
 
 
 def test_every_author_is_advised_in_a_request_of_its_own(fault_server):
@@ -22,8 +24,8 @@ def test_every_author_is_advised_in_a_request_of_its_own(fault_server):
         limits=QUICK,
         prices=Prices(prompt=1e6),
     )
-    told = expert(TASK, {"writer_0": "Roses", "writer_1": "Violets {agent}"})
-    assert told == {"writer_0": "Shorter, writer_0", "writer_1": "Shorter, writer_1"}
+    advice = expert(TASK, {"writer_0": "Roses", "writer_1": "Violets {agent}"})
+    assert advice == {"writer_0": "Shorter, writer_0", "writer_1": "Shorter, writer_1"}
     first = min(fault_server.bodies, key=lambda body: body["messages"][0]["content"][-1])
     assert first["messages"][0]["content"] == (
         "The task:\nWrite a poem.\n\nwriter_0 wrote: Roses\n\nwriter_1 wrote: Violets {agent}"
@@ -34,7 +36,7 @@ def test_every_author_is_advised_in_a_request_of_its_own(fault_server):
     assert expert(TASK, {}) == {}
 
 
-def test_an_expert_that_cannot_be_asked_ends_it(fault_server):
+def test_an_expert_without_an_answer_ends_the_run(fault_server):
     fault_server.faults.extend(["500"] * 2)
     with pytest.raises(ServerError, match="HTTP 500"):
         ApiExpert("m", fault_server.base_url, limits=QUICK)(TASK, {"writer_0": "Roses"})

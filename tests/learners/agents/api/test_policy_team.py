@@ -1,4 +1,4 @@
-"""One model behind a server speaks for a whole team."""
+"""One model behind a server replies for a whole team."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import pytest
 
 from laconic.envs.dialogue.budget import split_words
 from laconic.envs.errors import SettingError
+from laconic.learners.agents.api.policy import ApiTeam
 from laconic.learners.agents.api.settings import Prices, RequestLimits
-from laconic.learners.agents.api.team import ApiTeam
 from laconic.learners.agents.tiny import PATH
 from laconic.learners.rollout.play import Start, play
 
-QUICK = RequestLimits(attempts=3, first_wait_seconds=0.02)
+QUICK = RequestLimits(attempts=3)
 
 
 def test_all_agents_share_one_policy_and_one_client(make_env):
     team = ApiTeam("m")
     first, second = team.policies(make_env()), team.policies(make_env())
     assert list(first) == make_env().possible_agents and len(set(first.values())) == 1
-    (one,), (other,) = set(first.values()), set(second.values())
-    assert one is not other and one._client is other._client
+    (policy,), (again,) = set(first.values()), set(second.values())
+    assert policy is not again and policy._client is again._client
 
 
-def test_what_cannot_be_asked_is_refused_before_anything_begins():
+def test_a_wrong_address_is_refused_before_any_request():
     with pytest.raises(SettingError, match="base_url must be an address"):
         ApiTeam("m", "localhost:8000")
 
 
-def test_a_team_plays_whole_episodes_and_they_know_what_they_cost(fault_server, make_env):
+def test_a_team_plays_whole_episodes_with_their_usage(fault_server, make_env):
     team = ApiTeam("m", fault_server.base_url, limits=QUICK, prices=Prices(prompt=1.0))
     fault_server.say = lambda body: "#### 7" if "solver" in body["messages"][0]["content"] else "hm"
     environments = [make_env(rounds=1) for _ in range(2)]
