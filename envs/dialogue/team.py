@@ -26,11 +26,13 @@ import string
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 from gymnasium.spaces import Box, Dict, Space, Text
+from gymnasium.spaces.utils import flatdim, flatten_space
 from gymnasium.utils import seeding
+from gymnasium.vector.utils import create_shared_memory
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import by_key, choice
@@ -56,14 +58,29 @@ _SAMPLED_LENGTH = 64
 class FreeText(Text):
     """Space of all strings, including the empty one; samples have at most 64 printable characters.
 
-    `gymnasium.spaces.Text` admits letters and digits unless it is given a charset, and refuses the
-    empty string. A charset of all Unicode takes seconds to build and tens of megabytes to pickle.
-    So membership is relaxed here, and sampling keeps to printable ASCII.
+    `max_length` is `UNLIMITED`: no string is too long. `gymnasium.spaces.Text` with a charset of
+    all Unicode would take seconds to build and tens of megabytes to pickle, so `contains` accepts
+    every string instead.
+
+    A space without a maximum length has no flat or shared-memory form: gymnasium's `flatten_space`
+    and `create_shared_memory` raise ValueError.
     """
 
     def __init__(self, seed: int | None = None) -> None:
         """Seed the sampling generator."""
-        super().__init__(max_length=_SAMPLED_LENGTH, min_length=0, charset=_SAMPLED, seed=seed)
+        super().__init__(max_length=UNLIMITED, min_length=0, charset=_SAMPLED, seed=seed)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        """Sample a string; a mask or probability without a length takes 0 to 64 characters."""
+        if probability is not None:
+            return super().sample(mask, self._bounded(probability))
+        return super().sample(self._bounded(mask or (None, None)))
+
+    def _bounded(self, mask: tuple[int | None, Any]) -> tuple[int, Any]:
+        length, characters = mask
+        if length is None:
+            length = int(self.np_random.integers(_SAMPLED_LENGTH + 1))
+        return length, characters
 
     def contains(self, x: Any) -> bool:
         """Return whether `x` is a string."""
@@ -76,6 +93,18 @@ class FreeText(Text):
     def __eq__(self, other: object) -> bool:
         """Return whether the other space is a free text space too."""
         return isinstance(other, FreeText)
+
+
+def _refuse(space: FreeText, *_: Any, **__: Any) -> NoReturn:
+    raise ValueError(
+        "expected a space of bounded size; got FreeText(), whose strings have no maximum length."
+        " Wrap the environment in laconic.envs.wrappers.TokenArrays, or pass shared_memory=False to"
+        " AsyncVectorEnv"
+    )
+
+
+for _function in (flatdim, flatten_space, create_shared_memory):
+    _function.register(FreeText, _refuse)
 
 
 class TextEnv(ParallelEnv[str, dict[str, Any], str]):

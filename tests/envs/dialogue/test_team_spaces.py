@@ -31,6 +31,37 @@ def test_samples_follow_the_seed_and_are_short():
     assert len(set(samples)) > 10
 
 
+def test_the_longest_length_is_told_as_it_is():
+    # A client that cuts text to `max_length` cuts nothing.
+    space = FreeText()
+    assert (space.min_length, space.max_length) == (0, UNLIMITED)
+    assert "x" * 65 in space and "x" * 65 == ("x" * 65)[: space.max_length]
+
+
+def test_samples_stay_short_under_a_mask():
+    space = FreeText(seed=0)
+    only_a = np.array([character == "a" for character in space.character_list], np.int8)
+    samples = [space.sample(mask=(None, only_a)) for _ in range(20)]
+    assert all(set(text) <= {"a"} and len(text) <= 64 for text in samples)
+    assert space.sample(mask=(3, only_a)) == "aaa"
+    assert space.sample(probability=(2, only_a.astype(np.float64))) == "aa"
+    assert len(space.sample(probability=(None, only_a.astype(np.float64)))) <= 64
+
+
+@pytest.mark.parametrize(
+    "lay_out",
+    [
+        gymnasium.spaces.utils.flatdim,
+        gymnasium.spaces.utils.flatten_space,
+        gymnasium.vector.utils.create_shared_memory,
+    ],
+)
+def test_a_layout_of_fixed_size_is_refused_with_advice(lay_out):
+    for space in (FreeText(), observation_space()):
+        with pytest.raises(ValueError, match="expected a space of bounded size"):
+            lay_out(space)
+
+
 def test_free_text_is_a_gymnasium_text_space_small_to_pickle():
     space = FreeText()
     assert isinstance(space, gymnasium.spaces.Text)
