@@ -1,38 +1,46 @@
-"""Environments that are played by acts, on the same budgets, prices and silence as dialogues.
+"""Worlds: environments played by acts, under the same budgets and prices as dialogues.
 
-A world is a folder here with a `WORLD`, a frozen dataclass whose fields are its settings
-(`envs.worlds.base`).
+A world is a frozen dataclass whose fields are its settings (`envs.worlds.base.World`).
 """
 
 from __future__ import annotations
 
-import pkgutil
 from importlib import import_module
 from typing import Any
 
 from laconic.envs.checks import choice
-from laconic.envs.worlds.base import World
+from laconic.envs.worlds.base import Script, TeacherStyle, TurnView, World, join_act, split_act
 from laconic.envs.worlds.environment import WorldEnv
 
-__all__ = ["World", "WorldEnv", "names", "script_names", "world"]
+__all__ = [
+    "Script",
+    "TeacherStyle",
+    "TurnView",
+    "World",
+    "WorldEnv",
+    "join_act",
+    "names",
+    "split_act",
+    "world",
+]
+
+_WORLDS = {"commons": ("commons", "Commons")}
+"""Module and class of each world, by name."""
 
 
 def names() -> tuple[str, ...]:
-    """The worlds there are, in alphabetical order."""
-    return tuple(sorted(one.name for one in pkgutil.iter_modules(__path__) if one.ispkg))
+    """Return the names of the worlds, in alphabetical order."""
+    return tuple(sorted(_WORLDS))
 
 
 def world(name: str) -> type[World[Any, Any]]:
-    """The class of a world.
+    """Return the class of a world.
 
     Raises:
-        UnknownNameError: there is no world of that name.
+        UnknownNameError: no world has this name.
     """
-    choice("world", name, names())
-    found: type[World[Any, Any]] = import_module(f"laconic.envs.worlds.{name}").WORLD
-    return found
-
-
-def script_names() -> tuple[str, ...]:
-    """The scripts of all worlds."""
-    return tuple(dict.fromkeys(one for name in names() for one in world(name).scripts()))
+    module, class_name = _WORLDS[choice("world", name, names())]
+    world_class: type[World[Any, Any]] = getattr(
+        import_module(f"laconic.envs.worlds.{module}"), class_name
+    )
+    return world_class

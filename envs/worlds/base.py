@@ -1,173 +1,270 @@
-"""A world: what is played by acts, round after round, as pure functions of a state.
+"""World: a game played by acts, as pure functions of a state.
 
-A world knows who may act and who may talk in a state, what each agent sees of it, which acts are
-legal and what comes of them. It knows nothing of budgets, prices, silence and tokens: those are the
-environment's (`envs.worlds.environment.WorldEnv`), alike for all worlds. What varies between worlds
-of a kind are the fields of its dataclass, which are settings of `envs.make`.
+A world has rules (`start`, `observe`, `apply`), legal acts (`acts`) and an outcome (`score`).
+Everything else has a default. `envs.worlds.environment.WorldEnv` adds budgets, prices, silence and
+tokens, the same for every world. The fields of a world's dataclass are settings of `envs.make`.
+
+The last line of a message is an act if it begins with `>`; the rest is speech:
+
+    I think 10 each is sustainable.
+    > catch 10
+
+Other agents do not hear the act. A world's observations reveal as much of it as the rules say. Any
+other line that begins with `>` is speech. Quoted messages are indented or begin with a name, so a
+quote is never an act.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from laconic.envs.task import Explained, Score, Task
+from laconic.envs.checks import check_names
+from laconic.envs.errors import UnknownNameError
+from laconic.envs.families.common.generation import Candidate, draw_different
+from laconic.envs.task import Explained, Score, Split, Task
 
 State = TypeVar("State")
 Act = TypeVar("Act")
 
+MARK = ">"
+"""First character of an act line."""
+
+
+def split_act(message: str) -> tuple[str, str]:
+    """Split a message into speech and act line; either may be empty.
+
+    Blank lines after the act are dropped.
+    """
+    speech, _, last = message.rstrip().rpartition("\n")
+    if not last.startswith(MARK):
+        return message, ""
+    return speech.rstrip(), last
+
+
+def join_act(speech: str, act: str) -> str:
+    """Join speech and act line into a message, the inverse of `split_act`."""
+    return "\n".join(filter(None, (speech, act)))
+
+
+def act_line(act: str) -> str:
+    """Write an act as a line of a message (`catch 10` as `> catch 10`)."""
+    return f"{MARK} {act}"
+
 
 @dataclass(frozen=True, slots=True)
-class Turns:
-    """What the agents may do in a round."""
-
-    acting: frozenset[str] = frozenset()
-    """Who may act."""
-    talking: frozenset[str] = frozenset()
-    """Who may say something that others hear."""
-    absent: frozenset[str] = frozenset()
-    """Who takes no part now, and hears nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a script is shown of an agent's turn."""
+class TurnView:
+    """An agent's turn, as a script sees it."""
 
     agent: str
-    """Who is in turn."""
+    """Name of the agent."""
     facts: Mapping[str, float]
-    """The world's facts for this agent."""
+    """The world's facts for this agent, by name."""
     text: str
-    """What is new to the agent since its last turn."""
-    spoken: bool
-    """Whether it said or did anything before."""
+    """Text that is new to the agent since its last turn."""
+    has_spoken: bool
+    """True if the agent said or did anything before."""
+    offered: Sequence[str] = ()
+    """Act lines and signals that make sense now (`World.offered`)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Manners:
-    """How a teacher speaks and acts, by shares from 0 to 1 (`learners.agents.scripted.Teacher`)."""
+class TeacherStyle:
+    """How a teacher speaks and acts (`learners.agents.scripted.Teacher`)."""
 
     terse: float
-    """Messages of the fewest words."""
+    """Fraction of messages in the fewest words, 0 to 1."""
     silent: float
-    """Turns to talk in which it says nothing."""
+    """Fraction of turns to talk that the teacher skips, 0 to 1."""
     best: float
-    """Acts that are the best there are, where nobody has asked for them."""
+    """Fraction of acts that are optimal although no teammate asked for them, 0 to 1."""
     frames: int
-    """Wordings around what it says."""
+    """Number of wordings around what the teacher says."""
 
 
-Script = Callable[[Seen, Random], str]
-"""What an agent does and says in a turn."""
+Script = Callable[[TurnView, Random], str]
+"""Maps a turn to a message, drawing from the generator."""
 
 
 class World(Explained, Generic[State, Act]):
-    """Rules of a world; its tasks are starting states by name."""
+    """Rules of a game.
 
+    A subclass defines `name`, `goal`, `acts`, `team`, `rounds` and four functions: `start`,
+    `observe`, `apply` and `score`. The defaults suit a game in which all agents act and talk in
+    every round. For alternating moves, `legal_acts` returns nothing to the agents that wait.
+    """
+
+    acts: Sequence[str] = ()
+    """Acts that agents choose from, without the mark (`catch 10`). Numeric agents choose from these
+    alone. A world whose acts are too many to list has a `parse_act` of its own."""
+    signals: Sequence[str] = ()
+    """Messages that numeric agents choose from."""
     facts: ClassVar[Mapping[str, float]] = {}
-    """Names of what can be told of a state in numbers, each with the greatest that it usually is;
-    numeric agents see them as shares of that."""
+    """Name of each number that describes a state, with its usual maximum. Numeric agents observe
+    each fact as a fraction of that."""
+    script_names: ClassVar[Sequence[str]] = ()
+    """Names that `script` takes; one with a setting ends in a colon (`constant:`)."""
+    common_reward: ClassVar[bool] = False
+    """True if all agents gain the same in every round."""
 
     @property
     @abstractmethod
     def rounds(self) -> int:
-        """Most rounds of an episode."""
+        """Maximum number of rounds in an episode."""
 
     @property
     @abstractmethod
     def team(self) -> Mapping[str, int]:
-        """The number of agents of each role, unless `env.team` says another."""
-
-    @property
-    def counts(self) -> str:
-        """What counts, and how an act is written, in a sentence or two of the rules."""
-        return self.answer_form
+        """Number of agents of each role; `env.team` overrides it."""
 
     @abstractmethod
     def start(self, task: Task, agents: Sequence[str]) -> State:
-        """The state in which an episode begins.
+        """Return the first state of an episode.
 
         Raises:
-            SettingError: the world is not for so many agents.
+            SettingError: the world does not take this number of agents.
         """
 
     @abstractmethod
-    def turns(self, state: State) -> Turns:
-        """Who may act and who may talk now."""
+    def observe(self, state: State, agent: str) -> str:
+        """Return the text that is new to an agent in this state; messages it heard come first.
 
-    @abstractmethod
-    def see(self, state: State, agent: str) -> str:
-        """What is new to an agent in a state; what was said to it stands before that.
-
-        No line of it may begin as a message of an agent does (`fisher_1: `).
+        No line may begin like another agent's message (`fisher_1: `).
         """
-
-    @abstractmethod
-    def read(self, state: State, agent: str, line: str) -> Act | None:
-        """The act of a line (`> catch 10`), None where it is no legal act of this agent now."""
 
     @abstractmethod
     def apply(
         self,
         state: State,
         acts: Mapping[str, Act],
-        said: Mapping[str, str],
+        messages: Mapping[str, str],
         generator: np.random.Generator,
     ) -> tuple[State, Mapping[str, float]]:
-        """The state after a round, and what each agent gains, in reward units.
+        """Play a round; return the next state and each agent's gain in reward units.
 
-        Agents that are not among the acts did nothing legal: they get what the world has for that,
-        which costs them nothing. Those that gain nothing may be left out.
+        An agent without a legal act is missing from `acts` and gets the world's default, which must
+        not cost it reward. Agents without a gain may be left out.
 
         Args:
-            state: before the round.
-            acts: the legal act of each agent that has one.
-            said: what was published of every agent; empty for silence.
-            generator: of the episode, for what is left to chance.
+            state: state before the round.
+            acts: legal act of each agent that has one.
+            messages: published message of each agent; empty for silence.
+            generator: generator of the episode, for random outcomes.
         """
-
-    @abstractmethod
-    def over(self, state: State) -> bool:
-        """Whether the episode ends in this state."""
 
     @abstractmethod
     def score(self, state: State) -> Score:
-        """What the team has reached, without any price."""
+        """Return the team's result at the end of an episode, prices aside."""
 
-    @abstractmethod
-    def told(self, state: State, agent: str) -> Mapping[str, float]:
-        """The `facts` of a state as an agent knows them, by name; those it does not know are 0."""
+    def is_over(self, state: State) -> bool:
+        """Return True if the episode ends before its last round."""
+        return False
 
-    @abstractmethod
-    def phrases(self) -> tuple[str, ...]:
-        """Acts and sentences for agents that choose by number, the same in every state."""
+    def legal_acts(self, state: State, agent: str) -> Collection[str]:
+        """Return the acts open to an agent now, without the mark; empty if it is not its turn."""
+        return self.acts
 
-    @abstractmethod
-    def offered(self, state: State, agent: str) -> frozenset[str]:
-        """Those of the phrases that make sense now."""
+    def parse_act(self, state: State, agent: str, text: str) -> Act | None:
+        """Parse an act without its mark; None if it is not legal for this agent now.
 
-    @abstractmethod
-    def longest_act(self) -> str:
-        """An act line of which no legal one is longer: so many tokens are kept for acts."""
+        The default returns the text itself if it is one of `legal_acts`.
+        """
+        act: Any = text.strip()
+        return act if act in self.legal_acts(state, agent) else None
 
-    @classmethod
-    @abstractmethod
-    def scripts(cls) -> tuple[str, ...]:
-        """Names for `script`; one with a setting ends in a colon, as in `constant:`."""
+    def may_talk(self, state: State, agent: str) -> bool:
+        """Return True if other agents hear what this one says now."""
+        return True
 
-    @abstractmethod
+    def is_present(self, state: State, agent: str) -> bool:
+        """Return True if the agent takes part now; an absent one hears nothing."""
+        return True
+
+    def facts_for(self, state: State, agent: str) -> Mapping[str, float]:
+        """Return the value of every fact as the agent knows it; 0 for unknown ones."""
+        return {}
+
+    def longest_acts(self) -> Collection[str]:
+        """Return acts that no legal one exceeds in tokens; a turn reserves room for the longest."""
+        return self.acts
+
+    def menu(self) -> tuple[str, ...]:
+        """Return every act line and signal, the same in all states."""
+        return (*map(act_line, self.acts), *self.signals)
+
+    def offered(self, state: State, agent: str) -> tuple[str, ...]:
+        """Return the part of the menu that makes sense for an agent now."""
+        if not self.is_present(state, agent):
+            return ()
+        legal = self.legal_acts(state, agent)
+        acts = tuple(act_line(act) for act in self.acts if act in legal)
+        return acts + (tuple(self.signals) if self.may_talk(state, agent) else ())
+
     def script(self, name: str) -> Script:
-        """A team-mate that follows a script.
+        """Return a scripted teammate.
 
         Raises:
-            UnknownNameError: there is no such script.
+            UnknownNameError: no script has this name.
         """
+        raise UnknownNameError("agent.script", name, self.script_names)
 
-    @abstractmethod
-    def teacher(self, manners: Manners) -> Script:
-        """A team-mate of mixed manners, for a warm start to imitate."""
+    def teacher(self, style: TeacherStyle) -> Script:
+        """Return the teammate that a warm start imitates; by default one that plays at random."""
+        return RandomPlay(style.silent)
+
+    def generate(
+        self, seed: int, count: int, *, split: Split = "train", **settings: Any
+    ) -> tuple[Task, ...]:
+        """Number the episodes of a split; see `Explained.generate`.
+
+        A world whose episodes start in different states has a generator of its own.
+        """
+        check_names("setting of env.generator", settings, ("seed",))
+
+        def draw(random: Random, key: str) -> Candidate[Task]:
+            number = str(random.randrange(10**9))
+            return Candidate(number, lambda: Task(key, f"{self.name} {number}", (), ""))
+
+        return draw_different(draw, seed, count, split, "episodes")
+
+    @property
+    def roles(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Roles of the team."""
+        return tuple(self.team)
+
+    @property
+    def duties(self) -> Mapping[str, str]:  # type: ignore[override]
+        """Description of each role; by default how to act."""
+        return dict.fromkeys(self.team, self.answer_form)
+
+    @property
+    def answer_form(self) -> str:  # type: ignore[override]
+        """Explanation of how an act is written."""
+        lines = ", ".join(f"`{act_line(act)}`" for act in self.acts)
+        return f"To act, end your message with one of these lines: {lines}."
+
+    @property
+    def aim(self) -> str:
+        """Sentence of the rules that says what counts."""
+        who = "the team gains" if self.common_reward else "you gain"
+        return f"What counts is what {who} in all rounds together."
+
+
+@dataclass(frozen=True, slots=True)
+class RandomPlay:
+    """A script that plays random legal acts and sends random signals."""
+
+    silent: float
+    """Fraction of turns to talk without a signal, 0 to 1."""
+
+    def __call__(self, turn: TurnView, random: Random) -> str:
+        """Return an act that is legal now, if there is any, after a signal or silence."""
+        acts = [line for line in turn.offered if line.startswith(MARK)]
+        signals = [line for line in turn.offered if not line.startswith(MARK)]
+        says = signals and random.random() >= self.silent
+        return join_act(random.choice(signals) if says else "", random.choice(acts) if acts else "")

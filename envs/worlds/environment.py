@@ -1,20 +1,24 @@
-"""WorldEnv: a team plays a world by acts, and talks on the budgets and prices of every team here.
+"""WorldEnv: a team plays a world by acts, and talks under the same budgets and prices as dialogues.
 
-Rules beyond those of `envs.dialogue.team`. The last line of an action is an act if it begins with
-`>` (`envs.worlds.acts`); the rest is speech. The act is heard by nobody, costs nothing, and has
-tokens of its own that no speech can use up: `tokens_left` counts them with those of the next
-message while an agent is to act. A line that is no legal act, or an act out of turn, does nothing,
-and `infos` say so under `legal`. It is booked as a thought: it would be a free note to oneself
-otherwise. Who does not act gets what the world has for that, and a silent team never loses reward.
+Rules beyond those of `envs.dialogue.team`:
 
-Reward of an agent in a round: what it gained less the price of the tokens charged. Terminated: the
-world is over (`ended_by` is `rules`). A spent budget ends nothing: who has spent it acts on in
-silence.
+- The last line of an action is an act if it begins with `>` (`envs.worlds.base`); the rest is
+  speech. Other agents do not hear the act.
+- Acts are free and have tokens of their own: while an agent is to act, `tokens_left` counts the
+  longest act beside the next message, so speech and spent budgets never prevent an act.
+- An illegal act line, or an act out of turn, does nothing; `legal` in the infos is then False. Its
+  tokens are booked as a thought, because it would otherwise be a free note to oneself.
+- An agent that does not act gets the world's default. A silent team never loses reward.
+
+The reward of an agent in a round is its gain less the price of the tokens charged. Every end is a
+termination: the world is over (`ended_by` is `rules`). A spent budget silences a team and ends
+nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -27,10 +31,19 @@ from laconic.envs.dialogue.reward import Outcome, Reward
 from laconic.envs.dialogue.roster import Roster, Topology
 from laconic.envs.dialogue.team import TeamEnv
 from laconic.envs.task import Style, Task
-from laconic.envs.worlds.acts import split_act
-from laconic.envs.worlds.base import Turns, World
+from laconic.envs.worlds.base import MARK, World, act_line, split_act
 
-_NOBODY = Turns()
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """Agents that may do something in a round."""
+
+    acting: frozenset[str] = frozenset()
+    """Agents that have a legal act."""
+    talking: frozenset[str] = frozenset()
+    """Agents that others can hear."""
+    absent: frozenset[str] = frozenset()
+    """Agents that take no part and hear nothing."""
 
 
 class WorldEnv(TeamEnv):
@@ -42,9 +55,9 @@ class WorldEnv(TeamEnv):
         team: number of agents of each role; None takes the world's own.
         topology: who hears whom where the world leaves it open (`envs.dialogue.roster`).
         budget: caps on what may be said.
-        reward: the price of a token; there is no answer here that it could exempt.
-        channel: how often messages are lost on the way (`envs.dialogue.channel`).
-        tokens_left: what an agent sees of the caps, `all` or its `own` (`envs.dialogue.team`).
+        reward: the price of a token; `exempt_answer` has no effect here.
+        channel: how often messages are lost (`envs.dialogue.channel`).
+        tokens_left: caps that an agent observes, `all` or its `own` (`envs.dialogue.team`).
         instructions: `full` for language models, `short` for small ones, `brief` for policies that
             were trained on the game, or two templates (`envs.dialogue.briefing.Templates`).
         tokenize: cuts text into tokens; a policy brings its own.
@@ -55,7 +68,6 @@ class WorldEnv(TeamEnv):
         UnknownNameError: a topology does not exist.
     """
 
-    metadata: dict[str, Any] = {**TeamEnv.metadata, "name": "laconic_world_v0", "reward": "own"}
     plays_acts = True
 
     def __init__(
@@ -75,15 +87,19 @@ class WorldEnv(TeamEnv):
     ) -> None:
         """Check the settings and build the spaces."""
         self.world = world
+        self.metadata = {
+            **self.metadata,
+            "name": f"{world.name}_v{world.version}",
+            "reward": "common" if world.common_reward else "own",
+        }
         rounds = whole("rounds of the world", world.rounds, 1)
-        chosen = world.team if team is None else team
-        choice("env.reward.multiply_by of a world", (reward or Reward()).multiply_by, (None,))
-        roster = Roster.of(chosen, topology, "all", "majority", rounds)
         budget, reward = budget or Budget(), reward or Reward()
-        rules = Rules(roster, rounds, budget, reward.price > 0, world.counts)
+        choice("env.reward.multiply_by of a world", reward.multiply_by, (None,))
+        seats = world.team if team is None else team
+        roster = Roster.of(seats, topology, "all", "majority", rounds)
         super().__init__(
             tasks,
-            rules,
+            Rules(roster, rounds, budget, reward.price > 0, world.aim),
             reward=reward,
             channel=channel,
             tokens_left=tokens_left,
@@ -92,52 +108,61 @@ class WorldEnv(TeamEnv):
             render_mode=render_mode,
         )
         self._state: Any = world.start(next(iter(self.tasks.values())), self.possible_agents)
-        self._turns = self._before = _NOBODY
+        self._turns = self._previous_turns = _Turns()
 
     @property
     def world_state(self) -> Any:
-        """The state that the world is in; its kind is the world's own."""
+        """The present state, of the world's own type."""
         return self._state
 
     def offered(self, agent: str) -> Collection[str]:
-        """What makes sense to say or do now, of the world's phrases."""
-        return self.world.offered(self._state, agent) if self.agents else frozenset()
+        """Return the act lines and signals of the world's menu that make sense now."""
+        return frozenset(self.world.offered(self._state, agent) if self.agents else ())
 
     def _max_reward(self, reward: Reward) -> float:
         return self.world.max_reward
 
     def _begin(self, generator: np.random.Generator) -> None:
-        # Apart from what else is drawn, so that settings do not change the luck of a seed.
+        # A generator of its own: settings do not change the random outcomes of a seed.
         self._chance = generator.spawn(1)[0]
-        # A line break before it, where something is said first; a tokenizer may still be learnt
-        # when an environment is made.
-        self._act_tokens = len(self.tokenize("\n" + self.world.longest_act()))
+        # The act follows a line break if there is speech. Counted here and not in the constructor,
+        # because a tokenizer may still be trained when an environment is made.
+        lines = map(act_line, self.world.longest_acts())
+        self._act_tokens = max((len(self.tokenize(f"\n{line}")) for line in lines), default=0)
         self._acts: dict[str, Any] = {}
         self._legal: dict[str, bool] = {}
         self._enter(self.world.start(self.task, self.possible_agents))
 
     def _enter(self, state: Any) -> None:
-        self._state, self._turns = state, self.world.turns(state)
+        world, agents = self.world, self.possible_agents
+        present = [agent for agent in agents if world.is_present(state, agent)]
+        self._state = state
+        self._turns = _Turns(
+            frozenset(agent for agent in present if world.legal_acts(state, agent)),
+            frozenset(agent for agent in present if world.may_talk(state, agent)),
+            frozenset(agents).difference(present),
+        )
 
     def _openings(self) -> Mapping[str, Opening]:
-        shown = {agent: ("", self.world.see(self._state, agent)) for agent in self.agents}
-        return self._briefing(self.world).openings(shown)
+        texts = {agent: ("", self.world.observe(self._state, agent)) for agent in self.agents}
+        return self._briefing(self.world).openings(texts)
 
     def _speakers(self) -> frozenset[str]:
         return self._turns.talking
 
     def _room(self, agent: str) -> tuple[int, int, int, int]:
-        """The caps, the next message with room for an act where one is due."""
-        left, *caps = super()._room(agent)
+        """Return the caps; an agent that is to act has room for the act in its next message."""
+        left, own, round, episode = super()._room(agent)
         acts = bool(self.agents) and agent in self._turns.acting
-        own, round, episode = caps
         return min(left + acts * self._act_tokens, UNLIMITED), own, round, episode
 
     def _act(self, agent: str, message: str) -> tuple[str, str, str]:
         speech, line = split_act(message)
-        may = agent in self._turns.acting
-        act = self.world.read(self._state, agent, line) if line and may else None
-        # Who is to act and does nothing does nothing wrong; who does what cannot be done does.
+        act = None
+        if line and agent in self._turns.acting:
+            text = line.removeprefix(MARK).removeprefix(" ")
+            act = self.world.parse_act(self._state, agent, text)
+        # Not acting is legal; an act line that cannot be carried out is not.
         self._legal[agent] = act is not None or not line
         if act is None:
             self._acts.pop(agent, None)
@@ -146,22 +171,22 @@ class WorldEnv(TeamEnv):
         return speech, line, ""
 
     def _resolve(self) -> Outcome:
-        said = {agent: message.text for agent, message in self._latest.items()}
-        self._before = self._turns
-        state, gains = self.world.apply(self._state, self._acts, said, self._chance)
+        messages = {agent: message.text for agent, message in self._latest.items()}
+        self._previous_turns = self._turns
+        state, gains = self.world.apply(self._state, self._acts, messages, self._chance)
         self._acts = {}
         self._enter(state)
-        over = self.world.over(state)
+        over = self.round + 1 == self.rounds or self.world.is_over(state)
         score = self.world.score(state) if over else None
         earned = {agent: float(gains.get(agent, 0.0)) for agent in self.agents}
         solved = score is not None and score.solved
         pay = self._account.settle(earned, self._charged(), due=solved)
-        seen = {agent: self.world.see(state, agent) for agent in self.agents}
-        return Outcome(pay, score, "rules" if over else "", seen)
+        observed = {agent: self.world.observe(state, agent) for agent in self.agents}
+        return Outcome(pay, score, "rules" if over else "", observed)
 
     def _hears(self) -> Mapping[str, Collection[str]]:
-        hears, before = super()._hears(), self._before
-        deaf = before.absent if before.talking else hears
+        hears, previous = super()._hears(), self._previous_turns
+        deaf = previous.absent if previous.talking else hears
         return {agent: () if agent in deaf else heard for agent, heard in hears.items()}
 
     def _own_info(self, agent: str) -> dict[str, Any]:
@@ -169,7 +194,8 @@ class WorldEnv(TeamEnv):
         return {
             "share": (),
             "informed": None,
-            "facts": dict(self.world.told(self._state, agent)),
+            "facts": dict(self.world.facts_for(self._state, agent)),
+            "offered": self.world.offered(self._state, agent) if self.agents else (),
             "act": latest.act if latest else "",
             "legal": self._legal.get(agent, True),
         }

@@ -2,7 +2,7 @@
 
 0 is silence. Then come the statements that the agent knows, in reading order; the drafts of its
 role, where all agents write one piece of work; the answers there are, for those who answer; and
-last `ABSTAIN`. In a world its phrases stand in the place of answers: acts, and sentences to say.
+last `ABSTAIN`. In a world its menu stands in the place of answers: acts, and sentences to say.
 The numbers mean the same in every task, and there are as many in every task: an entry that this
 agent does not have in this task is empty.
 
@@ -51,7 +51,7 @@ class Menu:
         """
         limit = whole("answers", answers, 1)
         if isinstance(env, WorldEnv):
-            return cls(0, 0, env.world.phrases())
+            return cls(0, 0, env.world.menu())
         tasks = tuple(env.tasks.values())
         count = max(len(task.statements) for task in tasks)
         drafts = max(len(texts) for task in tasks for texts in (*task.drafts.values(), ()))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from laconic.envs.dialogue.transcript import printable
-from laconic.envs.worlds.acts import with_act
+from laconic.envs.worlds import join_act
 from laconic.learners.metrics import Interval
 
 
@@ -120,7 +120,7 @@ class Transcript:
         verdict = {True: "solved", False: "not solved", None: "verdict not known"}[self.solved]
         tokens = "" if self.tokens_said is None else f", {self.tokens_said} tokens"
         said = [
-            f"{one.agent}, round {one.round + 1}: {with_act(one.text, one.act) or '(silent)'}"
+            f"{one.agent}, round {one.round + 1}: {join_act(one.text, one.act) or '(silent)'}"
             for one in self.messages
         ]
         lines = [

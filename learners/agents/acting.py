@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 
 from laconic.envs.task import Task
-from laconic.envs.worlds.base import Script, Seen
+from laconic.envs.worlds import Script, TurnView
 from laconic.learners.agents.base import Request
 
 
@@ -15,6 +15,8 @@ def of_world(play: Script) -> Callable[[Task, Request, Random], str]:
 
     def script(task: Task, request: Request, generator: Random) -> str:
         spoken = any(reply.message for reply in request.history)
-        return play(Seen(request.agent, request.info["facts"], request.text, spoken), generator)
+        info = request.info
+        turn = TurnView(request.agent, info["facts"], request.text, spoken, info["offered"])
+        return play(turn, generator)
 
     return script

@@ -25,8 +25,7 @@ from laconic.envs.dialogue.frontier import telegrams
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Style, Task
-from laconic.envs.worlds import World, script_names
-from laconic.envs.worlds.base import Manners
+from laconic.envs.worlds import TeacherStyle, World
 from laconic.envs.wrappers.teammates import is_complete, mattering
 from laconic.learners.agents.acting import of_world
 from laconic.learners.agents.base import Reply, Request
@@ -101,18 +100,12 @@ class ScriptedTeam:
     instructions: Style = "full"
     """The form of first observation; scripts do not mind."""
 
-    def __post_init__(self) -> None:
-        """Check the script's name."""
-        known = (*NAMES, *script_names())
-        kind, colon, _ = self.script.partition(":")
-        if self.script not in known and kind + colon not in known:
-            raise UnknownNameError("agent.script", self.script, known)
-
     def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, ScriptedPolicy]:
-        """One policy for all agents.
+        """Return one policy for all agents.
 
         Raises:
-            SettingError: the script looks at tasks, and the environment has none of our kind.
+            UnknownNameError: the environment has no script of this name.
+            SettingError: the script needs tasks of `envs.task.Task`, and the environment has none.
         """
         played = getattr(environment, "world", None)
         if isinstance(played, World) and self.script not in _ANYWHERE:
@@ -234,8 +227,8 @@ def taught(teacher: Teacher, environment: ParallelEnv[str, Any, Any]) -> Scripte
     played = getattr(environment, "world", None)
     if not isinstance(played, World):
         return ScriptedPolicy(teacher, named_tasks(environment))
-    manners = Manners(teacher.terse, teacher.silent_uninformed, teacher.best, teacher.frames)
-    return ScriptedPolicy(of_world(played.teacher(manners)), {})
+    style = TeacherStyle(teacher.terse, teacher.silent_uninformed, teacher.best, teacher.frames)
+    return ScriptedPolicy(of_world(played.teacher(style)), {})
 
 
 SCRIPTS: dict[str, Script] = {

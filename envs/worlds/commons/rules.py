@@ -1,86 +1,93 @@
-"""Commons: agents who live off one stock that grows back, and talk about it between the months.
+"""Commons: agents live off one stock that grows back, and talk about it between the months.
 
-Source: GovSim (arXiv 2404.16698; giorgiopiatti/GovSim, MIT), the inverse of it from the
-reproduction pedrocurvo/GovSim. Made from the rules, checked against 422 recorded months of that.
+Source: GovSim (arXiv 2404.16698; giorgiopiatti/GovSim, MIT) and, for trash, its reproduction
+pedrocurvo/GovSim. Written from the rules and checked against 422 recorded months of the latter.
 
-Rules. Five agents share a stock of 100 units. A month: all harvest at the same time, whole numbers
-from 0, by the act `> catch 10`. If they want more than there is, units are dealt one at a time to a
-drawn one of those who still want some. Of what is left fewer than 5 units are a collapse, after
-which the month's talk is the last; else it doubles, up to 100. There are 12 months. A unit gains
+Rules. Five agents share a stock of 100 units. Every month all harvest at the same time, a whole
+number of units, by the act `> catch 10`. If they want more than there is, units go one at a time to
+a uniformly drawn agent that still wants some. Fewer than 5 units left are a collapse: the talk of
+that month is the last. Otherwise the stock doubles, up to 100. There are 12 months. A unit gains
 1/120, so fair shares of 10 a month gain 1 each.
 
-Talk. `rounds`: all are told what everybody got, and then all speak at the same time, `talk_rounds`
-times. `published`: one speaks at a time, at most 9 times a month, the first agent first; the act
-`> next fisher_2` passes the word on, `> end` ends the talk, as silence does, and who does neither
-passes it on to the next in order. `language=none`: nobody is told what others got, and no talk.
+Talk. `rounds`: all read everyone's harvest, then all speak at the same time, `talk_rounds` times.
+`published`: one agent speaks at a time, at most 9 times a month, the first agent first. The act
+`> next fisher_2` names the next speaker; `> end` or silence ends the talk; without either, the next
+agent in order speaks. `language=none`: agents read their own harvest alone and cannot talk.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from laconic.envs.checks import choice, flag, whole
-from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.checks import check_names, choice, flag, whole
+from laconic.envs.errors import SettingError
 from laconic.envs.families.common.generation import Candidate, draw_different, span
 from laconic.envs.task import Score, Split, Task
-from laconic.envs.worlds.base import Manners, Script, Turns
-from laconic.envs.worlds.commons import scripts
-from laconic.envs.worlds.commons.facts import FACTS, of_stock
-from laconic.envs.worlds.commons.measures import SUSTAINED, scored
-from laconic.envs.worlds.commons.state import Month, State
-from laconic.envs.worlds.commons.stock import (
-    CAPACITY,
-    GRANTS,
-    LEAST,
-    LIFE,
-    duty,
-    grown,
-    littered,
-    share,
-)
-from laconic.envs.worlds.commons.worded import Act, Worded
-from laconic.envs.worlds.commons.wordings import WORDINGS, report
+from laconic.envs.worlds.base import Script, TeacherStyle
+from laconic.envs.worlds.commons import scripts, stock
+from laconic.envs.worlds.commons.stock import CAPACITY, GRANTS, LEAST, LIFE, SUSTAINED, Month, State
+from laconic.envs.worlds.commons.wordings import WORDINGS, Act, WordedCommons, report
 
 UTTERANCES = 9
-"""Messages of a month where one speaks at a time; the report is the first of ten."""
+"""Messages of a month where agents speak one at a time; the report is the first of ten."""
 JOINS = 3
-"""The month, from 0, in which a newcomer joins."""
-_MENU = (*range(21), 25, 30, 50, 100)  # Harvests of agents without a language.
-_PASS, _END = re.compile(r"> ?next (\w+)"), re.compile(r"> ?end")
+"""Index of the month in which a newcomer joins."""
+_MENU = (*range(21), 25, 30, 50, 100)
+"""Harvests that numeric agents choose from, in units."""
+_PROPOSALS = (0, 5, 8, 10, 12)
+"""Shares that numeric agents can propose, in units."""
+_PASS, _END = re.compile(r"next (\w+)"), "end"
 
 
 @dataclass(frozen=True, slots=True)
-class Commons(Worded):
-    """A commons of some wording and rules of talk; see the module."""
+class Commons(WordedCommons):
+    """A commons with a wording and rules of talk; see the module."""
 
     wording: Literal["fishery", "pasture", "pollution", "trash"] = "fishery"
-    """What the stock is. `trash` is the inverse: it grows by 50 a month, and what each carries away
-    costs instead of being gained."""
+    """Kind of stock. `trash` is the inverse: it grows by 50 a month, and carrying it away costs."""
     months: int = 12
     """Months of an episode."""
     talk: Literal["rounds", "published"] = "rounds"
-    """Whether all speak at the same time, or one at a time as in the source."""
+    """All agents speak at the same time, or one at a time as in the source."""
     talk_rounds: int = 2
     """Rounds of messages between two harvests, where all speak at the same time."""
     language: Literal["free", "none"] = "free"
-    """`none`: no report of what others got, and no talk."""
+    """`none`: no talk, and no report of the harvests of others."""
     grant: Literal["lottery", "proportional"] = "lottery"
-    """How the stock is dealt out where more is wanted."""
+    """Rule that divides the stock when agents want more than there is."""
     universalization: bool = False
-    """Whether each is told before a harvest what would happen if all took more than their share."""
+    """Tell agents before a harvest what happens if all take more than their share."""
     newcomer: bool = False
-    """Whether the last agent joins in the fourth month only (with 15 months in the source)."""
+    """Let the last agent join in the fourth month (the source then has 15 months)."""
 
     name: ClassVar[str] = "commons"
-    facts: ClassVar[Mapping[str, float]] = FACTS
+    script_names: ClassVar[Sequence[str]] = scripts.NAMES
+    facts: ClassVar[Mapping[str, float]] = {
+        "month": 12.0,
+        "months": 12.0,
+        "stock": 100.0,
+        "agents": 5.0,
+        "fair": 20.0,
+        "harvest": 1.0,
+        "talk": 1.0,
+        "present": 1.0,
+        "last_wanted": 100.0,
+        "last_caught": 100.0,
+        "last_total": 100.0,
+        "last_overuse": 5.0,
+        "last_fair": 20.0,
+        "joined": 1.0,
+        "inverse": 1.0,
+    }
 
     def __post_init__(self) -> None:
-        """Refuse settings that make no sense."""
+        """Check the settings."""
         choice("env.wording", self.wording, tuple(WORDINGS))
         whole("env.months", self.months, 1)
         choice("env.talk", self.talk, ("rounds", "published"))
@@ -91,215 +98,228 @@ class Commons(Worded):
         flag("env.newcomer", self.newcomer)
 
     @property
-    def way(self) -> str:
+    def talk_mode(self) -> str:
         """How agents talk, `none` where they cannot."""
         return "none" if self.language == "none" else self.talk
 
     @property
-    def talks(self) -> int:
-        """Rounds of talk a month, at the most."""
-        if self.language == "none":
-            return 0
-        return self.talk_rounds if self.talk == "rounds" else UTTERANCES
+    def max_talk(self) -> int:
+        """Maximum number of rounds of talk in a month."""
+        return {"none": 0, "rounds": self.talk_rounds, "published": UTTERANCES}[self.talk_mode]
 
     @property
     def rounds(self) -> int:
-        """Most rounds of an episode."""
-        return self.months * (1 + self.talks)
+        """Maximum number of rounds in an episode."""
+        return self.months * (1 + self.max_talk)
 
     @property
     def max_reward(self) -> float:  # type: ignore[override]
-        """What each of five agents gains by fair shares of what grows back: 1 in twelve months."""
+        """Gain of each of five agents by fair shares of all that grows back; 1 in twelve months."""
         return CAPACITY / 2 * self.months / sum(self.team.values()) / SUSTAINED
 
     @property
-    def team(self) -> Mapping[str, int]:
-        """Five agents of the wording's role."""
-        return {self.words.role: 5}
+    def acts(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Harvests that numeric agents choose from."""
+        return tuple(f"{self.words.verb} {units}" for units in _MENU)
+
+    @property
+    def signals(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Proposals of shares, where agents can talk."""
+        return tuple(map(scripts.proposal, _PROPOSALS)) if self.max_talk else ()
 
     def generate(
         self, seed: int, count: int, *, split: Split = "train", **settings: Any
     ) -> tuple[Task, ...]:
-        """Make starting states; `stock` is how many units there are at first, or a pair of it.
+        """Generate starting states.
 
-        With one stock all are alike but for their names: what differs between their episodes is the
+        With one stock all of them are equal but for their names. Their episodes differ by the
         lottery, which is drawn from the seed of a reset.
+
+        Args:
+            seed: any whole number.
+            count: number of states.
+            split: `train` or `evaluation`.
+            **settings: `stock`, the units at the start, or a pair to draw from.
         """
-        if unknown := {*settings} - {"stock"}:
-            raise UnknownNameError("setting of env.generator", unknown.pop(), ("seed", "stock"))
+        check_names("setting of env.generator", settings, ("seed", "stock"))
         least, most = span("stock", settings.get("stock", CAPACITY), (2 * LEAST, CAPACITY))
 
-        def make(random: Any, key: str) -> Candidate[Task]:
-            number, stock = random.randrange(10**9), random.randint(least, most)
-            text = f"{self.words.role.capitalize()}s' commons {number}: {stock} {self.words.unit}."
-            return Candidate(str(number), lambda: _task(key, text, stock))
+        def draw(random: Random, key: str) -> Candidate[Task]:
+            number, units = random.randrange(10**9), random.randint(least, most)
+            text = f"{self.words.role.capitalize()}s' commons {number}: {units} {self.words.unit}."
+            task = Task(key, text, (), "a stock that lasts", details={"stock": units})
+            return Candidate(str(number), lambda: task)
 
-        return draw_different(make, seed, count, split, "starting states")
+        return draw_different(draw, seed, count, split, "starting states")
 
     def start(self, task: Task, agents: Sequence[str]) -> State:
-        """The first harvest is due."""
+        """Return the state in which the first harvest is due."""
         if self.newcomer and len(agents) < 2:
             raise SettingError("env.newcomer=true needs a team of at least two; got one agent")
         return State(tuple(agents), int(task.details.get("stock", CAPACITY)))
 
     def present(self, state: State) -> tuple[str, ...]:
-        """Who is there in this month."""
+        """Return the agents that take part in this month."""
         return state.agents[:-1] if self.newcomer and state.month < JOINS else state.agents
 
-    def turns(self, state: State) -> Turns:
-        """All harvest; then all talk, or one after the other, who also says who is next."""
-        there = frozenset(self.present(state))
-        absent = frozenset(state.agents) - there
+    def is_present(self, state: State, agent: str) -> bool:
+        """Return False for a newcomer before it joins."""
+        return agent in self.present(state)
+
+    def may_talk(self, state: State, agent: str) -> bool:
+        """Return True between harvests; if agents speak one at a time, for the speaker alone."""
+        if state.talk is None or not self.is_present(state, agent):
+            return False
+        return self.talk == "rounds" or agent == state.speaker
+
+    def legal_acts(self, state: State, agent: str) -> Collection[str]:
+        """Return a sample of harvests, or whom a speaker can pass the word to."""
+        if not self.is_present(state, agent):
+            return ()
         if state.talk is None:
-            return Turns(acting=there, absent=absent)
-        if self.talk == "rounds":
-            return Turns(talking=there, absent=absent)
-        speaker = frozenset({state.speaker})
-        return Turns(speaker, speaker, absent)
+            return self.acts
+        if self.talk == "rounds" or agent != state.speaker:
+            return ()
+        return (_END, *(f"next {other}" for other in self.present(state) if other != agent))
+
+    def parse_act(self, state: State, agent: str, text: str) -> Act | None:
+        """Parse a harvest of up to six digits, or the next speaker."""
+        if state.talk is None:
+            harvest = re.fullmatch(rf"{self.words.verb} (\d{{1,6}})", text, re.ASCII)
+            return int(harvest[1]) if harvest else None
+        if text == _END:
+            return ""
+        match = _PASS.fullmatch(text)
+        others = {*self.present(state)} - {agent}
+        return match[1] if match and match[1] in others else None
+
+    def longest_acts(self) -> Collection[str]:
+        """Return a harvest of six digits or the longest next speaker."""
+        harvest = f"{self.words.verb} 999999"
+        return (max(harvest, f"next {self.words.role}_999", key=len),)
 
     def fair(self, state: State) -> int:
-        """The share that keeps the stock, or carries away what has to go, in this month."""
-        keep = duty if self.words.inverse else share
-        return keep(state.stock, len(self.present(state)))
+        """Return the units per agent that keep the stock, or that have to be carried away."""
+        share = stock.fair_duty if self.words.inverse else stock.fair_share
+        return share(state.stock, len(self.present(state)))
 
-    def see(self, state: State, agent: str) -> str:
-        """The report after a harvest, the stock before one, and nothing in between."""
-        if agent not in self.present(state):
+    def observe(self, state: State, agent: str) -> str:
+        """Return the report after a harvest and the stock before the next one."""
+        if not self.is_present(state, agent):
             return ""
         lines = []
-        if state.talk == 0 or (state.talk is None and not self.talks and state.months):
-            lines.append(report(state.months[-1], agent, public=bool(self.talks)))
-        if state.talk is None and not self.over(state):
+        if state.talk == 0 or (state.talk is None and not self.max_talk and state.months):
+            lines.append(report(state.months[-1], agent, public=bool(self.max_talk)))
+        if state.talk is None and not self.is_over(state):
             lines.append(f"Month {state.month + 1}: {state.stock} {self.words.unit}.")
             if self.universalization:
-                way = "Below" if self.words.inverse else "Above"
+                side = "Below" if self.words.inverse else "Above"
                 end = "there is no room next month" if self.words.inverse else "the stock shrinks"
-                lines.append(f"{way} {self.fair(state)} each, {end}.")
+                lines.append(f"{side} {self.fair(state)} each, {end}.")
         return "\n".join(filter(None, lines))
-
-    def read(self, state: State, agent: str, line: str) -> Act | None:
-        """A harvest of up to six digits, or who is next."""
-        if state.talk is None:
-            found = re.fullmatch(rf"> ?{self.words.verb} (\d{{1,6}})", line, re.ASCII)
-            return int(found[1]) if found else None
-        if _END.fullmatch(line):
-            return ""
-        named = _PASS.fullmatch(line)
-        others = {*self.present(state)} - {agent}
-        return named[1] if named and named[1] in others else None
 
     def apply(
         self,
         state: State,
         acts: Mapping[str, Act],
-        said: Mapping[str, str],
+        messages: Mapping[str, str],
         generator: np.random.Generator,
     ) -> tuple[State, Mapping[str, float]]:
-        """A harvest, which gains what was got, or a round of talk, which gains nothing."""
+        """Play a harvest, which gains the units caught, or a round of talk, which gains nothing."""
         if state.talk is None:
-            return self._harvested(state, acts, generator)
-        words = state.words + sum(len(text.split()) for text in said.values())
+            return self._harvest(state, acts, generator)
+        words = state.words + sum(len(text.split()) for text in messages.values())
         state = replace(state, talk=state.talk + 1, words=words)
-        following = self._following(state, acts, said) if self.talk == "published" else "all"
-        if state.talk == self.talks or not following:
-            return self._grown(state), {}
-        return replace(state, speaker=following), {}
+        speaker = self._next_speaker(state, acts, messages) if self.talk == "published" else "all"
+        if state.talk == self.max_talk or not speaker:
+            return self._grow(state), {}
+        return replace(state, speaker=speaker), {}
 
-    def _following(self, state: State, acts: Mapping[str, Act], said: Mapping[str, str]) -> str:
-        """Who has the word next; empty where the talk is over."""
+    def _next_speaker(
+        self, state: State, acts: Mapping[str, Act], messages: Mapping[str, str]
+    ) -> str:
+        """Return the next speaker; empty if the talk is over."""
         if state.speaker in acts:
             return str(acts[state.speaker])
-        if not said.get(state.speaker):
+        if not messages.get(state.speaker):
             return ""
-        there = self.present(state)
-        return there[(there.index(state.speaker) + 1) % len(there)]
+        present = self.present(state)
+        return present[(present.index(state.speaker) + 1) % len(present)]
 
-    def _harvested(
+    def _harvest(
         self, state: State, acts: Mapping[str, Act], generator: np.random.Generator
     ) -> tuple[State, Mapping[str, float]]:
-        there = self.present(state)
-        wanted = {agent: int(acts.get(agent, 0)) for agent in there}
+        present = self.present(state)
+        wanted = {agent: int(acts.get(agent, 0)) for agent in present}
         granted = GRANTS[self.grant](tuple(wanted.values()), state.stock, generator)
-        month = Month(state.stock, wanted, dict(zip(there, granted, strict=True)), self.fair(state))
+        caught = dict(zip(present, granted, strict=True))
+        month = Month(state.stock, wanted, caught, self.fair(state))
         rest = month.after
-        lost = littered(rest) > CAPACITY if self.words.inverse else rest < LEAST
-        after = replace(state, stock=rest, months=(*state.months, month), collapsed=lost)
-        after = replace(after, talk=0, speaker=there[0])
+        collapsed = stock.littered(rest) > CAPACITY if self.words.inverse else rest < LEAST
+        state = replace(
+            state,
+            stock=rest,
+            months=(*state.months, month),
+            collapsed=collapsed,
+            talk=0,
+            speaker=present[0],
+        )
         gains = {agent: units / SUSTAINED for agent, units in self._units(month).items()}
-        return (after if self.talks else self._grown(after)), gains
+        return (state if self.max_talk else self._grow(state)), gains
 
     def _units(self, month: Month) -> dict[str, int]:
-        """What a month is worth to each, in units."""
+        """Return the value of a month to each agent, in units."""
         if self.words.inverse:
             return {agent: LIFE - units for agent, units in month.caught.items()}
         return dict(month.caught)
 
-    def _grown(self, state: State) -> State:
-        grow = littered if self.words.inverse else grown
-        stock = state.stock if self.over(replace(state, talk=None)) else grow(state.stock)
-        return replace(state, stock=stock, talk=None, speaker="")
+    def _grow(self, state: State) -> State:
+        """Return the state before the next harvest; after the last month nothing grows."""
+        state = replace(state, talk=None, speaker="")
+        grow = stock.littered if self.words.inverse else stock.grown
+        return state if self.is_over(state) else replace(state, stock=grow(state.stock))
 
-    def over(self, state: State) -> bool:
-        """After the last month's talk, or the talk about a collapse."""
+    def is_over(self, state: State) -> bool:
+        """Return True after the last month's talk, or the talk about a collapse."""
         return state.talk is None and (state.collapsed or len(state.months) == self.months)
 
     def score(self, state: State) -> Score:
-        """Mean gain; solved is a stock that was never lost."""
+        """Score the mean gain; an episode is solved if the stock was never lost."""
         units = dict.fromkeys(state.agents, 0.0)
         for month in state.months:
-            for agent, one in self._units(month).items():
-                units[agent] += one
-        return scored(state, units, self.months, self.words.inverse)
+            for agent, value in self._units(month).items():
+                units[agent] += value
+        return stock.score(state, units, self.months, self.words.inverse)
 
-    def told(self, state: State, agent: str) -> Mapping[str, float]:
-        """The month, the stock, whose turn it is, and what was got last."""
-        turns = self.turns(state)
-        own = {
+    def facts_for(self, state: State, agent: str) -> Mapping[str, float]:
+        """Return the facts of the month, the agent's turn and the last harvest."""
+        present = self.is_present(state, agent)
+        values: dict[str, float] = {
+            "month": state.month,
             "months": self.months,
+            "stock": state.stock,
             "agents": len(self.present(state)),
             "fair": self.fair(state),
-            "harvest": state.talk is None and agent in turns.acting,
-            "talk": agent in turns.talking,
-            "present": agent in self.present(state),
+            "harvest": state.talk is None and present,
+            "talk": self.may_talk(state, agent),
+            "present": present,
             "joined": self.newcomer and agent == state.agents[-1],
             "inverse": self.words.inverse,
         }
-        public = bool(self.talks) and bool(own["present"])
-        found = own | of_stock(state, agent, public=public, inverse=self.words.inverse)
-        return {name: float(found[name]) for name in FACTS}
-
-    def phrases(self) -> tuple[str, ...]:
-        """Harvests, and, where there is talk, proposals of shares."""
-        acts = tuple(f"> {self.words.verb} {units}" for units in _MENU)
-        proposals = tuple(scripts.proposal(units) for units in (0, 5, 8, 10, 12))
-        return acts + (proposals if self.talks else ())
-
-    def offered(self, state: State, agent: str) -> frozenset[str]:
-        """Acts when a harvest is due, and proposals while there is talk."""
-        turns, phrases = self.turns(state), self.phrases()
-        if agent in turns.talking:
-            return frozenset(one for one in phrases if not one.startswith(">"))
-        acting = agent in turns.acting
-        return frozenset(one for one in phrases if acting and one.startswith(">"))
-
-    def longest_act(self) -> str:
-        """A harvest of six digits, or whom the word is passed on to."""
-        harvest = f"> {self.words.verb} 999999"
-        return max(harvest, f"> next {self.words.role}_999", key=len)
-
-    @classmethod
-    def scripts(cls) -> tuple[str, ...]:
-        """See `envs.worlds.commons.scripts`."""
-        return scripts.NAMES
+        if state.months:
+            last = state.months[-1]
+            values["last_wanted"] = last.wanted.get(agent, 0)
+            values["last_caught"] = last.caught.get(agent, 0)
+            values["last_fair"] = last.fair
+            if self.max_talk and present:
+                values["last_total"] = sum(last.caught.values())
+                values["last_overuse"] = last.overuse(self.words.inverse)
+        return {name: float(values.get(name, 0.0)) for name in self.facts}
 
     def script(self, name: str) -> Script:
-        """See `envs.worlds.commons.scripts`."""
+        """Return a script; see `envs.worlds.commons.scripts`."""
         return scripts.script(name, self.words.verb)
 
-    def teacher(self, manners: Manners) -> Script:
-        """Proposes shares, heeds proposals, and takes too much where it has heard none."""
-        return scripts.Teacher(manners, self.words.verb)
-
-
-def _task(key: str, text: str, stock: int) -> Task:
-    return Task(key, text, (), "a stock that lasts", details={"stock": stock})
+    def teacher(self, style: TeacherStyle) -> Script:
+        """Return a teacher that proposes shares and takes too much where it hears no proposal."""
+        return scripts.Teacher(style, self.words.verb)

@@ -1,10 +1,16 @@
-"""What the same commons is called: a lake, a meadow, a river, or a house full of trash."""
+"""The words of a commons: a lake, a meadow, a river, or a house full of trash."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from laconic.envs.worlds.commons.state import Month
+from laconic.envs.worlds.base import World
+from laconic.envs.worlds.commons.stock import Month, State
+
+Act = int | str
+"""A harvest in units, or the next speaker (empty to end the talk)."""
 
 TALK = {
     "none": "You cannot talk to each other.",
@@ -12,7 +18,7 @@ TALK = {
     "published": "After each month all hear what everybody got, and you can talk about it, one at a"
     " time: `> next NAME` as the last line passes the word on, `> end` ends the talk.",
 }
-"""What agents are told of the ways to talk."""
+"""Explanation of each way to talk, for the agents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +26,15 @@ class Wording:
     """The words of one commons."""
 
     role: str
-    """What an agent is."""
+    """Role of every agent."""
     verb: str
-    """How an act begins."""
+    """First word of a harvest."""
     unit: str
-    """What is counted, in the plural."""
+    """Name of the units, in the plural."""
     story: str
-    """What there is, how it grows back, and what ends it."""
+    """Description of the stock: what grows back, and how it collapses."""
     inverse: bool = False
-    """Whether the stock is a burden that somebody has to carry away."""
+    """True if the stock is a burden that agents carry away."""
 
 
 WORDINGS = {
@@ -71,11 +77,67 @@ WORDINGS = {
 
 
 def report(month: Month, agent: str, *, public: bool) -> str:
-    """What an agent is told after a harvest: what it got and, where that is public, all others."""
+    """Write an agent's report of a harvest: its own share and, if public, everyone's."""
     wanted, caught = month.wanted.get(agent), month.caught.get(agent)
     own = "" if wanted is None else f"You got {caught} of {wanted}."
     if not public:
         return own
-    got = " ".join(str(one) for one in month.caught.values())
-    told = f"All got {got}, left {month.after}."
-    return told if wanted == caught else f"{own} {told}".strip()
+    shares = " ".join(map(str, month.caught.values()))
+    everyone = f"All got {shares}, left {month.after}."
+    return everyone if wanted == caught else f"{own} {everyone}".strip()
+
+
+class WordedCommons(World[State, Act]):
+    """The explanations of a commons; a subclass adds the rules."""
+
+    wording: str
+    """Key of `WORDINGS`."""
+    months: int
+    """Months of an episode."""
+
+    @property
+    @abstractmethod
+    def talk_mode(self) -> str:
+        """How agents talk, a key of `TALK`."""
+
+    @property
+    def words(self) -> Wording:
+        """Words of this commons."""
+        return WORDINGS[self.wording]
+
+    @property
+    def team(self) -> Mapping[str, int]:
+        """Five agents of the one role."""
+        return {self.words.role: 5}
+
+    @property
+    def goal(self) -> str:  # type: ignore[override]
+        """Description of the game, for every agent."""
+        return f"{self.words.story} There are {self.months} months. {TALK[self.talk_mode]}"
+
+    @property
+    def duties(self) -> Mapping[str, str]:  # type: ignore[override]
+        """Description of the one role."""
+        aim = "as little work as you can" if self.words.inverse else f"many {self.words.unit}"
+        return {self.words.role: f"You want {aim} over all months. {self.answer_form}"}
+
+    @property
+    def hints(self) -> Mapping[str, str]:  # type: ignore[override]
+        """Description of the one role for small models."""
+        return {
+            self.words.role: f"Each month say how many {self.words.unit} you {self.words.verb}, as"
+            f" in `> {self.words.verb} 7`. Too many and all is lost."
+        }
+
+    @property
+    def answer_form(self) -> str:  # type: ignore[override]
+        """Explanation of how an act is written."""
+        return (
+            f"When a month begins, your last line has to say how much, for example"
+            f" `> {self.words.verb} 7`."
+        )
+
+    @property
+    def aim(self) -> str:
+        """Sentence of the rules that says what counts."""
+        return f"What counts for each is what it has after {self.months} months."

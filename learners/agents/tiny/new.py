@@ -13,7 +13,7 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.task import Style
-from laconic.envs.worlds.acts import with_act
+from laconic.envs.worlds import join_act
 from laconic.learners.agents.hf import HFTeam
 from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.agents.scripted import Teacher, taught
@@ -88,4 +88,4 @@ class NewTeam:
         starts = [Start(self.seed * _EPISODES + one) for one in range(_EPISODES)]
         for episode in play([environment], speakers, starts, seed=self.seed):
             for turn in episode.turns:
-                yield from (turn.read, with_act(turn.message, turn.act))
+                yield from (turn.read, join_act(turn.message, turn.act))

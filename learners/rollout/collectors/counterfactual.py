@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from laconic.envs.errors import SettingError
-from laconic.envs.worlds.acts import with_act
+from laconic.envs.worlds import join_act
 from laconic.learners.advantages.credit import team_parts
 from laconic.learners.agents.base import Policy, Reply
 from laconic.learners.episode import Episode, Group, Parts
@@ -188,7 +188,7 @@ def _given(replay: Replay, policies: Mapping[str, Policy]) -> dict[tuple[str, in
     given = replies_of(turn for turn in replay.episode.turns if turn.round <= replay.round)
     acts = {turn.agent: turn.act for turn in replay.episode.turns if turn.round == replay.round}
     for agent, spoken in replay.instead.items():
-        words = with_act(spoken, acts[agent])
+        words = join_act(spoken, acts[agent])
         said, ids = given[agent, replay.round], _written(policies[agent], words)
         given[agent, replay.round] = Reply(words, said.prompt_ids, ids, (0.0,) * len(ids))
     return given

@@ -20,12 +20,14 @@ TASK = Task("", "", (), "")
 def test_a_script_sees_the_request_and_no_task():
     seen = []
     script = of_world(lambda one, generator: seen.append(one) or "> catch 3")
-    request = Request("fisher_0", "Month 1.", info={"facts": {"stock": 100.0}})
-    again = Request("fisher_0", "Month 2.", history=(Reply("> x"),), info={"facts": {}})
+    info = {"facts": {"stock": 100.0}, "offered": ("> catch 3",)}
+    request = Request("fisher_0", "Month 1.", info=info)
+    again = Request("fisher_0", "Month 2.", history=(Reply("> x"),), info=info)
     assert script(TASK, request, random.Random(0)) == "> catch 3"
     script(TASK, again, random.Random(0))
-    assert [one.spoken for one in seen] == [False, True]
+    assert [turn.has_spoken for turn in seen] == [False, True]
     assert (seen[0].agent, seen[0].text, seen[0].facts) == ("fisher_0", "Month 1.", {"stock": 100})
+    assert seen[0].offered == ("> catch 3",)
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def test_a_team_follows_a_script_of_the_world(commons, script, units):
 
 def test_a_script_of_no_world_or_of_another_environment_is_refused(commons):
     with pytest.raises(UnknownNameError, match=r"agent\.script 'sharing'. Did you mean 'share'"):
-        ScriptedTeam("sharing")
+        ScriptedTeam("sharing").policies(commons)
     with pytest.raises(UnknownNameError, match=r"agent\.script 'telegraph'"):
         ScriptedTeam("telegraph").policies(commons)
     with pytest.raises(UnknownNameError, match=r"agent\.script 'share'"):

@@ -219,9 +219,9 @@ def test_a_calculating_teacher_does_not_repeat_the_facts(env, calculated):
 # Settings
 
 
-def test_an_unknown_script_is_refused_with_the_nearest_name():
+def test_an_unknown_script_is_refused_with_the_nearest_name(env):
     with pytest.raises(UnknownNameError, match="'oracle'"):
-        ScriptedTeam("oracel")
+        ScriptedTeam("oracel").policies(env)
 
 
 def test_an_environment_without_tasks_has_nothing_to_follow():

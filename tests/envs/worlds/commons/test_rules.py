@@ -6,7 +6,8 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.worlds.commons.rules import Commons
+from laconic.envs.worlds.commons import Commons
+from laconic.envs.worlds.commons.stock import Month, State
 
 FIVE = [f"fisher_{number}" for number in range(5)]
 
@@ -236,9 +237,9 @@ def test_what_numeric_agents_choose_from_is_offered_when_it_makes_sense():
     env.reset(seed=0)
     assert all(one.startswith("> catch") for one in env.offered("fisher_0"))
     env.step({})
-    assert env.offered("fisher_0") == {one for one in world.phrases() if one.endswith("each.")}
-    assert Commons(language="none").phrases() == tuple(
-        one for one in world.phrases() if one.startswith(">")
+    assert env.offered("fisher_0") == {one for one in world.menu() if one.endswith("each.")}
+    assert Commons(language="none").menu() == tuple(
+        one for one in world.menu() if one.startswith(">")
     )
 
 
@@ -251,3 +252,28 @@ def test_equal_seeds_draw_equal_lotteries_and_others_do_not(commons, months):
     found = [caught(seed) for seed in range(6)]
     assert found == [caught(seed) for seed in range(6)]
     assert len(set(found)) > 1
+
+
+MONTH = Month(100, {"a_0": 12, "a_1": 9}, {"a_0": 12, "a_1": 9}, 10)
+
+
+def test_the_last_harvest_is_known_as_far_as_it_is_public():
+    state = State(("a_0", "a_1"), 79, (MONTH,), talk=0)
+    facts = Commons().facts_for(state, "a_0")
+    expected = {
+        "stock": 79,
+        "last_wanted": 12,
+        "last_caught": 12,
+        "last_total": 21,
+        "last_overuse": 1,
+        "last_fair": 10,
+    }
+    assert {name: facts[name] for name in ("month", *expected)} == {"month": 0, **expected}
+    private = Commons(language="none").facts_for(state, "a_1")
+    assert [private[f"last_{name}"] for name in ("wanted", "total", "overuse")] == [9, 0, 0]
+
+
+def test_before_the_first_harvest_no_last_one_is_known():
+    facts = Commons().facts_for(State(("a_0", "a_1"), 100), "a_0")
+    assert facts["stock"] == 100
+    assert not any(value for name, value in facts.items() if name.startswith("last_"))

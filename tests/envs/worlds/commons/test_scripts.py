@@ -8,14 +8,16 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError
-from laconic.envs.worlds.base import Manners, Seen
-from laconic.envs.worlds.commons.scripts import proposal, proposed
+from laconic.envs.worlds.base import TeacherStyle, TurnView
+from laconic.envs.worlds.commons.scripts import lowest_proposal, proposal
 
 
 def played(script, seed=0, **settings):
     """The last infos of a team that follows a script."""
     env = envs.make("commons", tasks=1, **settings)
-    speaker = env.world.teacher(script) if isinstance(script, Manners) else env.world.script(script)
+    speaker = (
+        env.world.teacher(script) if isinstance(script, TeacherStyle) else env.world.script(script)
+    )
     random, (seen, infos) = Random(seed), env.reset(seed=seed)
     unread = {agent: [one["text"]] for agent, one in seen.items()}
     while env.agents:
@@ -23,7 +25,7 @@ def played(script, seed=0, **settings):
         for agent in env.agents:
             if seen[agent]["tokens_left"][0]:
                 text = "\n".join(unread[agent])
-                said[agent] = speaker(Seen(agent, infos[agent]["facts"], text, True), random)
+                said[agent] = speaker(TurnView(agent, infos[agent]["facts"], text, True), random)
                 unread[agent] = []
         seen, *_, infos = env.step(said)
         for agent, one in seen.items():
@@ -63,17 +65,17 @@ def test_a_newcomer_ruins_a_team_that_cannot_tell_it():
 
 
 def test_the_teacher_heeds_what_it_hears_and_takes_too_much_else():
-    manners = Manners(terse=0.5, silent=0.25, best=0.2, frames=3)
-    talking = [played(manners, seed, talk_rounds=1) for seed in range(10)]
-    silent = [played(manners, seed, language="none") for seed in range(10)]
+    style = TeacherStyle(terse=0.5, silent=0.25, best=0.2, frames=3)
+    talking = [played(style, seed, talk_rounds=1) for seed in range(10)]
+    silent = [played(style, seed, language="none") for seed in range(10)]
     assert sum(one["solved"] for one in talking) >= 9
     assert not any(one["solved"] for one in silent)
 
 
 def test_proposals_are_read_as_they_are_made():
-    assert proposed(f"fisher_1: {proposal(8)}\nMonth 2: 70 tons.") == 8
-    assert proposed("12 each, or 7 each.") == 7
-    assert proposed("Month 2: 70 tons.") is proposed("All got 10 10, left 5.") is None
+    assert lowest_proposal(f"fisher_1: {proposal(8)}\nMonth 2: 70 tons.") == 8
+    assert lowest_proposal("12 each, or 7 each.") == 7
+    assert lowest_proposal("Month 2: 70 tons.") is lowest_proposal("All got 10 10, left 5.") is None
 
 
 @pytest.mark.parametrize("name", ["constant:", "constant:x", "constant:-1"])

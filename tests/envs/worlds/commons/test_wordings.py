@@ -1,8 +1,33 @@
-"""Every wording is told apart, and says what it is about."""
+"""The words of a commons."""
 
 from __future__ import annotations
 
-from laconic.envs.worlds.commons.wordings import WORDINGS
+import pytest
+
+from laconic.envs.worlds.commons.rules import Commons
+from laconic.envs.worlds.commons.wordings import TALK, WORDINGS, WordedCommons
+
+
+@pytest.mark.parametrize("wording", WORDINGS)
+def test_every_style_says_how_to_act_or_nothing(wording):
+    world = Commons(wording=wording, months=7)
+    assert isinstance(world, WordedCommons)
+    (role,) = world.roles
+    act = f"`> {WORDINGS[wording].verb} 7`"
+    assert act in world.instructions(role) and act in world.instructions(role, "short")
+    assert "There are 7 months." in world.instructions(role)
+    assert len(world.instructions(role, "short")) < 150
+    assert world.instructions(role, "brief") == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "way"),
+    [({}, "rounds"), ({"talk": "published"}, "published"), ({"language": "none"}, "none")],
+)
+def test_the_way_to_talk_is_told(settings, way):
+    world = Commons(**settings)
+    assert world.talk_mode == way and TALK[way] in world.goal
+    assert [one for one, words in TALK.items() if world.goal.endswith(words)] == [way]
 
 
 def test_wordings_have_names_of_their_own_and_say_the_numbers():
