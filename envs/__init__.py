@@ -1,6 +1,7 @@
-"""Text environments for teams of language agents that are charged for every word.
+"""Text environments for teams of language agents that pay for every token.
 
-Every benchmark is a `pettingzoo.ParallelEnv`, and so is every world, which is played by acts:
+Every environment is a `pettingzoo.ParallelEnv`: a dialogue, in which an answer is graded, or a
+world, which is played by acts.
 
     env = envs.make("gsm8k", information="split")
     observations, infos = env.reset(seed=0)
@@ -12,26 +13,24 @@ if __name__ == "envs":
     raise ImportError("this folder is imported as laconic.envs: write `from laconic import envs`")
 
 import os
-import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib import import_module
-from inspect import signature
+from inspect import Parameter, isclass, signature
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, cast
 
-from laconic.envs import benchmarks, worlds
 from laconic.envs.checks import check_names, choice, number, whole
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.channel import Channel
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.dialogue.team import TeamEnv
-from laconic.envs.errors import SettingError, SplitError
+from laconic.envs.errors import SettingError, SplitError, UnknownNameError
 from laconic.envs.families.common.sources import held_out
+from laconic.envs.registry import Factory, find, names, register
 from laconic.envs.task import Benchmark, Explained, Score, Split, Task
-from laconic.envs.worlds import WorldEnv
+from laconic.envs.worlds import World, WorldEnv
 
 __all__ = [
     "Benchmark",
@@ -41,44 +40,38 @@ __all__ = [
     "Reward",
     "Score",
     "Task",
+    "World",
     "WorldEnv",
     "benchmark",
     "make",
     "names",
+    "register",
 ]
 
 GENERATED = "generated"
 _GENERATED_TASKS = 4096
+_OPTIONAL = ("split", "tasks", "tokenize")
+"""Settings that a function that makes environments need not take."""
 _Frozen = tuple[tuple[str, Any], ...]
 """Settings as pairs of name and value, which a cache can hold."""
-
-
-def names(of: Literal["all", "benchmarks", "worlds"] = "all") -> tuple[str, ...]:
-    """Return the environments that `make` knows, of all kinds or one, in alphabetical order."""
-    choice("kind of environment", of, ("all", "benchmarks", "worlds"))
-    graded = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
-    played = worlds.names()
-    return tuple(sorted({"all": [*graded, *played], "benchmarks": graded, "worlds": played}[of]))
 
 
 def benchmark(name: str | Benchmark) -> Benchmark:
     """Return the benchmark behind an environment, with `load`, `generate` and `score`.
 
-    A benchmark of one's own, which has no name here, is returned as it is.
+    A benchmark object is returned as it is.
 
     Raises:
-        UnknownNameError: there is no benchmark of that name.
+        UnknownNameError: no benchmark has this name.
     """
-    if isinstance(name, Benchmark):
-        return name
-    choice("environment", name, names("benchmarks"))
-    module = import_module(f"laconic.envs.benchmarks.{name}")
-    graded: Benchmark = module.BENCHMARK
-    return graded
+    factory = find(name) if isinstance(name, str) else name
+    if not isinstance(factory, Benchmark):
+        raise UnknownNameError("benchmark", name, names("benchmarks"))
+    return factory
 
 
 def make(
-    name: str | Benchmark,
+    name: str | Benchmark | type[World[Any, Any]],
     *,
     source: str | PathLike[str] = GENERATED,
     split: Split = "train",
@@ -90,59 +83,78 @@ def make(
     max_rounds: int = 1000,
     **settings: Any,
 ) -> TeamEnv:
-    """Make the environment of a benchmark (a `DialogueEnv`) or a world (a `WorldEnv`).
+    """Make an environment by name.
 
     Args:
-        name: one of `names()`, or a benchmark of your own.
-        source: `generated`, a file or folder with the original data, or `hub:<id>`; worlds have
-            generated tasks alone.
-        split: `train` or `evaluation`; the two never share a generated task.
-        tasks: number of tasks to take. None takes the whole source, or 4,096 generated tasks.
-        holdout: share of a source that is drawn for `evaluation`, the rest being `train`; all rows
-            of the source are read then. None: the source's own splits, and the only value for
-            generated tasks.
+        name: one of `names()`, or a benchmark or the class of a world of your own.
+        source: `generated`, a file or folder with the original data, or `hub:<id>`. Worlds have
+            only generated tasks.
+        split: `train` or `evaluation`; they share no generated task.
+        tasks: number of tasks. None takes the whole source, or 4,096 generated tasks.
+        holdout: fraction of a source that is drawn for `evaluation`; the rest is `train`. None
+            takes the source's own splits, and is the only value for generated tasks.
         holdout_seed: seed of that draw.
-        reader: settings of the benchmark's `load`, which reads the rows of a source; generated
-            tasks take none.
-        generator: settings of the benchmark's `generate`, `seed` among them (default 0); used where
-            `source` is `generated`.
-        max_rounds: rounds after which a rollout reports an episode that does not end as an error;
-            it becomes `metadata["max_rounds"]`. Dialogues end after `rounds`.
+        reader: settings of the benchmark's `load`; none for generated tasks.
+        generator: settings of the benchmark's `generate`, `seed` among them (default 0).
+        max_rounds: rounds after which a rollout reports an endless episode as an error; stored in
+            `metadata["max_rounds"]`.
         **settings: settings of `DialogueEnv`, or of `WorldEnv` and of the world; `budget`, `reward`
-            and `channel` may be mappings.
+            and `channel` may be mappings. A registered function gets its own settings.
+
+    Returns:
+        A `DialogueEnv`, a `WorldEnv`, or (not of the annotated type) what a registered function
+        makes.
 
     Raises:
         UnknownNameError: there is no such environment or setting.
         SourceError: the source cannot be read.
-        SettingError: a setting is out of its range, or is one of sources and the tasks are
-            generated.
+        SettingError: a setting is out of its range, or belongs to sources and tasks are generated.
     """
-    if not isinstance(name, Benchmark):
-        choice("environment", name, names())
+    factory = find(name) if isinstance(name, str) else name
     whole("env.tasks", tasks, 1, optional=True)
     number("env.holdout", holdout, above=0, below=1, optional=True)
     whole("env.holdout_seed", holdout_seed)
     whole("env.max_rounds", max_rounds, 1)
     choice("env.split", split, ("train", "evaluation"))
     reading, generating = _mapping("env.reader", reader), _mapping("env.generator", generator)
-    kind = worlds.world(name) if isinstance(name, str) and name in worlds.names() else None
-    settings = _checked(settings, [WorldEnv, kind] if kind else [DialogueEnv])
-    _check_source(str(name) if kind else "", source, holdout, reading)
-    environment: TeamEnv
     count = tasks or _GENERATED_TASKS
-    if kind:
-        own = {key: settings.pop(key) for key in signature(kind).parameters if key in settings}
-        world = kind(**own)
+    environment: Any
+    if isinstance(factory, Benchmark):
+        settings = _checked(settings, [DialogueEnv])
+        _check_source("", source, holdout, reading)
+        if source == GENERATED:
+            chosen = _generate(factory, split, count, generating)
+        else:
+            chosen = _read(factory, str(source), split, holdout, holdout_seed, reading)[:tasks]
+        environment = DialogueEnv(factory, chosen, **settings)
+    elif isclass(factory) and issubclass(factory, World):
+        settings = _checked(settings, [WorldEnv, factory])
+        _check_source(factory.name, source, holdout, reading)
+        own = {key: settings.pop(key) for key in signature(factory).parameters if key in settings}
+        world = factory(**own)
         environment = WorldEnv(world, _generate(world, split, count, generating), **settings)
     else:
-        graded = benchmark(name)
-        if source == GENERATED:
-            chosen = _generate(graded, split, count, generating)
-        else:
-            chosen = _read(graded, str(source), split, holdout, holdout_seed, reading)[:tasks]
-        environment = DialogueEnv(graded, chosen, **settings)
-    environment.metadata = {**environment.metadata, "max_rounds": max_rounds}
-    return environment
+        typed = {"tasks": tasks, "source": source, "holdout": holdout, "reader": reader}
+        typed |= {"holdout_seed": holdout_seed, "generator": generator}
+        defaults = signature(make).parameters
+        settings |= {key: value for key, value in typed.items() if value != defaults[key].default}
+        environment = _call(str(name), factory, {"split": split, **settings})
+    metadata = getattr(environment, "metadata", None) or {}
+    environment.metadata = {**metadata, "max_rounds": max_rounds}
+    return cast(TeamEnv, environment)
+
+
+def _call(name: str, factory: Factory, settings: dict[str, Any]) -> Any:
+    """Call a registered function with settings, without those of `_OPTIONAL` it does not take."""
+    if not callable(factory):
+        raise UnknownNameError("environment", name, names())
+    parameters = signature(factory).parameters
+    if all(parameter.kind != Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        for key in _OPTIONAL:
+            if key not in parameters:
+                settings.pop(key, None)
+        check_names(f"setting of environment {name}", settings, parameters)
+    return factory(**settings)
 
 
 def _check_source(world: str, source: object, holdout: float | None, reading: _Frozen) -> None:

@@ -83,6 +83,9 @@ class Explained(ABC):
 
     name: ClassVar[str]
     """Name in `laconic.envs.make(name)` and in the configuration."""
+    version: ClassVar[int] = 0
+    """Version of the environment. A change of tasks, grading or reward raises it: results of two
+    versions are not comparable. `metadata["name"]` is `<name>_v<version>`."""
     roles: tuple[str, ...]
     """Roles that make sense here, the answering one first where there is one."""
     goal: str

@@ -285,6 +285,8 @@ def run_page(
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+    # A page may register environments, which must not outlive it.
+    monkeypatch.setattr("laconic.envs.registry._registered", {})
     before = set(sys.modules)
 
     def run(page: Path) -> dict[str, Any]:

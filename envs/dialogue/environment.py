@@ -86,11 +86,7 @@ class DialogueEnv(TeamEnv):
         UnknownNameError: a role, topology or information mode does not exist.
     """
 
-    metadata: dict[str, Any] = {
-        **TeamEnv.metadata,
-        "name": "laconic_dialogue_v0",
-        "reward": "common",
-    }
+    metadata: dict[str, Any] = {**TeamEnv.metadata, "reward": "common"}
 
     def __init__(
         self,
@@ -117,6 +113,7 @@ class DialogueEnv(TeamEnv):
     ) -> None:
         """Check the settings and build the spaces."""
         self.benchmark = benchmark
+        self.metadata = {**self.metadata, "name": f"{benchmark.name}_v{benchmark.version}"}
         self.graded = True
         """Whether an episode ends with a score; learners that do not need it may save the time."""
         rounds = whole("env.rounds", rounds, 1)

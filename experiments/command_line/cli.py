@@ -38,6 +38,7 @@ from laconic.experiments.command_line.mistakes import (
     describe,
     describe_folder,
 )
+from laconic.experiments.command_line.own_environments import offer_environments
 from laconic.experiments.command_line.programs import CONFIG_GROUP, config_folders
 from laconic.experiments.command_line.resuming import spell_out
 from laconic.experiments.command_line.say import complain
@@ -124,6 +125,7 @@ def _run(
     launch = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)
     try:
         sys.argv[1:] = flags_last(spell_out(sys.argv[1:], config_name))
+        offer_environments(sys.argv[1:], CONF)
         with _errors_raised():
             launch(_job(main, with_traceback))()
     except KeyboardInterrupt:

@@ -26,6 +26,7 @@ from rich.console import Console
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.mistakes import compose_keys, describe
+from laconic.experiments.command_line.own_environments import offer_environments
 from laconic.experiments.command_line.surroundings import find_problem
 from laconic.experiments.command_line.sweeping import check
 from laconic.experiments.command_line.targets import settle
@@ -220,6 +221,7 @@ def _text(key: str, value: Any) -> str:
 def _composed(program: str, overrides: list[str], *, whole: bool) -> DictConfig:
     """A configuration, with Hydra's own part where it is to be `whole`."""
     GlobalHydra.instance().clear()
+    offer_environments(overrides, CONF)
     with initialize_config_dir(str(CONF), version_base="1.3"):
         try:
             return hydra_compose(program, overrides=overrides, return_hydra_config=whole)

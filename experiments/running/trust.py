@@ -19,6 +19,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
+from laconic.envs import names
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.programs import config_folders
 from laconic.experiments.command_line.targets import names_taken
@@ -34,7 +35,7 @@ TAKEN = (
     *("optimizer.*", "agent.optimizer", "agent.optimizer.*"),
     # The environment, without where its tasks come from.
     *("env.budget.*", "env.channel.*", "env.reward.*", "env.generator.*", "env.team", "env.team.*"),
-    *(f"env.{name}" for name in ("name", "tasks", "split", "holdout", "holdout_seed")),
+    *(f"env.{name}" for name in ("tasks", "split", "holdout", "holdout_seed")),
     *(f"env.{name}" for name in ("rounds", "max_rounds", "information", "topology", "schedule")),
     *(f"env.{name}" for name in ("answer", "agree_at", "tokens_left", "instructions")),
     *("env.feedback", "env.stop_at"),
@@ -84,6 +85,8 @@ TYPED = (
     *("run", "runs", "compare.runs", "compare.embed", "env.source", "evaluation.source"),
     *("env.reader", "env.reader.*", "learner.collect.folder", "engine.folder"),
     "agent.tokenize*",
+    # An environment of an installed package; names of this package are in `PLAIN`.
+    "env.name",
     # transformers loads code from the hub where it is the name of a repository.
     "agent.attn_implementation",
     # Servers, keys, and programs that are started.
@@ -98,6 +101,7 @@ TYPED = (
 """Config keys that have to be typed, whatever `TAKEN` says."""
 
 PLAIN = {
+    "env.name": (*names("benchmarks"), *names("worlds")),
     "env.source": ("generated",),
     "agent.attn_implementation": ("sdpa", "eager", "flash_attention_2"),
 }

@@ -167,7 +167,8 @@ def test_what_changes_the_course_of_a_run_may_not(key):
 
 ARGUMENTS = {
     # Arguments in Python and names in messages, which no configuration sets.
-    *("kind of environment", "environment", "rounds of the world", "world", "answers", "padding"),
+    *("kind of environment", "environment", "benchmark", "rounds of the world", "world"),
+    *("answers", "padding"),
     *("max_cycles", "observation_tokens", "action_tokens", "agent", "mask", "part of a mixture"),
     *("team-mate, who is needed:", "count", "agent's name", "task", "number of a task"),
     *("metadata['max_reward'] of the environment", "setting of an environment"),

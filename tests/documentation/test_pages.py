@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 from places import ROOT
+
+from laconic.envs.registry import GROUP
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 README = ROOT / "README.md"
@@ -35,12 +38,19 @@ def test_every_block_says_what_it_is_so_that_none_escapes(code_blocks, page):
 @pytest.mark.usefixtures("composed_once")
 @pytest.mark.parametrize("page", [*PAGES, README], ids=by_name)
 def test_every_command_of_a_page_can_be_composed(
-    commands, check_program, code_blocks, tmp_path, page
+    commands, check_program, code_blocks, tmp_path, monkeypatch, page
 ):
     for block in code_blocks(page):
         if block.file:
             (tmp_path / block.file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / block.file).write_text(block.code)
+    if (tmp_path / "pyproject.toml").exists():
+        # As if the page's package was installed.
+        package = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]
+        names = package["entry-points"][GROUP].items()
+        points = [EntryPoint(name, value, GROUP) for name, value in names]
+        monkeypatch.setattr("laconic.envs.registry.entry_points", lambda group: points)
+        monkeypatch.syspath_prepend(tmp_path)
     targets = set(re.findall(r"^([\w-]+):", "\n".join(one.read_text() for one in MAKEFILES), re.M))
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for command in commands(page):

@@ -155,12 +155,13 @@ def outside() -> Iterator[Path]:
 def my_package(
     code_blocks: Callable[[Path], list[Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
-    """The folder that holds the package of docs/bring_your_own.md, on the path."""
+    """The folder of the packages that two pages of docs/ define, on the path."""
     folder = tmp_path_factory.mktemp("outside")
-    for block in code_blocks(ROOT / "docs" / "bring_your_own.md"):
-        if block.file:
-            (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
-            (folder / block.file).write_text(block.code)
+    for page in ("bring_your_own.md", "games.md"):
+        for block in code_blocks(ROOT / "docs" / page):
+            if block.file:
+                (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
+                (folder / block.file).write_text(block.code)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         yield folder

@@ -1,0 +1,148 @@
+"""Names of environments: those of this package, registered ones, and those of installed packages.
+
+A package offers environments by entry points of the group `laconic.environments`:
+
+    [project.entry-points."laconic.environments"]
+    dilemma = "my_games:Dilemma"
+
+An entry point is imported when its name is first used.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal
+
+from laconic.envs import benchmarks, worlds
+from laconic.envs.checks import choice
+from laconic.envs.errors import SettingError
+from laconic.envs.task import Benchmark
+from laconic.envs.worlds import World
+
+GROUP = "laconic.environments"
+"""Group of the entry points."""
+
+Kind = Literal["all", "benchmarks", "worlds", "own"]
+Factory = Benchmark | type[World[Any, Any]] | Callable[..., Any]
+"""A benchmark, the class of a world, or a function of settings that makes a `ParallelEnv`."""
+
+_registered: dict[str, Factory] = {}
+
+
+def names(kind: Kind = "all") -> tuple[str, ...]:
+    """Return the names that `make` knows, in alphabetical order.
+
+    Args:
+        kind: `benchmarks` and `worlds` are this package's; `own` are registered names and those of
+            installed packages.
+
+    Raises:
+        SettingError: two installed packages offer the same name.
+    """
+    choice("kind of environment", kind, ("all", "benchmarks", "worlds", "own"))
+    found: set[str] = set()
+    if kind in ("all", "benchmarks"):
+        found |= {module.name for module in pkgutil.iter_modules(benchmarks.__path__)}
+    if kind in ("all", "worlds"):
+        found |= set(worlds.names())
+    if kind in ("all", "own"):
+        found |= {*_registered, *_offered()}
+    return tuple(sorted(found))
+
+
+def register(name: str, factory: Factory) -> None:
+    """Make an environment known by name to `make` and to `laconic.train(env=name)`.
+
+    Registering a newer definition of the same class or function replaces it.
+
+    Args:
+        name: letters, digits and underscores, beginning with a letter.
+        factory: a benchmark, the class of a world, or a function (or class) that makes a
+            `ParallelEnv` of settings. A function gets `split`, `tasks` and `tokenize` only if it
+            names them.
+
+    Raises:
+        SettingError: the name is not of this form, or it belongs to another environment.
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
+        raise SettingError(
+            "expected letters, digits and underscores, beginning with a letter, as the name of an"
+            f" environment; got {name!r}"
+        )
+    if not isinstance(factory, Benchmark) and not callable(factory):
+        raise SettingError(
+            "expected a Benchmark, a subclass of World, or a function that makes a ParallelEnv for"
+            f" the environment {name!r}; got {factory!r}"
+        )
+    if name in names() and _origin(factory) != _origin(_registered.get(name)):
+        raise SettingError(
+            f"the name {name!r} belongs to another environment; choose another name"
+            " (laconic.envs.names() lists those in use)"
+        )
+    _registered[name] = factory
+
+
+def find(name: str) -> Factory:
+    """Return the benchmark, world or function of a name.
+
+    Raises:
+        UnknownNameError: no environment has this name.
+        SettingError: its package cannot be imported, or offers what is not an environment.
+    """
+    if name in _registered:
+        return _registered[name]
+    if name in names("benchmarks"):
+        graded: Benchmark = import_module(f"laconic.envs.benchmarks.{name}").BENCHMARK
+        return graded
+    if name in worlds.names():
+        return worlds.world(name)
+    choice("environment", name, names())
+    return _load(_offered()[name])
+
+
+def _origin(factory: Factory | None) -> tuple[str, str]:
+    """Return module and name of a factory's definition."""
+    definition: Any = type(factory) if isinstance(factory, Benchmark) else factory
+    if not hasattr(definition, "__qualname__"):
+        return "", repr(definition)
+    return definition.__module__, definition.__qualname__
+
+
+def _offered() -> dict[str, EntryPoint]:
+    """Return the entry points of installed packages by name, without importing them."""
+    offered: dict[str, EntryPoint] = {}
+    builtin = {*names("benchmarks"), *names("worlds")}
+    for point in entry_points(group=GROUP):
+        first = offered.setdefault(point.name, point)
+        if point.name in builtin or first.value != point.value:
+            other = "Laconic itself" if point.name in builtin else _source(first)
+            raise SettingError(
+                f"{_source(point)} and {other} both offer an environment named {point.name!r}"
+                f" (entry points of {GROUP}); rename one of them or uninstall its package"
+            )
+    return offered
+
+
+def _load(point: EntryPoint) -> Factory:
+    try:
+        factory: Factory = point.load()
+    except Exception as error:
+        raise SettingError(
+            f"environment {point.name!r} of {_source(point)} cannot be imported from"
+            f" {point.value}: {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(factory, Benchmark) and not callable(factory):
+        raise SettingError(
+            f"entry point {point.name!r} of {_source(point)} must name a Benchmark, a subclass of"
+            f" World, or a function that makes a ParallelEnv; {point.value} is {factory!r}"
+        )
+    return factory
+
+
+def _source(point: EntryPoint) -> str:
+    """Return the name of the package that an entry point comes from."""
+    return point.dist.name if point.dist else point.value
