@@ -21,7 +21,8 @@ def empty(monkeypatch):
     """No environment is registered, and what a test offers goes when it ends."""
     monkeypatch.setattr(registry, "_registered", {})
     monkeypatch.setattr(registry, "entry_points", lambda group: [])
-    monkeypatch.setattr(ConfigStore.instance(), "repo", {**ConfigStore.instance().repo})
+    repo = {**ConfigStore.instance().repo, "env": {}}
+    monkeypatch.setattr(ConfigStore.instance(), "repo", repo)
 
 
 def make(size=2, name="x", parts=(), *, split, tasks=None, tokenize=None):
