@@ -69,7 +69,7 @@ class Journal:
         start = self._starts[place]
         known = self._replies.get(place, {})
         given = {turn: _if_asked(asked, reply) for turn, (asked, reply) in known.items()}
-        return Start(start.seed, start.task, {**start.given, **given})
+        return Start(start.seed, start.task, {**start.replies, **given})
 
     def keep_reply(self, place: int, round: int, request: Request, reply: Reply) -> None:
         """Write down what a server replied."""

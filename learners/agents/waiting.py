@@ -1,13 +1,13 @@
-"""Waits of the main thread for other threads, in which a signal is heard.
+"""Waits on the main thread that a signal can interrupt.
 
-Python calls the handler of a signal in the main thread, between two steps of it. A signal that
-comes to another thread, or in the moment in which the main thread begins to wait for a lock, is
-therefore heard only when the wait ends. All waits here come back once a second.
+Python runs signal handlers on the main thread, between two bytecode instructions. While the main
+thread waits for a lock, a handler cannot run. All waits here wake up once a second.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -15,29 +15,29 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_HEARD_SECONDS = 1.0
+_WAKE_SECONDS = 1.0
 
 
-def ended(thread: Thread) -> None:
-    """Wait for the end of a thread."""
+def join(thread: Thread) -> None:
+    """Wait until a thread has ended."""
     while thread.is_alive():
-        thread.join(_HEARD_SECONDS)
+        thread.join(_WAKE_SECONDS)
 
 
-def settled(future: Future[T]) -> None:
-    """Wait until something, an error too, has come of a future."""
+def wait(future: Future[T]) -> None:
+    """Wait until a future has a result or an error."""
     while not future.done():
-        wait([future], _HEARD_SECONDS)
+        wait_for([future], _WAKE_SECONDS)
 
 
 def result(future: Future[T]) -> T:
-    """What comes of a future, or the error that it raises."""
-    settled(future)
+    """Wait for a future; return its result or raise its error."""
+    wait(future)
     return future.result()
 
 
-def taken(queue: SimpleQueue[T]) -> T:
-    """The next thing that a queue gives."""
+def get(queue: SimpleQueue[T]) -> T:
+    """Wait for the next item of a queue."""
     while True:
         with suppress(Empty):
-            return queue.get(timeout=_HEARD_SECONDS)
+            return queue.get(timeout=_WAKE_SECONDS)

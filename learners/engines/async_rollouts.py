@@ -48,7 +48,7 @@ class AsyncRollouts(Generic[T]):
     def settle(self) -> None:
         """Wait for all running rollouts; their errors are raised by `take`."""
         for rollout in self._running.values():
-            waiting.settled(rollout)
+            waiting.wait(rollout)
 
 
 def _in_thread(play: Callable[[int], T], step: int) -> Future[T]:

@@ -1,9 +1,8 @@
 """Plays episodes: environments and policies in, groups of episodes out.
 
-All episodes of a step advance together, unless an engine samples each reply by itself
-(`learners.rollout.tasks`). In each round every policy gets one batched call with the
-requests of all its agents in all episodes. Works with any PettingZoo `ParallelEnv` over text; what
-is read from one is in `learners.rollout.runner`.
+All episodes of a step advance together: in each round every policy gets one batched call with the
+requests of all its agents in all episodes. If an engine samples each reply by itself, the episodes
+run as asyncio tasks instead (`learners.rollout.async_episodes`).
 """
 
 from __future__ import annotations
@@ -21,25 +20,24 @@ from laconic.learners.agents import waiting
 from laconic.learners.agents.base import Policy, Remembering, Reply, Request, Streaming
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.rollout.runner import EpisodeRunner, Start
-from laconic.learners.rollout.tasks import Tasks, sampler_of
 
 __all__ = ["Listener", "Start", "collect", "play", "replies_of"]
 
 _THREADS = 32
-"""Environments that step at the same time; they wait, so there are more than processors."""
+"""Environments that step at the same time; they wait for others, so more than there are cores."""
 
 
 class Listener:
-    """Is called while episodes are played; this one ignores it.
+    """Receives replies and episodes as they come; override what you need.
 
-    A place is that of the episode's start among the starts of the play.
+    `place` is the index of the episode's start among the starts of the play.
     """
 
     def said(self, place: int, round: int, request: Request, reply: Reply) -> None:
-        """A `Streaming` policy gave a reply."""
+        """Receive a reply of a `Streaming` policy."""
 
     def ended(self, place: int, episode: Episode) -> None:
-        """An episode is over; the others may go on."""
+        """Receive a finished episode; the others may go on."""
 
 
 def play(
@@ -52,42 +50,46 @@ def play(
     greedy_from: int | None = None,
     listener: Listener | None = None,
 ) -> list[Episode]:
-    """Play one episode from each start, in order, as many at a time as there are environments.
+    """Play one episode from each start and return them in order.
 
     Args:
-        environments: equal environments.
-        policies: who speaks for each agent.
-        starts: where the episodes begin.
-        seed: of everything that is sampled; equal calls give equal episodes.
-        greedy: let policies take their likeliest reply.
-        greedy_from: the round from which on they do so in any case; None for no round.
-        listener: called with replies and episodes as they come.
+        environments: equal environments; this number of episodes runs at a time.
+        policies: policy of each agent.
+        starts: initial states of the episodes.
+        seed: seed of everything sampled; equal calls give equal episodes.
+        greedy: whether policies take their likeliest reply.
+        greedy_from: round from which they do so in any case. None: no round.
+        listener: receives replies and episodes as they come.
     """
-    listener = listener or Listener()
-    if (sampler := sampler_of(policies)) is not None:
 
-        def likeliest(round: int) -> bool:
-            return greedy or (greedy_from is not None and round >= greedy_from)
+    def is_greedy(round: int) -> bool:
+        return greedy or (greedy_from is not None and round >= greedy_from)
 
-        tell = listener.said, listener.ended
-        return Tasks(environments, policies, starts, seed, likeliest, *tell).play(sampler)
+    samplers = (getattr(policy, "sampler", None) for policy in policies.values())
+    # Samplers that take coroutines sample each reply by itself.
+    sampler = next((each for each in samplers if hasattr(each, "submit")), None)
+    if sampler is not None:
+        from laconic.learners.rollout.async_episodes import AsyncEpisodes
+
+        episodes = AsyncEpisodes(environments, policies, starts, seed, is_greedy, listener)
+        return episodes.play(sampler)
     played: dict[int, Episode] = {}
     for offset in range(0, len(starts), len(environments)):
         together = zip(environments, starts[offset:], strict=False)
-        running = {offset + i: EpisodeRunner(*pair) for i, pair in enumerate(together)}
+        runners = {offset + i: EpisodeRunner(*pair) for i, pair in enumerate(together)}
         seeds = np.random.default_rng((seed, offset))
         with ExitStack() as stack:
             for policy in {id(policy): policy for policy in policies.values()}.values():
                 if isinstance(policy, Remembering):
                     stack.enter_context(policy.remembering())
-            while running:
-                for place in [place for place, runner in running.items() if not runner.running]:
-                    played[place] = running.pop(place).episode()
-                    listener.ended(place, played[place])
-                if running:
-                    now = next(iter(running.values())).round
-                    first = greedy or (greedy_from is not None and now >= greedy_from)
-                    _play_round(running, policies, seeds, first, listener)
+            while runners:
+                for place in [place for place, runner in runners.items() if not runner.running]:
+                    played[place] = runners.pop(place).episode()
+                    if listener is not None:
+                        listener.ended(place, played[place])
+                if runners:
+                    round = next(iter(runners.values())).round
+                    _play_round(runners, policies, seeds, is_greedy(round), listener)
     return [played[place] for place in range(len(starts))]
 
 
@@ -99,7 +101,7 @@ def collect(
     *,
     seed: int,
 ) -> list[Group]:
-    """Play `group_size` episodes from each start: one group a start."""
+    """Play `group_size` episodes from each start; return one group per start."""
     repeated = [start for start in starts for _ in range(group_size)]
     episodes = play(environments, policies, repeated, seed=seed)
     groups = [episodes[i : i + group_size] for i in range(0, len(episodes), group_size)]
@@ -107,7 +109,7 @@ def collect(
 
 
 def replies_of(turns: Iterable[Turn]) -> dict[tuple[str, int], Reply]:
-    """The replies of some turns by agent and round, for `Start.given` of another play."""
+    """Return the replies of some turns by agent and round, for `Start.replies` of another play."""
     return {
         (turn.agent, turn.round): Reply(
             message=turn.message if turn.written is None else turn.written,
@@ -127,50 +129,50 @@ def _play_round(
     policies: Mapping[str, Policy],
     seeds: np.random.Generator,
     greedy: bool,
-    listener: Listener,
+    listener: Listener | None,
 ) -> None:
-    """Ask for the replies that no start gives, one call per policy, and step the environments."""
-    asked = [(place, *pair) for place, one in runners.items() for pair in one.requests()]
-    replies = [given for _, _, given in asked]
+    """Ask for the replies that no start holds, one call per policy, and step the environments."""
+    asked = [(place, *pair) for place, runner in runners.items() for pair in runner.requests()]
+    replies = [reply for _, _, reply in asked]
     by_policy: dict[int, list[int]] = {}
-    for index, (_, request, given) in enumerate(asked):
-        if given is None:
+    for index, (_, request, reply) in enumerate(asked):
+        if reply is None:
             by_policy.setdefault(id(policies[request.agent]), []).append(index)
     for indices in by_policy.values():
         policy = policies[asked[indices[0]][1].agent]
         requests = [asked[index][1] for index in indices]
-        for one, reply in _answers(policy, requests, int(seeds.integers(2**31)), greedy):
-            replies[indices[one]] = reply
-            if isinstance(policy, Streaming):
-                place, request, _ = asked[indices[one]]
+        for position, reply in _answers(policy, requests, int(seeds.integers(2**31)), greedy):
+            replies[indices[position]] = reply
+            if listener is not None and isinstance(policy, Streaming):
+                place, request, _ = asked[indices[position]]
                 listener.said(place, runners[place].round, request, reply)
-    said: dict[int, list[tuple[Request, Reply]]] = {place: [] for place in runners}
-    for (place, request, _), answer in zip(asked, replies, strict=True):
-        if answer is not None:
-            said[place].append((request, answer))
+    by_place: dict[int, list[tuple[Request, Reply]]] = {place: [] for place in runners}
+    for (place, request, _), reply in zip(asked, replies, strict=True):
+        if reply is not None:
+            by_place[place].append((request, reply))
     if any(runner.slow for runner in runners.values()):
-        _step_at_once(list(zip(runners.values(), said.values(), strict=True)))
+        _step_at_once(list(zip(runners.values(), by_place.values(), strict=True)))
     else:
         for place, runner in runners.items():
-            runner.step(said[place])
+            runner.step(by_place[place])
 
 
 def _step_at_once(steps: Sequence[tuple[EpisodeRunner, list[tuple[Request, Reply]]]]) -> None:
-    """Step environments that wait for other processes, many at a time.
+    """Step environments that wait for other processes, up to `_THREADS` at a time.
 
-    The threads are no pool, because the end of a program waits for those of a pool, however long a
-    step takes; and a program that is told to end should.
+    The threads are daemons and not a pool: Python waits for the threads of a pool at exit, however
+    long a step takes.
     """
-    left: deque[int] = deque(range(len(steps)))
+    pending: deque[int] = deque(range(len(steps)))
     errors: dict[int, BaseException] = {}
 
     def work() -> None:
         with suppress(IndexError):
             while not errors:
-                index = left.popleft()
-                runner, said = steps[index]
+                index = pending.popleft()
+                runner, replies = steps[index]
                 try:
-                    runner.step(said)
+                    runner.step(replies)
                 except BaseException as error:
                     errors[index] = error
 
@@ -179,9 +181,9 @@ def _step_at_once(steps: Sequence[tuple[EpisodeRunner, list[tuple[Request, Reply
         thread.start()
     try:
         for thread in threads:
-            waiting.ended(thread)
+            waiting.join(thread)
     finally:
-        left.clear()
+        pending.clear()
     if errors:
         raise errors[min(errors)]
 
@@ -189,14 +191,14 @@ def _step_at_once(steps: Sequence[tuple[EpisodeRunner, list[tuple[Request, Reply
 def _answers(
     policy: Policy, requests: Sequence[Request], seed: int, greedy: bool
 ) -> Iterator[tuple[int, Reply]]:
-    """The reply to each request with the request's place, in the order in which they come."""
+    """Yield the index of each request with its reply, in the order in which they come."""
     if isinstance(policy, Streaming):
         yield from policy.stream(requests, seed=seed, greedy=greedy)
         return
-    answers = policy.reply(requests, seed=seed, greedy=greedy)
-    if len(answers) != len(requests):
+    replies = policy.reply(requests, seed=seed, greedy=greedy)
+    if len(replies) != len(requests):
         raise ValueError(
             f"{type(policy).__name__}.reply must give one reply per request ({len(requests)});"
-            f" got {len(answers)}"
+            f" got {len(replies)}"
         )
-    yield from enumerate(answers)
+    yield from enumerate(replies)

@@ -1,63 +1,68 @@
-"""One running episode: an environment, the conversations of its agents, and what came of it.
+"""Plays one episode: reads an environment over text, asks for replies, books what came back.
 
-What is read of an environment, and what it is told, is in `learners.rollout.text_env`. Knows no
-particular benchmark.
+The environment may be ours or any PettingZoo `ParallelEnv`:
+
+- An observation is a string, or a mapping with a string under `text`. The first entry of
+  `tokens_left`, if present, limits the next message.
+- These info keys are used if present: `task`, `message`, `cut`, `informed`, `tokens_said`,
+  `tokens_read`, `tokens_thought`, `act`, `score`, `solved`, `answer`, `ended_by`, `task_reward`,
+  `billed`, `measures`.
+- Of the metadata: `reward`, `when`, `charge` and `max_reward` (`envs.dialogue.reward`),
+  `max_rounds`, `slow_step`, and `thought_tokens`, without which thoughts are not sent
+  (`envs.dialogue.thoughts`).
+
+PettingZoo leaves room for interpretation: text spaces, info values, rewards as arrays of one.
+Anything with a single reading is accepted. The rest raises `SettingError` with the agent's name
+and the remedy.
 """
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from gymnasium.spaces import Space
+from gymnasium.spaces import Space, Text
+from gymnasium.spaces.text import alphanumeric
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import check_agents, number
+from laconic.envs.contract.interface import describe
 from laconic.envs.dialogue.thoughts import BEGIN, join
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.episode import Episode, Turn
-from laconic.learners.rollout.text_env import (
-    ADVICE,
-    fit_to_space,
-    known,
-    measures,
-    outcome_of,
-    reset,
-    reward_of,
-    short,
-    speech_space,
-    unspeakable,
-)
 
-LEDGERS = ("said", "read", "thought")
-"""Tokens that infos count, as `tokens_said`."""
+Env: TypeAlias = ParallelEnv[str, Any, Any]
+
 MAX_ROUNDS = 1000
-"""Of an episode, where nobody says another number."""
+"""Maximum rounds of an episode, unless the environment or the start names another number."""
+ADVICE = "wrap the environment in one that does (docs/bring_your_own.md)"
+_TOKEN_KEYS = ("tokens_said", "tokens_read", "tokens_thought")
+"""Info keys that count an agent's tokens since the reset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How an episode begins: the same start gives the same first observations."""
+    """Initial state of an episode: equal starts give equal first observations."""
 
     seed: int
     """Seed of the environment's reset."""
     task: str | Task | None = None
-    """Key of the task, or one that the environment does not have among its own; None lets the
-    environment draw one."""
-    given: Mapping[tuple[str, int], Reply | Callable[[Request], Reply | None]] = field(
+    """Key of a task of the environment, or a task that it does not hold. None: it draws one."""
+    replies: Mapping[tuple[str, int], Reply | Callable[[Request], Reply | None]] = field(
         default_factory=dict
     )
-    """Replies by agent and round that are played instead of being asked for: an episode is played
-    again up to some point, or with one message changed. A function makes the reply of the request,
-    for callers that know the words but not yet the tokens before them; where it returns None, the
-    policy is asked."""
+    """Replies by agent and round that are played instead of asking the policy. With them an episode
+    is replayed up to a round, or with one message changed. A function maps the request to a reply;
+    where it returns None, the policy is asked."""
     max_rounds: int | None = None
-    """Rounds after which an episode that does not end is an error; None takes what the environment
-    says in `metadata["max_rounds"]`, or 1,000."""
+    """Rounds after which an episode that goes on is an error. None: `metadata["max_rounds"]` of the
+    environment, or 1,000."""
 
 
 @dataclass(slots=True)
@@ -65,77 +70,72 @@ class AgentState:
     """One agent's side of a running episode."""
 
     agent: str
-    max_thought_tokens: int | None = None
-    """Of a thought before a message; None where the environment takes none."""
+    """Name of the agent."""
     space: Space[Any] | None = None
-    """Where its messages have to lie; None where that is not known."""
+    """Space that its messages must lie in. None: unknown."""
     unread: list[str] = field(default_factory=list)
+    """Texts shown since its last reply."""
     texts: list[str] = field(default_factory=list)
+    """Text read before each reply."""
     history: list[Reply] = field(default_factory=list)
+    """Replies so far, oldest first."""
     rewards: list[float] = field(default_factory=list)
+    """Reward of each round."""
     task_rewards: list[float] = field(default_factory=list)
+    """Reported task reward of each round; shorter where a round reported none."""
     bills: list[float] = field(default_factory=list)
+    """Reported cost of its own tokens in each round; shorter where a round reported none."""
     max_tokens: int | None = None
+    """Tokens that its next message may have. None: no limit."""
     general: str = ""
+    """Beginning of its first text that all agents read alike."""
     info: Mapping[str, Any] = field(default_factory=dict)
+    """Last info, without keys whose value is None."""
 
     def read(self, observation: Any, info: Mapping[str, Any] | None) -> None:
-        """Take in what the environment shows.
+        """Store an observation and its info.
 
         Raises:
-            SettingError: an observation without a text.
+            SettingError: the observation has no text.
         """
         keyed = isinstance(observation, Mapping)
         text = observation.get("text") if keyed else observation
         if not isinstance(text, str):
-            came = (
+            received = (
                 f"a mapping with the keys {sorted(map(str, observation))}"
                 if keyed and "text" not in observation
-                else f"{type(observation).__name__} {short(observation)}"
+                else f"{type(observation).__name__} {_short(observation)}"
             )
             raise SettingError(
                 "an observation must be a string or a mapping with a string under 'text'; agent"
-                f" {self.agent!r} was shown {came}; {ADVICE}"
+                f" {self.agent!r} received {received}; {ADVICE}"
             )
         self.unread.append(str(text))
         left = observation.get("tokens_left") if keyed else None
         self.max_tokens = None if left is None else int(np.ravel(left)[0])
-        self.info = known(info)
+        self.info = drop_none(info)
         self.general = self.general or str(self.info.get("general", ""))
 
-    def earn(self, rewards: Mapping[str, Any], info: Mapping[str, Any]) -> None:
-        """Book the pay of a round: the reward, and what the info says of it.
+    def book(self, rewards: Mapping[str, Any], info: Mapping[str, Any]) -> None:
+        """Append the reward of a round, and the task reward and bill that its info reports.
 
         Raises:
-            SettingError: it is no finite number.
+            SettingError: one of them is not a finite number.
         """
         self.rewards.append(reward_of(self.agent, rewards))
         for key, ledger in (("task_reward", self.task_rewards), ("billed", self.bills)):
             if key in info:
                 ledger.append(reward_of(self.agent, {self.agent: info[key]}, key))
 
-    def request(self) -> Request:
-        """What the agent's policy is asked."""
-        return Request(
-            agent=self.agent,
-            text="\n".join(filter(None, self.unread)),
-            history=tuple(self.history),
-            texts=tuple(self.texts),
-            max_tokens=self.max_tokens,
-            max_thought_tokens=self.max_thought_tokens,
-            general=self.general,
-            info=self.info,
-        )
-
 
 class EpisodeRunner:
-    """Plays one episode, a round at a time."""
+    """Plays one episode, one round per call of `step`."""
 
-    def __init__(self, environment: ParallelEnv[str, Any, Any], start: Start) -> None:
-        """Reset the environment as the start says and read its first observations.
+    def __init__(self, environment: Env, start: Start) -> None:
+        """Reset the environment and read its first observations.
 
         Raises:
-            SettingError: its agents are not named by strings, or `reset` has an older form.
+            SettingError: agents are not named by strings, or `reset` has an older signature.
         """
         check_agents(environment.possible_agents)
         self._environment = environment
@@ -146,38 +146,33 @@ class EpisodeRunner:
         most = metadata.get("max_reward", 1.0)
         self._max_reward = number("metadata['max_reward'] of the environment", most, above=0)
         self._max_rounds = start.max_rounds or int(metadata.get("max_rounds") or MAX_ROUNDS)
+        self._max_thought_tokens: int | None = metadata.get("thought_tokens")
         self.round = 0
         options = None if start.task is None else {"task": start.task}
         observations, infos = reset(environment, start.seed, options)
-        agents = environment.agents
-        self._thoughts: int | None = metadata.get("thought_tokens")
         self._states = {
-            one: AgentState(one, self._thoughts, speech_space(environment, one)) for one in agents
+            agent: AgentState(agent, speech_space(environment, agent))
+            for agent in environment.agents
         }
         self._outcome: dict[str, Any] = {}
         self._turns: list[Turn] = []
         self._truncated = False
+        # Some environments go on listing agents that they terminated or truncated.
         self._ended: set[str] = set()
-        """Agents that were terminated or truncated; some environments go on listing them."""
         self._read(observations, infos)
 
     @property
     def running(self) -> bool:
-        """Whether the episode goes on."""
-        return bool(self._living)
-
-    @property
-    def _living(self) -> list[str]:
-        """The agents that the environment lists and has not ended."""
-        return [agent for agent in self._environment.agents if agent not in self._ended]
+        """Whether the environment still lists an agent that it has not ended."""
+        return any(agent not in self._ended for agent in self._environment.agents)
 
     def requests(self) -> list[tuple[Request, Reply | None]]:
-        """One request for each living agent that has tokens left, with the reply the start gives.
+        """Return a request for each living agent with tokens left, and the reply of the start.
 
-        None in place of a reply: the agent's policy has to be asked.
+        A reply of None means that the agent's policy has to be asked.
 
         Raises:
-            SettingError: the episode has had all its rounds and goes on.
+            SettingError: the episode goes on after its maximum number of rounds.
         """
         if self.round >= self._max_rounds:
             raise SettingError(
@@ -185,49 +180,61 @@ class EpisodeRunner:
                 f"{self._max_rounds} rounds; let {type(self._environment).__name__} end or truncate"
                 " it, or raise env.max_rounds (in Python: Start(max_rounds=...))"
             )
-        found: list[tuple[Request, Reply | None]] = []
-        for agent in self._living:
-            if self._states[agent].max_tokens != 0:
-                request = self._states[agent].request()
-                given = self._start.given.get((agent, self.round))
-                found.append((request, given(request) if callable(given) else given))
-        return found
+        pairs: list[tuple[Request, Reply | None]] = []
+        for agent in self._environment.agents:
+            state = self._states[agent]
+            if agent in self._ended or state.max_tokens == 0:
+                continue
+            request = Request(
+                agent=agent,
+                text="\n".join(filter(None, state.unread)),
+                history=tuple(state.history),
+                texts=tuple(state.texts),
+                max_tokens=state.max_tokens,
+                max_thought_tokens=self._max_thought_tokens,
+                general=state.general,
+                info=state.info,
+            )
+            reply = self._start.replies.get((agent, self.round))
+            pairs.append((request, reply(request) if callable(reply) else reply))
+        return pairs
 
-    def step(self, said: Sequence[tuple[Request, Reply]]) -> None:
-        """Play a round with the replies to its requests; all other agents are silent.
+    def step(self, replies: Sequence[tuple[Request, Reply]]) -> None:
+        """Play one round with replies to its requests; all other agents are silent.
 
         Raises:
-            SettingError: the environment refuses a message that lies outside its action space,
-                returns something other than five dicts, pays a reward that is no finite number,
-                shows an observation without a text, or lets an agent join.
+            SettingError: the environment refuses a message outside its action space, returns
+                something other than five dicts, pays a reward that is not a finite number, shows
+                an observation without a text, or adds an agent.
         """
-        alive = self._living
-        # Whom the environment goes on listing it may go on asking for an action.
+        alive = [agent for agent in self._environment.agents if agent not in self._ended]
+        # Environments that go on listing ended agents may also ask for their actions.
         actions = dict.fromkeys(self._environment.agents, "")
         sent = dict(actions)
-        for request, reply in said:
+        for request, reply in replies:
             state = self._states[request.agent]
-            words = actions[request.agent] = fit_to_space(state.space, reply.message)
-            thinks = reply.thought or words.startswith(BEGIN)
-            taken = self._thoughts is not None and thinks
-            sent[request.agent] = join(reply.thought, words) if taken else words
+            message = actions[request.agent] = fit_to_space(state.space, reply.message)
+            has_thought = bool(reply.thought) or message.startswith(BEGIN)
+            thinks = self._max_thought_tokens is not None and has_thought
+            sent[request.agent] = join(reply.thought, message) if thinks else message
             state.unread.clear()
             state.texts.append(request.text)
             state.history.append(reply)
         try:
-            returned = self._environment.step(sent)
+            returned: Any = self._environment.step(sent)
         except Exception as error:
             spaces = {agent: self._states[agent].space for agent in actions}
-            if outside := unspeakable(spaces, actions):
+            if outside := _outside(spaces, actions):
                 raise SettingError(f"the environment took no step: {outside}") from error
             raise
-        outcome = outcome_of(self._environment, returned)
-        observations, rewards, terminations, truncations, infos = outcome
-        for request, reply in said:
-            info = known(infos.get(request.agent))
-            self._turns.append(_turn(self.round, request, reply, actions[request.agent], info))
+        _check_dicts(self._environment, "step", returned, 5)
+        observations, rewards, terminations, truncations, infos = returned
+        known = {agent: drop_none(infos.get(agent)) for agent in alive}
+        for request, reply in replies:
+            agent = request.agent
+            self._turns.append(_turn(self.round, request, reply, actions[agent], known[agent]))
         for agent in alive:
-            self._states[agent].earn(rewards, known(infos.get(agent)))
+            self._states[agent].book(rewards, known[agent])
         self._read(observations, infos)
         self._truncated |= any(truncations.values())
         flags = (terminations, truncations)
@@ -235,30 +242,36 @@ class EpisodeRunner:
         self.round += 1
 
     def episode(self) -> Episode:
-        """What came of it."""
-        states, last = self._states, self._outcome
+        """Return the finished episode."""
+        states, outcome = self._states, self._outcome
         rewards = {agent: tuple(state.rewards) for agent, state in states.items()}
         returns = [sum(state.rewards) for state in states.values()] or [0.0]
-        counts: dict[str, dict[str, int]] = {f"tokens_{one}": {} for one in LEDGERS}
+        counts: dict[str, dict[str, int]] = {key: {} for key in _TOKEN_KEYS}
         for key in counts:
             # Empty where no info counts these tokens.
             if any(key in state.info for state in states.values()):
-                counts[key] = {agent: int(one.info.get(key, 0)) for agent, one in states.items()}
+                counts[key] = {a: int(state.info.get(key, 0)) for a, state in states.items()}
+        measures = outcome.get("measures")
         return Episode(
-            task=str(last.get("task", self._start.task or self._start.seed)),
+            task=str(outcome.get("task", self._start.task or self._start.seed)),
             turns=tuple(self._turns),
             rewards=rewards,
-            score=float(last.get("score", np.mean(returns))),
-            solved=bool(last["solved"]) if "solved" in last else None,
-            answer=str(last.get("answer", "")),
+            score=float(outcome.get("score", np.mean(returns))),
+            solved=bool(outcome["solved"]) if "solved" in outcome else None,
+            answer=str(outcome.get("answer", "")),
             truncated=self._truncated,
-            measures=measures(last.get("measures")),
-            task_rewards=_reported(rewards, {a: one.task_rewards for a, one in states.items()}),
-            bills=_reported(rewards, {a: one.bills for a, one in states.items()}),
+            # Other shapes are left out.
+            measures={
+                str(name): float(value)
+                for name, value in (measures.items() if isinstance(measures, Mapping) else ())
+                if isinstance(value, int | float)
+            },
+            task_rewards=_complete(rewards, {a: s.task_rewards for a, s in states.items()}),
+            bills=_complete(rewards, {a: s.bills for a, s in states.items()}),
             max_reward=self._max_reward,
             common=self._metadata.get("reward") == "common",
             when=str(self._metadata.get("when", "always")),
-            ended_by=str(last.get("ended_by", "")),
+            ended_by=str(outcome.get("ended_by", "")),
             charge=str(self._metadata.get("charge", "own")),
             **counts,
         )
@@ -267,28 +280,143 @@ class EpisodeRunner:
         for agent in self._environment.agents:
             if agent not in self._states:
                 raise SettingError(
-                    f"agent {agent!r} joined after the reset; agents may leave early, but all that"
-                    " take part have to be there from the start, as PettingZoo asks"
+                    f"agent {agent!r} joined after the reset; agents may leave early, but all"
+                    " agents must be there from the start, as PettingZoo asks"
                 )
         for agent, observation in observations.items():
             # Some environments show something to agents that take no part in this episode.
             if agent in self._states:
                 self._states[agent].read(observation, infos.get(agent))
         for info in infos.values():
-            # Agents may end at different times; what was said of the episode last counts.
-            self._outcome.update(known(info))
+            # Agents may end at different times; the last value of a key counts.
+            self._outcome.update(drop_none(info))
 
 
-def _reported(
+def reset(env: Env, seed: int, options: Mapping[str, Any] | None) -> tuple[Any, Any]:
+    """Reset an environment; return observations and infos, each a dict by agent.
+
+    Raises:
+        SettingError: `reset` takes no `seed` or `options`, or returns observations alone, as in
+            older versions of PettingZoo.
+    """
+    signature = inspect.signature(env.reset)
+    try:
+        signature.bind(seed=seed, options=options)
+    except TypeError as error:
+        raise SettingError(
+            f"{type(env).__name__}.reset must take seed and options, as PettingZoo asks; it is"
+            f" reset{signature}. Write reset(self, seed=None, options=None)"
+        ) from error
+    returned: Any = env.reset(seed=seed, options=options)
+    _check_dicts(env, "reset", returned, 2)
+    return returned[0], returned[1]
+
+
+def _check_dicts(env: Env, method: str, returned: Any, count: int) -> None:
+    """Check that a method returned this number of dicts by agent (`SettingError`)."""
+    if isinstance(returned, tuple | list) and len(returned) == count:
+        if all(isinstance(part, Mapping) for part in returned):
+            return
+    rule = {
+        "reset": "two dicts by agent, observations and infos;",
+        "step": "five dicts by agent: observations, rewards, terminations, truncations and infos;",
+    }[method]
+    remedy = ". Write return observations, infos" if method == "reset" else ""
+    raise SettingError(
+        f"{type(env).__name__}.{method} must return {rule} it returned {describe(returned)}{remedy}"
+    )
+
+
+def reward_of(agent: str, rewards: Mapping[str, Any], name: str = "reward") -> float:
+    """Return an agent's reward as a finite number; an array of one number counts as one.
+
+    Raises:
+        SettingError: the reward is missing or not a finite number. The message calls it `name`.
+    """
+    reward = rewards.get(agent)
+    try:
+        value = float(np.asarray(reward, dtype=np.float64).item())
+    except (TypeError, ValueError):
+        value = math.nan
+    if reward is None or not math.isfinite(value):
+        raise SettingError(
+            f"a {name} must be a finite number for each agent in each round, 0.0 for none;"
+            f" agent {agent!r} received {_short(reward) if agent in rewards else 'nothing'}"
+        )
+    return value
+
+
+def drop_none(info: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return an info without the keys whose value is None."""
+    return {key: value for key, value in (info or {}).items() if value is not None}
+
+
+def speech_space(env: Env, agent: str) -> Space[Any] | None:
+    """Return an agent's action space; None where the environment does not name one.
+
+    Raises:
+        SettingError: it is one of Gymnasium's spaces, and not one of texts.
+    """
+    try:
+        space: Space[Any] = env.action_space(agent)
+    except (AttributeError, KeyError):
+        return None
+    if type(space).__module__.startswith("gymnasium.spaces") and not isinstance(space, Text):
+        raise SettingError(
+            f"an action must be a text; agent {agent!r} has the action space {space}; {ADVICE}"
+        )
+    return space
+
+
+def fit_to_space(space: Space[Any] | None, message: str) -> str:
+    """Drop the characters that a text space does not hold, and cut at its maximum length.
+
+    Gymnasium's default character set is letters and digits. A space with this set was most likely
+    made without a thought about characters, so it limits the length alone.
+    """
+    if not isinstance(space, Text) or message in space:
+        return message
+    if space.character_set != alphanumeric:
+        message = "".join(filter(space.character_set.__contains__, message))
+    return message[: space.max_length]
+
+
+def _outside(spaces: Mapping[str, Space[Any] | None], actions: Mapping[str, str]) -> str:
+    """Describe the actions that lie outside their spaces; empty for none."""
+    outside = {
+        agent: action
+        for agent, action in actions.items()
+        if (space := spaces[agent]) is not None and action not in space
+    }
+    sentences = [
+        f"agent {agent!r} said {_short(action)}, which is not in its action space"
+        f" {_short(spaces[agent])}"
+        for agent, action in outside.items()
+    ]
+    if not all(outside.values()):
+        sentences.append("agents may be silent, so it must hold the empty text: Text(min_length=0)")
+    if any(outside.values()):
+        sentences.append("it must hold natural language with blanks: Text(charset=...)")
+    return "; ".join(sentences)
+
+
+def _short(value: Any) -> str:
+    """Return the representation of a value in at most 60 characters."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _complete(
     rewards: Mapping[str, tuple[float, ...]], ledger: Mapping[str, Sequence[float]]
 ) -> dict[str, tuple[float, ...]]:
-    """Return a ledger of all agents by round; empty where a round of any agent is missing."""
-    if not any(ledger.values()) or any(len(ledger[one]) != len(rewards[one]) for one in rewards):
+    """Return a ledger by agent and round; empty if a round of any agent is missing."""
+    if not any(ledger.values()) or any(len(ledger[a]) != len(rewards[a]) for a in rewards):
         return {}
-    return {agent: tuple(booked) for agent, booked in ledger.items()}
+    return {agent: tuple(values) for agent, values in ledger.items()}
 
 
 def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping[str, Any]) -> Turn:
+    """Join a request, its reply and the info after it."""
     before = request.info
     return Turn(
         agent=request.agent,

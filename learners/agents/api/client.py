@@ -118,7 +118,7 @@ class Client:
         future = asyncio.run_coroutine_threadsafe(self._all(bodies, answers.put), _loop())
         future.add_done_callback(lambda _: answers.put(None))
         try:
-            while (item := waiting.taken(answers)) is not None:
+            while (item := waiting.get(answers)) is not None:
                 yield item
             waiting.result(future)
         finally:

@@ -145,7 +145,7 @@ class _Knot:
         return [turn for turn in self.first.turns if turn.round == self.round]
 
     def _go_on(self, turns: Iterable[Turn]) -> Start:
-        return replace(self.line, given={**self.line.given, **replies_of(turns)})
+        return replace(self.line, replies={**self.line.replies, **replies_of(turns)})
 
 
 def _train_only(episode: Episode, round: int, agent: str) -> Episode:

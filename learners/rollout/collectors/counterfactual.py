@@ -154,7 +154,7 @@ def replayed(
         said = frozenset((*who, reply.message, reply.reply_ids) for who, reply in given.items())
         equal = places.setdefault((id(replay.start), said), [])
         if not equal:
-            starts.append(replace(replay.start, given={**replay.start.given, **given}))
+            starts.append(replace(replay.start, replies={**replay.start.replies, **given}))
         equal.append(index)
     played = play(*players, starts, seed=seed, greedy=greedy)
     for episode, indices in zip(played, places.values(), strict=True):

@@ -52,7 +52,7 @@ def test_a_reply_is_given_in_its_own_conversation_and_in_no_other(folder):
     journal.keep_reply(1, 3, ASKED, REPLY)
     start = Journal(folder, STARTS).start(1)
     assert (start.seed, start.task) == (1, "b")
-    given = start.given["solver_0", 3]
+    given = start.replies["solver_0", 3]
     assert given(ASKED) == REPLY
     for other in (
         Request("solver_0", "else", ASKED.history, ASKED.texts, 9),
@@ -61,7 +61,7 @@ def test_a_reply_is_given_in_its_own_conversation_and_in_no_other(folder):
         Request("solver_0", "now", ASKED.history, ASKED.texts, 8),
     ):
         assert given(other) is None and digest(other) != digest(ASKED)
-    assert not Journal(folder, STARTS).start(0).given
+    assert not Journal(folder, STARTS).start(0).replies
 
 
 def test_what_a_kill_has_torn_is_dropped_and_what_follows_is_whole(folder):
@@ -75,7 +75,7 @@ def test_what_a_kill_has_torn_is_dropped_and_what_follows_is_whole(folder):
     journal.keep_reply(2, 0, ASKED, REPLY)
     again = Journal(folder, STARTS)
     assert [one.task for one in again.played] == ["a", "b"]
-    assert again.start(1).given and again.start(2).given
+    assert again.start(1).replies and again.start(2).replies
 
 
 @pytest.mark.parametrize(

@@ -30,13 +30,13 @@ def later(do, *arguments):
 def wait_for_a_thread():
     thread = threading.Thread(target=time.sleep, args=[PATIENCE], daemon=True)
     thread.start()
-    waiting.ended(thread)
+    waiting.join(thread)
 
 
 def wait_for_a_queue():
     queue = SimpleQueue()
     later(queue.put, None)
-    waiting.taken(queue)
+    waiting.get(queue)
 
 
 def wait_for_a_future():
@@ -70,7 +70,7 @@ def test_what_comes_is_given_and_what_goes_wrong_is_raised():
     queue.put(1)
     good.set_result(2)
     bad.set_exception(TimeoutError("by itself"))
-    waiting.settled(bad)
-    assert (waiting.taken(queue), waiting.result(good)) == (1, 2)
+    waiting.wait(bad)
+    assert (waiting.get(queue), waiting.result(good)) == (1, 2)
     with pytest.raises(TimeoutError, match="by itself"):
         waiting.result(bad)

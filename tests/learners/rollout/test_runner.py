@@ -24,16 +24,13 @@ class Hummer:
         return [Reply("hm")] * len(requests)
 
 
-def test_a_state_reads_and_asks():
+def test_a_state_stores_what_it_reads():
     state = AgentState("a")
     state.read({"text": "one", "tokens_left": [4, 9]}, {"x": 1, "y": None})
-    # What says nothing leaves no line.
     state.read("", None)
     state.read("two", None)
-    request = state.request()
-    # Only the last observation says what is left, and this one says nothing.
-    assert (request.text, request.max_tokens, request.info) == ("one\ntwo", None, {})
-    assert (request.history, request.texts) == ((), ())
+    # Only the last observation says how many tokens are left, and this one does not.
+    assert (state.unread, state.max_tokens, state.info) == (["one", "", "two"], None, {})
 
 
 def test_an_episode_is_played_round_by_round(make_env):
@@ -190,6 +187,6 @@ def test_metadata_of_others_says_how_they_pay():
 def test_pay_that_is_no_number_is_refused():
     runner = EpisodeRunner(Silent([{"billed": "much"}]), Start(0))
     with pytest.raises(
-        SettingError, match="a billed must be a finite number.*agent 'a_0' was paid 'much'"
+        SettingError, match="a billed must be a finite number.*agent 'a_0' received 'much'"
     ):
         runner.step([])

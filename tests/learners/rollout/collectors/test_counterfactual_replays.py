@@ -43,7 +43,7 @@ def test_an_unchanged_replay_of_a_greedy_episode_is_the_episode(make_env, make_p
         environments,
         policies,
         [
-            replace(start, given=replies_of(t for t in episode.turns if t.round <= last))
+            replace(start, replies=replies_of(t for t in episode.turns if t.round <= last))
             for start, episode in zip(starts, recorded, strict=True)
         ],
         seed=1,

@@ -12,7 +12,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Reply
 from laconic.learners.rollout.play import Start, play
-from laconic.learners.rollout.text_env import fit_to_space, known, reward_of
+from laconic.learners.rollout.runner import drop_none, fit_to_space, reward_of
 
 SAID = "Tom has 7 apples, I think."
 
@@ -250,17 +250,17 @@ class Twins(Plain):
     [
         (Strict, r"agent 'a' said 'Tom has 7.*not in its action space Text\(1, 30.*charset=..."),
         (Late, "agent 'c' joined after the reset"),
-        (Choosing, r"an action must be a text; that of agent 'a' is one of Discrete\(3\)"),
-        (Seeing, "an action must be a text; that of agent 'a' is one of Box"),
-        (Masked, r"agent 'a' was shown a mapping with the keys \['action_mask', 'observation'\]"),
-        (Arrays, "agent 'a' was shown ndarray"),
-        (lambda: Paying([1.0, 2.0]), r"0.0 for none; agent 'a' was paid \[1.0, 2.0\]"),
-        (lambda: Paying("much"), "a finite number .* agent 'a' was paid 'much'"),
-        (lambda: Paying(None), "0.0 for none; agent 'a' was paid None"),
-        (lambda: Paying(np.array([None])), r"agent 'a' was paid array\(\[None\]"),
-        (lambda: Paying(float("nan")), "agent 'a' was paid nan"),
-        (lambda: Paying(np.float32("inf")), r"agent 'a' was paid .*inf"),
-        (HalfPaid, "agent 'b' was paid nothing"),
+        (Choosing, r"an action must be a text; agent 'a' has the action space Discrete\(3\)"),
+        (Seeing, "an action must be a text; agent 'a' has the action space Box"),
+        (Masked, r"agent 'a' received a mapping with the keys \['action_mask', 'observation'\]"),
+        (Arrays, "agent 'a' received ndarray"),
+        (lambda: Paying([1.0, 2.0]), r"0.0 for none; agent 'a' received \[1.0, 2.0\]"),
+        (lambda: Paying("much"), "a finite number .* agent 'a' received 'much'"),
+        (lambda: Paying(None), "0.0 for none; agent 'a' received None"),
+        (lambda: Paying(np.array([None])), r"agent 'a' received array\(\[None\]"),
+        (lambda: Paying(float("nan")), "agent 'a' received nan"),
+        (lambda: Paying(np.float32("inf")), r"agent 'a' received .*inf"),
+        (HalfPaid, "agent 'b' received nothing"),
         (Lone, "Lone.reset must return two dicts by agent, .*; it returned dict {'a': 'round 0'"),
         (Unseeded, r"Unseeded.reset must take seed and options, .*; it is reset\(\)"),
         (Optionless, r"reset must take seed and options, .*; it is reset\(seed=None\)"),
@@ -291,7 +291,7 @@ def test_silence_outside_a_space_is_explained():
             return [Reply(message="") for _ in requests]
 
     env = Strict()
-    with pytest.raises(SettingError, match=r"has to hold the empty text: Text\(min_length=0"):
+    with pytest.raises(SettingError, match=r"must hold the empty text: Text\(min_length=0"):
         play([env], dict.fromkeys(env.possible_agents, Silent()), [Start(0)], seed=0)
 
 
@@ -335,8 +335,8 @@ def test_flags_end_agents_that_the_environment_goes_on_listing(ends, flag):
 
 
 def test_a_key_with_none_says_nothing():
-    assert known(None) == {}
-    assert known({"score": None, "solved": False}) == {"solved": False}
+    assert drop_none(None) == {}
+    assert drop_none({"score": None, "solved": False}) == {"solved": False}
 
 
 def test_a_message_is_cut_to_the_characters_and_the_length_of_its_space():
