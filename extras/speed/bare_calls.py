@@ -31,7 +31,7 @@ from laconic.experiments.running.setup import (
     task_keys,
 )
 from laconic.learners.agents.base import Policy, Remembering, Reply, Request
-from laconic.learners.agents.cache import calls
+from laconic.learners.agents.cache import batches
 from laconic.learners.agents.generate import pad_left
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.sampling import AUTOCAST
@@ -165,7 +165,7 @@ class StepTimer:
         bare = [
             self._bare_generate([prompts[row] for row in rows])
             for prompts in prompts_by_round(episodes)
-            for rows in calls([*map(len, prompts)], [limit] * len(prompts), None, most)
+            for rows in batches([*map(len, prompts)], [limit] * len(prompts), None, most)
         ]
         sequences = [sequence for group in groups for sequence in self._learner.sequences(group)]
         bare += [self._bare_step(part) for part in self._learner.split(sequences)]

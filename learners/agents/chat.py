@@ -1,161 +1,287 @@
-"""Turning what an agent reads into tokens, for any tokenizer, without ever re-tokenising a reply.
+"""Turns an agent's texts into tokens and its sampled tokens into messages.
 
-The tokenizer's chat template is rendered once around placeholders and cut there into the tokens
-that open a conversation, stand between a reply and the next text, and ask for a reply. What agents
-read is tokenised apart from these, so that no message can close a turn, pose as another speaker or
-call a tool by spelling a special or added token.
+`ChatCodec` reads requests and writes replies in the tokens of one model; it neither samples nor
+holds weights. A model stays silent by writing the silence word, which ends its reply wherever it
+stands (`envs.dialogue.silence`). The word's tokens are recorded and trained like any others.
 
-Also cuts texts into the tokens of a model as substrings, which budgets are counted with.
+`tokenize_with` cuts texts into a model's tokens as substrings, for counting budgets.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Any, overload
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import overload
 
-from jinja2 import TemplateError
 from tokenizers import Tokenizer
-from transformers import PreTrainedTokenizerBase
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from laconic.envs.dialogue.budget import Tokenize, well_formed
+from laconic.envs.dialogue.silence import SilenceWord
+from laconic.envs.dialogue.thoughts import join, split
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.cache import remembered, warn_once
-from laconic.learners.agents.template import render
-from laconic.learners.agents.thoughts import GAP, find_markers
+from laconic.learners.agents.base import Reply, Request
+from laconic.learners.agents.cache import remembered
+from laconic.learners.agents.sampling import SamplingSettings
+from laconic.learners.agents.template import ChatTemplate
 
-TODAY = "2026-01-01"
-"""The date that chat templates show, unless `agent.speech.template.today` sets another one."""
-_TODAY_CALL = re.compile(r"""strftime_now\(\s*(?P<quote>['"])(?P<format>.*?)(?P=quote)\s*\)""")
-"""Where a chat template writes the present date."""
-_SYSTEM = "\ue000system\ue001"
-_FIRST, _REPLY, _NEXT = "\ue000first\ue001", "\ue000reply\ue001", "\ue000next\ue001"
+log = logging.getLogger(__name__)
 
 
-class Chat:
-    """The token form of one agent's conversation: text, reply, text, reply, ..."""
+class ReplyEnd:
+    """Finds the token with which a reply completes the silence word; sampling stops there.
+
+    Replies are decoded only at tokens that can complete the word, so sampling stays fast.
+    """
 
     def __init__(
-        self, tokenizer: PreTrainedTokenizerBase, template: Mapping[str, Any] | None = None
+        self,
+        word: SilenceWord,
+        text_of: Callable[[Sequence[int]], str],
+        piece_of: Callable[[int], str],
+        end_ids: Sequence[int],
     ) -> None:
-        """Cut the chat template into its fixed parts.
+        """Store the decoders of a policy.
 
         Args:
-            tokenizer: a fast tokenizer; without a chat template a plain one is used.
-            template: further arguments of the chat template (`enable_thinking: false`).
+            word: the silence word.
+            text_of: decodes the tokens of a reply, without its thought and its end token.
+            piece_of: decodes one token.
+            end_ids: tokens that end a reply by themselves; they never complete the word.
+        """
+        self._word, self._text_of, self._piece_of = word, text_of, piece_of
+        self._last = word.word[-1].casefold()
+        self._can_complete: dict[int, bool] = dict.fromkeys(end_ids, False)
+        self.stops = word.spellings
+        """Strings at which a server stops sampling."""
+
+    def can_complete(self, token: int) -> bool:
+        """Return whether a token may be the last one of the word."""
+        if token not in self._can_complete:
+            piece = self._piece_of(token).casefold()
+            # A token without text of its own may be a part of a character.
+            self._can_complete[token] = not piece or self._last in piece or "\ufffd" in piece
+        return self._can_complete[token]
+
+    def is_complete(self, reply_ids: Sequence[int]) -> bool:
+        """Return whether the last token of a reply so far completes the word."""
+        return self.can_complete(reply_ids[-1]) and self._word.ends(self._text_of(reply_ids))
+
+    def length(self, reply_ids: Sequence[int]) -> int | None:
+        """Return the number of tokens up to the end of the word; None without the word.
+
+        The token that completes the word counts, even if it holds further characters.
+        """
+        if reply_ids and self._word.ends(self._text_of(reply_ids)):
+            counts = range(1, len(reply_ids) + 1)
+            return next((count for count in counts if self.is_complete(reply_ids[:count])), None)
+        return None
+
+
+class ChatCodec:
+    """Reads requests and writes replies in the tokens of one model."""
+
+    def __init__(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, speech: SamplingSettings
+    ) -> None:
+        """Read the chat template, and find the tokens that end a reply.
+
+        Args:
+            model: gives the longest conversation, the embeddings and the configured end tokens.
+            tokenizer: the model's own.
+            speech: sampling settings of the policy.
 
         Raises:
-            SettingError: the template refuses or changes a plain conversation.
+            SettingError: the template or the silence word needs a token without an embedding.
         """
-        self._tokenizer = tokenizer
-        if tokenizer.chat_template is None:
-            warn_once(
-                "the tokenizer of %s has no chat template; turns are written as 'User: ...' and"
-                " 'Assistant: ...', which suits base models. Give a model with a chat template if"
-                " it was trained to follow instructions",
-                tokenizer.name_or_path or "this model",
+        self.tokenizer = tokenizer
+        self.speech = speech
+        self.positions = positions_of(model)
+        """Maximum tokens of a conversation; None for no limit."""
+        self._template = ChatTemplate(tokenizer, speech.template)
+        self._thoughts = self._template.thoughts
+        self._rows = embedding_rows(model)
+        self._silence = SilenceWord(speech.silence)
+        special = self._silence.word in tokenizer.all_special_tokens
+        silence_ids = tokenizer.encode(self._silence.word, add_special_tokens=False)
+        self._silence_id = silence_ids[0] if special and len(silence_ids) == 1 else None
+        self._check_embeddings((*self._template.fixed_ids, *silence_ids), model)
+        ends = _end_ids(model, tokenizer, self._silence_id, self._template.end_id)
+        self.end_ids = tuple(token for token in ends if token < self._rows)
+        """Tokens that end a reply."""
+        pad = tokenizer.pad_token_id
+        usable = pad is not None and pad < self._rows
+        self.pad_id = int(pad if usable else next(iter(self.end_ids), 0))
+        """Token that pads rows, one with an embedding; attention never sees it."""
+        self.reply_end = ReplyEnd(
+            self._silence, self._text, lambda token: self._decode([token]), self.end_ids
+        )
+        """Finds where the silence word ends a reply."""
+        if not self._silence.ends(self._decode(silence_ids)):
+            raise SettingError(
+                f"agent.speech.silence={speech.silence!r} cannot be written with the tokenizer of"
+                f" {str(model.name_or_path)!r}, which reads it back as"
+                f" {self._decode(silence_ids)!r}; choose another word"
             )
-        settings = _with_fixed_date(tokenizer, dict(template or {}))
-        opening, between, asking, header = _parts(tokenizer, settings)
-        self._opening = self._encode(opening)
-        system = _system_parts(tokenizer, settings, asking)
-        self._system = system and (self._encode(system[0]), self._encode(system[1]))
-        self._between = self._encode(between)
-        self._asking = self._encode(asking)
-        controls = _controls(tokenizer)
-        self._spelled = _spellings(tokenizer, controls)
-        # What a tokenizer writes for words that it does not know is no control.
-        self._barred = controls - {tokenizer.unk_token_id}
-        self.end_id = next((token for token in self._between if token in controls), None)
-        """The control token with which the template ends a reply; None where it has none."""
-        self.thoughts = find_markers(tokenizer, settings)
-        """The markers of what is thought in a reply; None where the template knows of none."""
-        self.header: tuple[int, ...] = self._encode(header)
-        """Tokens that the template has between a thought and the message of a reply; most have
-        none."""
-        if self.thoughts is None and controls.intersection(self.header):
-            _warn_of_channels(tokenizer.name_or_path, header)
-            self._asking, self.header = (*self._asking, *self.header), ()
-        elif not controls.intersection(self.header) - self._thought_ids:
-            self.header = ()
-        self.unthought: tuple[int, ...] = ()
-        """The tokens with which a reply begins that says something without a thought."""
-        if self.thoughts and self.thoughts.opened:
-            self.unthought = (self.thoughts.end, *self._encode(GAP))
-        self._texts = remembered(self._encode_text)
+        self._warned = False
 
-    @property
-    def fixed_ids(self) -> tuple[int, ...]:
-        """Every token that the chat template writes, whatever agents say."""
-        parts = [self._opening, self._between, self._asking, self.header, self.unthought]
-        return tuple(token for part in (*parts, *(self._system or ())) for token in part)
+    def read(self, request: Request) -> tuple[int, ...]:
+        """Return the tokens that a request puts before the reply."""
+        if request.history:
+            return self._template.next_prompt(request.text, request.history[-1].reply_ids)
+        speech = self.speech
+        general, own = first_text(
+            request.text, request.general, speech.silence, speech.explain_silence
+        )
+        return self._template.first_prompt(own, general)
 
-    @property
-    def _thought_ids(self) -> set[int]:
-        """The markers of thoughts."""
-        return {self.thoughts.begin, self.thoughts.end} if self.thoughts else set()
+    def write(self, message: str) -> tuple[int, ...]:
+        """Return the reply tokens in which this policy says a message.
 
-    def open(self, text: str, general: str = "") -> tuple[int, ...]:
-        """The tokens before an agent's first reply.
+        A message ends with an end token, and silence with the last token of the silence word.
+        """
+        start = (*self._template.unthought, *self._template.header)
+        if message:
+            return (*start, *self._template.encode(message), *self.end_ids[:1])
+        return (*start, *self.tokenizer.encode(self._silence.word, add_special_tokens=False))
+
+    def quote(self, request: Request, message: str) -> Reply:
+        """Return the reply with which this policy would have said a message, cut at its limit.
+
+        The message is empty for silence. The log-probabilities are unknown and stand as 0.
+        """
+        new = self.read(request)
+        ids = self.write(message)[: self.limit(request, [*conversation(request.history), *new])]
+        return self.reply_with(request, new, ids, (0.0,) * len(ids))
+
+    def room(self, length: int) -> int:
+        """Return the maximum tokens of a reply to a conversation of this length."""
+        most = self.speech.max_reply_tokens
+        return most if self.positions is None else max(0, min(most, self.positions - length))
+
+    def reply_with(
+        self,
+        request: Request,
+        new: tuple[int, ...],
+        ids: tuple[int, ...],
+        logprobs: tuple[float, ...],
+    ) -> Reply:
+        """Return the reply that some sampled tokens make.
+
+        It is cut behind the silence word, and where its thought or message is too long.
 
         Args:
-            text: what the agent reads.
-            general: what it reads before that, as all agents do: the system message where the
-                template has one of its own, or else the beginning of the text.
+            request: the request it answers.
+            new: tokens (prompt,) before the reply that are new to the conversation.
+            ids: tokens (reply,) as sampled.
+            logprobs: log-probability (reply,) of each of them.
         """
-        if general and self._system:
-            before, after = self._system
-            opening = (*before, *self._texts(general), *after)
-            return (*opening, *self._texts(text), *self._asking)
-        whole = "\n".join(filter(None, (general, text)))
-        return (*self._opening, *self._texts(whole), *self._asking)
+        size = self.reply_end.length(ids)
+        if self._thoughts is not None:
+            # One limit held for thought and message together while they were sampled.
+            most = self.speech.max_reply_tokens
+            if request.max_tokens is not None:
+                most = min(most, request.max_tokens + 1)
+            fits = self._thoughts.within(ids, self._thinking(request), most)
+            size = fits if size is None else min(size, fits)
+        ids, logprobs = ids[:size], logprobs[:size]
+        message, stopped = self.parse(ids, request.agent)
+        if self._thoughts is None:
+            return Reply(message, new, ids, logprobs, truncated=stopped)
+        _, _, unended = self._thoughts.parts(ids)
+        thought = self._thought(ids)
+        return Reply(message, new, ids, logprobs, truncated=unended or stopped, thought=thought)
 
-    def go_on(self, text: str, last_reply: Sequence[int]) -> tuple[int, ...]:
-        """The tokens between an agent's last reply and its next one.
+    def parse(self, reply_ids: Sequence[int], agent: str = "") -> tuple[str, bool]:
+        """Return the message of a reply, and whether its limit stopped it.
+
+        The message is empty for silence, and for a thought that does not end. A reply is stopped by
+        its limit if neither an end token nor the silence word ends it.
 
         Args:
-            text: what is new to the agent.
-            last_reply: tokens of its last reply as sampled. A reply that already ended itself is
-                not ended twice.
+            reply_ids: tokens (reply,), cut where the silence word ends the reply.
+            agent: name of the agent; a reply of its name and the silence word is silent.
         """
-        between = self._between
-        if last_reply and last_reply[-1] == self.end_id:
-            between = between[between.index(last_reply[-1]) + 1 :]
-        return (*between, *self._texts(text), *self._asking)
+        open_end = bool(reply_ids) and reply_ids[-1] not in self.end_ids
+        stopped = open_end and not self.reply_end.is_complete(reply_ids)
+        return self._silence.split(self._text(reply_ids), agent, stopped).message, stopped
 
-    def say(self, text: str) -> tuple[int, ...]:
-        """The tokens of a text as an agent reads or says it, control tokens never among them."""
-        return self._texts(text)
+    def limit(self, request: Request, prompt: Sequence[int]) -> int:
+        """Return the maximum tokens of this reply: thought, message and end token."""
+        limit = self.speech.max_reply_tokens
+        if request.max_tokens is not None:
+            limit = min(limit, request.max_tokens + 1)
+        if self._thoughts and self._thoughts.offered:
+            limit += self._thinking(request) + self._thoughts.count
+        if self.positions is None:
+            return limit
+        room = max(0, self.positions - len(prompt))
+        if room == 0 and not self._warned:
+            self._warned = True
+            log.warning(
+                "the conversation of %s has %d tokens and fills the %s positions of its model; it"
+                " is silent from here on. Give shorter tasks, fewer rounds or smaller budgets",
+                request.agent,
+                len(prompt),
+                self.positions,
+            )
+        return min(limit, room)
 
-    def _encode(self, text: str) -> tuple[int, ...]:
-        return tuple(self._tokenizer.encode(text, add_special_tokens=False))
+    def _thought(self, reply_ids: Sequence[int]) -> str:
+        """Return the thought of a reply, as an environment will read it.
 
-    def _encode_text(self, text: str) -> tuple[int, ...]:
-        found: list[int] = []
-        for part in self._apart(well_formed(text)):
-            ids = self._plain(part)
-            if not self._barred.isdisjoint(ids):
-                # Spelled in another way (another case, a vocabulary that holds it): by characters.
-                ids = [one for character in part for one in self._plain(character)]
-            found += [one for one in ids if one not in self._barred]
-        return tuple(found)
+        Markers beyond those of one thought that was asked for are text of the thought, so that they
+        are counted.
+        """
+        assert self._thoughts is not None
+        if reply_ids and reply_ids[-1] in self.end_ids:
+            reply_ids = reply_ids[:-1]
+        thought, _, _ = self._thoughts.parts(reply_ids)
+        pair = (self._thoughts.begin, self._thoughts.end)
+        markers = [token for token in reply_ids if token in pair]
+        allowed = self._thoughts.count if self._thoughts.offered else 0
+        text = self._decode([*thought, *markers[allowed:]])
+        return split(join(text, ""))[0]
 
-    def _plain(self, text: str) -> list[int]:
-        encode = self._tokenizer.encode
-        return list(encode(text, add_special_tokens=False, split_special_tokens=True))
+    def _thinking(self, request: Request) -> int:
+        """Return the maximum tokens of a thought, without its markers."""
+        most, accepted = self.speech.thinking_tokens, request.max_thought_tokens
+        return most if accepted is None else min(most, accepted)
 
-    def _apart(self, text: str) -> Iterator[str]:
-        """The text, cut after the first character of everything that spells an added token."""
-        start = 0
-        while self._spelled and (found := self._spelled.search(text, start)):
-            yield text[start : found.start() + 1]
-            start = found.start() + 1
-        yield text[start:]
+    def _text(self, reply_ids: Sequence[int]) -> str:
+        """Return the text of a reply without its thought and its end token.
+
+        Special tokens within it are part of the text, so that the environment counts them.
+        """
+        if self._thoughts:
+            _, reply_ids, _ = self._thoughts.parts(reply_ids)
+        header = self._template.header
+        if header and tuple(reply_ids[: len(header)]) == header:
+            reply_ids = reply_ids[len(header) :]
+        ended = bool(reply_ids) and reply_ids[-1] in self.end_ids
+        if ended and reply_ids[-1] != self._silence_id:
+            reply_ids = reply_ids[:-1]
+        return self._decode(reply_ids)
+
+    def _decode(self, ids: Sequence[int]) -> str:
+        return str(self.tokenizer.decode(list(ids), skip_special_tokens=False))
+
+    def _check_embeddings(self, needed: Sequence[int], model: PreTrainedModel) -> None:
+        """Refuse tokens for which the model has no embedding (`SettingError`)."""
+        beyond = next((token for token in needed if token >= self._rows), None)
+        if beyond is not None:
+            name, token = str(model.name_or_path), self.tokenizer.convert_ids_to_tokens(beyond)
+            raise SettingError(
+                f"agent.model={name!r}: its chat template or agent.speech.silence needs the token"
+                f" {token!r} (id {beyond}), but the model has embeddings for {self._rows} tokens"
+                f" and its tokenizer {len(self.tokenizer)} tokens; use the tokenizer that the model"
+                " was trained with, or resize its embeddings (model.resize_token_embeddings)"
+            )
 
 
 def first_text(text: str, general: str, silence: str, explain: bool) -> tuple[str, str]:
-    """Split the first text of a conversation, and add what the silence word is.
+    """Split the first text of a conversation, and add how to be silent.
 
     Args:
         text: as the environment shows it.
@@ -172,148 +298,51 @@ def first_text(text: str, general: str, silence: str, explain: bool) -> tuple[st
     return general + rule, text.removeprefix(general).removeprefix("\n")
 
 
-def _controls(tokenizer: PreTrainedTokenizerBase) -> set[int]:
-    """The tokens outside the vocabulary of ordinary text, such as `<|im_end|>` and `<tool_call>`.
+def conversation(history: Sequence[Reply]) -> list[int]:
+    """Return the tokens of a conversation so far."""
+    return [token for reply in history for token in (*reply.prompt_ids, *reply.reply_ids)]
 
-    Runs of white space and single characters are ordinary, also where they were added.
+
+def positions_of(model: PreTrainedModel) -> int | None:
+    """Return the maximum tokens of a conversation; None where the architecture names no limit."""
+    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return positions if isinstance(positions, int) and positions > 0 else None
+
+
+def embedding_rows(model: PreTrainedModel) -> int:
+    """Return the number of tokens that a model has embeddings for."""
+    weight: Tensor = model.get_input_embeddings().weight  # type: ignore[assignment]
+    return len(weight)
+
+
+def _end_ids(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    silence_id: int | None,
+    template_end: int | None,
+) -> tuple[int, ...]:
+    """Return the tokens that end a reply, that of the chat template first; there may be none.
+
+    A base model's own end token may differ from its template's. A silence word that is one special
+    token also ends a reply.
     """
-    added = tokenizer.added_tokens_decoder
-    return {one for one, token in added.items() if not str(token).isspace() and len(str(token)) > 1}
-
-
-def _spellings(
-    tokenizer: PreTrainedTokenizerBase, controls: Collection[int]
-) -> re.Pattern[str] | None:
-    """Matches the control tokens that the tokenizer does not know to be special.
-
-    Special ones need no such care: a fast tokenizer can be told to split them.
-    """
-    added = tokenizer.added_tokens_decoder
-    words = sorted(str(added[token]) for token in controls if not added[token].special)
-    return re.compile("|".join(map(re.escape, words))) if words else None
-
-
-def _with_fixed_date(
-    tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the template's arguments, with a fixed date where the template asks for today's.
-
-    Prompts would otherwise change from day to day, and a resumed run would differ from a run that
-    was not interrupted.
-
-    Raises:
-        SettingError: the setting `today` is not a date.
-    """
-    today = str(settings.pop("today", None) or TODAY)
-    try:
-        date = datetime.fromisoformat(today)
-    except ValueError:
-        raise SettingError(
-            f"agent.speech.template.today must be a date such as {TODAY}; got {today!r}"
-        ) from None
-    if "strftime_now" not in str(tokenizer.chat_template):
-        return settings
-    template = tokenizer.get_chat_template(settings.get("chat_template"))
-    fixed = _TODAY_CALL.sub(lambda call: repr(date.strftime(call["format"])), template)
-    warn_once(
-        "the chat template of %s shows the date; it is %s in every run, so that prompts stay the"
-        " same (agent.speech.template.today)",
-        tokenizer.name_or_path or "this tokenizer",
-        today,
-    )
-    return {**settings, "chat_template": fixed}
-
-
-def _warn_of_channels(name: str, header: str) -> None:
-    """Say that replies are asked for without a thought."""
-    warn_once(
-        "the chat template of %s writes replies in channels; replies are asked for in the channel"
-        " of its messages (%r), so the model does not think before it speaks",
-        name or "this tokenizer",
-        header,
-    )
-
-
-def _parts(
-    tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]
-) -> tuple[str, str, str, str]:
-    """Cut a rendered conversation at its messages.
-
-    Returns:
-        What a conversation opens with, what follows a reply, what asks for the next one, and what
-        the template has between that and the message of a reply.
-    """
-    if tokenizer.chat_template is None:
-        # No space at the end: most tokenizers put it into the first token of the reply.
-        opening = f"{_start(tokenizer)}User: "
-        return opening, f"{tokenizer.eos_token or ''}\nUser: ", "\nAssistant:", ""
-    messages = [
-        {"role": "user", "content": _FIRST},
-        {"role": "assistant", "content": _REPLY},
-        {"role": "user", "content": _NEXT},
-    ]
-    try:
-        rendered = render(tokenizer, messages, add_generation_prompt=True, **settings)
-    except (TemplateError, TypeError, ValueError) as error:
-        shown = {name: value for name, value in settings.items() if name != "chat_template"}
-        raise SettingError(
-            "the chat template of this tokenizer refuses a conversation of user, assistant, user"
-            f" with agent.speech.template={shown!r}: {error}"
-        ) from error
-    try:
-        opening, rest = rendered.split(_FIRST)
-        before, rest = rest.split(_REPLY)
-        between, asking = rest.split(_NEXT)
-    except ValueError:
-        raise SettingError(
-            "the chat template of this tokenizer does not show each message once, as user,"
-            f" assistant, user; it gave {rendered!r}"
-        ) from None
-    return (
-        opening,
-        between,
-        asking,
-        before.removeprefix(asking) if before.startswith(asking) else "",
-    )
-
-
-def _system_parts(
-    tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any], asking: str
-) -> tuple[str, str] | None:
-    """What stands before a system message, and between it and the first text.
-
-    None where the template has no place for one: it refuses or drops it, or shows it as if it were
-    a text that a reply follows.
-    """
-    if tokenizer.chat_template is None:
-        return None
-    messages = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": _FIRST}]
-    try:
-        rendered = render(tokenizer, messages, **settings)
-        before, rest = rendered.split(_SYSTEM)
-        between, _ = rest.split(_FIRST)
-    except (TemplateError, TypeError, ValueError):
-        return None
-    return None if asking in between else (before, between)
-
-
-def _start(tokenizer: PreTrainedTokenizerBase) -> str:
-    """The start token where the tokenizer itself puts one before a text, else nothing."""
-    first = tokenizer.encode("")[:1]
-    return str(tokenizer.bos_token) if first and first[0] == tokenizer.bos_token_id else ""
+    configured = model.generation_config.eos_token_id if model.generation_config else None
+    ends = configured if isinstance(configured, list) else [configured]
+    candidates = dict.fromkeys([template_end, tokenizer.eos_token_id, *ends, silence_id])
+    return tuple(int(token) for token in candidates if token is not None)
 
 
 class Pieces(Sequence[str]):
-    """The tokens of a text; most are only counted, so they are cut when somebody looks at them."""
+    """Tokens of a text; most are only counted, so they are cut on first access."""
 
     __slots__ = ("_count", "_cut", "_text")
 
     def __init__(self, text: str, count: int, cut: Callable[[str], tuple[str, ...]]) -> None:
-        """Take a text, the number of its tokens, and what cuts it into them."""
+        """Store a text, the number of its tokens, and the function that cuts it into them."""
         self._text, self._count, self._cut = text, count, cut
 
     def __len__(self) -> int:
-        """How many tokens."""
+        """Return the number of tokens."""
         return self._count
 
     @overload
@@ -321,25 +350,25 @@ class Pieces(Sequence[str]):
     @overload
     def __getitem__(self, index: slice) -> tuple[str, ...]: ...
     def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
-        """One token, or several."""
+        """Return one token, or several."""
         return self._cut(self._text)[index]
 
     def __iter__(self) -> Iterator[str]:
-        """Token by token."""
+        """Iterate over the tokens."""
         return iter(self._cut(self._text))
 
 
 def tokenize_with(tokenizer: PreTrainedTokenizerBase) -> Tokenize:
-    """What cuts a text into the tokens of a model; they join back to the text.
+    """Return a function that cuts a text into a model's tokens; they join back to the text.
 
     A character of several tokens belongs to the last of them, so a cut before it leaves it out.
-    What a tokenizer drops between two tokens, such as spaces, belongs to the second. What spells a
-    special token is text like any other.
+    Characters that a tokenizer drops between two tokens, such as spaces, belong to the second. The
+    spelling of a special token is ordinary text.
 
     Args:
-        tokenizer: a fast one. It is copied, so what is set on it later changes nothing here.
+        tokenizer: a fast tokenizer. It is copied, so later changes to it have no effect here.
     """
-    # Asked directly: the wrapper around it costs a short message as much again.
+    # The wrapper around the backend would take a short message as long again.
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     backend.no_padding()
     backend.no_truncation()

@@ -1,11 +1,13 @@
-"""Batched sampling that keeps token ids and log-probabilities as sampled.
+"""Samples replies in batches and keeps token ids and log-probabilities as sampled.
 
-The loop is `transformers`' own. Three things are added to it: tokens are drawn, and their
-log-probabilities recorded, in one pass (`drawing`), which saves the forward pass that would
-recompute them; prompts that occur several times (a group starts from one state) go through the
-model once; and replies that have ended, silent ones at once, leave the batch instead of being
-padded until the longest has ended.
-With a `Memory` no token of a conversation goes through the model twice, at any number of rounds.
+The loop is `transformers`' own, with three additions:
+
+- Tokens are drawn and their log-probabilities recorded in one pass over the vocabulary, which saves
+  the forward pass that would recompute them.
+- Equal prompts (a group starts from one state) go through the model once.
+- Rows that have ended leave the batch instead of being padded until the longest has ended.
+
+With a `ConversationCache` no token of a conversation goes through the model twice.
 """
 
 from __future__ import annotations
@@ -21,135 +23,185 @@ from torch import Tensor
 from torch.nn.functional import pad
 from transformers import (
     DynamicCache,
+    LogitsProcessor,
     LogitsProcessorList,
     PreTrainedModel,
     StoppingCriteria,
     StoppingCriteriaList,
 )
 
-from laconic.envs.errors import SettingError
 from laconic.learners.agents.cache import (
-    Memory,
+    ConversationCache,
     cache_argument,
-    roomy_cache,
-    shares_rows,
+    preallocated_cache,
+    selects_rows,
     warn_once,
 )
-from laconic.learners.agents.drawing import Drawing
-from laconic.learners.agents.silence import ReplyEnd
+from laconic.learners.agents.chat import ReplyEnd
+from laconic.learners.errors import NumericalError
 
 Sampled = tuple[tuple[int, ...], tuple[float, ...]]
 """Token ids of a reply and their log-probabilities."""
 
-
-class Piece(NamedTuple):
-    """What one call has added to a reply."""
-
-    sampled: Sampled
-    """The new tokens."""
-    ended: bool
-    """Whether an end token or the silence word has ended the reply."""
-
-
 _MIN_ROWS = 16
-"""Batches of so few rows go on until all have ended; leaving earlier would save nothing."""
-_SHARED = 16
-"""A beginning of so many tokens is worth a pass of its own, if all prompts have it in common."""
-_FEW = 4
-"""So few rows are read in one pass, of whatever length they are."""
-_PASS = 16384
-"""Tokens, padding included, that are read in one pass; what a layer computes of them is in memory
-at a time."""
+"""Batches of up to this number of rows continue until all have ended; stopping saves nothing."""
+_MIN_SHARED = 16
+"""Tokens of a prefix common to all prompts that are worth a pass of their own."""
+_FEW_ROWS = 4
+"""Up to this number of rows are read in one pass, whatever their lengths."""
+_PASS_TOKENS = 16384
+"""Maximum tokens of a pass, padding included; one layer's activations of them are in memory."""
+_CHUNK = 2**20
+"""Numbers summed up at a time; more do not fit into a processor's caches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How replies are drawn."""
+    """Settings of one call of `generate`."""
 
     max_new_tokens: int
-    """Max. tokens of a reply, its end token among them."""
+    """Maximum tokens of a reply, its end token included."""
     temperature: float
-    """Divides the logits; log-probabilities are those of the divided ones."""
+    """Divides the logits; log-probabilities are those of the divided logits."""
     greedy: bool
-    """Take the likeliest token instead of drawing one."""
+    """Whether the likeliest token is taken instead of a drawn one."""
     end_ids: tuple[int, ...]
     """Tokens that end a reply; kept in the reply."""
     pad_id: int
-    """Fills rows up to a common length."""
+    """Token that pads rows to a common length."""
     reply_end: ReplyEnd | None = None
-    """Finds the silence word, which ends a reply too. None: only end tokens and limits do."""
+    """Finds the silence word, which also ends a reply. None: only end tokens and limits do."""
 
 
-class WordEnded(StoppingCriteria):
-    """Stops each row at the token that completes the silence word."""
+class Piece(NamedTuple):
+    """Tokens that one call adds to a reply."""
 
-    def __init__(self, reply_end: ReplyEnd, end_ids: Sequence[int], rows: int, first: int) -> None:
+    sampled: Sampled
+    """New tokens and their log-probabilities."""
+    ended: bool
+    """Whether an end token or the silence word ended the reply."""
+
+
+class Rows(NamedTuple):
+    """Conversations that go through the model together, padded on the left."""
+
+    ids: Tensor
+    """Token ids (rows, tokens)."""
+    mask: Tensor
+    """Attention mask (rows, tokens), 0 on padding."""
+    first: int
+    """Column at which the replies begin; some of their tokens may be there already."""
+
+
+class RecordingSampler(LogitsProcessor):
+    """Draws a token for each row and records its log-probability.
+
+    `generate` then takes the likeliest token, because the score of the drawn one becomes infinite.
+
+    Each row takes one uniform number u, and the first token whose cumulative probability exceeds u
+    (inverse transform sampling). transformers computes a softmax and a random number for every
+    entry of the vocabulary, which took a sixth of a small model's rollout on a processor.
+    """
+
+    def __init__(self, temperature: float, greedy: bool) -> None:
+        """Start an empty record.
+
+        Args:
+            temperature: divides the logits; log-probabilities are those of the divided logits.
+            greedy: whether the likeliest token is taken instead of a drawn one.
+        """
+        self._temperature, self._greedy = temperature, greedy
+        self._steps: list[Tensor] = []
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Draw from logits (rows, vocabulary), which are `generate`'s own copy and overwritten."""
+        likeliest = scores.argmax(1, keepdim=True)
+        weights = scores.sub_(scores.gather(1, likeliest)).div_(self._temperature).exp_()
+        rows = max(1, _CHUNK // weights.shape[1])
+        tokens, logprobs = [], []
+        for part, first in zip(weights.split(rows), likeliest.split(rows), strict=True):
+            # float32 would lose unlikely tokens in the sum of the others; MPS has nothing wider.
+            dtype = torch.float32 if part.device.type == "mps" else torch.float64
+            cumulative = part.cumsum(1, dtype=dtype)
+            total = cumulative[:, -1:]
+            token = first
+            if not self._greedy:
+                # Rounding may turn the largest share into the whole sum: clamp to the last token.
+                share = torch.rand_like(total) * total
+                token = torch.searchsorted(cumulative, share, right=True)
+                token = token.clamp(max=cumulative.shape[1] - 1)
+            tokens.append(token)
+            logprobs.append(torch.log(part.gather(1, token) / total))
+        self._steps.append(torch.cat(logprobs))
+        return weights.scatter_(1, torch.cat(tokens), torch.inf)
+
+    def finish(self) -> Tensor:
+        """Return the log-probabilities (rows, tokens drawn), float32.
+
+        `generate` may draw a last token that it does not return.
+
+        Raises:
+            NumericalError: the model's logits are not finite.
+        """
+        logprobs = torch.cat(self._steps, dim=1).float()
+        if not torch.isfinite(logprobs).all():
+            raise NumericalError(
+                "the model's logits are not finite (NaN or infinite), so nothing can be drawn from"
+                " them. Its weights have been damaged, as by a learning rate that is too high, or"
+                " agent.precision is too coarse for it; go on from an earlier checkpoint"
+            )
+        return logprobs
+
+
+class ReplyStopper(StoppingCriteria):
+    """Stops each row at the silence word, and on request all rows once half of them have ended."""
+
+    def __init__(
+        self, sampling: Sampling, limits: Sequence[int], rows: Rows, stop_at_half: bool
+    ) -> None:
         """Watch some rows.
 
         Args:
-            reply_end: finds the word.
-            end_ids: tokens that end a reply, behind which nothing is looked for.
-            rows: number of rows.
-            first: column at which the replies begin.
+            sampling: its end tokens and silence word end a row.
+            limits: maximum new tokens of each row.
+            rows: the conversations.
+            stop_at_half: whether to stop when half of the rows have ended.
         """
-        self._reply_end, self._end_ids, self._first = reply_end, set(end_ids), first
-        self.lengths: list[int | None] = [None] * rows
-        """For each row the tokens of its reply up to the end of the word; None without the word."""
-        self._over = [False] * rows
-
-    def __call__(self, input_ids: Tensor, scores: Any, **kwargs: Any) -> Tensor:
-        """Return which rows have ended by the word (rows,)."""
-        for row, token in enumerate(input_ids[:, -1].tolist()):
-            if self._over[row]:
-                continue
-            if token in self._end_ids:
-                self._over[row] = True
-            elif self._reply_end.can_complete(token):
-                reply = input_ids[row, self._first :].tolist()
-                if self._reply_end.is_complete(reply):
-                    self._over[row], self.lengths[row] = True, len(reply)
-        return self.ended(input_ids.device)
-
-    def ended(self, device: torch.device) -> Tensor:
-        """Return which rows have ended by the word (rows,)."""
-        return torch.tensor([length is not None for length in self.lengths], device=device)
-
-
-class HalfEnded(StoppingCriteria):
-    """Stops all rows once half of them have ended, for those that have not to go on alone."""
-
-    def __init__(
-        self,
-        end_ids: Sequence[int],
-        limits: Sequence[int],
-        device: torch.device,
-        word: WordEnded | None = None,
-    ) -> None:
-        """Take what ends a row.
-
-        Args:
-            end_ids: tokens that end a reply.
-            limits: how many tokens each row may have.
-            device: of the rows.
-            word: knows which rows the silence word has ended; called before this one.
-        """
-        self._word = word
-        self._end_ids = torch.tensor(end_ids, device=device, dtype=torch.long)
+        self._reply_end, self._first = sampling.reply_end, rows.first
+        self._stop_at_half = stop_at_half
+        device = rows.ids.device
+        self._end_ids = torch.tensor(sampling.end_ids, device=device, dtype=torch.long)
         self._left = torch.tensor(limits, device=device)
         self._ended = torch.zeros_like(self._left, dtype=torch.bool)
+        self._ends = set(sampling.end_ids)
+        self._done = [False] * len(limits)
+        self.lengths: list[int | None] = [None] * len(limits)
+        """Tokens of each row's reply up to the end of the silence word; None without the word."""
 
     def __call__(self, input_ids: Tensor, scores: Any, **kwargs: Any) -> Tensor:
-        """Whether to stop (rows,); no row stops before the others."""
+        """Return which rows stop (rows,)."""
+        if self._reply_end is not None:
+            for row, token in enumerate(input_ids[:, -1].tolist()):
+                if self._done[row]:
+                    continue
+                if token in self._ends:
+                    self._done[row] = True
+                elif self._reply_end.can_complete(token):
+                    reply = input_ids[row, self._first :].tolist()
+                    if self._reply_end.is_complete(reply):
+                        self._done[row], self.lengths[row] = True, len(reply)
+        device = input_ids.device
+        silent = torch.tensor([length is not None for length in self.lengths], device=device)
+        if not self._stop_at_half:
+            return silent
         self._left -= 1
-        self._ended |= torch.isin(input_ids[:, -1], self._end_ids) | (self._left <= 0)
-        if self._word is not None:
-            self._ended |= self._word.ended(input_ids.device)
-        return (2 * self._ended.sum() >= len(self._ended)).expand(len(self._ended))
+        self._ended |= torch.isin(input_ids[:, -1], self._end_ids) | (self._left <= 0) | silent
+        return silent | (2 * self._ended.sum() >= len(self._ended))
 
 
 @contextmanager
 def seeded(device: torch.device, seed: int) -> Iterator[None]:
-    """What is drawn within it follows from the seed; generators go on as if nothing had been."""
+    """Seed what is drawn within the body; restore the generators afterwards."""
     cuda, mps = device.type == "cuda", device.type == "mps"
     before = torch.mps.get_rng_state() if mps else None
     with torch.random.fork_rng(devices=[device] if cuda else []):
@@ -174,7 +226,7 @@ def generate(
     prompts: Sequence[Sequence[int]],
     sampling: Sampling,
     limits: Sequence[int] = (),
-    memory: Memory | None = None,
+    cache: ConversationCache | None = None,
     ends: Sequence[Sequence[int]] = (),
 ) -> list[Sampled]:
     """Sample one reply to each prompt.
@@ -182,37 +234,37 @@ def generate(
     Args:
         model: a causal language model.
         prompts: token ids of each conversation so far.
-        sampling: how to draw.
-        limits: max. tokens of each reply; empty for those of the sampling.
-        memory: what is held of earlier calls, and takes up this one; None holds nothing.
-        ends: for each prompt the lengths of its beginnings that may be held, longest first.
+        sampling: settings of the sampling.
+        limits: maximum tokens of each reply; empty for `sampling.max_new_tokens`.
+        cache: keys and values of earlier calls, extended by this one. None: nothing is kept.
+        ends: for each prompt the lengths of its prefixes that may be cached, longest first.
 
     Returns:
         For each prompt the reply's token ids and their log-probabilities.
     """
     rows, limits = [*map(tuple, prompts)], limits or [sampling.max_new_tokens] * len(prompts)
-    if not shares_rows(roomy_cache(model)):
-        if memory is not None:
+    if not selects_rows(preallocated_cache(model)):
+        if cache is not None:
             warn_once(
                 "a %s has more than keys and values of tokens to remember; whole conversations are"
                 " read again in every round",
                 type(model).__name__,
             )
-        return _by_length(model, rows, sampling, limits)
-    memory = memory or Memory(model)
-    _read(memory, dict(zip(rows, ends or [()] * len(rows), strict=True)), sampling.pad_id)
-    replies = _sample(memory, rows, limits, sampling)
-    memory.settle()
+        return _generate_by_length(model, rows, sampling, limits)
+    cache = cache or ConversationCache(model)
+    _read(cache, dict(zip(rows, ends or [()] * len(rows), strict=True)), sampling.pad_id)
+    replies = _sample(cache, rows, limits, sampling)
+    cache.evict()
     return replies
 
 
-def _by_length(
+def _generate_by_length(
     model: PreTrainedModel,
     prompts: Sequence[tuple[int, ...]],
     sampling: Sampling,
     limits: Sequence[int],
 ) -> list[Sampled]:
-    """Sample from a model with recurrent layers, whose state padding would change.
+    """Sample from a model with recurrent layers, whose state would include padding.
 
     Prompts of one length go through it together, so there is no padding before them.
     """
@@ -223,226 +275,144 @@ def _by_length(
     for group in lengths.values():
         ids, mask = pad_left([prompts[row] for row in group], sampling.pad_id, model.device)
         rows = Rows(ids, mask, ids.shape[1])
-        pieces, _ = _go_on(model, rows, sampling, [limits[row] for row in group])
+        pieces, _ = _continue(model, rows, sampling, [limits[row] for row in group])
         for row, piece in zip(group, pieces, strict=True):
             replies[row] = piece.sampled
     return replies
 
 
-_CHECKED: set[tuple[type, torch.dtype]] = set()
-"""Classes of models, with their types of numbers, that `check_sampling` has passed."""
+def _read(
+    cache: ConversationCache, prompts: Mapping[tuple[int, ...], Sequence[int]], pad_id: int
+) -> None:
+    """Cache all of the prompts except their last token, which is read with the reply."""
+    new = [text for text, ends in prompts.items() if not len(cache.longest_prefix(text, ends))]
+    shared = tuple(commonprefix([prompt[:-1] for prompt in new]))
+    if len(new) > 1 and len(shared) >= _MIN_SHARED:
+        cache.share(shared, pad_id)
+    prefixes = {text[:-1]: cache.longest_prefix(text, ends) for text, ends in prompts.items()}
+    lengths = {
+        text: len(text) - len(prefix)
+        for text, prefix in prefixes.items()
+        if len(text) > len(prefix)
+    }
+    for texts in _bucket_by_length(lengths):
+        cache.read(texts, [prefixes[text] for text in texts], pad_id)
 
 
-@torch.no_grad()
-def check_sampling(model: PreTrainedModel, name: str, exact: bool) -> None:
-    """Refuse a model that gives other log-probabilities in a batch than alone.
-
-    Such a model ignores the attention mask, or its cache has a form that is not known here. Every
-    importance ratio would be wrong. Each class of models is checked once.
-
-    Args:
-        model: a causal language model.
-        name: of the model, for the message.
-        exact: whether all is computed in float32.
-
-    Raises:
-        SettingError: says how far the two are apart, or what failed.
-    """
-    kind = (type(model), model.dtype)
-    if kind in _CHECKED:
-        return
-    size = len(model.get_input_embeddings().weight)  # type: ignore[arg-type]
-    prompts = [tuple(place % size for place in range(first, last)) for first, last in _CHECK_SPANS]
-    sampling = Sampling(4, 1.0, greedy=False, end_ids=(), pad_id=0)
-    refusal = f"agent.model={name!r} is a {type(model).__name__}, which cannot be sampled from here"
-    try:
-        with seeded(model.device, 0):
-            replies = generate(model, prompts, sampling)
-    except (AttributeError, TypeError, ValueError) as error:
-        raise SettingError(
-            f"{refusal}: {type(error).__name__}: {error}; take a model with attention layers"
-        ) from error
-    apart = [
-        abs(alone - logprob)
-        for prompt, (ids, logprobs) in zip(prompts, replies, strict=True)
-        for alone, logprob in zip(_alone(model, prompt, ids), logprobs, strict=True)
-    ]
-    distance = sum(apart) / len(apart)
-    if not distance <= (0.01 if exact else 0.2):
-        raise SettingError(
-            f"{refusal}: its log-probabilities in a padded batch are {distance:.2g} nats a"
-            " token from those of a row alone, so every importance ratio would be wrong; take a"
-            " model that heeds its attention mask"
-        )
-    _CHECKED.add(kind)
-
-
-_CHECK_SPANS = ((5, 9), (7, 19), (5, 9))
-"""Token ids of the prompts that `check_sampling` reads: two lengths, and one prompt twice."""
-
-
-def _alone(model: PreTrainedModel, prompt: Sequence[int], reply: Sequence[int]) -> list[float]:
-    """Return the log-probability of each token of a reply, by a plain pass without padding."""
-    ids = torch.tensor([[*prompt, *reply]], device=model.device)
-    logits = model(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1]
-    rows = torch.log_softmax(logits.float(), dim=-1)
-    return [float(row[token]) for row, token in zip(rows, reply, strict=True)]
-
-
-def _read(memory: Memory, prompts: Mapping[tuple[int, ...], Sequence[int]], pad_id: int) -> None:
-    """Have all of the prompts in memory but their last token, which is read with the reply."""
-    fresh = [prompt for prompt, ends in prompts.items() if not len(memory.longest(prompt, ends))]
-    shared = tuple(commonprefix([prompt[:-1] for prompt in fresh]))
-    if len(fresh) > 1 and len(shared) >= _SHARED:
-        memory.share(shared, pad_id)
-    held = {prompt[:-1]: memory.longest(prompt, ends) for prompt, ends in prompts.items()}
-    new = {text: len(text) - len(past) for text, past in held.items() if len(text) > len(past)}
-    for texts in _alike(new):
-        memory.read(texts, [held[text] for text in texts], pad_id)
-
-
-def _alike(lengths: Mapping[tuple[int, ...], int]) -> Iterator[list[tuple[int, ...]]]:
-    """Texts by length, in parts that take little padding and one pass each."""
-    part: list[tuple[int, ...]] = []
+def _bucket_by_length(lengths: Mapping[tuple[int, ...], int]) -> Iterator[list[tuple[int, ...]]]:
+    """Yield texts of similar length, with little padding and one pass per bucket."""
+    bucket: list[tuple[int, ...]] = []
     for text in sorted(lengths, key=lengths.__getitem__):
         new = lengths[text]
-        few = len(part) < _FEW
-        near = part and 4 * new <= 5 * lengths[part[0]]
-        if part and (not (few or near) or new * (len(part) + 1) > _PASS):
-            yield part
-            part = []
-        part.append(text)
-    if part:
-        yield part
+        few = len(bucket) < _FEW_ROWS
+        near = bucket and 4 * new <= 5 * lengths[bucket[0]]
+        if bucket and (not (few or near) or new * (len(bucket) + 1) > _PASS_TOKENS):
+            yield bucket
+            bucket = []
+        bucket.append(text)
+    if bucket:
+        yield bucket
 
 
 def _sample(
-    memory: Memory,
+    cache: ConversationCache,
     prompts: Sequence[tuple[int, ...]],
     limits: Sequence[int],
     sampling: Sampling,
 ) -> list[Sampled]:
-    """Replies to conversations of which all but the last token is held; fewer and fewer go on."""
-    model, held = memory.model, [memory.longest(prompt, ()) for prompt in prompts]
+    """Sample replies to prompts that are cached except for their last token.
+
+    Whenever half of the rows have ended, the rest continue in a smaller batch.
+    """
+    model, prefixes = cache.model, [cache.longest_prefix(prompt, ()) for prompt in prompts]
     ids, mask = pad_left(prompts, sampling.pad_id, model.device)
-    cache, first = memory.cache(held)[0], ids.shape[1]
+    states, first = cache.rows(prefixes)[0], ids.shape[1]
     replies: list[Sampled] = [((), ()) for _ in prompts]
-    going, left = list(range(len(prompts))), list(limits)
+    active, left = list(range(len(prompts))), list(limits)
     while True:
-        pieces, sequences = _go_on(model, Rows(ids, mask, first), sampling, left, cache)
-        for row, (more, logprobs) in zip(going, (one.sampled for one in pieces), strict=True):
-            replies[row] = (replies[row][0] + more, replies[row][1] + logprobs)
-        rest = [limits[row] - len(replies[row][0]) for row in going]
-        kept = [i for i, piece in enumerate(pieces) if rest[i] and not piece.ended]
-        if memory.keeps:
-            gone = [i for i in range(len(going)) if i not in set(kept)]
-            rows = [going[i] for i in gone]
+        pieces, sequences = _continue(model, Rows(ids, mask, first), sampling, left, states)
+        for row, (tokens, logprobs) in zip(active, (p.sampled for p in pieces), strict=True):
+            replies[row] = (replies[row][0] + tokens, replies[row][1] + logprobs)
+        left = [limits[row] - len(replies[row][0]) for row in active]
+        unended = [i for i, piece in enumerate(pieces) if left[i] and not piece.ended]
+        if cache.keeps:
+            ended = [i for i in range(len(active)) if i not in set(unended)]
+            rows = [active[i] for i in ended]
             texts = [prompts[row] + replies[row][0][:-1] for row in rows]
-            memory.hold(cache, texts, [held[row] for row in rows], gone, first - 1)
-        if not kept:
+            cache.store(states, texts, [prefixes[row] for row in rows], ended, first - 1)
+        if not unended:
             return replies
         new = sequences.shape[1] - ids.shape[1]
-        going, left = [going[i] for i in kept], [rest[i] for i in kept]
-        picked = torch.tensor(kept, device=ids.device)
-        cache.batch_select_indices(picked)
-        ids, mask = sequences[picked], pad(mask[picked], (0, new), value=1)
+        active, left = [active[i] for i in unended], [left[i] for i in unended]
+        index = torch.tensor(unended, device=ids.device)
+        states.batch_select_indices(index)
+        ids, mask = sequences[index], pad(mask[index], (0, new), value=1)
 
 
-class Rows(NamedTuple):
-    """Conversations that go through the model together, padded on the left."""
-
-    ids: Tensor
-    """(rows, tokens) token ids."""
-    mask: Tensor
-    """(rows, tokens) attention mask, 0 on padding."""
-    first: int
-    """Column at which the replies begin; some of their tokens may be there already."""
-
-
-def _go_on(
+def _continue(
     model: PreTrainedModel,
     rows: Rows,
     sampling: Sampling,
     limits: Sequence[int],
     cache: DynamicCache | None = None,
 ) -> tuple[list[Piece], Tensor]:
-    """Continue conversations, each by as many tokens as it may have.
+    """Continue conversations, each by at most its limit of tokens.
 
-    With a cache, whose rows can be picked, it ends when half of many rows have ended.
+    With a cache, whose rows can be selected, a large batch stops when half of its rows have ended.
 
     Args:
         model: a causal language model.
         rows: the conversations.
-        sampling: how to draw.
-        limits: most new tokens of each row.
-        cache: keys and values of all but the last token; None reads all of it.
+        sampling: settings of the sampling.
+        limits: maximum new tokens of each row.
+        cache: keys and values of all but the last token. None: all tokens are read.
 
     Returns:
-        What is new in each row, and the rows (rows, tokens and new tokens), padded on the right.
+        The new piece of each row, and the rows (rows, tokens and new tokens), padded on the right.
     """
-    drawing = Drawing(sampling.temperature, sampling.greedy)
-    arguments: dict[str, Any] = {}
-    criteria, word = StoppingCriteriaList(), None
-    if sampling.reply_end is not None:
-        word = WordEnded(sampling.reply_end, sampling.end_ids, len(rows.ids), rows.first)
-        criteria.append(word)
-    if cache is not None:
-        arguments[cache_argument(model)] = cache
-        if len(rows.ids) > _MIN_ROWS:
-            criteria.append(HalfEnded(sampling.end_ids, limits, rows.ids.device, word))
+    sampler = RecordingSampler(sampling.temperature, sampling.greedy)
+    arguments: dict[str, Any] = {} if cache is None else {cache_argument(model): cache}
+    criteria, stopper = StoppingCriteriaList(), None
+    stop_at_half = cache is not None and len(rows.ids) > _MIN_ROWS
+    if stop_at_half or sampling.reply_end is not None:
+        stopper = ReplyStopper(sampling, limits, rows, stop_at_half)
+        criteria.append(stopper)
     sequences: Tensor = model.generate(  # type: ignore[operator]
         input_ids=rows.ids,
         attention_mask=rows.mask,
-        logits_processor=LogitsProcessorList([drawing]),
+        logits_processor=LogitsProcessorList([sampler]),
         do_sample=False,
         max_new_tokens=max(limits),
         eos_token_id=list(sampling.end_ids),
         pad_token_id=sampling.pad_id,
-        # Weights are whole while episodes are played (`Processes.map_sharded`); models that are in
-        # parts otherwise would wait for the other processes at every token.
+        # Weights are whole while episodes are played (`Processes.map_sharded`). Sharded models
+        # would otherwise wait for the other processes at every token.
         synced_gpus=False,
         stopping_criteria=criteria,
         **arguments,
     )
     columns = rows.ids.shape[1]
-    # Tokens up to the end of the word, without those that were there before.
-    by_word = [
-        None if length is None else length - (columns - rows.first)
-        for length in (word.lengths if word is not None else [None] * len(rows.ids))
-    ]
-    most = [
-        limit if length is None else min(limit, length)
-        for limit, length in zip(limits, by_word, strict=True)
-    ]
-    new = sequences[:, columns:].tolist()
-    trimmed = _trim(new, drawing.finish().tolist(), most, sampling.end_ids)
-    pieces = [
-        Piece(one, length is not None or one[0][-1] in sampling.end_ids)
-        for one, length in zip(trimmed, by_word, strict=True)
-    ]
+    # Tokens of each reply that earlier calls have sampled.
+    earlier = columns - rows.first
+    words = stopper.lengths if stopper is not None else [None] * len(rows.ids)
+    pieces = []
+    for ids, logprobs, limit, word in zip(
+        sequences[:, columns:].tolist(), sampler.finish().tolist(), limits, words, strict=True
+    ):
+        ends = [place for place, token in enumerate(ids) if token in sampling.end_ids]
+        length = min(ends[0] + 1 if ends else len(ids), limit)
+        if word is not None:
+            length = min(length, word - earlier)
+        ended = word is not None or ids[length - 1] in sampling.end_ids
+        pieces.append(Piece((tuple(ids[:length]), tuple(logprobs[:length])), ended))
     return pieces, sequences
 
 
 def pad_left(
     prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """Prompts as ids (rows, longest) and attention mask, padded on the left."""
+    """Return prompts as ids (rows, longest) and attention mask, padded on the left."""
     longest = max(map(len, prompts))
     ids = [[pad_id] * (longest - len(prompt)) + list(prompt) for prompt in prompts]
     mask = [[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts]
     return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
-
-
-def _trim(
-    rows: list[list[int]],
-    logprobs: list[list[float]],
-    limits: Sequence[int],
-    end_ids: Sequence[int],
-) -> list[Sampled]:
-    """Drop what follows the first end token of each row, or its limit (the end of the word)."""
-    trimmed = []
-    for ids, values, limit in zip(rows, logprobs, limits, strict=True):
-        ends = [place for place, token in enumerate(ids) if token in end_ids]
-        length = min(ends[0] + 1 if ends else len(ids), limit)
-        trimmed.append((tuple(ids[:length]), tuple(values[:length])))
-    return trimmed

@@ -221,8 +221,7 @@ class HFTeam:
     def _policy(
         self, model: PreTrainedModel, precision: Precision, adapter: Adapter | None = None
     ) -> HFPolicy:
-        from laconic.learners.agents.generate import check_sampling
-        from laconic.learners.agents.load import recompute_activations
+        from laconic.learners.agents.load import check_sampling, recompute_activations
         from laconic.learners.agents.policy import HFPolicy
 
         if self.frozen:

@@ -7,7 +7,7 @@ switched on.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -25,6 +25,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.folders import GGUF, check_one, hub_answers, is_path
+from laconic.learners.agents.generate import Sampling, generate, seeded
 from laconic.learners.agents.gguf import padded_with_end, split_name, unpacked
 from laconic.learners.agents.sampling import check_quantization
 
@@ -220,3 +221,63 @@ def _load(loader: Callable[..., Any], name: str, **settings: Any) -> Any:
 def _first_line(error: Exception) -> str:
     lines = str(error).splitlines()
     return lines[0] if lines else type(error).__name__
+
+
+_CHECKED: set[tuple[type, torch.dtype]] = set()
+"""Model classes and dtypes that `check_sampling` has passed."""
+_CHECK_SPANS = ((5, 9), (7, 19), (5, 9))
+"""Token ids of the prompts that `check_sampling` reads: two lengths, and one prompt twice."""
+
+
+@torch.no_grad()
+def check_sampling(model: PreTrainedModel, name: str, exact: bool) -> None:
+    """Refuse a model whose log-probabilities in a batch differ from those of a row alone.
+
+    Such a model ignores the attention mask, or its cache has an unknown form. Every importance
+    ratio would be wrong. Each class of models is checked once.
+
+    Args:
+        model: a causal language model.
+        name: name of the model, for the message.
+        exact: whether everything is computed in float32.
+
+    Raises:
+        SettingError: names the distance in nats, or the step that failed.
+    """
+    kind = (type(model), model.dtype)
+    if kind in _CHECKED:
+        return
+    size = len(model.get_input_embeddings().weight)  # type: ignore[arg-type]
+    prompts = [tuple(place % size for place in range(first, last)) for first, last in _CHECK_SPANS]
+    sampling = Sampling(4, 1.0, greedy=False, end_ids=(), pad_id=0)
+    refusal = f"agent.model={name!r} is a {type(model).__name__}, which cannot be sampled from here"
+    try:
+        with seeded(model.device, 0):
+            replies = generate(model, prompts, sampling)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise SettingError(
+            f"{refusal}: {type(error).__name__}: {error}; take a model with attention layers"
+        ) from error
+    distances = [
+        abs(alone - logprob)
+        for prompt, (ids, logprobs) in zip(prompts, replies, strict=True)
+        for alone, logprob in zip(_logprobs_alone(model, prompt, ids), logprobs, strict=True)
+    ]
+    distance = sum(distances) / len(distances)
+    if not distance <= (0.01 if exact else 0.2):
+        raise SettingError(
+            f"{refusal}: its log-probabilities in a padded batch are {distance:.2g} nats a"
+            " token from those of a row alone, so every importance ratio would be wrong; take a"
+            " model that heeds its attention mask"
+        )
+    _CHECKED.add(kind)
+
+
+def _logprobs_alone(
+    model: PreTrainedModel, prompt: Sequence[int], reply: Sequence[int]
+) -> list[float]:
+    """Return the log-probability of each token of a reply, from a plain pass without padding."""
+    ids = torch.tensor([[*prompt, *reply]], device=model.device)
+    logits = model(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1]
+    rows = torch.log_softmax(logits.float(), dim=-1)
+    return [float(row[token]) for row, token in zip(rows, reply, strict=True)]

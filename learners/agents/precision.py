@@ -1,15 +1,14 @@
-"""In which numbers weights are kept, and in which a pass through a model is computed.
+"""Number types of weights and of passes through a model.
 
-Weights that are trained are kept in float32: a step of AdamW at 1e-6 is far smaller than the
-distance between two bfloat16 numbers of the size of most weights, and would be rounded away.
-Passes are computed in bfloat16 where that is worth it (autocast; arXiv 1710.03740, 1905.12322).
+Trained weights stay in float32: a step of AdamW at 1e-6 is far smaller than the distance between
+two bfloat16 numbers of the size of most weights, and would be rounded away. Passes use bfloat16
+where it pays (autocast; arXiv 1710.03740, 1905.12322).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -20,17 +19,17 @@ from laconic.learners.agents.sampling import AUTOCAST, PRECISIONS
 log = logging.getLogger(__name__)
 
 LARGE = 50_000_000
-"""A model with more parameters than these computes in bfloat16 by itself."""
+"""Parameters above which `auto` computes in bfloat16."""
 
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """How a model is kept and computed."""
+    """Number types of a model."""
 
     dtype: str
-    """Type of its weights, as torch names it."""
+    """Type of the weights, as torch names it."""
     autocast: bool = False
-    """Whether passes are computed in bfloat16, whatever the weights are in."""
+    """Whether passes use bfloat16, whatever the type of the weights."""
 
     @property
     def exact(self) -> bool:
@@ -42,26 +41,17 @@ class Precision:
         """Type in which passes are computed, as torch names it."""
         return "bfloat16" if self.autocast else self.dtype
 
-    @contextmanager
-    def computing(self, device: torch.device) -> Iterator[None]:
-        """Passes of a model within it are computed as this says."""
-        if not self.autocast:
-            yield
-            return
-        with torch.autocast(device.type, torch.bfloat16):
-            yield
-
 
 FLOAT32 = Precision("float32")
 
 
 def multiplies_bfloat16(device: str) -> bool:
-    """Whether a device has instructions for bfloat16: a GPU, and some processors.
+    """Return whether a device has instructions for bfloat16: GPUs and some processors.
 
-    Others emulate them, and are many times slower in bfloat16 than in float32.
+    Others emulate them and are many times slower in bfloat16 than in float32.
 
     Args:
-        device: as torch names it, or `auto` for a GPU where there is one.
+        device: torch's name of the device, or `auto` for a GPU if there is one.
     """
     if device != "cpu" and (device != "auto" or torch.cuda.is_available()):
         return True
@@ -74,16 +64,16 @@ def multiplies_bfloat16(device: str) -> bool:
 def choose(
     name: str, parameters: Callable[[], int], trained: bool, device: str = "auto"
 ) -> Precision:
-    """The precision of a model.
+    """Return the precision of a model.
 
     Args:
-        name: one of `PRECISIONS`; `auto` is `bfloat16_autocast` for more than `LARGE` parameters
-            on a device that multiplies in bfloat16, and else `float32`; any other name is the type
-            of weights and passes.
-        parameters: counts those of the model; only asked for `auto`.
-        trained: whether its weights take steps. Those that do not (frozen ones, the base of
-            adapters) lose nothing in bfloat16, and are kept in it under `bfloat16_autocast`.
-        device: where it is computed; only asked for `auto`.
+        name: one of `PRECISIONS`. `auto` is `bfloat16_autocast` for more than `LARGE` parameters
+            on a device that multiplies in bfloat16, and `float32` otherwise. Any other name is the
+            type of weights and passes.
+        parameters: counts the model's parameters; called for `auto` only.
+        trained: whether the weights are trained. Frozen weights and the base of adapters lose
+            nothing in bfloat16, so `bfloat16_autocast` stores them in it.
+        device: device of the model; used for `auto` only.
 
     Raises:
         UnknownNameError: there is no such precision.

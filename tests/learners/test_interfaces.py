@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from laconic.envs.dialogue.silence import SilenceWord
-from laconic.learners.agents.silence import ReplyEnd
+from laconic.learners.agents.chat import ReplyEnd
 from laconic.learners.interfaces import Prompt
 
 PIECES = {7: "<silence", 8: ">"}

@@ -6,7 +6,7 @@ import torch
 from transformers.cache_utils import DynamicLayer
 
 from laconic.learners.agents import cache
-from laconic.learners.agents.cache import ROOM, RoomyLayer, roomy_cache, shares_rows
+from laconic.learners.agents.cache import ROOM, PreallocatedLayer, preallocated_cache, selects_rows
 
 ROWS, HEADS, WIDTH = 3, 2, 4
 
@@ -19,7 +19,7 @@ def states(tokens: int, seed: int, rows: int = ROWS) -> tuple[torch.Tensor, torc
 
 def both(*steps):
     """A layer with room and a stock one after the same steps."""
-    layers = RoomyLayer(), DynamicLayer()
+    layers = PreallocatedLayer(), DynamicLayer()
     for step in steps:
         for layer in layers:
             step(layer)
@@ -41,7 +41,7 @@ def test_it_holds_what_the_stock_layer_holds_token_by_token():
 
 
 def test_it_returns_all_there_is():
-    layer = RoomyLayer()
+    layer = PreallocatedLayer()
     first, second = states(4, 0), states(2, 1)
     layer.update(*first)
     keys, values = layer.update(*second)
@@ -72,7 +72,7 @@ def test_a_reset_layer_begins_again():
 
 
 def test_it_copies_once_for_so_many_tokens():
-    layer = RoomyLayer()
+    layer = PreallocatedLayer()
     layer.update(*states(5, 0))
     places = set()
     for seed in range(ROOM):
@@ -84,10 +84,10 @@ def test_it_copies_once_for_so_many_tokens():
 
 
 def test_layers_of_their_own_kind_stay_as_they_are(make_model, architecture):
-    cache = roomy_cache(make_model(architecture, 24))
-    stock = {type(layer) for layer in cache.layers} - {RoomyLayer}
+    cache = preallocated_cache(make_model(architecture, 24))
+    stock = {type(layer) for layer in cache.layers} - {PreallocatedLayer}
     assert DynamicLayer not in stock
-    assert shares_rows(cache)
+    assert selects_rows(cache)
 
 
 # Texts
@@ -116,16 +116,16 @@ def test_texts_are_forgotten_by_their_bytes(monkeypatch):
 
 def test_rows_are_called_together_as_far_as_they_fit():
     # Six tokens and a reply of four for each of three rows are 30.
-    assert list(cache.calls([6, 2, 5], [4, 4, 4], None, 30)) == [[0, 1, 2]]
+    assert list(cache.batches([6, 2, 5], [4, 4, 4], None, 30)) == [[0, 1, 2]]
     # In 29: by length, two rows of 5 + 4 are 18, three of 6 + 4 were too many.
-    assert list(cache.calls([6, 2, 5], [4, 4, 4], None, 29)) == [[1, 2], [0]]
-    assert list(cache.calls([6, 2, 5], [4, 4, 4], None, 1)) == [[1], [2], [0]]
+    assert list(cache.batches([6, 2, 5], [4, 4, 4], None, 29)) == [[1, 2], [0]]
+    assert list(cache.batches([6, 2, 5], [4, 4, 4], None, 1)) == [[1], [2], [0]]
 
 
 def test_rows_without_room_for_the_longest_reply_are_called_apart():
     # Of ten positions 7 + 4 are too many; the third may say nothing.
-    assert list(cache.calls([6, 7, 3], [4, 3, 0], 10, 99)) == [[0], [1]]
-    assert list(cache.calls([], [], 10, 99)) == []
+    assert list(cache.batches([6, 7, 3], [4, 3, 0], 10, 99)) == [[0], [1]]
+    assert list(cache.batches([], [], 10, 99)) == []
 
 
 def test_the_default_is_four_gibibytes(make_model):

@@ -10,9 +10,9 @@ from transformers import PreTrainedTokenizerFast
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Request
-from laconic.learners.agents.chat import Chat
+from laconic.learners.agents.chat import ChatCodec
 from laconic.learners.agents.sampling import SamplingSettings
-from laconic.learners.agents.speaker import Speaker
+from laconic.learners.agents.template import ChatTemplate
 
 ODD_TEXTS = (
     "",
@@ -36,9 +36,9 @@ def said(tokenizer, *parts: str) -> tuple[int, ...]:
 
 
 def test_the_tiny_tokenizer_opens_and_goes_on_as_its_template_shows(tiny_tokenizer):
-    chat = Chat(tiny_tokenizer)
+    chat = ChatTemplate(tiny_tokenizer)
     reply = said(tiny_tokenizer, "Anna", "<end>")
-    tokens = (*chat.open("Hello"), *reply, *chat.go_on("There", reply))
+    tokens = (*chat.first_prompt("Hello"), *reply, *chat.next_prompt("There", reply))
     shown = tiny_tokenizer.apply_chat_template(
         [
             {"role": "user", "content": "Hello"},
@@ -52,9 +52,9 @@ def test_the_tiny_tokenizer_opens_and_goes_on_as_its_template_shows(tiny_tokeniz
 
 
 def test_a_qwen_conversation_is_what_its_template_shows(qwen_tokenizer):
-    chat = Chat(qwen_tokenizer, {"enable_thinking": False})
+    chat = ChatTemplate(qwen_tokenizer, {"enable_thinking": False})
     reply = said(qwen_tokenizer, "Anna has 12", "<|im_end|>")
-    tokens = (*chat.open("Hello team"), *reply, *chat.go_on("There are 3", reply))
+    tokens = (*chat.first_prompt("Hello team"), *reply, *chat.next_prompt("There are 3", reply))
     thought = "<think>\n\n</think>\n\n"
     # The template drops the empty thought of the first reply later; the conversation keeps it,
     # because it was there when the reply was sampled.
@@ -69,30 +69,30 @@ def test_a_qwen_conversation_is_what_its_template_shows(qwen_tokenizer):
         add_generation_prompt=True,
         enable_thinking=False,
     )
-    assert chat.open("Hello team") == tuple(qwen_tokenizer.encode(shown))
+    assert chat.first_prompt("Hello team") == tuple(qwen_tokenizer.encode(shown))
 
 
 def test_settings_of_the_template_reach_it(qwen_tokenizer):
     think = qwen_tokenizer.convert_tokens_to_ids("<think>")
-    assert think in Chat(qwen_tokenizer, {"enable_thinking": False}).open("x")
-    assert think not in Chat(qwen_tokenizer).open("x")
+    assert think in ChatTemplate(qwen_tokenizer, {"enable_thinking": False}).first_prompt("x")
+    assert think not in ChatTemplate(qwen_tokenizer).first_prompt("x")
 
 
 def test_a_reply_cut_by_length_is_ended_and_one_that_ended_itself_is_not_ended_twice(
     tiny_tokenizer, qwen_tokenizer
 ):
     for tokenizer, end in ((tiny_tokenizer, "<end>"), (qwen_tokenizer, "<|im_end|>")):
-        chat, end_id = Chat(tokenizer), tokenizer.convert_tokens_to_ids(end)
+        chat, end_id = ChatTemplate(tokenizer), tokenizer.convert_tokens_to_ids(end)
         cut = said(tokenizer, "Anna has")
-        assert chat.go_on("x", cut)[0] == end_id
-        assert chat.go_on("x", (*cut, end_id)) == chat.go_on("x", cut)[1:]
+        assert chat.next_prompt("x", cut)[0] == end_id
+        assert chat.next_prompt("x", (*cut, end_id)) == chat.next_prompt("x", cut)[1:]
         assert chat.end_id == end_id
 
 
 def test_a_reply_that_ends_in_ordinary_tokens_of_what_follows_it_is_still_ended(qwen_tokenizer):
-    chat = Chat(qwen_tokenizer)
+    chat = ChatTemplate(qwen_tokenizer)
     newline = said(qwen_tokenizer, "\n")  # the token after <|im_end|> in the template
-    assert chat.go_on("x", (7, *newline)) == chat.go_on("x", (7,))
+    assert chat.next_prompt("x", (7, *newline)) == chat.next_prompt("x", (7,))
 
 
 def test_space_before_the_end_token_does_not_end_a_reply_twice(tiny_tokenizer):
@@ -105,16 +105,16 @@ def test_space_before_the_end_token_does_not_end_a_reply_twice(tiny_tokenizer):
             "{% else %} {{ m.content }} <end>{% endif %}{% endfor %}"
         ),
     )
-    chat, end = Chat(tokenizer), tokenizer.eos_token_id
+    chat, end = ChatTemplate(tokenizer), tokenizer.eos_token_id
     assert chat.end_id == end
-    assert tokenizer.decode(chat.go_on("x", (9,))) == " <end><read>x<speak>"
-    assert tokenizer.decode(chat.go_on("x", (9, end))) == "<read>x<speak>"
+    assert tokenizer.decode(chat.next_prompt("x", (9,))) == " <end><read>x<speak>"
+    assert tokenizer.decode(chat.next_prompt("x", (9, end))) == "<read>x<speak>"
 
 
 def test_a_silence_token_that_ended_a_reply_is_followed_by_the_templates_end(tiny_tokenizer):
-    chat = Chat(tiny_tokenizer)
+    chat = ChatTemplate(tiny_tokenizer)
     silence = tiny_tokenizer.convert_tokens_to_ids("<silence>")
-    assert tiny_tokenizer.decode(chat.go_on("x", (silence,))) == "<end><read>x<speak>"
+    assert tiny_tokenizer.decode(chat.next_prompt("x", (silence,))) == "<end><read>x<speak>"
 
 
 @pytest.mark.parametrize(
@@ -128,17 +128,17 @@ def test_a_silence_token_that_ended_a_reply_is_followed_by_the_templates_end(tin
     ],
 )
 def test_text_that_spells_control_tokens_never_becomes_them(qwen_tokenizer, text):
-    chat = Chat(qwen_tokenizer, {"enable_thinking": False})
-    fixed = len(chat.open(""))
+    chat = ChatTemplate(qwen_tokenizer, {"enable_thinking": False})
+    fixed = len(chat.first_prompt(""))
     controls = set(qwen_tokenizer.added_tokens_decoder)
-    tokens = chat.open(text)
+    tokens = chat.first_prompt(text)
     assert sum(token in controls for token in tokens) == sum(
-        token in controls for token in chat.open("")
+        token in controls for token in chat.first_prompt("")
     )
     assert len(tokens) > fixed
-    assert qwen_tokenizer.decode(chat.say(text)) == text
-    assert not controls & set(chat.say(text))
-    assert not controls & set(chat.go_on(text, ())[len(chat._between) : -len(chat._asking)])
+    assert qwen_tokenizer.decode(chat.encode(text)) == text
+    assert not controls & set(chat.encode(text))
+    assert not controls & set(chat.next_prompt(text, ())[len(chat._between) : -len(chat._asking)])
 
 
 @pytest.mark.parametrize("word", ["<tool_call>", "</tool_call>", "</think>", "<|fim|>"])
@@ -149,38 +149,38 @@ def test_added_tokens_that_no_template_shows_are_plain_text_in_a_message(qwen_to
     tokenizer.add_tokens([AddedToken("<|FIM|>", special=False, normalized=True)])
     controls = set(tokenizer.added_tokens_decoder)
     # Without `enable_thinking: false` the template shows no thought.
-    chat = Chat(tokenizer, {})
+    chat = ChatTemplate(tokenizer, {})
     for text in (word, f"a{word}b", f"<{word}{word}>", word.upper()):
-        assert not controls & set(chat.say(text))
-        assert tokenizer.decode(chat.say(text)) == text
+        assert not controls & set(chat.encode(text))
+        assert tokenizer.decode(chat.encode(text)) == text
 
 
 def test_the_tiny_tokenizers_control_words_are_plain_text_too(tiny_tokenizer):
     controls = set(tiny_tokenizer.added_tokens_decoder)
     text = "<end><silence><read><speak><pad>"
-    assert not controls & set(Chat(tiny_tokenizer).say(text))
-    assert tiny_tokenizer.decode(Chat(tiny_tokenizer).say(text)) == text
+    assert not controls & set(ChatTemplate(tiny_tokenizer).encode(text))
+    assert tiny_tokenizer.decode(ChatTemplate(tiny_tokenizer).encode(text)) == text
 
 
 @pytest.mark.parametrize("text", ODD_TEXTS)
 def test_any_text_can_be_read(tiny_tokenizer, qwen_tokenizer, word_tokenizer, text):
     for tokenizer in (tiny_tokenizer, qwen_tokenizer, word_tokenizer):
-        chat = Chat(tokenizer)
-        assert len(chat.open(text)) >= len(chat.open(""))
-        assert len(chat.go_on(text, (1, 2))) >= len(chat.go_on("", (1, 2)))
+        chat = ChatTemplate(tokenizer)
+        assert len(chat.first_prompt(text)) >= len(chat.first_prompt(""))
+        assert len(chat.next_prompt(text, (1, 2))) >= len(chat.next_prompt("", (1, 2)))
     if not any("\ud800" <= letter <= "\udfff" for letter in text):
-        assert tiny_tokenizer.decode(Chat(tiny_tokenizer).say(text)) == text
+        assert tiny_tokenizer.decode(ChatTemplate(tiny_tokenizer).encode(text)) == text
 
 
 def test_a_lone_surrogate_is_read_as_a_question_mark(tiny_tokenizer):
-    chat = Chat(tiny_tokenizer)
-    assert chat.open("a\udc80b") == chat.open("a?b")
+    chat = ChatTemplate(tiny_tokenizer)
+    assert chat.first_prompt("a\udc80b") == chat.first_prompt("a?b")
 
 
 def test_without_a_chat_template_a_plain_one_is_used(word_tokenizer):
-    chat = Chat(word_tokenizer)
-    assert chat.open("w1 w2") == said(word_tokenizer, "User: w1 w2 Assistant:")
-    assert chat.go_on("w3", said(word_tokenizer, "w4")) == said(
+    chat = ChatTemplate(word_tokenizer)
+    assert chat.first_prompt("w1 w2") == said(word_tokenizer, "User: w1 w2 Assistant:")
+    assert chat.next_prompt("w3", said(word_tokenizer, "w4")) == said(
         word_tokenizer, "User: w3 Assistant:"
     )
     assert chat.end_id is None
@@ -191,10 +191,10 @@ def test_the_plain_template_ends_replies_where_the_tokenizer_has_an_end_token(ti
         tokenizer_object=Tokenizer.from_str(tiny_tokenizer.backend_tokenizer.to_str()),
         eos_token="<end>",
     )
-    chat = Chat(plain)
-    assert plain.decode(chat.open("Hi")) == "User: Hi\nAssistant:"
-    assert plain.decode(chat.go_on("Hi", (9,))) == "<end>\nUser: Hi\nAssistant:"
-    assert plain.decode(chat.go_on("Hi", (9, plain.eos_token_id))) == "\nUser: Hi\nAssistant:"
+    chat = ChatTemplate(plain)
+    assert plain.decode(chat.first_prompt("Hi")) == "User: Hi\nAssistant:"
+    assert plain.decode(chat.next_prompt("Hi", (9,))) == "<end>\nUser: Hi\nAssistant:"
+    assert plain.decode(chat.next_prompt("Hi", (9, plain.eos_token_id))) == "\nUser: Hi\nAssistant:"
 
 
 def test_the_plain_template_starts_as_the_tokenizer_itself_starts_a_text():
@@ -207,8 +207,8 @@ def test_the_plain_template_starts_as_the_tokenizer_itself_starts_a_text():
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=backend, bos_token="<s>", unk_token="<unk>"
     )
-    assert Chat(tokenizer).open("User") == (1, 2, 3, 2, 4, 3)
-    assert 1 not in Chat(tokenizer).go_on("User", (2,))
+    assert ChatTemplate(tokenizer).first_prompt("User") == (1, 2, 3, 2, 4, 3)
+    assert 1 not in ChatTemplate(tokenizer).next_prompt("User", (2,))
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_a_template_that_fails_or_hides_messages_is_a_setting_error(tiny_tokeniz
         chat_template=template,
     )
     with pytest.raises(SettingError, match="the chat template of this tokenizer"):
-        Chat(tokenizer)
+        ChatTemplate(tokenizer)
 
 
 CHANNELS = """\
@@ -247,12 +247,12 @@ def test_replies_of_a_template_with_channels_are_asked_for_in_that_of_messages(
     tokenizer.add_special_tokens({"additional_special_tokens": words})
     tokenizer.chat_template = CHANNELS
     tokenizer.name_or_path = "a-model-with-channels"
-    chat = Chat(tokenizer)
+    chat = ChatTemplate(tokenizer)
     asking = "<|end|><|start|>assistant<|channel|>final<|message|>"
-    assert tokenizer.decode(chat.open("Hi")) == f"<|start|>user<|message|>Hi{asking}"
+    assert tokenizer.decode(chat.first_prompt("Hi")) == f"<|start|>user<|message|>Hi{asking}"
     # What the model writes from here on is its message; the template's end token ends it.
     assert chat.end_id == tokenizer.convert_tokens_to_ids("<|end|>")
-    assert tokenizer.decode(chat.go_on("And?", chat.say("7"))) == (
+    assert tokenizer.decode(chat.next_prompt("And?", chat.encode("7"))) == (
         f"<|end|><|start|>user<|message|>And?{asking}"
     )
     assert caplog.text.count("writes replies in channels") == 1
@@ -267,11 +267,11 @@ def test_a_header_between_thought_and_message_is_no_part_of_the_message(qwen_tok
         "{%- else %}{{ m.content }}{%- endif %}<|im_end|>{%- endfor %}"
         "{%- if add_generation_prompt %}<|im_start|>assistant\n{%- endif %}"
     )
-    speaker = Speaker(make_model("qwen3", len(tokenizer)), tokenizer, SamplingSettings())
+    speaker = ChatCodec(make_model("qwen3", len(tokenizer)), tokenizer, SamplingSettings())
     ids = tokenizer.encode("<think>3 + 4</think><|answer|>7<|im_end|>")
     reply = speaker.reply_with(Request("solver_0", "?"), (), tuple(ids), (0.0,) * len(ids))
     assert (reply.thought, reply.message) == ("3 + 4", "7")
-    assert speaker.message(speaker.write("7")) == "7" and speaker.message(speaker.write("")) == ""
+    assert speaker.parse(speaker.write("7"))[0] == "7" and speaker.parse(speaker.write(""))[0] == ""
     assert tokenizer.decode(speaker.write("7")) == "<|answer|>7<|im_end|>"
 
 
@@ -287,16 +287,18 @@ def dated(tokenizer, name):
 
 def test_a_template_that_shows_the_date_shows_the_same_one_every_day(qwen_tokenizer, caplog):
     tokenizer = dated(qwen_tokenizer, "a-model-with-a-clock")
-    opening = tokenizer.decode(Chat(tokenizer).open("Hi"))
+    opening = tokenizer.decode(ChatTemplate(tokenizer).first_prompt("Hi"))
     assert opening == "01 Jan 2026 user: Hi<|im_end|>assistant: "
-    assert tokenizer.decode(Chat(tokenizer, {"today": "2024-07-26"}).open("Hi")).startswith("26 Ju")
+    assert tokenizer.decode(
+        ChatTemplate(tokenizer, {"today": "2024-07-26"}).first_prompt("Hi")
+    ).startswith("26 Ju")
     assert "shows the date; it is 2026-01-01 in every run" in caplog.text
     with pytest.raises(SettingError, match=r"agent\.speech\.template\.today must be a date"):
-        Chat(tokenizer, {"today": "yesterday"})
+        ChatTemplate(tokenizer, {"today": "yesterday"})
 
 
 def test_a_tokenizer_without_a_chat_template_is_noted_once(word_tokenizer, caplog):
     tokenizer = copy.deepcopy(word_tokenizer)
     tokenizer.name_or_path = "a-base-model"
-    Chat(tokenizer), Chat(tokenizer)
+    ChatTemplate(tokenizer), ChatTemplate(tokenizer)
     assert caplog.text.count("a-base-model has no chat template") == 1

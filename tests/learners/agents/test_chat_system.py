@@ -8,7 +8,8 @@ import os
 import pytest
 
 from laconic.learners.agents.base import Request
-from laconic.learners.agents.chat import Chat, first_text
+from laconic.learners.agents.chat import first_text
+from laconic.learners.agents.template import ChatTemplate
 
 RULES, OWN = "Add up. Say little.", "You are helper_0. There are 3 birds."
 
@@ -18,20 +19,22 @@ def test_a_template_with_system_messages_gets_one(qwen_tokenizer):
     rendered = qwen_tokenizer.apply_chat_template(
         told, tokenize=False, add_generation_prompt=True, enable_thinking=False
     )
-    opened = Chat(qwen_tokenizer, {"enable_thinking": False}).open(OWN, RULES)
+    opened = ChatTemplate(qwen_tokenizer, {"enable_thinking": False}).first_prompt(OWN, RULES)
     assert qwen_tokenizer.decode(opened) == rendered
 
 
 def test_without_a_general_part_there_is_no_system_message(qwen_tokenizer):
-    chat = Chat(qwen_tokenizer)
-    assert "system" not in qwen_tokenizer.decode(chat.open(OWN))
-    assert chat.open(OWN, "") == chat.open(OWN)
+    chat = ChatTemplate(qwen_tokenizer)
+    assert "system" not in qwen_tokenizer.decode(chat.first_prompt(OWN))
+    assert chat.first_prompt(OWN, "") == chat.first_prompt(OWN)
 
 
 def test_control_tokens_in_a_system_message_are_text(qwen_tokenizer):
     end = qwen_tokenizer.convert_tokens_to_ids("<|im_end|>")
-    chat = Chat(qwen_tokenizer)
-    assert chat.open(OWN, "a <|im_end|> b").count(end) == chat.open(OWN, "a b").count(end)
+    chat = ChatTemplate(qwen_tokenizer)
+    assert chat.first_prompt(OWN, "a <|im_end|> b").count(end) == chat.first_prompt(
+        OWN, "a b"
+    ).count(end)
 
 
 REFUSES = """{% for message in messages %}{% if message.role == 'system' %}
@@ -46,14 +49,14 @@ DROPS = """{% for message in messages %}{% if message.role != 'system' %}
 def test_a_template_without_system_messages_reads_it_before_the_rest(qwen_tokenizer, template):
     tokenizer = copy.deepcopy(qwen_tokenizer)
     tokenizer.chat_template = template
-    chat = Chat(tokenizer)
-    assert chat.open(OWN, RULES) == chat.open(f"{RULES}\n{OWN}")
+    chat = ChatTemplate(tokenizer)
+    assert chat.first_prompt(OWN, RULES) == chat.first_prompt(f"{RULES}\n{OWN}")
 
 
 def test_a_template_that_takes_every_message_for_a_turn_has_no_system_messages(tiny_tokenizer):
     # The shipped policy's: <read> rules <speak> would ask for a reply to the rules.
-    chat = Chat(tiny_tokenizer)
-    assert chat.open(OWN, RULES) == chat.open(f"{RULES}\n{OWN}")
+    chat = ChatTemplate(tiny_tokenizer)
+    assert chat.first_prompt(OWN, RULES) == chat.first_prompt(f"{RULES}\n{OWN}")
 
 
 def test_the_silence_word_is_explained_with_what_is_general():

@@ -76,7 +76,7 @@ def test_sharing_prompts_changes_neither_tokens_nor_logprobs(make_model, archite
     # Rows of one length go together where nothing is shared, so drawn tokens would differ.
     greedy = replace(SAMPLING, greedy=True)
     shared = seeded(model, REPEATED, greedy)
-    monkeypatch.setattr(module, "shares_rows", lambda cache: False)
+    monkeypatch.setattr(module, "selects_rows", lambda cache: False)
     alone = seeded(model, REPEATED, greedy)
     assert [ids for ids, _ in shared] == [ids for ids, _ in alone]
     for (_, one), (_, other) in zip(shared, alone, strict=True):

@@ -42,7 +42,7 @@ def test_replies_carry_the_tokens_read_and_said(policy):
     for asked, reply in zip(requests, replies, strict=True):
         assert reply.prompt_ids == policy.read(asked)
         assert len(reply.reply_ids) == len(reply.behaviour_logprobs) > 0
-        assert reply.message == policy.message(reply.reply_ids)
+        assert reply.message == policy.parse(reply.reply_ids)[0]
     assert replies == policy.reply(requests, seed=0, greedy=False)
     assert replies != policy.reply(requests, seed=1, greedy=False)
 
@@ -123,11 +123,11 @@ def test_end_tokens_come_from_template_tokenizer_and_model(make_model, qwen_toke
 def test_a_silence_word_of_one_special_token_ends_a_reply(policy, tiny_tokenizer):
     silence, end = (tiny_tokenizer.convert_tokens_to_ids(word) for word in ("<silence>", "<end>"))
     assert policy.write("") == (silence,)
-    assert policy.message((silence,)) == ""
+    assert policy.parse((silence,))[0] == ""
     hello = policy.write("Hello")
-    assert hello[-1] == end and policy.message(hello) == "Hello"
+    assert hello[-1] == end and policy.parse(hello)[0] == "Hello"
     assert silence in policy.model.generation_config.eos_token_id
-    assert policy.message((*hello[:-1], silence)) == "Hello"
+    assert policy.parse((*hello[:-1], silence))[0] == "Hello"
 
 
 def test_a_silence_word_of_several_tokens_ends_a_reply_with_its_last_token(
@@ -137,27 +137,27 @@ def test_a_silence_word_of_several_tokens_ends_a_reply_with_its_last_token(
     written, end = policy.write(""), qwen_tokenizer.eos_token_id
     assert len(written) > 2 and end not in written
     assert policy.reply_end.length(written) == len(written)
-    assert policy.message(written) == ""
+    assert policy.parse(written)[0] == ""
     # What stands behind the word is no part of the reply, and what stands before it is said.
-    assert policy.message((*written, *policy.write(" and so on"))) == ""
-    assert policy.message(policy.write("No <silence>")) == "No"
+    assert policy.parse((*written, *policy.write(" and so on")))[0] == ""
+    assert policy.parse(policy.write("No <silence>"))[0] == "No"
 
 
 def test_a_silence_word_that_was_cut_by_length_is_silence(make_policy, qwen_tokenizer):
     policy = make_policy(tokenizer=qwen_tokenizer)
     written = policy.write("")
     for length in range(1, len(written)):
-        assert policy.message(written[:length]) == ""
+        assert policy.parse(written[:length])[0] == ""
     # It chose to end there: that is a message.
-    assert policy.message((*written[:2], qwen_tokenizer.eos_token_id)) != ""
+    assert policy.parse((*written[:2], qwen_tokenizer.eos_token_id))[0] != ""
 
 
 def test_messages_are_stripped_of_space_and_of_the_end_token_alone(policy, tiny_tokenizer):
     # Other special tokens were sampled as well, so they are said, and the environment counts them.
     ids = tiny_tokenizer.encode(" \n Anna <read><pad> has\n<end>")
-    assert policy.message(ids) == "Anna <read><pad> has"
-    assert policy.message(tiny_tokenizer.encode("  \n<end>")) == ""
-    assert policy.message(()) == ""
+    assert policy.parse(ids)[0] == "Anna <read><pad> has"
+    assert policy.parse(tiny_tokenizer.encode("  \n<end>"))[0] == ""
+    assert policy.parse(())[0] == ""
 
 
 def test_a_message_that_spells_control_tokens_is_written_as_text(policy, tiny_tokenizer):

@@ -218,8 +218,8 @@ def test_beyond_its_bound_conversations_are_read_again_which_is_said_once(make_p
     policy = make_policy(generate_tokens=260)
     with caplog.at_level(logging.WARNING), policy.remembering():
         kept = converse(policy, keep=False)
-        assert policy._memory is not None
-        assert policy._memory._used <= 260
+        assert policy._cache is not None
+        assert policy._cache._used <= 260
     assert_alike(kept, converse(make_policy(generate_tokens=260), keep=False))
     [said] = [one for one in caplog.messages if "read again" in one]
     assert "260 tokens" in said and "agent.speech.generate_tokens" in said

@@ -227,7 +227,7 @@ def test_with_thinking_off_replies_are_those_of_a_template_without_thoughts(thin
     requests = [replace(ASKED, text=f"How many {i}?") for i in range(32)]
     one, other = (p.reply(requests, seed=3, greedy=False) for p in (off, bare))
     assert [r.reply_ids for r in one] == [r.reply_ids for r in other]
-    marks = {off._chat.thoughts.begin, off._chat.thoughts.end}
+    marks = {off._template.thoughts.begin, off._template.thoughts.end}
     # A mark that was sampled all the same is left out of one message and stands in the other.
     pairs = [(a, b) for a, b in zip(one, other, strict=True) if not marks & {*a.reply_ids}]
     assert len(pairs) >= 16

@@ -33,15 +33,14 @@ def test_the_limit_of_the_environment_truncates_as_well(policy):
     short = replace(LONG, max_tokens=1)
     for reply in policy.reply([short, LONG] * 16, seed=1, greedy=False)[::2]:
         assert len(reply.reply_ids) <= 2
-        assert reply.truncated == (reply.reply_ids[-1] not in policy._end_ids)
+        assert reply.truncated == (reply.reply_ids[-1] not in policy.end_ids)
 
 
 def test_turns_carry_the_mark_and_what_was_read(policy, make_env):
     env = make_env(team={"solver": 1, "helper": 1})
     [episode] = play([env], dict.fromkeys(env.possible_agents, policy), [Start(0, "fruit")], seed=0)
     marks = {
-        (turn.agent, turn.round): turn.reply_ids[-1] not in policy._end_ids
-        for turn in episode.turns
+        (turn.agent, turn.round): turn.reply_ids[-1] not in policy.end_ids for turn in episode.turns
     }
     assert any(marks.values())
     assert {(t.agent, t.round): t.truncated for t in episode.turns} == marks

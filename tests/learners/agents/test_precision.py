@@ -80,12 +80,14 @@ def test_only_float32_computes_alike_in_sampling_and_training():
     assert not Precision("bfloat16").exact
 
 
-def test_within_autocast_products_are_bfloat16_and_outside_float32():
-    layer, given = torch.nn.Linear(4, 4), torch.ones(1, 4)
-    with Precision("float32", autocast=True).computing(torch.device("cpu")):
-        assert layer(given).dtype == torch.bfloat16
-    with FLOAT32.computing(torch.device("cpu")):
-        assert layer(given).dtype == torch.float32
+def test_a_policy_computes_products_in_bfloat16_under_autocast_only(make_policy):
+    layer, inputs, policy = torch.nn.Linear(4, 4), torch.ones(1, 4), make_policy()
+    policy.precision = Precision("float32", autocast=True)
+    with policy.computing():
+        assert layer(inputs).dtype == torch.bfloat16
+    policy.precision = FLOAT32
+    with policy.computing():
+        assert layer(inputs).dtype == torch.float32
 
 
 def test_sampling_under_autocast_converts_each_weight_once(make_policy):

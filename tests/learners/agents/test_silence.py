@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.dialogue.silence import SilenceWord
-from laconic.learners.agents.chat import first_text
-from laconic.learners.agents.silence import ReplyEnd
+from laconic.learners.agents.chat import ReplyEnd, first_text
 
 WORD = SilenceWord("<silence>")
 PIECES = ["a", "<", "sil", "ence", ">", ">x", "<silence", "e>", "<end>", "<silenc", ">"]

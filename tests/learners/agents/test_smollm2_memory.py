@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from laconic.learners.agents import smollm2
-from laconic.learners.agents.cache import _BYTES, cache_argument, default_tokens, roomy_cache
+from laconic.learners.agents.cache import _BYTES, cache_argument, default_tokens, preallocated_cache
 from laconic.learners.agents.load import load_model
 
 TOKENS = 256
@@ -19,7 +19,7 @@ PER_TOKEN = {"keys and values": 46_080, "activations": 1.34e6, "logits": 196_608
 def test_the_table_agrees_with_what_is_measured():
     model, kept, saved = load_model(smollm2.found(), "float32", "cpu"), [], {}
     own = {one.untyped_storage().data_ptr() for one in model.parameters()}
-    ids, cache = torch.randint(0, 1000, (2, TOKENS // 2)), roomy_cache(model)
+    ids, cache = torch.randint(0, 1000, (2, TOKENS // 2)), preallocated_cache(model)
     with torch.inference_mode():
         model.base_model(input_ids=ids, use_cache=True, **{cache_argument(model): cache})
 

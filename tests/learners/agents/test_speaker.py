@@ -8,28 +8,28 @@ import pytest
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Request
+from laconic.learners.agents.chat import ChatCodec, conversation, positions_of
 from laconic.learners.agents.hf import SamplingSettings
-from laconic.learners.agents.speaker import Speaker, past, positions_of
 
 LONG = Request("solver_0", "How many?")
 
 
 @pytest.fixture
-def policy(make_model, tiny_tokenizer) -> Speaker:
+def policy(make_model, tiny_tokenizer) -> ChatCodec:
     model = make_model("llama", len(tiny_tokenizer))
     settings = SamplingSettings(explain_silence=False, max_reply_tokens=6)
-    return Speaker(model, tiny_tokenizer, settings)
+    return ChatCodec(model, tiny_tokenizer, settings)
 
 
 @pytest.mark.parametrize("message", ["", "3"])
 def test_what_is_written_is_what_is_said(policy, message):
-    assert policy.message(policy.write(message)) == message
+    assert policy.parse(policy.write(message)) == (message, False)
 
 
 def test_a_conversation_is_read_turn_by_turn(policy):
     first = policy.quote(LONG, "3")
     later = Request("solver_0", "And now?", history=(first,), texts=(LONG.text,))
-    assert past(later.history) == [*first.prompt_ids, *first.reply_ids]
+    assert conversation(later.history) == [*first.prompt_ids, *first.reply_ids]
     # What stands before the second reply has not to be read again.
     assert LONG.text not in policy.tokenizer.decode(policy.read(later))
 
@@ -49,7 +49,7 @@ def test_positions_are_those_of_the_model(policy, make_model, tiny_tokenizer):
 
 
 def test_a_reply_that_had_no_room_at_all_was_not_stopped(policy):
-    assert not policy._stopped(())
+    assert policy.parse(()) == ("", False)
 
 
 def test_a_quoted_message_that_does_not_fit_is_truncated(policy):
@@ -63,14 +63,14 @@ def test_a_quoted_message_that_does_not_fit_is_truncated(policy):
 def extended(qwen_tokenizer, make_model):
     """A speaker whose tokenizer has further tokens that its model has no embeddings for."""
 
-    def make(*words, template=None, **special) -> Speaker:
+    def make(*words, template=None, **special) -> ChatCodec:
         tokenizer = copy.deepcopy(qwen_tokenizer)
         rows = len(tokenizer)
         tokenizer.add_special_tokens({"additional_special_tokens": list(words), **special})
         if template:
             tokenizer.chat_template = template
         model = make_model("qwen3", rows)
-        return Speaker(model, tokenizer, SamplingSettings(explain_silence=False))
+        return ChatCodec(model, tokenizer, SamplingSettings(explain_silence=False))
 
     return make
 
@@ -121,6 +121,6 @@ def test_a_silence_word_that_the_model_has_no_embedding_for_is_refused(extended)
 def test_a_silence_word_that_cannot_be_written_is_refused(word_tokenizer, make_model):
     model = make_model("llama", len(word_tokenizer))
     with pytest.raises(SettingError, match=r"agent\.speech\.silence='hush' cannot be written"):
-        Speaker(model, word_tokenizer, SamplingSettings(silence="hush"))
+        ChatCodec(model, word_tokenizer, SamplingSettings(silence="hush"))
     # This word comes back with spaces between its tokens, and is still the word.
-    Speaker(model, word_tokenizer, SamplingSettings(silence="<silence>"))
+    ChatCodec(model, word_tokenizer, SamplingSettings(silence="<silence>"))

@@ -10,8 +10,7 @@ import pytest
 from jinja2 import TemplateError
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.chat import Chat
-from laconic.learners.agents.template import MAX_SECONDS, render
+from laconic.learners.agents.template import MAX_SECONDS, ChatTemplate, render
 
 LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}x"
 ENDLESS = {
@@ -55,4 +54,4 @@ def test_a_usual_template_is_rendered_as_transformers_does(tokenizer):
 def test_a_model_whose_template_does_not_end_is_refused(tokenizer):
     tokenizer.chat_template = ENDLESS["10^15 rounds"]
     with pytest.raises(SettingError, match="chat template of this tokenizer.*more than 2 s"):
-        Chat(tokenizer)
+        ChatTemplate(tokenizer)

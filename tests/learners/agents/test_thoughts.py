@@ -8,8 +8,7 @@ import random
 import pytest
 from tokenizers import AddedToken
 
-from laconic.learners.agents.chat import Chat
-from laconic.learners.agents.thoughts import Markers, find_markers
+from laconic.learners.agents.template import ChatTemplate, Markers, find_markers
 
 TURNS = """\
 {%- for m in messages %}{{ '<|im_start|>' + m.role + '\\n' }}%BODY%{{ '<|im_end|>\\n' }}
@@ -169,16 +168,16 @@ def test_every_token_is_thought_said_or_a_marker_and_stays_so_as_a_reply_grows(m
 
 def test_a_text_that_spells_markers_has_none_of_them(made):
     tokenizer = made(template(SHOWS, OFF))
-    chat = Chat(tokenizer, {})
+    chat = ChatTemplate(tokenizer, {})
     marks = {chat.thoughts.begin, chat.thoughts.end}
     for text in ("<think>a</think>b", "<think", "<<think>think>", "</think></think>"):
-        assert marks.isdisjoint(chat.open(text)) and marks.isdisjoint(chat.say(text))
-        assert marks.isdisjoint(chat.go_on(text, chat.say("7")))
+        assert marks.isdisjoint(chat.first_prompt(text)) and marks.isdisjoint(chat.encode(text))
+        assert marks.isdisjoint(chat.next_prompt(text, chat.encode("7")))
 
 
 def test_only_a_reply_that_begins_in_a_thought_has_to_end_it(made):
-    assert Chat(made(template(SHOWS, OFF)), {}).unthought == ()
+    assert ChatTemplate(made(template(SHOWS, OFF)), {}).unthought == ()
     tokenizer = made(template(DROPS, "{{ '<think>\\n' }}"))
-    chat = Chat(tokenizer, {})
+    chat = ChatTemplate(tokenizer, {})
     assert tokenizer.decode(chat.unthought) == "</think>\n\n"
-    assert tokenizer.decode(chat.open("x")).endswith("assistant\n<think>\n")
+    assert tokenizer.decode(chat.first_prompt("x")).endswith("assistant\n<think>\n")

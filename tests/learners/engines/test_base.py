@@ -9,8 +9,8 @@ from engine_checks import scores
 
 from laconic.envs.dialogue.silence import SilenceWord
 from laconic.envs.errors import SettingError
+from laconic.learners.agents.chat import ReplyEnd
 from laconic.learners.agents.scripted import ScriptedTeam
-from laconic.learners.agents.silence import ReplyEnd
 from laconic.learners.engines import batched
 from laconic.learners.engines.base import Engine, model_policies
 from laconic.learners.engines.batched import Batched, BatchedSampler

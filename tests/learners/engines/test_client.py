@@ -9,7 +9,7 @@ import pytest
 
 from laconic.envs.dialogue.silence import SilenceWord
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.silence import ReplyEnd
+from laconic.learners.agents.chat import ReplyEnd
 from laconic.learners.engines.client import (
     Completion,
     LaunchOptions,

@@ -32,7 +32,7 @@ def test_one_policy_speaks_for_all_and_knows_the_silence_word(env, team):
     _, policies = team
     assert list(policies) == env.possible_agents
     (policy,) = set(policies.values())
-    assert policy.message(policy.write("")) == ""
+    assert policy.parse(policy.write(""))[0] == ""
     assert SILENCE in policy.tokenizer.all_special_tokens
     (episode,) = play([env], policies, [Start(0)], seed=0)
     assert all(turn.reply_ids for turn in episode.turns)

@@ -14,8 +14,9 @@ from transformers import (
 from transformers.models.auto import AutoModelForCausalLM
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents import generate as module
-from laconic.learners.agents.generate import Sampling, check_sampling, generate
+from laconic.learners.agents import load as module
+from laconic.learners.agents.generate import Sampling, generate
+from laconic.learners.agents.load import check_sampling
 
 SAMPLING = Sampling(8, 1.0, greedy=False, end_ids=(1,), pad_id=0)
 RECURRENT = RecurrentGemmaConfig(
@@ -67,7 +68,7 @@ def test_a_recurrent_model_reads_no_padding(monkeypatch):
     assert [len(mask) for mask in masks] == [2, 2, 1]
     assert all(bool(mask.all()) for mask in masks)
     for prompt, (ids, logprobs) in zip(prompts, replies, strict=True):
-        assert logprobs == pytest.approx(module._alone(model, prompt, ids), abs=1e-5)
+        assert logprobs == pytest.approx(module._logprobs_alone(model, prompt, ids), abs=1e-5)
     check_sampling(model, "recurrent", exact=True)
 
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from laconic.learners.agents import drawing as module
-from laconic.learners.agents.drawing import Drawing
+from laconic.learners.agents import generate as module
+from laconic.learners.agents.generate import RecordingSampler
 from laconic.learners.errors import NumericalError
 
 NOTHING = torch.zeros(0, 0, dtype=torch.long)
@@ -17,7 +17,7 @@ NOTHING = torch.zeros(0, 0, dtype=torch.long)
 
 def draw(logits, temperature: float = 1.0, greedy: bool = False, seed: int = 0):
     """The tokens (rows,) that `generate` would take, and their log-probabilities (rows,)."""
-    drawing = Drawing(temperature, greedy)
+    drawing = RecordingSampler(temperature, greedy)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         scores = drawing(NOTHING, torch.as_tensor(logits, dtype=torch.float32).clone())
@@ -78,7 +78,7 @@ def test_the_likeliest_is_the_first_of_equals():
 def test_rows_in_parts_are_rows_at_once(monkeypatch):
     logits = torch.randn(13, 50, generator=torch.Generator().manual_seed(0))
     whole = draw(logits)
-    monkeypatch.setattr(module, "_PART", 120)
+    monkeypatch.setattr(module, "_CHUNK", 120)
     parts = draw(logits)
     assert parts[0].tolist() == whole[0].tolist()
     assert parts[1].tolist() == whole[1].tolist()
