@@ -280,8 +280,8 @@ class EpisodeRunner:
         for agent in self._environment.agents:
             if agent not in self._states:
                 raise SettingError(
-                    f"agent {agent!r} joined after the reset; agents may leave early, but all"
-                    " agents must be there from the start, as PettingZoo asks"
+                    f"agent {agent!r} joined after the reset; agents may leave early, but each"
+                    " has to be there from the start, as PettingZoo asks"
                 )
         for agent, observation in observations.items():
             # Some environments show something to agents that take no part in this episode.
