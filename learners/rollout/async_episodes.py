@@ -21,8 +21,7 @@ from pettingzoo import ParallelEnv
 from laconic.learners.agents import waiting
 from laconic.learners.agents.base import Policy, Reply, Request, Streaming
 from laconic.learners.episode import Episode
-from laconic.learners.rollout.play import Listener
-from laconic.learners.rollout.runner import EpisodeRunner, Start
+from laconic.learners.rollout.runner import EpisodeRunner, Listener, Start
 
 if TYPE_CHECKING:
     from laconic.learners.interfaces import AsyncSampler

@@ -19,25 +19,12 @@ from pettingzoo import ParallelEnv
 from laconic.learners.agents import waiting
 from laconic.learners.agents.base import Policy, Remembering, Reply, Request, Streaming
 from laconic.learners.episode import Episode, Group, Turn
-from laconic.learners.rollout.runner import EpisodeRunner, Start
+from laconic.learners.rollout.runner import EpisodeRunner, Listener, Start
 
 __all__ = ["Listener", "Start", "collect", "play", "replies_of"]
 
 _THREADS = 32
 """Environments that step at the same time; they wait for others, so more than there are cores."""
-
-
-class Listener:
-    """Receives replies and episodes as they come; override what you need.
-
-    `place` is the index of the episode's start among the starts of the play.
-    """
-
-    def said(self, place: int, round: int, request: Request, reply: Reply) -> None:
-        """Receive a reply of a `Streaming` policy."""
-
-    def ended(self, place: int, episode: Episode) -> None:
-        """Receive a finished episode; the others may go on."""
 
 
 def play(

@@ -65,6 +65,19 @@ class Start:
     environment, or 1,000."""
 
 
+class Listener:
+    """Receives replies and episodes as they come; override what you need.
+
+    `place` is the index of the episode's start among the starts of the play.
+    """
+
+    def said(self, place: int, round: int, request: Request, reply: Reply) -> None:
+        """Receive a reply of a `Streaming` policy."""
+
+    def ended(self, place: int, episode: Episode) -> None:
+        """Receive a finished episode; the others may go on."""
+
+
 @dataclass(slots=True)
 class AgentState:
     """One agent's side of a running episode."""

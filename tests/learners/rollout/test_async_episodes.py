@@ -11,6 +11,7 @@ import pytest
 
 from laconic.learners.engines.server import EventLoop
 from laconic.learners.interfaces import Prompt, SampledReply
+from laconic.learners.rollout.async_episodes import AsyncEpisodes
 from laconic.learners.rollout.play import Listener, Start, play
 
 
@@ -71,9 +72,11 @@ def test_a_slow_episode_holds_up_nobody(slow_team):
     assert sampler.verified == 1
 
 
-def test_as_many_episodes_go_on_as_there_are_environments(slow_team):
+def test_one_episode_runs_per_environment(slow_team):
     environments, policies, sampler = slow_team(lambda _: 0.01, 3)
-    play(environments, policies, [Start(0, "fruit")] * 7, seed=1)
+    starts = [Start(0, "fruit")] * 7
+    episodes = AsyncEpisodes(environments, policies, starts, 1, lambda round: False)
+    assert len(episodes.play(sampler)) == 7
     assert sampler.most == 3 * len(policies)
 
 
