@@ -119,10 +119,10 @@ def test_it_forgets_when_a_play_fails(make_env, make_policy):
     policies = dict.fromkeys(broken.possible_agents, policy)
 
     def fail(actions):
-        assert policy._memory is not None
+        assert policy._cache is not None
         raise RuntimeError("no more")
 
     broken.step = fail
     with pytest.raises(RuntimeError, match="no more"):
         play([broken], policies, [Start(0)], seed=0)
-    assert policy._memory is None
+    assert policy._cache is None

@@ -65,7 +65,7 @@ def test_what_is_demonstrated_reads_back_as_what_was_said(policy, env):
     for episode in play([env], oracle(env, policy), STARTS, seed=0):
         assert episode.solved
         for turn in episode.turns:
-            assert policy.message(turn.reply_ids) == turn.message
+            assert policy.parse(turn.reply_ids)[0] == turn.message
             silent += not turn.message
     # Silence is demonstrated too, with its word.
     assert silent
@@ -97,8 +97,8 @@ def test_a_message_over_budget_is_demonstrated_as_it_was_meant(policy, make_env)
     (episode,) = play([env], team, STARTS[:1], seed=0)
     cut = [turn for turn in episode.turns if turn.cut]
     assert cut
-    assert all(policy.message(turn.reply_ids).startswith(turn.message) for turn in cut)
-    assert all(policy.message(turn.reply_ids) != turn.message for turn in cut)
+    assert all(policy.parse(turn.reply_ids)[0].startswith(turn.message) for turn in cut)
+    assert all(policy.parse(turn.reply_ids)[0] != turn.message for turn in cut)
 
 
 def test_a_teacher_speaks_for_all_and_a_share_of_the_others_is_imitated(env, team):
