@@ -30,7 +30,7 @@ class Engine:
     max_staleness: int = 0
     """Number of updates by which the sampling weights may lag behind the trained ones."""
     apart: bool = False
-    """Whether the sampling weights are copies elsewhere, so no process needs to gather its own."""
+    """True if the sampling weights are copies elsewhere, so no process needs to gather its own."""
     version: int | None = None
     """Version of the sampling weights, counted by syncs; None if the engine keeps no copy."""
 
@@ -61,7 +61,7 @@ class Engine:
 
     @property
     def waits(self) -> bool:
-        """Whether a sync overwrites weights that episodes may still be sampling with."""
+        """True if a sync overwrites weights that episodes may still be sampling with."""
         return False
 
     def metrics(self) -> dict[str, float]:

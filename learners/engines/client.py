@@ -39,7 +39,7 @@ class ServerDescription:
     adapters: int | None = None
     """Maximum number of adapters loaded at once."""
     processed: bool | None = None
-    """Whether it divides logits by the temperature before it computes log-probabilities."""
+    """True if it divides logits by the temperature before it computes log-probabilities."""
 
 
 @dataclass(frozen=True, slots=True)

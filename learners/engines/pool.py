@@ -51,7 +51,7 @@ class ServerPool:
     reference: ProbeReference
     """Log-probabilities that the servers should return."""
     adapted: bool
-    """Whether the policies are adapters; else they are one whole model."""
+    """True if the policies are adapters; else they are one whole model."""
     first: int = 0
     """Index of the server that gets episode 0."""
     check_process: Callable[[], None] = lambda: None

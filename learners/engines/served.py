@@ -57,7 +57,7 @@ class ServedEngine(Engine, ABC):
     url: str | Sequence[str] | None = "http://127.0.0.1:8000"
     """Address of a server, or of several; episodes go to them in turn."""
     start: bool = False
-    """Whether to start a server on this machine, which ends with the run."""
+    """True to start a server on this machine, which ends with the run."""
     program: str = ""
     """Command that starts a server."""
     arguments: Sequence[str] = ()
@@ -219,7 +219,7 @@ class ServedEngine(Engine, ABC):
 
     @property
     def waits(self) -> bool:
-        """Whether the team is one whole model, which a sync replaces."""
+        """True if the team is one whole model, which a sync replaces."""
         return not self._opened().adapted
 
     async def sample(self, agent: str, prompt: Prompt) -> SampledReply:

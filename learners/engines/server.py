@@ -115,7 +115,7 @@ class Server:
     counts: RequestCounts = field(default_factory=RequestCounts)
     """Counts shared by all servers of an engine."""
     needs_reload: bool = False
-    """Whether a request was lost, so the weights on the server are unknown."""
+    """True if a request was lost, so the weights on the server are unknown."""
     _client: Any = None
     _slots: asyncio.Semaphore | None = None
     _sampling: int = 0

@@ -43,12 +43,12 @@ class WeightVersions:
 
     @property
     def newest(self) -> int:
-        """The newest loaded version; -1 before the first."""
+        """Newest loaded version; -1 before the first."""
         return self.loaded[-1] if self.loaded else -1
 
     @property
     def live(self) -> list[int]:
-        """The loaded versions that may be sampled with, oldest first."""
+        """Loaded versions that may be sampled with, oldest first."""
         return self.loaded[-self.window :]
 
     def name(self, agent: str, version: int) -> str:

@@ -172,8 +172,8 @@ class VLLMClient:
 def _by_token_id(logprobs: Any) -> dict[int, float]:
     """Parse log-probabilities by token that are named `token_id:<number>`."""
     items = logprobs.items() if isinstance(logprobs, dict) else ()
-    named = [(str(name).partition(":")[2], value) for name, value in items]
-    numbers = [(int(number), value) for number, value in named if number.isdecimal()]
+    pairs = [(str(name).partition(":")[2], value) for name, value in items]
+    numbers = [(int(number), value) for number, value in pairs if number.isdecimal()]
     values = float_tuple([value for _, value in numbers])
     return {token: value for (token, _), value in zip(numbers, values, strict=True)}
 

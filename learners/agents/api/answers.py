@@ -43,11 +43,11 @@ class Answer:
     text: str
     """Text of the reply, with `?` for each control character and lone surrogate."""
     stopped: bool = False
-    """Whether the token limit or a filter ended the text."""
+    """True if the token limit or a filter ended the text."""
     thought: str = ""
     """Text of the thought, if the server separates it from the reply."""
     full: bool = False
-    """Whether the conversation is longer than the model's context, so there is no text."""
+    """True if the conversation is longer than the model's context, so there is no text."""
     withheld: str = ""
     """Reason for an empty text that is not the model's choice of silence (`content_filter`,
     `refusal`, `tool_calls`); else empty."""
@@ -59,7 +59,7 @@ class UnusableAnswerError(Exception):
     """A body with status 200 that is no chat completion."""
 
     def __init__(self, message: str, usage: Usage | None = None) -> None:
-        """Keep the tokens that the server counted all the same."""
+        """Keep the tokens that the server counted for it."""
         super().__init__(message)
         self.usage = usage or Usage()
 
@@ -74,18 +74,18 @@ def read(body: bytes, secret: str = "") -> Answer:
     Raises:
         UnusableAnswerError: the body is no chat completion.
     """
-    shown = show(body, secret)
+    excerpt = show(body, secret)
     try:
         completion = json.loads(body)
     except (ValueError, RecursionError):
-        raise UnusableAnswerError(f"a body that is no JSON: {shown}") from None
+        raise UnusableAnswerError(f"a body that is no JSON: {excerpt}") from None
     usage = _usage(completion)
     try:
         choice = completion["choices"][0]
         message, reason = choice["message"], choice.get("finish_reason")
         content = message.get("content")
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise UnusableAnswerError(f"no choices[0].message in {shown}", usage) from None
+        raise UnusableAnswerError(f"no choices[0].message in {excerpt}", usage) from None
     thought = ""
     if isinstance(content, list):
         text, thought = _read_parts(content)
@@ -96,7 +96,7 @@ def read(body: bytes, secret: str = "") -> Answer:
     if content is None and (reason or withheld):
         content = ""
     if not isinstance(content, str):
-        raise UnusableAnswerError(f"no text in choices[0].message of {shown}", usage)
+        raise UnusableAnswerError(f"no text in choices[0].message of {excerpt}", usage)
     withheld = "" if content.strip() else withheld
     fields = (message.get(name) for name in ("reasoning_content", "reasoning"))
     thought = thought or next((text for text in fields if isinstance(text, str)), "")
@@ -131,8 +131,8 @@ def _read_parts(parts: Sequence[Any]) -> tuple[str | None, str]:
     """Return text and thought of a content in parts; None for the text if no part is known."""
     texts = [_part_text(part, ("text", "output_text"), ("text",)) for part in parts]
     thoughts = [_part_text(part, ("thinking", "reasoning"), _THOUGHT_FIELDS) for part in parts]
-    known = not parts or any(text is not None for text in (*texts, *thoughts))
-    return "".join(filter(None, texts)) if known else None, "\n".join(filter(None, thoughts))
+    readable = not parts or any(text is not None for text in (*texts, *thoughts))
+    return "".join(filter(None, texts)) if readable else None, "\n".join(filter(None, thoughts))
 
 
 def _part_text(part: Any, kinds: Sequence[str], fields: Sequence[str]) -> str | None:

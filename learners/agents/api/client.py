@@ -63,7 +63,7 @@ class _Call:
     usage: Usage = Usage()
     """Requests sent so far, and tokens of their unusable answers."""
     waits: bool = True
-    """Whether it waits to be sent, so that cancelling it loses no answer."""
+    """True if it waits to be sent, so that cancelling it loses no answer."""
     answer: Answer | None = None
     problem: str = ""
     """Outcome of the last attempt, if it failed."""

@@ -57,7 +57,7 @@ class ApiTeam:
     prices: Prices = field(default_factory=Prices)
     """Prices of tokens."""
     silent_when_full: bool = False
-    """Whether an agent falls silent when its conversation exceeds the model's context. Otherwise
+    """True if an agent falls silent when its conversation exceeds the model's context. Otherwise
     the evaluation ends with an error."""
     tokenizer: str | None = None
     """Name or folder of the tokenizer whose tokens budgets count; None to count words."""

@@ -138,7 +138,7 @@ class ApiSamplingSettings:
     silence: str = "<silence>"
     """The silence word. It ends a reply anywhere, so choose one that no message contains."""
     explain_silence: bool = True
-    """Whether the first text of a conversation explains the silence word."""
+    """True if the first text of a conversation explains the silence word."""
     max_reply_tokens: int = 256
     """Maximum number of tokens of a reply, in the server's tokens."""
     thinking_tokens: int = 0
@@ -149,7 +149,7 @@ class ApiSamplingSettings:
     top_p: float | None = None
     """Probability mass of the most likely tokens to sample from; None to send none."""
     seeded: bool = True
-    """Whether sampled requests carry a `seed`; not every server follows it."""
+    """True if sampled requests carry a `seed`; not every server follows it."""
     limit_field: LimitField = "max_tokens"
     """Request field for the token limit; some servers want `max_completion_tokens`."""
     extra_body: Mapping[str, Any] = field(default_factory=dict)
