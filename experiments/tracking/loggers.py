@@ -1,12 +1,12 @@
-"""Where figures go besides the run folder's own JSON Lines, which are always written.
+"""Log the figures of a run to more places than its own `metrics.jsonl`.
 
-Each option of the config group `logger` adds one entry to `cfg.logger`, so that several are chosen
-as `logger=[tensorboard,wandb]` and none as `logger=none`. A logger is a class with the methods of
-`Logger` whose constructor takes `folder` and `purge_step` besides the settings of its yaml.
-Those that need a library of their own are in `experiments.tracking`.
+Each option of the config group `logger` adds one entry to `cfg.logger`, so several are chosen as
+`logger=[tensorboard,wandb]` and none as `logger=none`. A logger is a class with the methods of
+`Logger`. Its constructor takes `folder`, `purge_step` and the settings of its yaml. Trackers with a
+library of their own are in `experiments.tracking.trackers`.
 
-A logger that cannot begin stops the run before its first step. One that fails later does not: the
-run goes on without it and says so, because `metrics.jsonl` has every row.
+A logger that cannot begin stops the run before its first step. If one fails later, the run warns
+and continues without it, because `metrics.jsonl` has every row.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from laconic.experiments.command_line.say import say
 
 
 class Logger(Protocol):
-    """Takes the flat figures of a step."""
+    """Records the flat figures of a step."""
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Record the figures of one step; names are `group/name`."""
         ...
 
     def close(self, state: str = "finished") -> None:
-        """Bring everything to its place; nothing is logged afterwards.
+        """Flush everything; no figures follow.
 
-        The run was "finished", "interrupted" (it may be resumed) or "failed".
+        The state is "finished", "interrupted" (the run may be resumed) or "failed".
         """
         ...
 
 
 class TensorBoard:
-    """TensorBoard events in the run folder."""
+    """TensorBoard events in the run folder; a note and nothing else without the library."""
 
     def __init__(self, folder: str | Path, purge_step: int | None = None) -> None:
         """Open an events file.
 
         Args:
             folder: where events go, beside those of earlier parts of the run.
-            purge_step: the first step of a resumed run; what earlier parts wrote of this and later
-                steps is not shown. None: a new run.
+            purge_step: the first step of a resumed run, which hides this and later steps of
+                earlier parts; None for a new run.
         """
         try:
             from torch.utils.tensorboard import SummaryWriter
@@ -58,7 +58,7 @@ class TensorBoard:
             self._writer = SummaryWriter(str(folder), purge_step=purge_step)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Write the figures and bring them to the file, so that a kill loses none."""
+        """Write the figures to the file at once, so that a kill loses none."""
         if self._writer is not None:
             for name, value in metrics.items():
                 self._writer.add_scalar(name, value, step)
@@ -71,46 +71,46 @@ class TensorBoard:
 
 
 class Several:
-    """Passes everything on to several loggers; to none when there is none."""
+    """Calls several loggers in turn, and drops one that fails."""
 
     def __init__(self, loggers: Sequence[Logger]) -> None:
         """Take the loggers in the order in which they are called."""
         self.loggers = tuple(loggers)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> list[str]:
-        """Log with every one; returns a warning for each that failed and is left out from now."""
-        return self._each(lambda logger: logger.log(step, metrics), f"at step {step}")
+        """Log with every logger; return a warning for each that failed and is dropped."""
+        return self._call_each(lambda logger: logger.log(step, metrics), f"at step {step}")
 
     def close(self, state: str = "finished") -> list[str]:
-        """Close every one; returns a warning for each that failed."""
-        return self._each(lambda logger: logger.close(state), "at the end")
+        """Close every logger; return a warning for each that failed."""
+        return self._call_each(lambda logger: logger.close(state), "at the end")
 
-    def _each(self, call: Callable[[Logger], None], when: str) -> list[str]:
-        kept, warnings = [], []
+    def _call_each(self, call: Callable[[Logger], None], when: str) -> list[str]:
+        working, warnings = [], []
         for logger in self.loggers:
             try:
                 call(logger)
-                kept.append(logger)
+                working.append(logger)
             except Exception as error:
                 warnings.append(
                     f"{type(logger).__name__} failed {when} and gets no more figures:"
                     f" {type(error).__name__}: {error} (metrics.jsonl has all of them)"
                 )
-        self.loggers = tuple(kept)
+        self.loggers = tuple(working)
         return warnings
 
 
 def open_loggers(
     cfg: Mapping[str, Any] | None, folder: str | Path, purge_step: int | None = None
 ) -> Several:
-    """Build the loggers of `cfg.logger`; the first step of a resumed run is None for a new one."""
-    opened: list[Logger] = []
+    """Build the loggers of `cfg.logger`; `purge_step` is the first step of a resumed run."""
+    loggers: list[Logger] = []
     try:
         for entry in (cfg or {}).values():
-            opened.append(
+            loggers.append(
                 instantiate(entry, folder=str(folder), purge_step=purge_step, _convert_="all")
             )
     except Exception:
-        Several(opened).close("failed")
+        Several(loggers).close("failed")
         raise
-    return Several(opened)
+    return Several(loggers)

@@ -18,7 +18,7 @@ import pytest
 from hydra.utils import instantiate
 from places import ROOT
 
-from laconic.experiments.tracking.mlflow import metric_name
+from laconic.experiments.tracking.trackers import metric_name
 
 LIBRARIES = ("wandb", "mlflow", "trackio")
 KILLED = """
@@ -190,7 +190,7 @@ def test_a_killed_run_loses_no_step_and_repeats_none(tracker, tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     classes = {"wandb": "WandB", "mlflow": "MLflow", "trackio": "Trackio"}
-    entry = {"_target_": f"laconic.experiments.tracking.{tracker.name}.{classes[tracker.name]}"}
+    entry = {"_target_": f"laconic.experiments.tracking.trackers.{classes[tracker.name]}"}
     died = subprocess.run(
         [sys.executable, "-c", KILLED, json.dumps(entry), str(folder)],
         env={

@@ -1,4 +1,4 @@
-"""What trackers have in common, without any of their libraries; `tracking/` has the real ones."""
+"""Trackers without their libraries; `test_tracker_libraries.py` has the real ones."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from hydra.errors import InstantiationException
 from places import ROOT
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.tracking.base import Tracker
 from laconic.experiments.tracking.loggers import Several, TensorBoard, open_loggers
-from laconic.experiments.tracking.mlflow import MLflow, metric_name
-from laconic.experiments.tracking.trackio import Trackio
-from laconic.experiments.tracking.wandb import WandB
+from laconic.experiments.tracking.trackers import MLflow, Tracker, Trackio, WandB, metric_name
 
 LIBRARIES = ("wandb", "mlflow", "trackio")
 
@@ -60,7 +57,7 @@ def test_a_missing_library_names_the_extra_that_brings_it(tmp_path, monkeypatch,
 def test_no_library_of_a_tracker_is_imported_unless_it_is_chosen(tmp_path):
     script = (
         "import sys, laconic.experiments.train, laconic.experiments.evaluate\n"
-        "from laconic.experiments.tracking import mlflow, trackio, wandb\n"
+        "from laconic.experiments.tracking import trackers\n"
         "from laconic.experiments.tracking.loggers import open_loggers\n"
         "target = 'laconic.experiments.tracking.loggers.TensorBoard'\n"
         "open_loggers({'tensorboard': {'_target_': target}}, sys.argv[1]).close()\n"
@@ -165,7 +162,7 @@ def test_loggers_that_are_open_are_closed_when_a_later_one_refuses(tmp_path, mon
     closed = []
     monkeypatch.setattr(TensorBoard, "close", lambda self, state: closed.append(state))
     good = {"_target_": "laconic.experiments.tracking.loggers.TensorBoard"}
-    bad = {"_target_": "laconic.experiments.tracking.wandb.WandB", "nonsense": 1}
+    bad = {"_target_": "laconic.experiments.tracking.trackers.WandB", "nonsense": 1}
     with pytest.raises(InstantiationException, match="nonsense"):
         open_loggers({"good": good, "bad": bad}, tmp_path)
     assert closed == ["failed"]
