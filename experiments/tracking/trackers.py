@@ -146,6 +146,9 @@ class WandB(Tracker):
             # The progress display owns the terminal.
             settings=module.Settings(console="off"),
         )
+        # A run folder with links out of it is not resumed, and the library leaves one to its log.
+        for link in self.folder.glob("wandb/*/logs/debug-core.log"):
+            link.unlink()
         return str(self._run.id)
 
     def confirmed(self, sent: int) -> int:
