@@ -175,7 +175,7 @@ def play_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
                 step=step,
                 transcripts=kept,
                 processes=run.processes,
-                unshard=not run.engine.apart,
+                unshard=not run.engine.keeps_copies,
             )
         if run.cfg.evaluation.demand:
             row |= follow(run, step)
@@ -238,7 +238,7 @@ def collect(run: run_state.TrainingRun, step: int) -> tuple[float | None, list[G
 
 def sync(run: run_state.TrainingRun) -> None:
     """Let the present weights play; a whole model waits for those who play with the one before."""
-    if run.engine.waits and run.ahead is not None:
+    if run.engine.sync_overwrites and run.ahead is not None:
         run.ahead.settle()
     run.engine.sync()
 
@@ -259,7 +259,9 @@ def play_own(run: run_state.TrainingRun, step: int) -> tuple[float | None, list[
     if run.ahead is not None:
         return price, play(run.processes.local_shard(starts), train.group_size, seed=drawn)
     return price, run.processes.map_sharded(
-        starts, lambda own: play(own, train.group_size, seed=drawn), unshard=not run.engine.apart
+        starts,
+        lambda own: play(own, train.group_size, seed=drawn),
+        unshard=not run.engine.keeps_copies,
     )
 
 

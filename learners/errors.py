@@ -14,20 +14,20 @@ class ServerError(RuntimeError):
     """A model server gave no usable answer; its answers to other requests are kept."""
 
 
-class Refused(ServerError):
-    """A server understood a request and refused it."""
+class RequestRefusedError(ServerError):
+    """A server answered a request with an error status."""
 
     def __init__(self, url: str, status: int, text: str) -> None:
-        """Keep the status and the text of the answer."""
+        """Keep the status and the server's text."""
         super().__init__(f"{url} answered {status}: {text[:400]}")
         self.status, self.text = status, text
 
 
-class Lost(ServerError):
+class ConnectionLostError(ServerError):
     """A connection ended before the answer, or no answer came in time."""
 
 
-class UnknownAdapter(ServerError):
+class UnknownAdapterError(ServerError):
     """A server does not have the requested adapter; it may have been restarted."""
 
 

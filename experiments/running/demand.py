@@ -137,7 +137,7 @@ def follow(run: TrainingRun, step: int) -> dict[str, float]:
         return prefixed({name: one.mean for name, one in found.figures.items()}, "demand/")
 
     # The others wait with whole weights, too, because only together they are gathered.
-    with run.processes.unshard() if not run.engine.apart else nullcontext():
+    with run.processes.unshard() if not run.engine.keeps_copies else nullcontext():
         return run.processes.main(work)
 
 

@@ -59,7 +59,7 @@ class OwnAccuracy:
                 lambda own: play(
                     run.evaluation, run.policies, own, seed=run.processes.rank, greedy=True
                 ),
-                unshard=not run.engine.apart,
+                unshard=not run.engine.keeps_copies,
             )
         self._cost = time.perf_counter() - begun
         self._spent += self._cost

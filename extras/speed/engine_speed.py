@@ -38,7 +38,7 @@ class Watch:
         """Begin now."""
         self._psutil = require_psutil()
         # A server that was there before belongs to somebody else.
-        self._counts = not engine.apart or getattr(engine, "start", False)
+        self._counts = not engine.keeps_copies or getattr(engine, "start", False)
         self._last = self._read()
 
     def look(self, name: str) -> dict[str, float]:

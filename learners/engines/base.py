@@ -29,7 +29,7 @@ class Engine:
 
     max_staleness: int = 0
     """Number of updates by which the sampling weights may lag behind the trained ones."""
-    apart: bool = False
+    keeps_copies: bool = False
     """True if the sampling weights are copies elsewhere, so no process needs to gather its own."""
     version: int | None = None
     """Version of the sampling weights, counted by syncs; None if the engine keeps no copy."""
@@ -60,7 +60,7 @@ class Engine:
         """
 
     @property
-    def waits(self) -> bool:
+    def sync_overwrites(self) -> bool:
         """True if a sync overwrites weights that episodes may still be sampling with."""
         return False
 

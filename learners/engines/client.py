@@ -93,7 +93,7 @@ class ServerClient(Protocol):
         """Sample one reply, with the log-probabilities of the `top` most likely tokens.
 
         Raises:
-            UnknownAdapter: the adapter is not loaded.
+            UnknownAdapterError: the adapter is not loaded.
             ServerError: the answer holds no completion.
         """
         ...

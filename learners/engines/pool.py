@@ -25,7 +25,12 @@ from laconic.learners.engines.client import (
 from laconic.learners.engines.probe import ProbeReference, ProbeReply
 from laconic.learners.engines.server import Server
 from laconic.learners.engines.versions import WeightVersions
-from laconic.learners.errors import Lost, Refused, ServerError, UnknownAdapter
+from laconic.learners.errors import (
+    ConnectionLostError,
+    RequestRefusedError,
+    ServerError,
+    UnknownAdapterError,
+)
 from laconic.learners.interfaces import Prompt, SampledReply
 
 T = TypeVar("T")
@@ -120,7 +125,7 @@ class ServerPool:
         await self._load(server, [(agent, version) for agent in prompts])
         try:
             return await self._probe(server, version, prompts)
-        except UnknownAdapter as error:
+        except UnknownAdapterError as error:
             raise ServerError(f"{error}, right after it answered that it loaded it") from error
 
     def verify_weights(
@@ -155,7 +160,7 @@ class ServerPool:
 
     async def _unload(self, server: Server, name: str) -> None:
         # A server that was restarted does not have it.
-        with suppress(Refused, Lost):
+        with suppress(RequestRefusedError, ConnectionLostError):
             await self.client.unload(server, name)
 
     async def shutdown(self, unload: bool) -> None:
@@ -174,7 +179,7 @@ class ServerPool:
                 await self._restore(server)
             try:
                 return await ask()
-            except (Lost, UnknownAdapter) as error:
+            except (ConnectionLostError, UnknownAdapterError) as error:
                 if time.monotonic() > deadline:
                     raise ServerError(
                         f"{error}, for {patience:g} seconds (engine.patience_seconds)"
@@ -209,7 +214,7 @@ class ServerPool:
         name, path = self.versions.name(agent, version), str(self.versions.path(agent, version))
         try:
             await self.client.load(server, name, path)
-        except Refused as error:
+        except RequestRefusedError as error:
             # Another process of the run may have loaded it, or only the answer was lost.
             if name not in await self.client.adapters(server):
                 raise ServerError(
@@ -282,7 +287,7 @@ async def wait_until_up(server: Server, health: str, check_process: Callable[[],
         try:
             await server.get(health)
             return
-        except (Lost, Refused) as error:
+        except (ConnectionLostError, RequestRefusedError) as error:
             if time.monotonic() > deadline:
                 raise ServerError(f"{error}, for {patience:g} seconds") from error
         await asyncio.sleep(_POLL_SECONDS)

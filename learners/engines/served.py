@@ -39,7 +39,7 @@ from laconic.learners.engines.server import (
     require_httpx,
 )
 from laconic.learners.engines.versions import WeightVersions, fingerprint
-from laconic.learners.errors import Lost, ServerError
+from laconic.learners.errors import ConnectionLostError, ServerError
 from laconic.learners.interfaces import Prompt, SampledReply
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class ServedEngine(Engine, ABC):
     concurrency: int = 256
     """Maximum number of concurrent requests to each server."""
 
-    apart = True
+    keeps_copies = True
 
     def __post_init__(self) -> None:
         """Check the settings that need no server (`SettingError`)."""
@@ -218,7 +218,7 @@ class ServedEngine(Engine, ABC):
         return self._versions.newest
 
     @property
-    def waits(self) -> bool:
+    def sync_overwrites(self) -> bool:
         """True if the team is one whole model, which a sync replaces."""
         return not self._opened().adapted
 
@@ -282,7 +282,7 @@ class ServedEngine(Engine, ABC):
         command = " ".join([*variables, self.program, *client.command(options)])
         try:
             descriptions = self.run(describe())
-        except Lost as error:
+        except ConnectionLostError as error:
             raise ServerError(
                 f"{error}. Start the server first, with: {command}; or set engine.start=true"
             ) from error

@@ -1,8 +1,8 @@
 """HTTP connection to one inference server, with retries.
 
 A request is repeated while a server is busy or paused (429, 502, 503, 504). A lost connection
-raises `Lost` instead: the server may have come back without its weights, so the pool restores it
-first. Any other status raises `Refused` at once.
+raises `ConnectionLostError` instead: the server may have come back without its weights, so the
+pool restores it first. Any other status raises `RequestRefusedError` at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from laconic.envs.checks import number, whole
 from laconic.envs.errors import SettingError
 from laconic.learners.agents import waiting
-from laconic.learners.errors import Lost, Refused
+from laconic.learners.errors import ConnectionLostError, RequestRefusedError
 
 T = TypeVar("T")
 
@@ -173,7 +173,7 @@ class Server:
                 self.counts.requests += 1
                 return _content(answer)
             if answer.status_code not in _BUSY or time.monotonic() + wait > deadline:
-                raise Refused(f"{self.url}{path}", answer.status_code, answer.text)
+                raise RequestRefusedError(f"{self.url}{path}", answer.status_code, answer.text)
             self.counts.retries += 1
             await asyncio.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
@@ -202,7 +202,7 @@ class Server:
             ) from error
         except (httpx.TransportError, httpx.DecodingError) as error:
             reason = str(error) or type(error).__name__
-            raise Lost(f"{self.url}{path} gave no answer: {reason}") from error
+            raise ConnectionLostError(f"{self.url}{path} gave no answer: {reason}") from error
 
 
 def require_httpx() -> Any:

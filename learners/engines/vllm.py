@@ -27,7 +27,7 @@ from laconic.learners.engines.client import (
 )
 from laconic.learners.engines.served import ServedEngine
 from laconic.learners.engines.server import Server
-from laconic.learners.errors import Refused, ServerError, UnknownAdapter
+from laconic.learners.errors import RequestRefusedError, ServerError, UnknownAdapterError
 from laconic.learners.interfaces import Prompt
 
 _FULL_DISTRIBUTION = {
@@ -58,7 +58,7 @@ class VLLMClient:
         positions = base.get("max_model_len")
         try:
             config = (await server.get("/server_info?config_format=json"))["vllm_config"]
-        except Refused:
+        except RequestRefusedError:
             return ServerDescription(base["id"], positions)
         model, lora = config["model_config"], config.get("lora_config") or {}
         mode = model.get("logprobs_mode")
@@ -94,9 +94,11 @@ class VLLMClient:
         }
         try:
             answer = await server.post("/v1/completions", body)
-        except Refused as error:
+        except RequestRefusedError as error:
             if error.status == 404:
-                raise UnknownAdapter(f"{server.url} does not know {body['model']!r}") from error
+                raise UnknownAdapterError(
+                    f"{server.url} does not know {body['model']!r}"
+                ) from error
             raise
         try:
             (choice,) = answer["choices"]
@@ -122,7 +124,7 @@ class VLLMClient:
         """Load the adapter under a fresh name, so vLLM cannot serve a stale one."""
         try:
             await server.post("/v1/load_lora_adapter", {"lora_name": adapter, "lora_path": folder})
-        except Refused as error:
+        except RequestRefusedError as error:
             if error.status == 404 and "lora_name" not in error.text and folder not in error.text:
                 raise ServerError(
                     f"{server.url} cannot load adapters while it runs. Start it with"
@@ -138,7 +140,7 @@ class VLLMClient:
         """Reload the model while requests are paused, then drop the prefix cache."""
         try:
             await server.post("/pause?mode=keep")
-        except Refused as error:
+        except RequestRefusedError as error:
             raise ServerError(
                 f"{server.url} cannot reload a whole model. Start it with VLLM_SERVER_DEV_MODE=1"
                 f" on a private address, or train adapters (agent.sharing=lora) ({error})"

@@ -24,7 +24,7 @@ def test_the_own_engine_leaves_policies_and_groups_unchanged(make_team, play_gro
         engine.open(policies, tmp_path)
         engine.sync()
         assert play_groups(policies) == before
-        assert (engine.metrics(), engine.version, engine.waits) == ({}, None, False)
+        assert (engine.metrics(), engine.version, engine.sync_overwrites) == ({}, None, False)
     assert all(policy.sampler is None for policy in policies.values())
     turns = [turn for episode in before[0].episodes for turn in episode.turns]
     assert {turn.version for turn in turns} == {None}

@@ -8,7 +8,7 @@ import pytest
 
 from laconic.envs.errors import SettingError
 from laconic.learners.engines.server import EventLoop, RetryPolicy, Server, require_httpx
-from laconic.learners.errors import Refused
+from laconic.learners.errors import RequestRefusedError
 
 
 def test_a_loop_returns_results_and_raises_errors():
@@ -84,7 +84,7 @@ def test_an_error_status_is_raised_with_the_servers_text(fault_server, status, s
         finally:
             await server.close()
 
-    with pytest.raises(Refused, match=f"answered {status}.*a fault") as raised:
+    with pytest.raises(RequestRefusedError, match=f"answered {status}.*a fault") as raised:
         asyncio.run(ask())
     assert raised.value.status == status and fault_server.calls == calls
 
