@@ -50,7 +50,7 @@ from laconic.learners.distributed.launched import launched
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode
 from laconic.learners.errors import ServerError
-from laconic.learners.metrics import Interval, intervals, prefixed, summarise
+from laconic.learners.metrics import Interval, intervals, prefixed, summarize
 from laconic.learners.rollout.play import Start, play
 from laconic.learners.rollout.runner import EpisodeRunner
 
@@ -198,7 +198,7 @@ def play_missing(
             if not places or processes.any(interrupt.is_set()):
                 continue
             journal.take_over(dict(processes.map_sharded(places, partial(play_share, first))))
-            progress.update(len(journal.episodes), summarise(journal.played))
+            progress.update(len(journal.episodes), summarize(journal.played))
 
 
 def write_figures(
@@ -214,7 +214,7 @@ def write_figures(
     kept = settings.transcripts
     record(environments, episodes, folder, step=0, transcripts=kept, more=passes)
     estimates = {name: one.mean for name, one in passes.items()}
-    metrics = prefixed(summarise(episodes) | estimates, "eval/")
+    metrics = prefixed(summarize(episodes) | estimates, "eval/")
     folder.append_metrics({"step": 0, **metrics})
     show(intervals(episodes) | passes, len(episodes), settings.samples)
     return metrics.get("eval/reward", math.nan)

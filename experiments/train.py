@@ -43,7 +43,7 @@ from laconic.learners.advantages.credit import pass_rate
 from laconic.learners.distributed.launched import launched
 from laconic.learners.engines.async_rollouts import AsyncRollouts, drop_stale_groups
 from laconic.learners.episode import Group
-from laconic.learners.metrics import of_groups, prefixed, summarise
+from laconic.learners.metrics import describe_replies, prefixed, summarize
 
 
 @program("train", several=True)
@@ -197,11 +197,11 @@ def update(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     run.processes.main(partial(log_group, run.folder, learner, groups, step))
     own = [group for group in groups if group.own]
     episodes = [episode for group in own for episode in group.episodes]
-    played = summarise(episodes)
+    played = summarize(episodes)
     learner.price.observe({**played, "pass_rate": pass_rate(episodes)})
     done = time.perf_counter()
     return {
-        **prefixed({**played, **of_groups(own)}, f"{learner.collector.speaker}/"),
+        **prefixed({**played, **describe_replies(own)}, f"{learner.collector.speaker}/"),
         **prefixed(learned, "learner/"),
         **prefixed({**run.engine.metrics(), **aged}, "engine/"),
         **({} if price is None else {"train/price": price}),

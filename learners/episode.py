@@ -1,7 +1,7 @@
-"""What a rollout hands to a learner: turns, episodes and groups, immutable and as sampled.
+"""Records that a rollout hands to a learner: turns, episodes and groups.
 
-Token ids and log-probabilities are those of the sampling itself. Nothing here is ever turned into
-text and tokenised again, because the second tokenisation may differ from what was sampled.
+Token ids and log-probabilities are those of the sampling itself. Nothing is turned into text and
+tokenized again, because that may give other tokens than were sampled.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from laconic.learners.agents.base import Usage
 
 
 class Parts(NamedTuple):
-    """What a message or an episode earned and what it cost, kept apart; reward units."""
+    """Earnings and cost of a message or an episode; reward units."""
 
     task: float
     """Task reward."""
@@ -25,51 +25,51 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One agent in one round: what it read and what it said."""
+    """One agent in one round: its observation and its reply."""
 
     agent: str
-    """Who spoke (or kept silent)."""
+    """Agent that spoke (or kept silent)."""
     round: int
     """Round of the episode, from 0."""
     message: str
-    """What the environment published; empty for silence."""
+    """Message as published; empty for silence."""
     prompt_ids: tuple[int, ...] = ()
     """Tokens new to this agent's conversation before its reply. Empty for agents without tokens."""
     reply_ids: tuple[int, ...] = ()
-    """Tokens as sampled, the silence word and the end token among them."""
+    """Tokens as sampled, the silence word and the end token included."""
     behaviour_logprobs: tuple[float, ...] = ()
-    """Log-probability of each reply token under the policy that sampled it (natural log)."""
+    """Natural log-probability of each reply token under the policy that sampled it."""
     tokens_said: int = 0
-    """Tokens the environment charged for this message."""
+    """Tokens that the environment charged for this message."""
     informed: bool | None = None
     """True: the agent held something useful and unsaid; False: it did not; None: not known."""
     cut: bool = False
     """True when the environment published less than the agent wrote."""
     written: str | None = None
-    """What the agent wrote before the environment cut it. None: the message itself."""
+    """Text of the agent before the environment cut it. None: the message itself."""
     trained: bool = True
-    """False for a turn that is context only: it was given to the episode, or played to see how an
-    earlier one ends."""
+    """False for a turn that is context only: it was provided to the episode, or played to find out
+    how an earlier one ends."""
     credit: Parts | None = None
-    """Counterfactual credit (difference reward): by how much the message changed the team's task
-    reward and its bills; 0 and 0 for silence. None: not measured."""
+    """Counterfactual credit (difference reward): the message's effect on the team's task reward and
+    bills; 0 and 0 for silence. None: not measured."""
     usage: Usage | None = None
-    """What the reply took of a model server. None: no server was asked."""
+    """Tokens and requests that the reply took from a model server. None: no server was asked."""
     read: str = ""
-    """What the environment showed the agent before it spoke."""
+    """Text that the environment showed the agent before it spoke."""
     truncated: bool = False
-    """True when the reply was stopped by its limit of tokens before it had ended itself."""
+    """True when the token limit stopped the reply before it ended itself."""
     thought: str = ""
-    """What the agent thought before it spoke; no other agent reads it."""
+    """Thought of the agent before it spoke; no other agent reads it."""
     tokens_thought: int = 0
     """Tokens of that thought, as the environment counts them."""
     act: str = ""
-    """The act of the turn, which is no part of the message (`envs.worlds`); empty without one."""
+    """Act of the turn, which is no part of the message (`envs.worlds`); empty without one."""
     version: int | None = None
-    """Version of the weights that an engine sampled the reply with. None: there was no engine."""
+    """Version of the weights with which an engine sampled the reply. None: there was no engine."""
 
     def __post_init__(self) -> None:
-        """Check that every sampled token has its log-probability."""
+        """Check that each sampled token has its log-probability (`SettingError`)."""
         if len(self.reply_ids) != len(self.behaviour_logprobs):
             raise SettingError(
                 f"turn of {self.agent!r} in round {self.round}: expected one log-probability per"
@@ -84,46 +84,46 @@ class Episode:
     task: str
     """Key of the task."""
     turns: tuple[Turn, ...]
-    """Turns of agents that were called, in the order of rounds."""
+    """Turns of the agents that were called, in the order of rounds."""
     rewards: Mapping[str, tuple[float, ...]]
     """Reward of each agent in each round."""
     score: float = 0.0
     """Task reward without price."""
     solved: bool | None = None
-    """True when the task counts as solved. None: the environment does not tell."""
+    """True when the task counts as solved. None: the environment does not say."""
     answer: str = ""
-    """The answer that was graded."""
+    """Answer that was graded."""
     truncated: bool = False
     """True when the environment truncated it; environments of this suite do not."""
     tokens_said: Mapping[str, int] = field(default_factory=dict)
-    """Tokens each agent said, as the environment counts them; empty where it does not."""
+    """Tokens that each agent said, as the environment counts them; empty where it does not."""
     tokens_read: Mapping[str, int] = field(default_factory=dict)
-    """Tokens each agent read, in the same way."""
+    """Tokens that each agent read, in the same way."""
     tokens_thought: Mapping[str, int] = field(default_factory=dict)
-    """Tokens each agent thought before it spoke, in the same way."""
+    """Tokens that each agent thought before it spoke, in the same way."""
     measures: Mapping[str, float] = field(default_factory=dict)
-    """What else the environment measured of the answers, by name."""
+    """Further measures of the answers by the environment, by name."""
     task_rewards: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """What the task paid each agent in each round; with the charge taken off it is the reward.
-    Empty where the environment does not report it."""
+    """Task reward of each agent in each round, before the charge is taken off. Empty where the
+    environment does not report it."""
     bills: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """What each agent's own tokens cost in each round, whoever is charged for them and when.
-    Empty where the environment does not report it."""
+    """Cost of each agent's own tokens in each round, whichever agents are charged, and when. Empty
+    where the environment does not report it."""
     max_reward: float = 1.0
-    """The most that the task pays an agent in an episode."""
+    """Largest task reward of an agent in an episode."""
     common: bool = False
     """True where the task pays all agents the same."""
     when: str = "always"
-    """When the environment charges for tokens: `always`, or in `solved` episodes only."""
+    """Episodes in which tokens are charged: `always`, or `solved` ones only."""
     charge: str = "own"
-    """Who is charged for a message: its speaker (`own`), or every agent (`team`)."""
+    """Agents that are charged for a message: its speaker (`own`), or every agent (`team`)."""
     ended_by: str = ""
-    """How it ended: `answer`, `score`, `silence`, `rounds`, `budget` or `rules`
+    """Reason of the end: `answer`, `score`, `silence`, `rounds`, `budget` or `rules`
     (`envs.dialogue.reward.Ending`). Empty where the environment does not say."""
 
     @property
     def cut_short(self) -> bool:
-        """Whether a spent episode budget or the environment's truncation ended it."""
+        """True when a spent episode budget or the environment's truncation ended it."""
         return self.truncated or self.ended_by == "budget"
 
     @property
@@ -134,25 +134,21 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Episodes of one task under one policy version: what an advantage compares.
-
-    Raises:
-        SettingError: it has no episode, or one of another task.
-    """
+    """Episodes of one task under one policy version, which an advantage compares."""
 
     task: str
-    """Key of the task all members share."""
+    """Key of the task that all members share."""
     episodes: tuple[Episode, ...]
     """Plays of the task: at least one, and for an advantage that compares them at least two."""
     own: bool = True
     """False for episodes that another run played; figures of this run leave them out."""
 
     def __post_init__(self) -> None:
-        """Refuse groups that no learner can use."""
+        """Refuse a group without episodes, or with one of another task (`SettingError`)."""
         if not self.episodes:
             raise SettingError(f"a group holds at least one episode; {self.task!r} got none")
-        strangers = {episode.task for episode in self.episodes} - {self.task}
-        if strangers:
+        others = {episode.task for episode in self.episodes} - {self.task}
+        if others:
             raise SettingError(
-                f"a group holds episodes of one task; {self.task!r} also got {sorted(strangers)}"
+                f"a group holds episodes of one task; {self.task!r} also got {sorted(others)}"
             )

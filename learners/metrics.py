@@ -1,11 +1,11 @@
-"""What a set of episodes amounts to: one flat dict of floats, and how sure of them one can be.
+"""Metrics of a set of episodes, with 95 % intervals.
 
-Every metric is a sum over episodes divided by a count over episodes: of episodes for means, of
-turns for shares of turns. Pure functions; knows no benchmark, no step and no file.
+Each metric is a sum over episodes divided by a count over episodes: the number of episodes for a
+mean, the number of turns for a share of turns. Pure functions; knows no benchmark, step or file.
 
-Intervals are 95 % intervals. Proportions over episodes: E. B. Wilson (1927), "Probable inference,
-the law of succession, and statistical inference". All others: the percentile bootstrap (B. Efron,
-1979) over whole episodes, because the turns of one episode are not independent.
+Proportions over episodes have the interval of E. B. Wilson (1927), "Probable inference, the law of
+succession, and statistical inference". Others have the percentile bootstrap (B. Efron, 1979) over
+whole episodes, because the turns of one episode are not independent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from laconic.learners.agents.base import Usage
 from laconic.learners.episode import Episode, Group, Turn
 
 RESAMPLES = 2000
-"""Bootstrap resamples behind an interval."""
+"""Number of bootstrap resamples of an interval."""
 Z95 = 1.959963984540054
 """Quantile 0.975 of the standard normal distribution."""
 _DRAWS_AT_ONCE = 4_000_000
@@ -32,12 +32,12 @@ GLOSSARY: Mapping[str, str] = {
     "accuracy": "Share of episodes whose task was solved.",
     "score": "Task reward of an episode, before any price is taken off.",
     "reward": (
-        "What an episode earns the team: task reward less the bills of all agents, with no bills"
-        " charged where only solved episodes pay. (Mean return over agents where the environment"
-        " reports no bills.)"
+        "Earnings of the team in an episode: task reward less the bills of all agents, without"
+        " bills where only solved episodes pay and it was not solved. (Mean return over agents"
+        " where the environment reports no bills.)"
     ),
-    "task_reward": "What the task paid the team in an episode.",
-    "billed": "What the words of all agents cost in an episode at the present price.",
+    "task_reward": "Task reward of the team in an episode.",
+    "billed": "Cost of the words of all agents in an episode, at the present price.",
     "tokens_said": "Tokens that all agents together said in an episode.",
     "tokens_read": "Tokens that all agents together read in an episode.",
     "tokens_thought": "Tokens that all agents together thought in an episode before they spoke.",
@@ -55,14 +55,13 @@ GLOSSARY: Mapping[str, str] = {
     "truncated_rate": "Share of episodes cut short: the episode budget was spent, or truncated.",
     "rounds": "Rounds an episode took.",
 }
-"""What each metric means, in one or two sentences; a report can show it."""
+"""Meaning of each metric, in one or two sentences."""
 MEASURES: Mapping[str, str] = {
     "source_overlap": (
-        "Share of the words of what was written (without stop-words) that stand in the text that it"
-        " is about."
+        "Share of the words of a text (without stop-words) that also occur in its source."
     ),
     "facts_told": (
-        "Share of the useful facts dealt among a team that who held them said word for word (case"
+        "Share of the useful facts dealt among a team that their holders said word for word (case"
         " and white space aside), mean over episodes. The higher the better, but facts in other"
         " words do not count."
     ),
@@ -71,29 +70,29 @@ MEASURES: Mapping[str, str] = {
     ),
     "months": "Months of a commons up to its collapse, or all of them.",
     "survived": "Share of episodes of a commons in which the stock was never lost (GovSim).",
-    "survived_to_last": "The same, but for a collapse in the last month, which costs nobody.",
-    "gain": "Units that an agent got out of a commons, mean over agents.",
-    "efficiency": "Units that all got together, as a share of what could grow back; at most 1.",
-    "equality": "1 less the Gini coefficient of what the agents of a commons got.",
-    "monthly_gini": "The Gini coefficient of what they got in a month, mean over months.",
-    "overuse": "Share of harvests that asked for more than a fair share of what grows back.",
+    "survived_to_last": "The same, except that a collapse in the last month counts as survival.",
+    "gain": "Units that an agent took out of a commons, mean over agents.",
+    "efficiency": "Units that all agents took, as a share of the possible regrowth; at most 1.",
+    "equality": "1 less the Gini coefficient of the units that the agents of a commons took.",
+    "monthly_gini": "Gini coefficient of the units that they took in a month, mean over months.",
+    "overuse": "Share of harvests that asked for more than a fair share of the regrowth.",
     "words_per_month": "Words that all agents together said in a month.",
 }
-"""Further metrics where facts are dealt, texts are written (`tldr`, `arxiv`), a commons is played
+"""Further metrics where facts are dealt, texts are written (`tldr`, `arxiv`), a commons is played,
 or messages get lost."""
 THINKING: Mapping[str, str] = {
     "tokens_spent": "Tokens that all agents together said and thought in an episode.",
 }
-"""Further metrics where somebody thinks before speaking, and what each means."""
+"""Further metrics where agents think before they speak."""
 ROLES: Mapping[str, str] = {
     "tokens_said/<role>": "Tokens that all agents of a role together said in an episode.",
 }
-"""Further metrics of teams of several roles, and what each means."""
+"""Further metrics of teams of several roles."""
 SPENDING: Mapping[str, str] = {
     "prompt_tokens": "Tokens that model servers read in an episode, by their own count.",
     "completion_tokens": "Tokens that model servers wrote in an episode, by their own count.",
-    "calls": "Requests sent to model servers in an episode, repeated ones among them.",
-    "uncounted": "Answers of an episode of which a server did not say how many tokens they took.",
+    "calls": "Requests sent to model servers in an episode, repeated ones included.",
+    "uncounted": "Answers of an episode for which a server reported no usage.",
     "cost": "Price of an episode's tokens, in the currency of the configured prices.",
     "withheld": (
         "Replies of an episode that a server withheld (content filter, refusal, tool call). They"
@@ -104,51 +103,43 @@ SPENDING: Mapping[str, str] = {
         " takes no thoughts to charge them as."
     ),
 }
-"""Further metrics where a model server was asked (`agent=api`), and what each means."""
+"""Further metrics where a model server was asked (`agent=api`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and the 95 % interval around it."""
+    """Mean with its 95 % interval."""
 
     mean: float
-    """The mean itself."""
+    """Mean."""
     low: float
     """Lower end."""
     high: float
     """Upper end."""
     count: int
-    """Episodes, turns or seeds behind the mean."""
+    """Number of episodes, turns or seeds behind the mean."""
 
 
-def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
-    """The metrics of `GLOSSARY` over some episodes.
-
-    Args:
-        episodes: plays of any tasks.
+def summarize(episodes: Sequence[Episode]) -> dict[str, float]:
+    """Compute the metrics of `GLOSSARY` over episodes of any tasks.
 
     Returns:
-        Metric name -> mean. What has nothing behind it is left out: a share without turns, and
-        what an environment does not tell (who is informed, what was solved, how many tokens). Where
-        a benchmark measures more, that follows (`MEASURES`), where somebody thinks `THINKING`, for
-        teams of several roles `ROLES`, and where servers were asked `SPENDING`. Without episodes
-        the dict is empty.
+        Means by name of the metric. Metrics without data are missing: a share without turns, or
+        something that the environment does not report. Further metrics follow where they apply:
+        `MEASURES`, `THINKING`, `ROLES` and `SPENDING`. Empty without episodes.
     """
     return {name: float(sums.sum() / counts.sum()) for name, sums, counts in _columns(episodes)}
 
 
-def of_groups(groups: Sequence[Group]) -> dict[str, float]:
-    """Describe the replies in the groups that a learner is given.
-
-    Args:
-        groups: of one policy version.
+def describe_replies(groups: Sequence[Group]) -> dict[str, float]:
+    """Describe the replies in groups of one policy version.
 
     Returns:
-        Metric name -> figure: of replies with tokens the mean length `reply_tokens` and the
-        `entropy` of their distributions in nats a token, estimated by the mean of -log p of what
-        was sampled. Empty where no reply has tokens.
+        `reply_tokens`, the mean length of replies with tokens, and `entropy`, that of their
+        distributions in nats per token, estimated by the mean of -log p of the sampled tokens.
+        Empty where no reply has tokens.
     """
-    turns = [turn for group in groups for one in group.episodes for turn in one.turns]
+    turns = [turn for group in groups for episode in group.episodes for turn in episode.turns]
     replies = [turn.behaviour_logprobs for turn in turns if turn.reply_ids]
     tokens = sum(map(len, replies))
     if not tokens:
@@ -160,27 +151,31 @@ def of_groups(groups: Sequence[Group]) -> dict[str, float]:
 
 
 def intervals(episodes: Sequence[Episode], seed: int = 0) -> dict[str, Interval]:
-    """The metrics of `summarise` over independent plays with their 95 % intervals.
+    """Compute the metrics of `summarize` over independent plays with their 95 % intervals.
 
     A bootstrapped share of turns that is 0 or 1 in every episode gets the Wilson interval over its
-    episodes instead, since no resample could leave that edge. From a single episode a mean has
-    no spread to be seen: its interval is the value itself. The seed is that of the resampling.
+    episodes instead, because no resample could leave that edge. For a single episode the interval
+    is the value itself.
+
+    Args:
+        episodes: independent plays of any tasks.
+        seed: seed of the resampling.
     """
     columns = _columns(episodes)
     bootstrapped = [column for column in columns if column[0] not in _PROPORTIONS]
     ends = _bootstrap(bootstrapped, len(episodes), np.random.default_rng(seed))
-    found = {}
+    results = {}
     for name, sums, counts in columns:
         mean, total = float(sums.sum() / counts.sum()), int(counts.sum())
         if name in _PROPORTIONS:
             low, high = wilson(float(sums.sum()), total)
         elif name in _SHARES and mean in (0.0, 1.0):
-            behind = int(np.count_nonzero(counts))
-            low, high = wilson(mean * behind, behind)
+            trials = int(np.count_nonzero(counts))
+            low, high = wilson(mean * trials, trials)
         else:
             low, high = ends[name]
-        found[name] = Interval(mean, low, high, total)
-    return found
+        results[name] = Interval(mean, low, high, total)
+    return results
 
 
 def wilson(successes: float, count: int) -> tuple[float, float]:
@@ -199,12 +194,12 @@ def wilson(successes: float, count: int) -> tuple[float, float]:
 
 
 def prefixed(metrics: Mapping[str, float], prefix: str) -> dict[str, float]:
-    """The same metrics with a prefix put before each name: `accuracy` -> `eval/accuracy`."""
+    """Put a prefix before the name of each metric, as in `accuracy` -> `eval/accuracy`."""
     return {f"{prefix}{name}": value for name, value in metrics.items()}
 
 
 _Column = tuple[str, NDArray[np.float64], NDArray[np.float64]]
-"""Name, and per episode (episodes,) what is summed and what the sum is divided by."""
+"""Name of a metric with its sums and counts, (episodes,) each."""
 
 
 def _reward(episode: Episode) -> float:
@@ -248,7 +243,7 @@ def _chosen(turn: Turn) -> bool:
     return not (turn.usage and turn.usage.withheld)
 
 
-# Which turns count, and which of those make up the share.
+# The turns that count, and those of them that make up the share.
 _SHARES: Mapping[str, tuple[Callable[[Turn], bool], Callable[[Turn], bool]]] = {
     "silence_rate": (_chosen, lambda turn: not turn.message),
     "silent_if_uninformed": (
@@ -265,18 +260,18 @@ _SHARES: Mapping[str, tuple[Callable[[Turn], bool], Callable[[Turn], bool]]] = {
 
 
 def _columns(episodes: Sequence[Episode]) -> list[_Column]:
-    """Sums and counts of every metric that has something behind it, in the glossary's order."""
+    """Compute sums and counts of each metric with data, in the order of the glossary."""
     columns = []
     for name in GLOSSARY:
         if name in _PER_EPISODE:
-            told = [_PER_EPISODE[name](episode) for episode in episodes]
-            sums = [0.0 if value is None else float(value) for value in told]
-            counts = [float(value is not None) for value in told]
+            values = [_PER_EPISODE[name](episode) for episode in episodes]
+            sums = [0.0 if value is None else float(value) for value in values]
+            counts = [float(value is not None) for value in values]
         else:
             counted, share = _SHARES[name]
-            kept = [[turn for turn in episode.turns if counted(turn)] for episode in episodes]
-            sums = [float(sum(map(share, turns))) for turns in kept]
-            counts = [float(len(turns)) for turns in kept]
+            turns = [[turn for turn in episode.turns if counted(turn)] for episode in episodes]
+            sums = [float(sum(map(share, of_episode))) for of_episode in turns]
+            counts = [float(len(of_episode)) for of_episode in turns]
         if sum(counts):
             columns.append((name, np.array(sums), np.array(counts)))
     others = (_measured, _thinking, _by_role, _spending)
@@ -284,52 +279,52 @@ def _columns(episodes: Sequence[Episode]) -> list[_Column]:
 
 
 def _measured(episodes: Sequence[Episode]) -> list[_Column]:
-    """Sums and counts of what environments measured, each over the episodes that have it."""
+    """Compute sums and counts of the environments' measures, over the episodes that have them."""
     names = dict.fromkeys(name for episode in episodes for name in episode.measures)
-    told = {name: [one.measures.get(name) for one in episodes] for name in names}
+    by_name = {name: [episode.measures.get(name) for episode in episodes] for name in names}
     return [
         (
             name,
             np.array([value or 0.0 for value in values]),
             np.array([float(value is not None) for value in values]),
         )
-        for name, values in told.items()
+        for name, values in by_name.items()
     ]
 
 
 def _thinking(episodes: Sequence[Episode]) -> list[_Column]:
-    """Sums and counts of what is said and thought; none where nobody thinks."""
-    if not any(sum(one.tokens_thought.values()) for one in episodes):
+    """Compute sums and counts of the tokens said and thought; none without thoughts."""
+    if not any(sum(episode.tokens_thought.values()) for episode in episodes):
         return []
-    both = [[*one.tokens_said.values(), *one.tokens_thought.values()] for one in episodes]
+    both = [[*each.tokens_said.values(), *each.tokens_thought.values()] for each in episodes]
     return [("tokens_spent", np.array(list(map(sum, both)), float), np.ones(len(episodes)))]
 
 
 def _by_role(episodes: Sequence[Episode]) -> list[_Column]:
-    """Sums and counts of what each role said; none where all have one role."""
-    said: dict[str, list[float]] = {}
-    for index, one in enumerate(episodes):
-        for agent, tokens in one.tokens_said.items():
-            said.setdefault(role_of(agent), [0.0] * len(episodes))[index] += tokens
-    told = np.array([float(bool(one.tokens_said)) for one in episodes])
-    several = said if len(said) > 1 else {}
-    return [(f"tokens_said/{role}", np.array(sums), told) for role, sums in several.items()]
+    """Compute sums and counts of the tokens that each role said; none for a single role."""
+    tokens_of: dict[str, list[float]] = {}
+    for index, episode in enumerate(episodes):
+        for agent, tokens in episode.tokens_said.items():
+            tokens_of.setdefault(role_of(agent), [0.0] * len(episodes))[index] += tokens
+    counts = np.array([float(bool(episode.tokens_said)) for episode in episodes])
+    several = tokens_of if len(tokens_of) > 1 else {}
+    return [(f"tokens_said/{role}", np.array(sums), counts) for role, sums in several.items()]
 
 
 def _spending(episodes: Sequence[Episode]) -> list[_Column]:
-    """Sums and counts of what servers took; none where nobody asked one."""
-    taken = [[turn.usage for turn in one.turns if turn.usage is not None] for one in episodes]
-    if not any(taken):
+    """Compute sums and counts of the usage of servers; none if no agent asked one."""
+    usages = [[turn.usage for turn in each.turns if turn.usage is not None] for each in episodes]
+    if not any(usages):
         return []
-    totals = [sum(usages, start=Usage()) for usages in taken]
-    ones = np.ones(len(episodes))
-    return [(n, np.array([float(getattr(one, n)) for one in totals]), ones) for n in SPENDING]
+    totals = [sum(of_episode, start=Usage()) for of_episode in usages]
+    counts = np.ones(len(episodes))
+    return [(n, np.array([float(getattr(t, n)) for t in totals]), counts) for n in SPENDING]
 
 
 def _bootstrap(
     columns: Sequence[_Column], episodes: int, generator: np.random.Generator
 ) -> dict[str, tuple[float, float]]:
-    """Percentile intervals of all columns at once, over the same resampled episodes."""
+    """Compute the percentile intervals of all columns over the same resampled episodes."""
     if not columns:
         return {}
     sums = np.stack([column[1] for column in columns], axis=1)
@@ -340,14 +335,14 @@ def _bootstrap(
         weights = resample(min(block, RESAMPLES - start), episodes, generator)
         with np.errstate(invalid="ignore"):
             blocks.append((weights @ sums) / (weights @ counts))
-    # A resample may hold none of the few episodes that have turns of a kind; it says nothing.
+    # A resample without any of the few episodes that have turns of a kind is NaN, and ignored.
     low, high = np.nanpercentile(np.concatenate(blocks), (2.5, 97.5), axis=0)
     return {name: (float(low[i]), float(high[i])) for i, (name, _, _) in enumerate(columns)}
 
 
 def resample(resamples: int, episodes: int, generator: np.random.Generator) -> NDArray[np.float64]:
-    """How often each episode is drawn, (resamples, episodes); every row sums to `episodes`."""
-    drawn = generator.integers(episodes, size=(resamples, episodes))
-    drawn += np.arange(resamples)[:, None] * episodes
-    counts = np.bincount(drawn.ravel(), minlength=resamples * episodes)
+    """Draw how often each episode occurs, (resamples, episodes); every row sums to `episodes`."""
+    indices = generator.integers(episodes, size=(resamples, episodes))
+    indices += np.arange(resamples)[:, None] * episodes
+    counts = np.bincount(indices.ravel(), minlength=resamples * episodes)
     return counts.reshape(resamples, episodes).astype(np.float64)

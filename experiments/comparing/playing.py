@@ -37,7 +37,7 @@ from laconic.learners.agents.base import Policy
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode
-from laconic.learners.metrics import summarise
+from laconic.learners.metrics import summarize
 from laconic.learners.rollout.play import Start, play
 
 _APART = 1_000_003
@@ -100,7 +100,7 @@ def play_entry(
         episodes, votes = _episodes(match, reference, notes)
     notes += free_thoughts(environments[0], episodes)
     record(environments, episodes, folder, step=0, transcripts=cfg.evaluation.transcripts)
-    folder.append_metrics({"step": 0, **{f"eval/{k}": v for k, v in summarise(episodes).items()}})
+    folder.append_metrics({"step": 0, **{f"eval/{k}": v for k, v in summarize(episodes).items()}})
     if entry.shape == PASS:
         drafts.save(folder.path, episodes)
     vectorize = coordination.vectorizer(cfg.entry.embed, counter)
@@ -190,7 +190,7 @@ def _episodes(
     votes = int(votes) if votes != MATCHED else 0
     if reference is not None:
         goal = reference.spent.mean
-        found = summarise(first)
+        found = summarize(first)
         one = found.get("tokens_spent", found["tokens_said"])
         votes = votes_for(goal, one, match.cfg.entry.most_votes)
         notes.append(f"{votes} samples of {one:.1f} tokens for the {goal:.1f} of {reference.name}")
@@ -216,7 +216,7 @@ def _sample(match: Match, number: int) -> list[Episode]:
                 match.seconds[place] += taken
             else:
                 match.seconds.append(taken)
-            progress.update(len(episodes), summarise(episodes))
+            progress.update(len(episodes), summarize(episodes))
     return episodes
 
 

@@ -15,7 +15,7 @@ from laconic.experiments.running.splits import tasks_of
 from laconic.learners.agents.base import Policy
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode
-from laconic.learners.metrics import Interval, intervals, prefixed, summarise
+from laconic.learners.metrics import Interval, intervals, prefixed, summarize
 from laconic.learners.rollout.play import Start, play
 
 _DRAWN_EPISODES = 256
@@ -57,7 +57,7 @@ def evaluate(
     processes.main(
         lambda: record(environments, episodes, folder, step=step, transcripts=transcripts)
     )
-    return prefixed(summarise(episodes), "eval/")
+    return prefixed(summarize(episodes), "eval/")
 
 
 def record(

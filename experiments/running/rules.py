@@ -252,7 +252,7 @@ def silence_to_watch(metrics: Mapping[str, float]) -> float:
     something useful, this is the silence of those agents, and otherwise that of all turns.
 
     Args:
-        metrics: of `learners.metrics.summarise`, without a prefix.
+        metrics: of `learners.metrics.summarize`, without a prefix.
     """
     if "spoke_if_informed" in metrics:
         return 1.0 - metrics["spoke_if_informed"]
@@ -263,7 +263,7 @@ def price_sentence(evaluation: Mapping[str, float], context: Context, max_reward
     """Say in one line what an episode costs, what it is charged, and what it earns.
 
     Args:
-        evaluation: metrics of an evaluation (`learners.metrics.summarise`), without a prefix.
+        evaluation: metrics of an evaluation (`learners.metrics.summarize`), without a prefix.
         context: of the run.
         max_reward: the most that a task pays, reward units: what one solved task is worth.
 

@@ -1,4 +1,4 @@
-"""PPO with a value head: IPPO and MAPPO, for comparison with classic multi-agent RL.
+"""PPO with a value head: IPPO and MAPPO, the baselines of classic multi-agent RL.
 
 PPO (arXiv 1707.06347) compares the return of a reply with the value that a critic gave to it, not
 with other episodes of its task. One decision is one reply: the critic evaluates the conversation

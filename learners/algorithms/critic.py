@@ -78,16 +78,16 @@ class Critic:
         for name, count in (("width", width), ("epochs", epochs), ("batch", batch)):
             whole(f"learner.critic.{name}", count, 1)
         number("learner.critic.learning_rate", learning_rate, above=0)
-        seen = {
+        read = {
             agent: policy
             for agent, policy in policies.items()
             if sees == "team" or agent in trained
         }
         self.sees = sees
-        self.policies: Mapping[str, HFPolicy] = MappingProxyType(seen)
+        self.policies: Mapping[str, HFPolicy] = MappingProxyType(read)
         """Policies by agent, of those whose conversations it reads."""
         self._epochs, self._batch, self._seed = epochs, batch, seed
-        device = next((policy.device for policy in seen.values()), torch.device("cpu"))
+        device = next((policy.device for policy in read.values()), torch.device("cpu"))
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             self._network = NETWORKS[sees](self.policies, width).to(device)

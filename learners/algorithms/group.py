@@ -136,11 +136,11 @@ class PolicyLearner(Learner):
         steps, learned = self._learn(groups)
         self._updates += 1
         rows: Rows = []
-        for trainer, taken in steps.items():
+        for trainer, trainer_rows in steps.items():
             name = f"grad_norm/{'+'.join(trainer.agents)}"
-            for row in taken:
-                named = len(self._trainers) > 1 and "grad_norm" in row
-                rows.append({**row, name: row["grad_norm"]} if named else row)
+            for row in trainer_rows:
+                by_agents = len(self._trainers) > 1 and "grad_norm" in row
+                rows.append({**row, name: row["grad_norm"]} if by_agents else row)
         counted = self._processes.total(self.collector.metrics)
         return {**mean_over_steps(rows), **learned, **counted}
 

@@ -44,7 +44,7 @@ class Processes:
 
     @property
     def is_main(self) -> bool:
-        """Whether this process writes files and prints."""
+        """True on the process that writes files and prints."""
         return self.rank == 0
 
     def gather(self, values: list[T]) -> list[T]:

@@ -1,11 +1,16 @@
-"""Prices that are Lagrange multipliers: of a token target, or of an accuracy floor.
+"""Prices as Lagrange multipliers: of a token target, or of an accuracy floor.
 
-Both are dual ascent on a constrained problem: the price is the multiplier of the constraint and
-moves by how far the last step was from it. A plain integral overshoots, because the policy answers
-a price only some updates later, so a proportional term is added (PI control of the multiplier:
-Stooke et al., "Responsive Safety in Reinforcement Learning by PID Lagrangian Methods",
-arXiv 2007.03964). What is measured is the mean over the episodes of a training step, sampled, not
-greedy; it is smoothed, because a step has few tasks.
+Both are dual ascent on a constrained problem. The price is the multiplier of the constraint, and
+each step moves it by the distance to the constraint. An integral term alone overshoots, because a
+policy reacts to a price some updates later, so a proportional term is added (PI control of the
+multiplier: Stooke et al., "Responsive Safety in Reinforcement Learning by PID Lagrangian Methods",
+arXiv 2007.03964):
+
+    level = clip(level + integral_gain * error, 0, max_price)
+    price = environment's price * clip(level + proportional_gain * error, 0, max_price)
+
+The error is measured on the sampled episodes of a training step, and smoothed, because a step has
+few tasks.
 """
 
 from __future__ import annotations
@@ -22,17 +27,17 @@ from laconic.learners.prices.schedule import Price
 
 @dataclass(slots=True)
 class LagrangePrice(Price):
-    """A Lagrange multiplier under PI control; an error above 0 says that tokens are too cheap."""
+    """Lagrange multiplier under PI control; with an error above 0 tokens are too cheap."""
 
     integral_gain: float = 0.02
-    """What an error of 1 adds to the price at each step, in parts of the environment's price."""
+    """Increase of the price per step at an error of 1, in parts of the environment's price."""
     proportional_gain: float = 0.5
-    """What an error of 1 adds to the price while it lasts, in parts of the environment's price."""
+    """Increase of the price during an error of 1, in parts of the environment's price."""
     smoothing: float = 0.7
-    """Weight of the past in the running mean of what is measured; 0 takes the last step alone."""
+    """Weight of the past in the running mean of the measurement; 0 takes the last step alone."""
     max_price: float = 4.0
-    """Highest price, in parts of the environment's: at too high a price a team falls silent
-    before the measurement shows it."""
+    """Highest price, in parts of the environment's. At too high a price a team falls silent before
+    the measurement shows it."""
     _level: float = field(default=0.0, init=False)
     _measured: float | None = field(default=None, init=False)
 
@@ -44,17 +49,17 @@ class LagrangePrice(Price):
 
     @abstractmethod
     def measure(self, metrics: Mapping[str, float]) -> float:
-        """What is constrained, out of the metrics of a training step's episodes."""
+        """Return the constrained metric of a training step's episodes."""
 
     @abstractmethod
     def error(self, measured: float) -> float:
-        """How much too cheap tokens are, as a part of the target; below 0 they are too dear."""
+        """Return the distance to the constraint: above 0 tokens are too cheap, below too dear."""
 
     def at(self, step: int, price: float) -> float:
-        """The price that the steps so far have led to, from 0 to `max_price * price`; at first 0.
+        """Return the price of a step, from 0 to `max_price * price`; 0 at first.
 
         Raises:
-            SettingError: the environment's price is 0, which no factor changes.
+            SettingError: the environment's price is 0.
         """
         if not price > 0:
             raise SettingError(
@@ -65,24 +70,28 @@ class LagrangePrice(Price):
         return price * self._bounded(self._level + self.proportional_gain * now)
 
     def observe(self, metrics: Mapping[str, float]) -> None:
-        """Take in the metrics of a step's episodes; without the constrained one `SettingError`."""
+        """Take in the metrics of a step's episodes.
+
+        Raises:
+            SettingError: the constrained metric is missing.
+        """
         try:
             value = self.measure(metrics)
         except KeyError as error:
             raise SettingError(
-                f"{type(self).__name__} is set by {error}, and the environment's infos do not tell"
-                f" it; got figures of {', '.join(metrics)}"
+                f"{type(self).__name__} needs the metric {error}, which the environment's infos do"
+                f" not give; got {', '.join(metrics)}: choose learner/price=fixed or ramp"
             ) from error
         past = value if self._measured is None else self._measured
         self._measured = self.smoothing * past + (1 - self.smoothing) * value
         self._level = self._bounded(self._level + self.integral_gain * self.error(self._measured))
 
     def state_dict(self) -> dict[str, Any]:
-        """The price reached, in parts of the environment's, and the running mean."""
+        """Return the level, in parts of the environment's price, and the running mean."""
         return {"level": self._level, "measured": self._measured}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of `state_dict`."""
+        """Continue from a state of `state_dict`."""
         self._level, self._measured = state["level"], state["measured"]
 
     def _bounded(self, level: float) -> float:
@@ -91,13 +100,13 @@ class LagrangePrice(Price):
 
 @dataclass(slots=True)
 class TargetTokens(LagrangePrice):
-    """A token target: maximise accuracy subject to tokens said <= `tokens`.
+    """Token target: maximize accuracy subject to tokens said <= `tokens`.
 
     A policy that is below the target at price 0 stays there; nothing pulls tokens up.
     """
 
     tokens: float = 40.0
-    """Tokens said per episode, all agents together, that are allowed."""
+    """Largest number of tokens said per episode, all agents together."""
 
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
@@ -105,33 +114,33 @@ class TargetTokens(LagrangePrice):
         number("learner.price.tokens", self.tokens, above=0)
 
     def measure(self, metrics: Mapping[str, float]) -> float:
-        """Tokens said per episode."""
+        """Return the tokens said per episode."""
         return metrics["tokens_said"]
 
     def error(self, measured: float) -> float:
-        """How far the tokens are above the target, as a part of it."""
+        """Return the distance of the tokens above the target, as a part of it."""
         return (measured - self.tokens) / self.tokens
 
 
 @dataclass(slots=True)
 class AccuracyFloor(LagrangePrice):
-    """An accuracy floor: minimise tokens subject to accuracy >= `accuracy`.
+    """Accuracy floor: minimize tokens subject to accuracy >= `accuracy`.
 
-    While accuracy is above the floor the price rises, below it the price falls. An error of 1 is
-    accuracy 1, and accuracy can fall further below the floor than it can rise above it, so the
-    price falls faster than it rises.
+    The price rises while accuracy is above the floor, and falls below it. An error of 1 is accuracy
+    1. Accuracy can fall further below the floor than rise above it, so the price falls faster than
+    it rises.
     """
 
     integral_gain: float = 0.15
-    """As above; larger, because errors above the floor are small."""
+    """Integral gain; larger than for a target, because errors above the floor are small."""
     proportional_gain: float = 1.5
-    """As above."""
+    """Proportional gain; larger for the same reason."""
     smoothing: float = 0.8
-    """As above; accuracy is noisier than tokens."""
+    """Smoothing; larger, because accuracy is noisier than tokens."""
     max_price: float = 8.0
-    """As above; below the floor the price falls in time."""
+    """Highest price; larger, because the price falls in time below the floor."""
     accuracy: float = 0.95
-    """Share of solved tasks that is not to be given up, 0 to 1."""
+    """Smallest fraction of solved tasks, 0 to 1."""
 
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""
@@ -139,9 +148,9 @@ class AccuracyFloor(LagrangePrice):
         number("learner.price.accuracy", self.accuracy, lowest=0, highest=1)
 
     def measure(self, metrics: Mapping[str, float]) -> float:
-        """Share of solved tasks."""
+        """Return the fraction of solved tasks."""
         return metrics["accuracy"]
 
     def error(self, measured: float) -> float:
-        """How far accuracy is above the floor, as a part of what may be lost at all."""
+        """Return the distance of accuracy above the floor, as a part of 1 less the floor."""
         return (measured - self.accuracy) / max(1.0 - self.accuracy, 0.01)

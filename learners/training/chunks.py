@@ -1,7 +1,8 @@
-"""Log-probabilities of chosen tokens, from logits that are never there all at once.
+"""Log-probabilities of chosen tokens without the full matrix of logits in memory.
 
-A chunk of logits is made, reduced to a number per token and let go; in the backward pass it is made
-again, and turned into its own gradient in place. Knows no model: logits come from a function.
+A chunk of logits is computed, reduced to one number per token, and freed. The backward pass
+computes it again and turns it into its own gradient in place. Knows no model: logits come from a
+function.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from torch.autograd.function import once_differentiable
 from torch.autograd.graph import get_gradient_edge
 
 CHUNK = 2**26
-"""Most logits that are there at a time."""
+"""Largest number of logits in memory at a time."""
 _BLOCKS = 16
-"""In so many parts a chunk in half precision is computed in float32."""
+"""Number of blocks of a chunk that are converted to float32 one after the other."""
 
 
 def chosen_logprobs(
@@ -28,15 +29,15 @@ def chosen_logprobs(
     temperature: float,
     rows: int,
 ) -> Tensor:
-    """Log-probabilities of the targets (tokens,), float32, with gradient.
+    """Compute the log-probabilities of the targets (tokens,), float32, with gradient.
 
     Args:
-        logits_of: from states (rows, width) to logits (rows, vocabulary), which are its caller's to
-            overwrite; it computes the same whenever it is called.
-        parameters: what it uses besides that wants a gradient.
+        logits_of: deterministic function from states (rows, width) to logits (rows, vocabulary),
+            which are overwritten.
+        parameters: its parameters that need a gradient.
         states: (tokens, width).
         targets: (tokens,) int64.
-        temperature: logits are divided by it.
+        temperature: divisor of the logits.
         rows: tokens of a chunk.
     """
     chosen: Tensor = _Chosen.apply(logits_of, targets, temperature, rows, states, *parameters)
@@ -44,7 +45,7 @@ def chosen_logprobs(
 
 
 class _Chosen(torch.autograd.Function):
-    """See `chosen_logprobs`."""
+    """Autograd function of `chosen_logprobs`."""
 
     @staticmethod
     def forward(
@@ -78,12 +79,12 @@ class _Chosen(torch.autograd.Function):
         targets, totals, states, *parameters = ctx.saved_tensors
         logits_of, temperature, rows = ctx.settings
         slope_of_states = torch.empty_like(states)
-        sums = [torch.zeros_like(one) for one in parameters]
+        sums = [torch.zeros_like(parameter) for parameter in parameters]
         with torch.enable_grad(), torch.autocast(*ctx.autocast):
             for place in _slices(len(targets), rows):
                 own = states[place].detach().requires_grad_()
                 logits = logits_of(own)
-                # Where it came from, which overwriting a view would change.
+                # Overwriting a view below would change its gradient edge.
                 edge = get_gradient_edge(logits)
                 # (1 for the target - softmax) / temperature, in place of the logits
                 for block, at in _blocks(logits.detach(), place):
@@ -91,11 +92,13 @@ class _Chosen(torch.autograd.Function):
                     scaled[torch.arange(len(scaled)), targets[at]] -= 1
                     block.copy_(scaled.mul_(slopes[at, None] / -temperature))
                     del scaled
-                found = torch.autograd.grad(edge, (own, *parameters), logits.detach())
-                slope_of_states[place] = found[0]
-                for total, one in zip(sums, found[1:], strict=True):
-                    total += one
-                del logits, block, found
+                slope, *slopes_of_parameters = torch.autograd.grad(
+                    edge, (own, *parameters), logits.detach()
+                )
+                slope_of_states[place] = slope
+                for total, part in zip(sums, slopes_of_parameters, strict=True):
+                    total += part
+                del logits, block, slope, slopes_of_parameters
         return None, None, None, None, slope_of_states, *sums
 
 
@@ -104,6 +107,6 @@ def _slices(count: int, size: int) -> Iterator[slice]:
 
 
 def _blocks(logits: Tensor, place: slice) -> Iterator[tuple[Tensor, slice]]:
-    """Rows of a chunk, some at a time, and where they stand among all tokens."""
+    """Yield blocks of the rows of a chunk, with their place among all tokens."""
     for rows in _slices(len(logits), -(-len(logits) // _BLOCKS)):
         yield logits[rows], slice(place.start + rows.start, place.start + rows.stop)

@@ -1,22 +1,21 @@
-"""Weights that correct for sampling by other probabilities than the trainer's.
+"""Importance weights that correct for an engine whose probabilities differ from the trainer's.
 
 A token has three probabilities: mu, under the engine that sampled it; pi_old, under the trainer's
 weights before the update; pi, under the weights being trained. The ratio of an objective is
-pi / pi_old. The ratio between the first two comes from rounding and from weights that are some
-updates old. It is corrected here by a weight on the loss. Per token t and for a whole sequence:
+pi / pi_old. pi_old and mu differ by rounding, and because an engine's weights may be some updates
+old. A weight on the loss corrects for it. Per token t and for a whole sequence:
 
     w_t = pi_old / mu        W = product of w_t        G = geometric mean of w_t
 
-    token_truncate      w_t, brought into [low, high] (truncated importance sampling)
+    token_truncate      w_t, clamped to [low, high] (truncated importance sampling)
     token_mask          w_t, and 0 outside of [low, high] (IcePop)
-    sequence_truncate   W, brought into [low, high]
+    sequence_truncate   W, clamped to [low, high]
     sequence_mask       W, and 0 outside of [low, high]
     geometric_mask      1, and 0 where G is outside of [low, high]
 
 The first four are those of TRL (`vllm_importance_sampling_mode`), whose bounds are 0 and 3 for all
-four. Every generated token of a sequence gets the weight of its sequence. A ratio per sequence
-takes a correction per sequence. An engine inside this process samples by pi_old itself, so nothing
-is corrected.
+four. Every generated token gets the weight of its sequence. A ratio per sequence needs a correction
+per sequence. An engine inside this process samples by pi_old itself and needs none.
 """
 
 from __future__ import annotations
@@ -42,24 +41,24 @@ _LARGEST_LOG = 20.0
 
 
 class Correction(CorrectionSettings):
-    """The weights that `CorrectionSettings` describe."""
+    """Computes the weights that `CorrectionSettings` describe."""
 
     __slots__ = ()
 
-    def weights(self, behaviour: Tensor, rollout: Tensor, mask: Tensor, ratio: str) -> Tensor:
+    def weights(self, behavior: Tensor, rollout: Tensor, mask: Tensor, ratio: str) -> Tensor:
         """Compute the weight of each token's loss, without gradient.
 
         Args:
-            behaviour: (sequences, tokens) log pi_old.
+            behavior: (sequences, tokens) log pi_old.
             rollout: (sequences, tokens) log mu.
             mask: (sequences, tokens) True on generated tokens; other entries may be NaN.
-            ratio: that of the objective.
+            ratio: ratio of the objective.
 
         Returns:
             (sequences, tokens); 1 where not generated.
         """
         correction = self.of_ratio(ratio)
-        logs = torch.where(mask, behaviour.detach() - rollout.detach(), 0.0).float()
+        logs = torch.where(mask, behavior.detach() - rollout.detach(), 0.0).float()
         kind, (low, high) = correction.kind, correction.bounds
         if kind.startswith("sequence"):
             logs = logs.sum(1, keepdim=True)

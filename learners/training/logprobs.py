@@ -79,7 +79,7 @@ def recomputed(
     max_tokens: int,
     keep_rollout: bool = False,
 ) -> list[TokenSequence]:
-    """Replace the behaviour log-probabilities of sequences by those of a forward pass.
+    """Replace the behavior log-probabilities of sequences by those of a forward pass.
 
     Args:
         model: the policy before the update.

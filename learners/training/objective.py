@@ -142,9 +142,9 @@ class Objective(ObjectiveSettings):
         mask = inputs.generated_mask
         counts = mask.sum(1)
         current = _generated(inputs.current_logprobs, mask)
-        behaviour = _generated(inputs.behaviour_logprobs.detach(), mask)
+        behavior = _generated(inputs.behaviour_logprobs.detach(), mask)
         advantages = inputs.advantages.detach().to(current.dtype)[:, None]
-        log_ratio = current - behaviour
+        log_ratio = current - behavior
         rows = {
             "tokens": counts,
             "ratio": torch.exp(_mean(log_ratio, mask, self.shortest).clamp(*LIMITS)),
@@ -165,7 +165,7 @@ class Objective(ObjectiveSettings):
             per_token = per_token * inputs.weights.detach()
         losses = _mean(per_token, mask)
         if inputs.rollout_logprobs is not None:
-            rows |= _mismatch(behaviour, inputs.rollout_logprobs, inputs.weights, mask)
+            rows |= _mismatch(behavior, inputs.rollout_logprobs, inputs.weights, mask)
         if inputs.reference_logprobs is not None:
             reference = _generated(inputs.reference_logprobs.detach(), mask)
             reference_kl = _k3(reference - current)
@@ -227,10 +227,10 @@ def _k3(difference: Tensor) -> Tensor:
 
 
 def _mismatch(
-    behaviour: Tensor, rollout: Tensor, weights: Tensor | None, mask: Tensor
+    behavior: Tensor, rollout: Tensor, weights: Tensor | None, mask: Tensor
 ) -> dict[str, Tensor]:
     """Measure the distance of the engine that sampled from the trainer, (sequences,) each."""
-    difference = behaviour - _generated(rollout.detach(), mask)
+    difference = behavior - _generated(rollout.detach(), mask)
     masked = torch.zeros_like(mask) if weights is None else (weights == 0) & mask
     return {
         "mismatch_kl": (_k3(difference) * mask).sum(1),
@@ -264,14 +264,14 @@ def metrics_of(parts: Sequence[Mapping[str, Tensor]], divisor: float) -> dict[st
         return {"loss": 0.0, "sequences": 0.0}
     rows = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
     counts, ratios = rows["tokens"], rows["ratio"]
-    spoken = counts > 0
-    sequences, tokens = spoken.sum().clamp(min=1), counts.sum().clamp(min=1)
+    nonempty = counts > 0
+    sequences, tokens = nonempty.sum().clamp(min=1), counts.sum().clamp(min=1)
     sums = {
         "loss": rows["loss"].sum() / divisor,
-        "sequences": spoken.sum(),
-        "ratio_mean": torch.where(spoken, ratios, 0).sum() / sequences,
-        "ratio_min": torch.where(spoken, ratios, math.inf).amin(),
-        "ratio_max": torch.where(spoken, ratios, -math.inf).amax(),
+        "sequences": nonempty.sum(),
+        "ratio_mean": torch.where(nonempty, ratios, 0).sum() / sequences,
+        "ratio_min": torch.where(nonempty, ratios, math.inf).amin(),
+        "ratio_max": torch.where(nonempty, ratios, -math.inf).amax(),
     }
     for name in ("approx_kl", "reference_kl", "mismatch_kl", "mismatch_mean", "masked_share"):
         if name in rows:

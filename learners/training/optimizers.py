@@ -1,7 +1,7 @@
-"""Optimisers beside those of torch that fit every policy as they are.
+"""Optimizers beyond those of torch.
 
-Each is made like any optimiser of torch, of an iterable of parameters and its settings; a yaml
-below `conf/optimizer/` names it.
+Each is made like an optimizer of torch, from an iterable of parameters and settings. A file in
+`conf/optimizer/` names it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from torch.optim import AdamW, Optimizer
 
 
 class Muon(Optimizer):
-    """Muon (Jordan et al. 2024, `torch.optim.Muon`) for matrices, and AdamW for all else.
+    """Muon (Jordan et al. 2024, `torch.optim.Muon`) for matrices, AdamW for all other parameters.
 
-    Steps of matrices are brought to the size that those of AdamW have (arXiv 2502.16982), so that
-    one learning rate fits both. Parameters come without names: an embedding is a matrix, too.
+    Steps of matrices are scaled to the size of AdamW's (arXiv 2502.16982), so that one learning
+    rate fits both. Parameters come without names: an embedding is a matrix too.
     """
 
     def __init__(
@@ -29,24 +29,24 @@ class Muon(Optimizer):
         eps: float = 1e-8,
         weight_decay: float = 0.0,
     ) -> None:
-        """Part the parameters by their shape.
+        """Split the parameters by their shape.
 
         Args:
             params: tensors of any shape.
             lr: learning rate of both.
-            momentum: of Muon.
-            betas: of AdamW.
-            eps: of AdamW.
-            weight_decay: of both, decoupled.
+            momentum: momentum of Muon.
+            betas: decay rates of AdamW's moments.
+            eps: number added to the denominator of AdamW.
+            weight_decay: decoupled weight decay of both.
 
         Raises:
             ImportError: torch is older than 2.9.
         """
         if not hasattr(torch.optim, "Muon"):
             raise ImportError(f"optimizer=muon needs torch 2.9 or later; got {torch.__version__}")
-        given = list(params)
-        matrices = [one for one in given if one.ndim == 2]
-        others = [one for one in given if one.ndim != 2]
+        parameters = list(params)
+        matrices = [parameter for parameter in parameters if parameter.ndim == 2]
+        others = [parameter for parameter in parameters if parameter.ndim != 2]
         both: Any = {"lr": lr, "weight_decay": weight_decay}
         self._parts: list[Optimizer] = []
         if matrices:
@@ -58,7 +58,7 @@ class Muon(Optimizer):
         self._link()
 
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One step of both; returns the loss of the closure, where there is one."""
+        """Take one step of both; return the loss of the closure, if there is one."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -68,12 +68,12 @@ class Muon(Optimizer):
         return loss
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a state of `state_dict`."""
+        """Continue from a state of `state_dict`."""
         super().load_state_dict(state_dict)
         self._link()
 
     def _link(self) -> None:
-        """Let the parts work on the groups and the state that this optimiser shows and saves."""
+        """Make both optimizers use the groups and the state of this one."""
         for part, group in zip(self._parts, self.param_groups, strict=True):
             part.param_groups, part.state = [group], self.state
 
@@ -85,7 +85,7 @@ def adamw8bit(
     eps: float = 1e-8,
     weight_decay: float = 0.0,
 ) -> Optimizer:
-    """AdamW whose moments are kept in 8 bits (arXiv 2110.02861), of the package bitsandbytes.
+    """Make an AdamW with moments in 8 bits (arXiv 2110.02861), of the package bitsandbytes.
 
     Raises:
         ImportError: it is not installed.
@@ -94,8 +94,8 @@ def adamw8bit(
         from bitsandbytes.optim import AdamW8bit
     except ImportError as error:
         raise ImportError(
-            "optimizer=adamw8bit needs the package bitsandbytes: pip install bitsandbytes, or take"
-            " optimizer=adafactor, which keeps hardly any moments"
+            "optimizer=adamw8bit needs the package bitsandbytes: pip install bitsandbytes, or set"
+            " optimizer=adafactor, which needs little memory for moments"
         ) from error
-    made: Optimizer = AdamW8bit(params, lr, betas, eps, weight_decay)
-    return made
+    optimizer: Optimizer = AdamW8bit(params, lr, betas, eps, weight_decay)
+    return optimizer

@@ -1,6 +1,6 @@
-"""Settings of an update, checked without torch so that a mistake is answered before it is imported.
+"""Settings of an update, checked before torch is imported.
 
-What they mean is computed in `objective`, `correction` and `trainer`, which import torch.
+`objective`, `correction` and `trainer` compute with them; they import torch.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveSettings:
-    """Which ratio, where it is clipped, how far from the reference, and how losses are averaged."""
+    """Importance ratio, clipping, KL to the reference, and averaging of the loss."""
 
     ratio: Ratio = "sequence"
-    """What an importance ratio covers; see the module's text."""
+    """Importance ratio; see `learners.training.objective`."""
     clip_low: float = 0.2
-    """Ratios below 1 - clip_low are clipped where the advantage is negative; 1 clips none."""
+    """Clip of ratios below 1 - clip_low where the advantage is negative; 1 clips none."""
     clip_high: float = 0.25
-    """Ratios above 1 + clip_high are clipped where the advantage is positive; inf clips none."""
+    """Clip of ratios above 1 + clip_high where the advantage is positive; inf clips none."""
     kl: float = 0.0
     """Weight of the KL to the reference, per token (estimator k3: exp(d) - d - 1 with
     d = reference - current log-probability, Schulman 2020). 0: no reference is needed."""
     average: Average = "sequence"
-    """`sequence`: mean over a sequence's tokens, then over all sequences of the batch. A sequence
-    without generated tokens counts in that number with loss 0, as in TRL's `grpo`; verl 0.9.1
-    leaves it out of the number (state it as `divisor` to get the same). `token`: mean over all
-    generated tokens, which with a sequence ratio weighs sequences by their length. `sum`: sum over
-    a sequence's tokens divided by `normalizer`, then the mean over all sequences."""
+    """Average of the loss. `sequence`: mean over a sequence's tokens, then over sequences. One
+    without generated tokens counts with loss 0, as in TRL's `grpo`; verl 0.9.1 does not count it
+    (state its number as `divisor` for the same loss). `token`: mean over all generated tokens,
+    which with a sequence ratio weighs sequences by their length. `sum`: sum over a sequence's
+    tokens divided by `normalizer`, then the mean over sequences."""
     normalizer: float = 1.0
-    """For average `sum`, tokens. 1 leaves the log-probability of a whole sequence (REINFORCE); a
-    constant such as the longest reply makes it Dr. GRPO's (arXiv 2503.20783)."""
+    """Divisor of average `sum`, tokens. 1 leaves the log-probability of a sequence (REINFORCE); a
+    constant such as the longest reply is Dr. GRPO's (arXiv 2503.20783)."""
     shortest: int = 1
-    """Tokens that a shorter sequence counts as in its ratio (length floor); 1: its own length. The
-    gradient of such a sequence shrinks alike, by its length / `shortest`."""
+    """Length floor of a ratio, tokens: shorter sequences count as this long; 1: their own length.
+    The gradient of such a sequence shrinks by its length / `shortest`."""
 
     def __post_init__(self) -> None:
         """Check the words (`UnknownNameError`) and ranges (`SettingError`)."""
@@ -69,14 +69,14 @@ class ObjectiveSettings:
 
 @dataclass(frozen=True, slots=True)
 class CorrectionSettings:
-    """Which weight the loss of a token gets."""
+    """Weight of the loss of a token."""
 
     kind: Kind = "auto"
-    """Name of the rule; the docstring of `correction` has the formulas."""
+    """Name of the rule; `learners.training.correction` has the formulas."""
     low: float | None = None
-    """Lower bound of the weight, 0 to 1; None: that of the kind."""
+    """Lower bound of the weight, at least 0 and below 1. None: that of the kind."""
     high: float | None = None
-    """Upper bound of the weight, above 1; None: that of the kind."""
+    """Upper bound of the weight, above 1. None: that of the kind."""
 
     def __post_init__(self) -> None:
         """Check the word (`UnknownNameError`) and the bounds (`SettingError`)."""
@@ -85,7 +85,7 @@ class CorrectionSettings:
         number("learner.correction_high", self.high, above=1, optional=True, finite=False)
 
     def of_ratio(self, ratio: str) -> Self:
-        """Return these settings with `auto` replaced by what an objective's ratio needs.
+        """Return these settings with `auto` replaced by the kind that fits a ratio.
 
         Raises:
             SettingError: the correction weighs tokens, and the ratio covers a sequence.
@@ -104,28 +104,28 @@ class CorrectionSettings:
 
 @dataclass(frozen=True, slots=True)
 class StepSettings:
-    """How an update is cut into optimizer steps, and how large these are."""
+    """Number and size of the optimizer steps of an update."""
 
     objective: ObjectiveSettings = ObjectiveSettings()
-    """The loss."""
+    """Loss."""
     minibatches: int = 4
-    """Optimiser steps per policy and update."""
+    """Optimizer steps per policy and update."""
     microbatch_tokens: int = 16384
-    """Max. tokens, padding included, of one forward pass."""
+    """Most tokens of one forward pass, padding included."""
     max_grad_norm: float = 1.0
-    """Gradients are scaled down to this norm."""
+    """Norm to which gradients are scaled down."""
     warmup_updates: int = 0
-    """Updates over which the learning rate rises on a straight line. The first one has the part
-    1 / warmup_updates of it, the last one all of it; 0 and 1 start with all of it."""
+    """Updates over which the learning rate rises on a straight line, from 1 / warmup_updates of it
+    in the first one to all of it in the last one; 0 and 1 start with all of it."""
     decay_updates: int | None = None
     """Updates after which the learning rate is 0; it falls from the end of the warm-up on. None and
-    0 keep it."""
+    0: it stays."""
     seed: int = 0
-    """Of the order in which sequences enter the minibatches."""
+    """Seed of the order in which sequences enter the minibatches."""
     correction: CorrectionSettings = CorrectionSettings()
-    """What is done about an engine that sampled with other log-probabilities."""
+    """Correction for an engine that sampled with other log-probabilities."""
     decay: Literal["linear", "cosine"] = "linear"
-    """On which curve it falls: a straight line, or half a cosine (arXiv 1608.03983)."""
+    """Curve on which it falls: a straight line, or half a cosine (arXiv 1608.03983)."""
 
     def __post_init__(self) -> None:
         """Check ranges (`SettingError`)."""

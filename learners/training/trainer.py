@@ -62,8 +62,8 @@ class UpdateSettings(StepSettings):
                 return (updates + 1) / self.warmup_updates
             if last is None:
                 return 1.0
-            left = (last - updates) / (last - peak)
-            return left if self.decay == "linear" else (1 - math.cos(math.pi * left)) / 2
+            rest = (last - updates) / (last - peak)
+            return rest if self.decay == "linear" else (1 - math.cos(math.pi * rest)) / 2
 
         return factor
 

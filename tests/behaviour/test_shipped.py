@@ -13,7 +13,7 @@ from laconic.experiments.running.evaluation import evaluation_starts
 from laconic.experiments.running.setup import make_environments, make_team
 from laconic.learners.agents.scripted import SCRIPTS, ScriptedPolicy
 from laconic.learners.agents.tiny import PATH
-from laconic.learners.metrics import summarise
+from laconic.learners.metrics import summarize
 from laconic.learners.rollout.play import play
 
 TASKS = 200
@@ -38,7 +38,7 @@ def test_the_solver_is_right_when_every_helper_says_all_it_knows(game):
         for agent, policy in team.policies(first).items()
     }
     episodes = play(environments, policies, evaluation_starts(environments), seed=0, greedy=True)
-    assert summarise(episodes)["accuracy"] >= 0.9
+    assert summarize(episodes)["accuracy"] >= 0.9
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_the_team_is_wordy_and_right_before_training(game):
     team, environments = game
     policies = team.policies(environments[0])
     episodes = play(environments, policies, evaluation_starts(environments), seed=0, greedy=True)
-    metrics = summarise(episodes)
+    metrics = summarize(episodes)
     assert metrics["accuracy"] >= 0.9
     # Twice what the terse form of the same facts and working takes, about 33 tokens.
     assert metrics["tokens_said"] >= 66

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from laconic.learners.episode import Episode, Turn
-from laconic.learners.metrics import GLOSSARY, THINKING, intervals, prefixed, summarise, wilson
+from laconic.learners.metrics import GLOSSARY, THINKING, intervals, prefixed, summarize, wilson
 
 
 def turn(message: str, informed: bool | None = None, **fields: bool) -> Turn:
@@ -55,7 +55,7 @@ def episodes() -> list[Episode]:
 
 
 def test_no_episodes_give_no_metrics() -> None:
-    assert summarise([]) == {}
+    assert summarize([]) == {}
     assert intervals([]) == {}
 
 
@@ -64,11 +64,11 @@ def test_a_spent_budget_and_a_truncation_cut_an_episode_short() -> None:
     episodes = [Episode("a", (), {}, ended_by=one) for one in endings]
     episodes.append(Episode("a", (), {}, truncated=True))
     assert [one.cut_short for one in episodes] == [True, *[False] * 6, True]
-    assert summarise(episodes)["truncated_rate"] == 2 / 8
+    assert summarize(episodes)["truncated_rate"] == 2 / 8
 
 
 def test_what_has_nothing_behind_it_is_left_out() -> None:
-    found = summarise([Episode(task="a", turns=(), rewards={})])
+    found = summarize([Episode(task="a", turns=(), rewards={})])
     assert found == {"score": 0.0, "reward": 0.0, "truncated_rate": 0.0, "rounds": 0.0}
 
 
@@ -81,7 +81,7 @@ def test_a_mean_is_over_the_episodes_that_tell() -> None:
 
 
 def test_metrics_are_those_worked_out_by_hand(episodes: list[Episode]) -> None:
-    assert summarise(episodes) == pytest.approx(
+    assert summarize(episodes) == pytest.approx(
         {
             "accuracy": 1 / 2,
             "score": 0.5,
@@ -113,14 +113,14 @@ def test_metrics_are_those_worked_out_by_hand(episodes: list[Episode]) -> None:
 
 
 def test_where_nobody_says_who_is_informed_informed_silence_is_left_out() -> None:
-    found = summarise([Episode(task="a", turns=(turn("hi"),), rewards={})])
+    found = summarize([Episode(task="a", turns=(turn("hi"),), rewards={})])
     assert found["silence_rate"] == 0.0
     assert {"silent_if_uninformed", "spoke_if_informed"}.isdisjoint(found)
 
 
 def test_every_metric_is_in_the_glossary_and_in_its_order(episodes: list[Episode]) -> None:
     names = [*GLOSSARY, *THINKING, "tokens_said/solver", "tokens_said/helper"]
-    assert list(summarise(episodes)) == names and list(intervals(episodes)) == names
+    assert list(summarize(episodes)) == names and list(intervals(episodes)) == names
 
 
 def test_what_each_role_said_is_a_mean_over_the_episodes_that_tell(episodes: list[Episode]) -> None:
@@ -133,23 +133,23 @@ def test_what_each_role_said_is_a_mean_over_the_episodes_that_tell(episodes: lis
 
 def test_agents_of_a_role_are_counted_together() -> None:
     said = {"solver_0": 5, "helper_0": 2, "helper_1": 3}
-    found = summarise([Episode("a", (), {}, tokens_said=said)])
+    found = summarize([Episode("a", (), {}, tokens_said=said)])
     assert (found["tokens_said/solver"], found["tokens_said/helper"]) == (5.0, 5.0)
 
 
 def test_where_all_have_one_role_it_is_not_told_apart() -> None:
-    found = summarise([Episode("a", (), {}, tokens_said={"author_0": 2, "author_1": 3})])
+    found = summarize([Episode("a", (), {}, tokens_said={"author_0": 2, "author_1": 3})])
     assert found["tokens_said"] == 5.0 and "tokens_said/author" not in found
 
 
 def test_where_nobody_thinks_what_is_spent_is_what_is_said(episodes: list[Episode]) -> None:
-    found = summarise(episodes[1:])
+    found = summarize(episodes[1:])
     assert found["tokens_thought"] == 0.0 and "tokens_spent" not in found
 
 
 def test_what_an_environment_measures_is_averaged_over_the_episodes_that_have_it() -> None:
     told = [Episode("a", (), {}, measures={"overlap": one}) for one in (0.5, 0.25)]
-    found = summarise([*told, Episode("a", (), {})])
+    found = summarize([*told, Episode("a", (), {})])
     assert found["overlap"] == 0.375 and list(found)[-1] == "overlap"
     assert intervals(told)["overlap"].count == 2
 
@@ -254,11 +254,11 @@ def test_where_only_solved_episodes_pay_the_reward_leaves_the_bills_of_others_ou
 ) -> None:
     late = [replace(episode, when="solved") for episode in episodes]
     # 1 less 0.4; the other is not solved and pays nothing, though its words are billed.
-    assert summarise(late)["reward"] == pytest.approx((0.6 + 0.0) / 2)
-    assert summarise(late)["billed"] == pytest.approx(0.4)
+    assert summarize(late)["reward"] == pytest.approx((0.6 + 0.0) / 2)
+    assert summarize(late)["billed"] == pytest.approx(0.4)
 
 
 def test_an_environment_without_bills_has_the_mean_return_of_its_agents() -> None:
     plain = Episode("a", (), {"x": (0.0, 1.0), "y": (-0.2, 0.8)})
-    assert summarise([plain])["reward"] == pytest.approx((1.0 + 0.6) / 2)
-    assert "billed" not in summarise([plain]) and "task_reward" not in summarise([plain])
+    assert summarize([plain])["reward"] == pytest.approx((1.0 + 0.6) / 2)
+    assert "billed" not in summarize([plain]) and "task_reward" not in summarize([plain])

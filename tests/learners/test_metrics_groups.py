@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.learners.episode import Episode, Group, Turn
-from laconic.learners.metrics import of_groups
+from laconic.learners.metrics import describe_replies
 
 
 def group(*pays: tuple[float, float], turns: tuple[Turn, ...] = ()) -> Group:
@@ -18,10 +18,10 @@ def test_length_and_entropy_are_over_replies_with_tokens():
         Turn("b", 0, "", (1,), (5,), (-3.0,)),
         Turn("b", 1, "said by a script"),
     )
-    found = of_groups([group((1.0, 0.0), (0.0, 0.0), turns=turns)])
+    found = describe_replies([group((1.0, 0.0), (0.0, 0.0), turns=turns)])
     # Four tokens in two replies; -log p adds up to 6 over four tokens.
     assert (found["reply_tokens"], found["entropy"]) == (2.0, pytest.approx(6 / 4))
 
 
 def test_no_groups_give_no_figures():
-    assert of_groups([]) == {}
+    assert describe_replies([]) == {}

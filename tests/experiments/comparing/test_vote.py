@@ -9,7 +9,7 @@ import pytest
 from laconic import envs
 from laconic.experiments.comparing.vote import vote, votes_for
 from laconic.learners.agents.base import Reply
-from laconic.learners.metrics import summarise
+from laconic.learners.metrics import summarize
 from laconic.learners.rollout.play import Start, play
 
 
@@ -60,7 +60,7 @@ def test_thoughts_of_all_samples_are_counted(solo):
     thought = [sum(one.tokens_thought.values()) for one in samples]
     assert 0 < thought[0] < thought[1]
     assert list(found.tokens_thought.values()) == thought
-    assert summarise([found])["tokens_spent"] == sum(thought) + sum(found.tokens_said.values())
+    assert summarize([found])["tokens_spent"] == sum(thought) + sum(found.tokens_said.values())
 
 
 def test_a_sample_is_paid_for_the_vote_not_for_its_own_answer(solo):

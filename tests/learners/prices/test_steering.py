@@ -129,5 +129,5 @@ def test_settings_out_of_range_are_refused_by_name(kind, settings):
 
 
 def test_what_it_is_set_by_has_to_be_told():
-    with pytest.raises(SettingError, match="TargetTokens is set by 'tokens_said'.*got figures of"):
+    with pytest.raises(SettingError, match="TargetTokens needs the metric 'tokens_said'.*got "):
         TargetTokens().observe({"score": 1.0, "rounds": 2.0})

@@ -14,7 +14,7 @@ from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.algorithms.group import trainers_of
 from laconic.learners.errors import ServerError
-from laconic.learners.metrics import summarise
+from laconic.learners.metrics import summarize
 from laconic.learners.rollout.play import Start, play
 
 QUICK = RequestLimits(attempts=3)
@@ -144,7 +144,7 @@ def test_a_withheld_reply_is_silence_that_is_counted_separately(
         [episode] = play([env], dict.fromkeys(env.possible_agents, policy()), [Start(0)], seed=0)
     assert [turn.message for turn in episode.turns] == ["", ""]
     assert [turn.usage.withheld for turn in episode.turns] == [1, 1]
-    metrics = summarise([episode])
+    metrics = summarize([episode])
     # No agent chose silence, so the rate has no turns to average.
     assert metrics["withheld"] == 2.0 and "silence_rate" not in metrics
     assert caplog.text.count("withheld a reply") == 1 and reason in caplog.text
