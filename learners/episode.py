@@ -37,7 +37,7 @@ class Turn:
     """Tokens new to this agent's conversation before its reply. Empty for agents without tokens."""
     reply_ids: tuple[int, ...] = ()
     """Tokens as sampled, the silence word and the end token included."""
-    behaviour_logprobs: tuple[float, ...] = ()
+    behavior_logprobs: tuple[float, ...] = ()
     """Natural log-probability of each reply token under the policy that sampled it."""
     tokens_said: int = 0
     """Tokens that the environment charged for this message."""
@@ -70,10 +70,10 @@ class Turn:
 
     def __post_init__(self) -> None:
         """Check that each sampled token has its log-probability (`SettingError`)."""
-        if len(self.reply_ids) != len(self.behaviour_logprobs):
+        if len(self.reply_ids) != len(self.behavior_logprobs):
             raise SettingError(
                 f"turn of {self.agent!r} in round {self.round}: expected one log-probability per"
-                f" reply token ({len(self.reply_ids)}), got {len(self.behaviour_logprobs)}"
+                f" reply token ({len(self.reply_ids)}), got {len(self.behavior_logprobs)}"
             )
 
 

@@ -140,7 +140,7 @@ def describe_replies(groups: Sequence[Group]) -> dict[str, float]:
         Empty where no reply has tokens.
     """
     turns = [turn for group in groups for episode in group.episodes for turn in episode.turns]
-    replies = [turn.behaviour_logprobs for turn in turns if turn.reply_ids]
+    replies = [turn.behavior_logprobs for turn in turns if turn.reply_ids]
     tokens = sum(map(len, replies))
     if not tokens:
         return {}

@@ -105,7 +105,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "trained": turn.trained,
         "prompt_ids": list(turn.prompt_ids),
         "reply_ids": list(turn.reply_ids),
-        "logprobs": [round(value, _DIGITS) for value in turn.behaviour_logprobs],
+        "logprobs": [round(value, _DIGITS) for value in turn.behavior_logprobs],
     }
 
 

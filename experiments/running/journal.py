@@ -22,7 +22,7 @@ from laconic.learners.agents.base import Reply, Request, Usage
 from laconic.learners.episode import Episode, Turn
 from laconic.learners.rollout.play import Listener, Start
 
-_IDS = ("prompt_ids", "reply_ids", "behaviour_logprobs")
+_IDS = ("prompt_ids", "reply_ids", "behavior_logprobs")
 _LEDGERS = ("rewards", "task_rewards", "bills")
 """Fields of an episode that have a number for each agent and round."""
 _FORM = {"step": 0}

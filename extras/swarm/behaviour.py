@@ -35,7 +35,7 @@ def scored(
         ]
         temperature = policy.speech.temperature
         for one in recomputed(policy.model, sequences, policy.pad_id, temperature, max_tokens):
-            generated = zip(one.behaviour_logprobs, one.generated, strict=True)
+            generated = zip(one.behavior_logprobs, one.generated, strict=True)
             found[one.episode, one.agent] = iter([each for each, mine in generated if mine])
     scored = []
     for index, episode in enumerate(episodes):
@@ -43,7 +43,7 @@ def scored(
         for turn in episode.turns:
             if turn.trained and (index, turn.agent) in found:
                 logprobs = tuple(islice(found[index, turn.agent], len(turn.reply_ids)))
-                turn = replace(turn, behaviour_logprobs=logprobs)
+                turn = replace(turn, behavior_logprobs=logprobs)
             turns.append(turn)
         scored.append(replace(episode, turns=tuple(turns)))
     return scored

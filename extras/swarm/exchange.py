@@ -222,7 +222,7 @@ def _shared_episode(episode: Episode) -> SharedEpisode:
             round=turn.round,
             text=turn.message if turn.written is None else turn.written,
             # With a thought it is that of more than these words.
-            logprob=None if turn.thought or not turn.reply_ids else sum(turn.behaviour_logprobs),
+            logprob=None if turn.thought or not turn.reply_ids else sum(turn.behavior_logprobs),
         )
         for turn in episode.turns
     )

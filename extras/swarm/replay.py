@@ -188,8 +188,8 @@ def _counted(
         turns = (
             replace(
                 turn,
-                behaviour_logprobs=_from_author(
-                    turn.behaviour_logprobs, authors.get((turn.agent, turn.round))
+                behavior_logprobs=_from_author(
+                    turn.behavior_logprobs, authors.get((turn.agent, turn.round))
                 ),
             )
             for turn in episode.turns

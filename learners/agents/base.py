@@ -60,7 +60,7 @@ class Reply:
     """Tokens that the policy put before the reply and that were new to the conversation."""
     reply_ids: tuple[int, ...] = ()
     """Tokens as sampled."""
-    behaviour_logprobs: tuple[float, ...] = ()
+    behavior_logprobs: tuple[float, ...] = ()
     """Log-probability of each reply token when it was sampled."""
     usage: Usage | None = None
     """What it took of a model server. None: no server was asked."""

@@ -70,7 +70,7 @@ class HFTeam:
     gradient_checkpointing: bool = False
     """Compute activations again in the backward pass instead of keeping them."""
     recompute_logprobs: bool | None = None
-    """Compute behaviour log-probabilities again before an update; None: unless all is computed in
+    """Compute behavior log-probabilities again before an update; None: unless all is computed in
     float32."""
     precision: str = "auto"
     """How weights are kept and passes computed (`learners.agents.precision`): `float32`,

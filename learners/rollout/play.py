@@ -102,7 +102,7 @@ def replies_of(turns: Iterable[Turn]) -> dict[tuple[str, int], Reply]:
             message=turn.message if turn.written is None else turn.written,
             prompt_ids=turn.prompt_ids,
             reply_ids=turn.reply_ids,
-            behaviour_logprobs=turn.behaviour_logprobs,
+            behavior_logprobs=turn.behavior_logprobs,
             truncated=turn.truncated,
             thought=turn.thought,
             version=turn.version,

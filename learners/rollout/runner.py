@@ -437,7 +437,7 @@ def _turn(round: int, request: Request, reply: Reply, action: str, info: Mapping
         message=str(info.get("message", action)),
         prompt_ids=reply.prompt_ids,
         reply_ids=reply.reply_ids,
-        behaviour_logprobs=reply.behaviour_logprobs,
+        behavior_logprobs=reply.behavior_logprobs,
         tokens_said=int(info.get("tokens_said", 0)) - int(before.get("tokens_said", 0)),
         informed=request.info.get("informed"),
         cut=bool(info.get("cut", False)) or action != reply.message,

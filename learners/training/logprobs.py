@@ -96,8 +96,8 @@ def recomputed(
         for sequence, row in zip(part, rows, strict=True):
             by_identity[id(sequence)] = replace(
                 sequence,
-                behaviour_logprobs=tuple(row[: len(sequence.token_ids)]),
-                rollout_logprobs=sequence.behaviour_logprobs if keep_rollout else None,
+                behavior_logprobs=tuple(row[: len(sequence.token_ids)]),
+                rollout_logprobs=sequence.behavior_logprobs if keep_rollout else None,
             )
     return [by_identity[id(sequence)] for sequence in sequences]
 

@@ -3,7 +3,7 @@
 GSPO (Group Sequence Policy Optimization, arXiv 2507.18071, eq. 5 to 7) has one importance ratio per
 sequence, the exponential of the mean log-ratio over its generated tokens:
 
-    s = exp( mean_t [ current_logprobs_t - behaviour_logprobs_t ] )
+    s = exp( mean_t [ current_logprobs_t - behavior_logprobs_t ] )
     loss = - mean over sequences of  min( s A, clip(s, 1 - clip_low, 1 + clip_high) A )
 
 The length floor `shortest` divides the sum of log-ratios by at least that number of tokens. The
@@ -57,7 +57,7 @@ class LossInputs:
 
     current_logprobs: Tensor
     """(sequences, tokens) log-probabilities under the policy being trained."""
-    behaviour_logprobs: Tensor
+    behavior_logprobs: Tensor
     """(sequences, tokens) log-probabilities before the update; without gradient."""
     generated_mask: Tensor
     """(sequences, tokens) bool, True on tokens that the policy produced."""
@@ -67,7 +67,7 @@ class LossInputs:
     """(sequences, tokens) log-probabilities under the reference of the KL. None: no KL."""
     rollout_logprobs: Tensor | None = None
     """(sequences, tokens) log-probabilities under the engine that sampled; without gradient. None:
-    the same as `behaviour_logprobs`."""
+    the same as `behavior_logprobs`."""
     weights: Tensor | None = None
     """(sequences, tokens) factors of the policy loss (`learners.training.correction`); without
     gradient. None: 1."""
@@ -85,7 +85,7 @@ class LossInputs:
                 f" got {tuple(shape)!r}"
             )
         for name in (
-            "behaviour_logprobs",
+            "behavior_logprobs",
             "generated_mask",
             "advantages",
             "reference_logprobs",
@@ -142,7 +142,7 @@ class Objective(ObjectiveSettings):
         mask = inputs.generated_mask
         counts = mask.sum(1)
         current = _generated(inputs.current_logprobs, mask)
-        behavior = _generated(inputs.behaviour_logprobs.detach(), mask)
+        behavior = _generated(inputs.behavior_logprobs.detach(), mask)
         advantages = inputs.advantages.detach().to(current.dtype)[:, None]
         log_ratio = current - behavior
         rows = {

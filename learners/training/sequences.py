@@ -59,7 +59,7 @@ class TokenSequence:
     """(tokens,) the agent's conversation from its start to the last generated token."""
     generated: tuple[bool, ...]
     """(tokens,) True on reply tokens of this sequence, end tokens included."""
-    behaviour_logprobs: tuple[float, ...]
+    behavior_logprobs: tuple[float, ...]
     """(tokens,) natural log-probabilities at sampling; 0.0 where `generated` is False."""
     return_to_go: float
     """X, undiscounted task reward less the charged cost of the rounds that the sequence answers
@@ -73,16 +73,16 @@ class TokenSequence:
     breakdown: Breakdown | None = None
     """Parts of return and advantage. None: the sequence was made by hand."""
     rollout_logprobs: tuple[float, ...] | None = None
-    """(tokens,) log-probabilities of the engine that sampled, if `behaviour_logprobs` are those of
+    """(tokens,) log-probabilities of the engine that sampled, if `behavior_logprobs` are those of
     the trainer. None: both are the same."""
 
     def __post_init__(self) -> None:
         """Refuse different lengths, and a generated token without context (`SettingError`)."""
-        lengths = len(self.token_ids), len(self.generated), len(self.behaviour_logprobs)
+        lengths = len(self.token_ids), len(self.generated), len(self.behavior_logprobs)
         if not lengths[0] == lengths[1] == lengths[2]:
             raise SettingError(
                 f"sequence of {self.agent!r} in task {self.task!r}: token_ids, generated and"
-                f" behaviour_logprobs must have one length; got {lengths!r}"
+                f" behavior_logprobs must have one length; got {lengths!r}"
             )
         if self.generated and self.generated[0]:
             raise SettingError(
@@ -107,13 +107,13 @@ class Batch:
     """(sequences, tokens) bool, True on real tokens, False on padding."""
     generated_mask: Tensor
     """(sequences, tokens) bool, True on tokens that the policy produced."""
-    behaviour_logprobs: Tensor
+    behavior_logprobs: Tensor
     """(sequences, tokens) float32, log-probabilities at sampling; 0 where not generated."""
     advantages: Tensor
     """(sequences,) float32."""
     rollout_logprobs: Tensor
     """(sequences, tokens) float32, log-probabilities of the engine that sampled; the same as
-    `behaviour_logprobs` for sequences that do not tell them apart."""
+    `behavior_logprobs` for sequences that do not tell them apart."""
     row_of: Tensor
     """(sequences,) int64, index of the sequence whose tokens go through a model for this one: the
     longest one that begins with it. A causal model computes the same for both."""
@@ -277,7 +277,7 @@ def episode_sequences(
                 round=start if by_reply else None,
                 token_ids=token_ids,
                 generated=generated,
-                behaviour_logprobs=logprobs,
+                behavior_logprobs=logprobs,
                 return_to_go=task - charge_factor * cost,
                 silent=not any(messages),
                 breakdown=Breakdown(task, cost, charge_factor),
@@ -300,7 +300,7 @@ def _join_turns(
         counts = turn.trained and place >= first and not (mask_truncated and turn.truncated)
         generated += [False] * prompt + [counts] * reply
         logprobs += [0.0] * prompt
-        logprobs += turn.behaviour_logprobs if counts else [0.0] * reply
+        logprobs += turn.behavior_logprobs if counts else [0.0] * reply
     return tuple(token_ids), tuple(generated), tuple(logprobs)
 
 
@@ -377,14 +377,14 @@ def collate(
         row_of[row] = row[0]
     ids = [each.token_ids for each in sequences]
     generated = [each.generated for each in sequences]
-    behaviour = [each.behaviour_logprobs for each in sequences]
-    rollout = [each.rollout_logprobs or each.behaviour_logprobs for each in sequences]
+    behavior = [each.behavior_logprobs for each in sequences]
+    rollout = [each.rollout_logprobs or each.behavior_logprobs for each in sequences]
     advantages = torch.tensor([each.advantage for each in sequences], dtype=torch.float32)
     return Batch(
         token_ids=_padded(ids, pad_id, np.int64).to(device),
         attention_mask=_padded([[True] * len(row) for row in ids], False, np.bool_).to(device),
         generated_mask=_padded(generated, False, np.bool_).to(device),
-        behaviour_logprobs=_padded(behaviour, 0.0, np.float32).to(device),
+        behavior_logprobs=_padded(behavior, 0.0, np.float32).to(device),
         advantages=advantages.to(device),
         rollout_logprobs=_padded(rollout, 0.0, np.float32).to(device),
         row_of=row_of.to(device),

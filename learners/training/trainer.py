@@ -253,11 +253,11 @@ class Trainer:
         if any(sequence.rollout_logprobs is not None for sequence in sequences):
             rollout, ratio = batch.rollout_logprobs, self.settings.objective.ratio
             weights = self.settings.correction.weights(
-                batch.behaviour_logprobs, rollout, batch.generated_mask, ratio
+                batch.behavior_logprobs, rollout, batch.generated_mask, ratio
             )
         return LossInputs(
             current_logprobs=current,
-            behaviour_logprobs=current.detach() if on_policy else batch.behaviour_logprobs,
+            behavior_logprobs=current.detach() if on_policy else batch.behavior_logprobs,
             generated_mask=batch.generated_mask,
             advantages=batch.advantages,
             reference_logprobs=reference,

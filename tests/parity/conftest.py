@@ -163,7 +163,7 @@ def episodes() -> Callable[[int], tuple[Episode, ...]]:
                 message="",
                 prompt_ids=tuple(draw.randrange(1, VOCABULARY) for _ in range(prompt)),
                 reply_ids=tuple(draw.randrange(1, VOCABULARY) for _ in range(reply)),
-                behaviour_logprobs=tuple(-draw.expovariate(0.3) for _ in range(reply)),
+                behavior_logprobs=tuple(-draw.expovariate(0.3) for _ in range(reply)),
             )
 
         agents = ("helper_0", "helper_1", "solver_0")
@@ -199,7 +199,7 @@ def conversations(episodes: Callable[[int], tuple[Episode, ...]]) -> Callable[[i
             round=None,
             token_ids=tuple(range(1, 9)),
             generated=(False,) * 8,
-            behaviour_logprobs=(0.0,) * 8,
+            behavior_logprobs=(0.0,) * 8,
             return_to_go=0.0,
             advantage=1.5,
         )

@@ -154,7 +154,7 @@ def test_the_loss_and_its_gradient_equal_comlrls_but_for_its_dropped_token(
 
         def loss(mask: Tensor, divisor: float, batch: Batch = batch, model: Any = model) -> Tensor:
             current = logprobs_of(model, batch)
-            behaviour = batch.behaviour_logprobs
+            behaviour = batch.behavior_logprobs
             return ours.objective(
                 LossInputs(current, behaviour, mask, batch.advantages, divisor=divisor)
             ).loss
@@ -205,7 +205,7 @@ def test_a_reply_of_one_token_has_a_gradient_here_and_none_there(
     ]
     batch = collate(made, pad_id=0)
     current = logprobs_of(model, batch)
-    given = LossInputs(current, batch.behaviour_logprobs, batch.generated_mask, batch.advantages)
+    given = LossInputs(current, batch.behavior_logprobs, batch.generated_mask, batch.advantages)
     ours = method("magrpo").objective(given).loss
     gradients = torch.autograd.grad(ours, [next(model.parameters())])
     assert ours.item() != 0.0 and gradients[0].abs().max() > 0

@@ -145,7 +145,7 @@ def test_the_loss_and_its_gradient_in_the_logprobs_equal_trls(
 ) -> None:
     ours = replace(method(case[0]).objective, **case[1])
     batch = conversations(seed)
-    behaviour = batch.behaviour_logprobs
+    behaviour = batch.behavior_logprobs
     current = drifted(behaviour, seed, 6 * ours.clip_high).requires_grad_()
     reference = drifted(behaviour, seed + 100, 0.3)
     set_loss(trainer, ours)

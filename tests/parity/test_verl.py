@@ -64,19 +64,19 @@ def their_loss(ours: Objective, given: LossInputs, **batch_info: int) -> tuple[T
         "config": config,
     }
     if kind == "reinforce":
-        loss, _ = core_algos.compute_policy_loss_reinforce(given.behaviour_logprobs, **shared)
+        loss, _ = core_algos.compute_policy_loss_reinforce(given.behavior_logprobs, **shared)
     else:
-        loss, _ = core_algos.get_policy_loss_fn(kind)(given.behaviour_logprobs, **shared)
+        loss, _ = core_algos.get_policy_loss_fn(kind)(given.behavior_logprobs, **shared)
     return loss, f"`{kind}`, `{mode}`"
 
 
 def random_inputs(batch: Batch, seed: int, drift: float, divisor: float | None) -> LossInputs:
     """A batch whose policy has moved on a little."""
     draw = torch.Generator().manual_seed(seed)
-    noise = torch.randn(batch.behaviour_logprobs.shape, generator=draw)
+    noise = torch.randn(batch.behavior_logprobs.shape, generator=draw)
     return LossInputs(
-        current_logprobs=(batch.behaviour_logprobs + drift * noise).requires_grad_(),
-        behaviour_logprobs=batch.behaviour_logprobs,
+        current_logprobs=(batch.behavior_logprobs + drift * noise).requires_grad_(),
+        behavior_logprobs=batch.behavior_logprobs,
         generated_mask=batch.generated_mask,
         advantages=batch.advantages,
         divisor=divisor,
@@ -138,7 +138,7 @@ def test_the_kl_estimate_equals_verls(
 ) -> None:
     batch = conversations(seed)
     given = random_inputs(batch, seed, 0.3, None)
-    reference = batch.behaviour_logprobs
+    reference = batch.behavior_logprobs
     theirs = core_algos.kl_penalty_forward(given.current_logprobs, reference, "low_var_kl")
     theirs = core_algos.agg_loss(
         theirs,
@@ -149,7 +149,7 @@ def test_the_kl_estimate_equals_verls(
     ours = Objective(kl=1.0)(
         LossInputs(
             given.current_logprobs,
-            given.behaviour_logprobs,
+            given.behavior_logprobs,
             given.generated_mask,
             torch.zeros_like(given.advantages),
             reference,

@@ -137,7 +137,7 @@ class Measurement:
         present, mask = current.detach(), batch.generated_mask
         earlier: dict[bytes, Tensor] = {}
         for kind in kinds:
-            weights = Correction(kind).weights(present, batch.behaviour_logprobs, mask, "token")
+            weights = Correction(kind).weights(present, batch.behavior_logprobs, mask, "token")
             key = weights.numpy().tobytes()
             if key in earlier:
                 yield kind, earlier[key]

@@ -36,6 +36,6 @@ def mismatch(groups, policies):
                 before = conversation(turn, episode.turns)
                 own = scores(policies[turn.agent], [*before, *turn.reply_ids])
                 own = own[len(before) - 1 :]
-                pairs = zip(own, turn.behaviour_logprobs, strict=True)
+                pairs = zip(own, turn.behavior_logprobs, strict=True)
                 worst = max(worst, *(abs(a - b) for a, b in pairs))
     return worst

@@ -30,7 +30,7 @@ def inputs(
     current = torch.tensor(log_ratios, dtype=torch.float64) + behaviour
     return LossInputs(
         current_logprobs=current.to(dtype).requires_grad_(),
-        behaviour_logprobs=torch.full_like(current, behaviour).to(dtype),
+        behavior_logprobs=torch.full_like(current, behaviour).to(dtype),
         generated_mask=torch.tensor(mask, dtype=torch.bool),
         advantages=torch.tensor(advantages),
         reference_logprobs=None if reference is None else torch.tensor(reference),

@@ -53,7 +53,7 @@ def episode(speakers: Speakers, pays: Sequence[float], seed: int, rounds: int = 
                     reply.message,
                     reply.prompt_ids,
                     reply.reply_ids,
-                    reply.behaviour_logprobs,
+                    reply.behavior_logprobs,
                 )
             )
     rewards = {

@@ -30,8 +30,8 @@ def test_sampled_turns_get_what_they_were_sampled_with(episodes):
     played, policies = episodes
     for before, after in zip(played, scored(played, policies, 4096), strict=True):
         for one, other in zip(before.turns, after.turns, strict=True):
-            assert other.behaviour_logprobs == pytest.approx(one.behaviour_logprobs, abs=1e-5)
-            assert replace(other, behaviour_logprobs=one.behaviour_logprobs) == one
+            assert other.behavior_logprobs == pytest.approx(one.behavior_logprobs, abs=1e-5)
+            assert replace(other, behavior_logprobs=one.behavior_logprobs) == one
 
 
 def test_turns_that_are_context_stay_as_they_are(episodes):
@@ -43,7 +43,7 @@ def test_turns_that_are_context_stay_as_they_are(episodes):
                 replace(
                     turn,
                     trained=turn.round == 0,
-                    behaviour_logprobs=(9.0,) * len(turn.reply_ids),
+                    behavior_logprobs=(9.0,) * len(turn.reply_ids),
                 )
                 for turn in episode.turns
             ),
@@ -52,5 +52,5 @@ def test_turns_that_are_context_stay_as_they_are(episodes):
     ]
     for episode in scored(wrong, policies, 4096):
         for turn in episode.turns:
-            untouched = set(turn.behaviour_logprobs) <= {9.0}
+            untouched = set(turn.behavior_logprobs) <= {9.0}
             assert untouched == (turn.round > 0 or not turn.reply_ids)

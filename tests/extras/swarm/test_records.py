@@ -20,7 +20,7 @@ from laconic.learners.episode import Episode, Group, Turn
 
 RECORDS = (Task, Score, Turn, Episode, Group, Usage, Reply, SharedMessage, SharedGroup)
 TIMES = 25
-TOKENS = ("prompt_ids", "reply_ids", "behaviour_logprobs")
+TOKENS = ("prompt_ids", "reply_ids", "behavior_logprobs")
 """What an evaluation's journal leaves out on purpose."""
 
 

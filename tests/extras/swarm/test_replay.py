@@ -109,7 +109,7 @@ def test_replies_are_tokens_of_the_reader_with_its_own_log_probabilities(make_en
             assert turn.prompt_ids and turn.reply_ids == reader.write(turn.message)
         for agent in both(reader):
             turns = [turn for turn in episode.turns if turn.agent == agent]
-            found = [one for turn in turns for one in turn.behaviour_logprobs]
+            found = [one for turn in turns for one in turn.behavior_logprobs]
             assert found == pytest.approx(by_hand(reader, episode, agent), abs=1e-5)
 
 
@@ -187,7 +187,7 @@ def test_scripts_are_told_as_text_and_frozen_weights_are_measured(make_envs, sha
 
 def test_correcting_counts_from_the_author_and_truncates_at_one(make_envs, shared, reader):
     plain = replayed(make_envs(), both(reader), shared)
-    here = [sum(turn.behaviour_logprobs) for turn in plain.episodes[0].turns]
+    here = [sum(turn.behavior_logprobs) for turn in plain.episodes[0].turns]
     lengths = [len(turn.reply_ids) for turn in plain.episodes[0].turns]
     # Likelier there by a factor e^3 than here; in the other turns less likely by e.
     there = [here[0] + 3.0, *(each - 1.0 for each in here[1:])]
@@ -198,11 +198,11 @@ def test_correcting_counts_from_the_author_and_truncates_at_one(make_envs, share
     episodes = (told, shared.episodes[1])
     group = replayed(make_envs(), both(reader), replace(shared, episodes=episodes), correct=True)
     first, *others = group.episodes[0].turns
-    before = plain.episodes[0].turns[0].behaviour_logprobs
+    before = plain.episodes[0].turns[0].behavior_logprobs
     # The ratio of every token of the first reply begins at e^(-3 / tokens).
-    steps = [new - old for new, old in zip(first.behaviour_logprobs, before, strict=True)]
+    steps = [new - old for new, old in zip(first.behavior_logprobs, before, strict=True)]
     assert steps == pytest.approx([3.0 / lengths[0]] * lengths[0], abs=1e-6)
-    assert [sum(turn.behaviour_logprobs) for turn in others] == pytest.approx(here[1:], abs=1e-6)
+    assert [sum(turn.behavior_logprobs) for turn in others] == pytest.approx(here[1:], abs=1e-6)
     unknown = (tuple(replace(one, logprob=None) for one in told), shared.episodes[1])
     wanted = replace(shared, episodes=unknown)
     assert replayed(make_envs(), both(reader), wanted, correct=True) is None

@@ -131,7 +131,7 @@ def test_a_reply_is_cut_behind_the_token_in_whose_middle_the_word_ends(speller):
         if "think>" not in tokenizer.decode(one.reply_ids):
             assert one.message in (whole.partition("e")[0].strip(), "")
         assert "e" not in one.message and not one.truncated
-        assert len(one.reply_ids) == len(one.behaviour_logprobs) <= 12
+        assert len(one.reply_ids) == len(one.behavior_logprobs) <= 12
         middle += not pieces[-1].endswith("e")
     assert len(ended) > 20 and middle > 3
     assert any(one.truncated for one in replies if one not in ended)
@@ -161,7 +161,7 @@ def test_tokens_and_logprobs_are_cut_alike(make_policy, qwen_tokenizer, text, me
     assert (found.message, found.truncated) == (message, False)
     wanted = reply(policy, kept)
     assert found.reply_ids == wanted.reply_ids
-    assert found.behaviour_logprobs == tuple(-float(i) for i in range(len(wanted.reply_ids)))
+    assert found.behavior_logprobs == tuple(-float(i) for i in range(len(wanted.reply_ids)))
 
 
 def test_a_word_with_the_last_token_of_the_budget_is_whole(make_policy, qwen_tokenizer):
@@ -208,7 +208,7 @@ def test_what_is_trained_is_what_was_kept_in_episodes_of_different_lengths(spell
                 assert (after.prompt_ids[0] == end) == ended_by_word
                 silent_then_more += ended_by_word and not turn.truncated
             [again] = recomputed(speller.model, [one], speller.pad_id, 1.0, 4096)
-            assert again.behaviour_logprobs == pytest.approx(one.behaviour_logprobs, abs=2e-5)
+            assert again.behavior_logprobs == pytest.approx(one.behavior_logprobs, abs=2e-5)
     assert silent_then_more > 5
 
 
@@ -258,5 +258,5 @@ def test_the_shipped_policy_plays_as_it_did_before_the_word_could_end_a_message(
     assert sum(len(turn.reply_ids) for turn in turns) == 620
     told = repr([(turn.agent, turn.round, turn.reply_ids, turn.message) for turn in turns])
     assert hashlib.sha256(told.encode()).hexdigest() == RECORDED
-    logprobs = sum(sum(turn.behaviour_logprobs) for turn in turns)
+    logprobs = sum(sum(turn.behavior_logprobs) for turn in turns)
     assert logprobs == pytest.approx(-75.22887602102855, abs=1e-3)

@@ -41,7 +41,7 @@ def test_replies_carry_the_tokens_read_and_said(policy):
     replies = policy.reply(requests, seed=0, greedy=False)
     for asked, reply in zip(requests, replies, strict=True):
         assert reply.prompt_ids == policy.read(asked)
-        assert len(reply.reply_ids) == len(reply.behaviour_logprobs) > 0
+        assert len(reply.reply_ids) == len(reply.behavior_logprobs) > 0
         assert reply.message == policy.parse(reply.reply_ids)[0]
     assert replies == policy.reply(requests, seed=0, greedy=False)
     assert replies != policy.reply(requests, seed=1, greedy=False)
@@ -55,7 +55,7 @@ def test_a_later_turn_is_read_after_all_that_came_before(policy):
     logits = policy.model(input_ids=torch.tensor([conversation])).logits[0]
     logprobs = torch.log_softmax(logits, dim=-1)[-len(reply.reply_ids) - 1 : -1]
     expected = logprobs.gather(-1, torch.tensor(reply.reply_ids)[:, None]).squeeze(-1)
-    assert reply.behaviour_logprobs == pytest.approx(expected.tolist(), abs=1e-5)
+    assert reply.behavior_logprobs == pytest.approx(expected.tolist(), abs=1e-5)
 
 
 def test_the_process_wide_generator_is_left_alone(policy):
@@ -95,8 +95,8 @@ def test_settings_that_a_hub_model_brings_do_not_bend_what_is_sampled(make_model
         for mine, its in zip(one, other, strict=True):
             # The same draws up to an end token of the model's own, which is kept as an end.
             assert mine.reply_ids == its.reply_ids[: len(mine.reply_ids)]
-            assert mine.behaviour_logprobs == pytest.approx(
-                its.behaviour_logprobs[: len(mine.reply_ids)], abs=1e-5
+            assert mine.behavior_logprobs == pytest.approx(
+                its.behavior_logprobs[: len(mine.reply_ids)], abs=1e-5
             )
             differ += len(mine.reply_ids) < len(its.reply_ids)
             assert len(mine.reply_ids) == 21 or mine.reply_ids[-1] in ends | {11, 12}
@@ -195,7 +195,7 @@ def test_a_reply_has_room_for_the_message_and_its_end(
 ):
     endless = make_policy(tokenizer=word_tokenizer, max_reply_tokens=6)
     reply = endless.reply([request("w1", max_tokens=allowed)], seed=0, greedy=False)[0]
-    assert len(reply.reply_ids) == len(reply.behaviour_logprobs) == expected
+    assert len(reply.reply_ids) == len(reply.behavior_logprobs) == expected
 
 
 def test_one_token_replies_work(make_policy):

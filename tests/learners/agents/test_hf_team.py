@@ -66,7 +66,7 @@ def test_separate_policies_come_back_each_to_its_agent(apart, make_env):
     for agent, policy in policies.items():
         expected = policy.reply(asked, seed=2, greedy=False)
         assert back[agent].reply(asked, seed=2, greedy=False) == expected
-        seen.add(expected[0].behaviour_logprobs)
+        seen.add(expected[0].behavior_logprobs)
     assert len(seen) == 4
 
 
@@ -129,7 +129,7 @@ def test_weights_have_the_type_that_was_asked_for(saved, make_env, precision, ex
     policy = HFTeam(str(saved), precision=precision).policies(make_env())["solver_0"]
     assert policy.model.dtype == expected
     reply = policy.reply([request()], seed=0, greedy=False)[0]
-    assert all(logprob <= 0 for logprob in reply.behaviour_logprobs)
+    assert all(logprob <= 0 for logprob in reply.behavior_logprobs)
 
 
 @pytest.mark.gpu

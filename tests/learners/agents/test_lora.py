@@ -91,7 +91,7 @@ def test_roles_of_a_team_and_two_teams_of_one_base_have_it_in_common(team, saved
 def test_no_agent_speaks_with_another_ones_adapter(stirred):
     _, policies = stirred
     expected = {agent: replies(policy) for agent, policy in policies.items()}
-    assert len({said[0].behaviour_logprobs for said in expected.values()}) == 4
+    assert len({said[0].behavior_logprobs for said in expected.values()}) == 4
     for agent in reversed(expected):
         assert replies(policies[agent]) == expected[agent]
     stir(policies["helper_0"], 9)

@@ -48,7 +48,7 @@ def test_a_reply_ends_where_the_positions_do(make_policy, word_tokenizer, kind):
     found = policy.reply(asked, seed=0, greedy=False)
     assert [len(reply.reply_ids) for reply in found] == [6, 6, 5, 1, 0, 0, 6]
     assert [reply.message for reply in found[4:6]] == ["", ""]
-    assert len(found[4].prompt_ids) == most and found[4].behaviour_logprobs == ()
+    assert len(found[4].prompt_ids) == most and found[4].behavior_logprobs == ()
 
 
 def test_a_full_conversation_stays_silent_and_is_warned_of_once(
@@ -78,7 +78,7 @@ def test_greedy_replies_do_not_depend_on_the_size_of_a_call(make_policy, counted
     assert counted == [5, 2, 2, 1]
     assert [one.reply_ids for one in parts] == [one.reply_ids for one in whole]
     for one, other in zip(parts, whole, strict=True):
-        assert one.behaviour_logprobs == pytest.approx(other.behaviour_logprobs, abs=1e-5)
+        assert one.behavior_logprobs == pytest.approx(other.behavior_logprobs, abs=1e-5)
 
 
 def test_calls_that_are_large_enough_draw_the_same(make_policy):
@@ -105,7 +105,7 @@ def a_batch() -> Batch:
         token_ids=ids,
         attention_mask=torch.ones_like(generated),
         generated_mask=generated,
-        behaviour_logprobs=torch.zeros(2, 10),
+        behavior_logprobs=torch.zeros(2, 10),
         advantages=torch.ones(2),
         rollout_logprobs=torch.zeros(2, 10),
         row_of=torch.arange(2),

@@ -46,8 +46,8 @@ def assert_alike(one: list[tuple[Reply, ...]], other: list[tuple[Reply, ...]]) -
     for talk, its in zip(one, other, strict=True):
         for reply, its_reply in zip(talk, its, strict=True):
             assert reply.reply_ids == its_reply.reply_ids
-            expected = pytest.approx(its_reply.behaviour_logprobs, abs=1e-4)
-            assert reply.behaviour_logprobs == expected
+            expected = pytest.approx(its_reply.behavior_logprobs, abs=1e-4)
+            assert reply.behavior_logprobs == expected
 
 
 def test_a_seed_decides_what_is_drawn(make, device):

@@ -49,8 +49,8 @@ def assert_alike(one: Talks, other: Talks) -> None:
     for talk, its in zip(one, other, strict=True):
         assert [reply.reply_ids for reply in talk] == [reply.reply_ids for reply in its]
         for reply, its_reply in zip(talk, its, strict=True):
-            expected = pytest.approx(its_reply.behaviour_logprobs, abs=1e-5)
-            assert reply.behaviour_logprobs == expected
+            expected = pytest.approx(its_reply.behavior_logprobs, abs=1e-5)
+            assert reply.behavior_logprobs == expected
 
 
 @torch.no_grad()
@@ -66,7 +66,7 @@ def assert_recorded(policy: HFPolicy, talks: Talks, atol: float = 1e-5) -> None:
         logits = policy.model(input_ids=torch.tensor([ids])).logits[0, :-1].double()
         found = torch.log_softmax(logits, -1).gather(-1, torch.tensor(ids[1:])[:, None])[:, 0]
         expected = found[torch.tensor(said[1:], dtype=torch.bool)]
-        drawn = [one for reply in talk for one in reply.behaviour_logprobs]
+        drawn = [one for reply in talk for one in reply.behavior_logprobs]
         torch.testing.assert_close(torch.tensor(drawn).double(), expected, rtol=1e-5, atol=atol)
 
 
@@ -168,7 +168,7 @@ def test_a_reply_that_was_given_is_read(make_policy):
         for number in range(3):
             policy.reply(asked([talk[:number] for talk in talks]), seed=number, greedy=number > 0)
         assert policy.reply(asked(changed), seed=0, greedy=True) == [
-            replace(one, behaviour_logprobs=pytest.approx(one.behaviour_logprobs, abs=1e-5))
+            replace(one, behavior_logprobs=pytest.approx(one.behavior_logprobs, abs=1e-5))
             for one in expected
         ]
 

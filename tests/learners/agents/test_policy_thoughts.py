@@ -128,7 +128,7 @@ def test_replies_keep_within_all_limits(thinker):
     for one in replies:
         inside = marks.inside(one.reply_ids)
         assert sum(inside) <= 9 + 2 and len(inside) - sum(inside) <= 7
-        assert len(one.behaviour_logprobs) == len(one.reply_ids)
+        assert len(one.behavior_logprobs) == len(one.reply_ids)
         assert "<think>" not in one.message and "</think>" not in one.message
         thought += bool(one.thought)
         spoken += bool(one.thought and one.message)
@@ -166,7 +166,7 @@ def test_what_is_trained_is_what_was_sampled_token_for_token(played, template):
             sampled = sum(len(turn.reply_ids) for turn in mine)
             assert sum(one.generated) == sampled
             [again] = recomputed(policy.model, [one], policy.pad_id, 1.0, 4096)
-            assert again.behaviour_logprobs == pytest.approx(one.behaviour_logprobs, abs=2e-5)
+            assert again.behavior_logprobs == pytest.approx(one.behavior_logprobs, abs=2e-5)
 
 
 def test_thoughts_are_counted_charged_and_heard_by_nobody(played):

@@ -136,7 +136,7 @@ def test_a_policy_is_kept_and_recomputed_as_its_precision_asks(
     assert policy.model.dtype == weights
     assert policy.recompute_logprobs is again
     [reply] = policy.reply([ASKED], seed=0, greedy=False)
-    assert all(logprob <= 0 for logprob in reply.behaviour_logprobs)
+    assert all(logprob <= 0 for logprob in reply.behavior_logprobs)
     chosen = HFTeam(str(saved), precision=precision, frozen=frozen, recompute_logprobs=False)
     assert chosen.policies(_Env())["solver_0"].recompute_logprobs is False
 

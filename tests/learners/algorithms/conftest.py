@@ -34,7 +34,7 @@ def off_policy(group) -> Group:
 
     def moved(turn: Turn, index: int) -> Turn:
         shift = shifts[index % len(shifts)]
-        return replace(turn, behaviour_logprobs=tuple(x + shift for x in turn.behaviour_logprobs))
+        return replace(turn, behavior_logprobs=tuple(x + shift for x in turn.behavior_logprobs))
 
     episodes = tuple(
         replace(

@@ -162,7 +162,7 @@ def test_only_what_the_critic_did_not_expect_is_learned(policy):
         episodes = (
             Episode(
                 task,
-                (Turn("solver_0", 0, "", one.prompt_ids, one.reply_ids, one.behaviour_logprobs),),
+                (Turn("solver_0", 0, "", one.prompt_ids, one.reply_ids, one.behavior_logprobs),),
                 {"solver_0": (pay,)},
             )
             for one in replies
@@ -191,7 +191,7 @@ def test_the_return_rises(make_policy, sees):
         for place, agent in enumerate(speakers):
             requests = [Request(agent, f"Hello {agent}")] * 32
             turns[agent] = [
-                Turn(agent, 0, "", one.prompt_ids, one.reply_ids, one.behaviour_logprobs)
+                Turn(agent, 0, "", one.prompt_ids, one.reply_ids, one.behavior_logprobs)
                 for one in policy.reply(requests, seed=2 * step + place, greedy=False)
             ]
         episodes = tuple(

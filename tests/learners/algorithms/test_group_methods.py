@@ -103,9 +103,9 @@ def group(policies: Policies, pays: list[float], silent: bool = False) -> Group:
             for index, reply in enumerate(said):
                 if silent:
                     ids = policy.write("")
-                    reply = replace(reply, reply_ids=ids, behaviour_logprobs=(-3.0,) * len(ids))
+                    reply = replace(reply, reply_ids=ids, behavior_logprobs=(-3.0,) * len(ids))
                 histories[index][agent] = (*pasts[index], reply)
-                ids = (reply.prompt_ids, reply.reply_ids, reply.behaviour_logprobs)
+                ids = (reply.prompt_ids, reply.reply_ids, reply.behavior_logprobs)
                 turns[index].append(Turn(agent, number, "" if silent else "said", *ids))
     episodes = (
         Episode("t", tuple(made), {agent: (0.0, pay) for agent in AGENTS})
@@ -176,7 +176,7 @@ def test_where_everybody_is_silent_the_silence_word_is_trained(method, learner, 
 
 @of_each_kind
 def test_without_any_token_no_step_is_taken(method, learner, policies):
-    nothing = changed(group(policies, [1.0, 0.0, 0.25]), reply_ids=(), behaviour_logprobs=())
+    nothing = changed(group(policies, [1.0, 0.0, 0.25]), reply_ids=(), behavior_logprobs=())
     assert learner().update([nothing]) == {"steps": 0.0, "skipped_steps": 0.0}
 
 
@@ -186,7 +186,7 @@ def test_ratios_of_a_million_and_a_millionth_leave_everything_finite(
 ):
     shifted = changed(
         group(policies, [1.0, 0.0, 0.25]),
-        behaviour_logprobs=lambda values: tuple(one - math.log(ratio) for one in values),
+        behavior_logprobs=lambda values: tuple(one - math.log(ratio) for one in values),
     )
     metrics = learner(minibatches=1).update([shifted])
     assert metrics["skipped_steps"] == 0.0 and finite(metrics, policies)
@@ -318,7 +318,7 @@ def test_gspo_takes_the_same_step_as(other, moved, make_policy):
         policies = dict.fromkeys(AGENTS, policy)
         played = group(policies, [1.0, 0.0, 0.25])
         if moved:
-            played = changed(played, behaviour_logprobs=_moved)
+            played = changed(played, behavior_logprobs=_moved)
         node = OmegaConf.create(OmegaConf.to_container(composed(method).learner, resolve=True))
         node.minibatches = 1
         node.advantages.scale = "none"

@@ -93,16 +93,16 @@ def test_repeated_updates_teach_the_policy_to_keep_silent(policy, tiny_tokenizer
         requests = [Request("solver_0", "Hello")] * 32
         replies = policy.reply(requests, seed=step, greedy=False)
         said = [
-            Turn("solver_0", 0, "", one.prompt_ids, one.reply_ids, one.behaviour_logprobs)
+            Turn("solver_0", 0, "", one.prompt_ids, one.reply_ids, one.behavior_logprobs)
             for one in replies
         ]
         lead = replace(
             said[0],
             reply_ids=(silence,),
-            behaviour_logprobs=(
+            behavior_logprobs=(
                 float(
                     reply_logprobs(
-                        policy, replace(said[0], reply_ids=(silence,), behaviour_logprobs=(0.0,))
+                        policy, replace(said[0], reply_ids=(silence,), behavior_logprobs=(0.0,))
                     )
                 ),
             ),
@@ -123,11 +123,11 @@ def test_silence_on_balance_is_made_rarer_only_by_what_is_said(make_policy):
         asked = Request("solver_0", "Hello")
         quoted = [policy.quote(asked, message) for message in ("3", "")]
         turns = [
-            Turn("solver_0", 0, one.message, one.prompt_ids, one.reply_ids, one.behaviour_logprobs)
+            Turn("solver_0", 0, one.message, one.prompt_ids, one.reply_ids, one.behavior_logprobs)
             for one in quoted
         ]
         said, kept = (
-            replace(turn, behaviour_logprobs=tuple(reply_logprobs(policy, turn).tolist()))
+            replace(turn, behavior_logprobs=tuple(reply_logprobs(policy, turn).tolist()))
             for turn in turns
         )
         pays = ((said, 1.0), (kept, 0.0))
@@ -166,7 +166,7 @@ def test_control_tokens_are_trained_like_any_other(policy, tiny_tokenizer, word)
     turns = []
     for reply in (tuple(ids), (*ids[:-1], 50)):
         turn = Turn("solver_0", 0, "", prompt, reply, (0.0,) * len(reply))
-        turns.append(replace(turn, behaviour_logprobs=tuple(reply_logprobs(policy, turn).tolist())))
+        turns.append(replace(turn, behavior_logprobs=tuple(reply_logprobs(policy, turn).tolist())))
     pays = (1.0, 0.0)
     episodes = tuple(
         Episode("t", (turn,), {"solver_0": (pay,)}) for turn, pay in zip(turns, pays, strict=True)
@@ -188,7 +188,7 @@ def test_the_step_is_the_gradient_of_gspo_written_out_slowly(make_policy, temper
         logits = twin(input_ids=torch.tensor([sequence.token_ids])).logits[0] / temperature
         logprobs = torch.log_softmax(logits, -1)
         differences = [
-            logprobs[place - 1, token] - sequence.behaviour_logprobs[place]
+            logprobs[place - 1, token] - sequence.behavior_logprobs[place]
             for place, token in enumerate(sequence.token_ids)
             if sequence.generated[place]
         ]
@@ -289,7 +289,7 @@ def test_the_size_of_forward_passes_changes_neither_gradient_nor_metrics(
 def spoiled(group: Group) -> Group:
     """Its first reply has no log-probability that a number could be."""
     first, *others = group.episodes[0].turns
-    turn = replace(first, behaviour_logprobs=(float("nan"),) * len(first.reply_ids))
+    turn = replace(first, behavior_logprobs=(float("nan"),) * len(first.reply_ids))
     return replace(
         group, episodes=(replace(group.episodes[0], turns=(turn, *others)), *group.episodes[1:])
     )

@@ -77,7 +77,7 @@ def episode(policies: dict[str, HFPolicy], task: str, pay: float, draw: int) -> 
         request = Request(agent, text, pasts[agent], (text,) * len(pasts[agent]))
         (reply,) = replies(policies[agent], [request], draw + number)
         pasts[agent] = (*pasts[agent], reply)
-        said = (reply.prompt_ids, reply.reply_ids, reply.behaviour_logprobs)
+        said = (reply.prompt_ids, reply.reply_ids, reply.behavior_logprobs)
         turns.append(Turn(agent, number, "said", *said))
     return Episode(task, tuple(turns), {agent: (0.0, pay) for agent in policies})
 
@@ -161,7 +161,7 @@ def test_a_step_that_is_not_finite_on_one_process_is_skipped_by_all(update):
     def spoil(groups):
         first = groups[0].episodes[0]
         turn = first.turns[0]
-        spoilt = replace(turn, behaviour_logprobs=(math.nan,) * len(turn.reply_ids))
+        spoilt = replace(turn, behavior_logprobs=(math.nan,) * len(turn.reply_ids))
         changed = replace(first, turns=(spoilt, *first.turns[1:]))
         return [replace(groups[0], episodes=(changed, *groups[0].episodes[1:])), *groups[1:]]
 

@@ -61,7 +61,7 @@ def test_batched_replies_have_the_models_log_probabilities_and_repeat_with_the_s
         if turn.round == 0:
             own = scores(policy, [*turn.prompt_ids, *turn.reply_ids])
             own = own[len(turn.prompt_ids) - 1 :]
-            pairs = zip(own, turn.behaviour_logprobs, strict=True)
+            pairs = zip(own, turn.behavior_logprobs, strict=True)
             worst = max(worst, *(abs(a - b) for a, b in pairs))
     assert 0 < worst < 1e-4
     assert policy.sampler is None and not policy.recompute_logprobs

@@ -46,7 +46,7 @@ def test_a_reply_ends_with_the_silence_word_whether_or_not_the_server_samples_on
     for turn in turns(groups):
         pieces = [tokenizer.decode([token]) for token in turn.reply_ids]
         assert not any("e" in piece for piece in pieces[:-1])
-        assert len(turn.reply_ids) == len(turn.behaviour_logprobs)
+        assert len(turn.reply_ids) == len(turn.behavior_logprobs)
         if "e" in pieces[-1] and turn.reply_ids[-1] not in policies["solver_0"].end_ids:
             ended += 1
             assert "e" not in turn.message and not turn.truncated

@@ -171,7 +171,7 @@ def test_a_turn_holds_what_was_sampled_and_what_was_published(make_env):
     assert (first.round, second.round) == (0, 1)
     assert (first.prompt_ids, first.reply_ids) == ((1,), (10, 2))
     assert (second.prompt_ids, second.reply_ids) == ((2,), (11, 2))
-    assert first.behaviour_logprobs == (-0.5, -0.25)
+    assert first.behavior_logprobs == (-0.5, -0.25)
     assert [turn.round for turn in episode.turns] == [0] * 4 + [1] * 4
 
 

@@ -108,14 +108,14 @@ def test_a_weight_is_finite_however_far_apart_two_policies_are():
 def test_equal_log_probabilities_change_no_loss_and_no_gradient():
     current = torch.randn(2, 3, requires_grad=True)
     given = {
-        "behaviour_logprobs": current.detach() - 0.1,
+        "behavior_logprobs": current.detach() - 0.1,
         "generated_mask": MASK[:2],
         "advantages": torch.tensor([1.0, -1.0]),
     }
     objective, ones = Objective(), torch.ones(2, 3)
     plain = objective(LossInputs(current, **given))
     (first,) = torch.autograd.grad(plain.loss, current)
-    rollout = given["behaviour_logprobs"]
+    rollout = given["behavior_logprobs"]
     apart = objective(LossInputs(current, **given, rollout_logprobs=rollout, weights=ones))
     (second,) = torch.autograd.grad(apart.loss, current)
     assert torch.equal(plain.loss, apart.loss) and torch.equal(first, second)
@@ -127,7 +127,7 @@ def test_a_masked_sequence_has_no_gradient_and_is_counted_by_its_tokens():
     current = torch.zeros(2, 3, requires_grad=True)
     inputs = LossInputs(
         current,
-        behaviour_logprobs=torch.nan_to_num(OLD[:2]),
+        behavior_logprobs=torch.nan_to_num(OLD[:2]),
         generated_mask=MASK[:2],
         advantages=torch.ones(2),
         rollout_logprobs=MU[:2],

@@ -23,7 +23,7 @@ def sequence(token_ids: tuple[int, ...], generated: tuple[int, ...]) -> TokenSeq
         round=None,
         token_ids=token_ids,
         generated=tuple(place in generated for place in range(length)),
-        behaviour_logprobs=(0.0,) * length,
+        behavior_logprobs=(0.0,) * length,
         return_to_go=0.0,
     )
 

@@ -28,7 +28,7 @@ def batch_of(*conversations: tuple[tuple[int, ...], int]) -> Batch:
                 generated=tuple(
                     place >= prompt and (place - prompt) % 3 != 2 for place in range(len(ids))
                 ),
-                behaviour_logprobs=(0.0,) * len(ids),
+                behavior_logprobs=(0.0,) * len(ids),
                 return_to_go=0.0,
             )
             for index, (ids, prompt) in enumerate(conversations)

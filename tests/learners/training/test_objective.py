@@ -38,7 +38,7 @@ def test_a_divisor_leaves_empty_sequences_out_of_the_mean() -> None:
     given = inputs([[0.0, 0.0]] * 2, [[1, 1], [0, 0]], [1.5, 8.0])
     counted = LossInputs(
         given.current_logprobs,
-        given.behaviour_logprobs,
+        given.behavior_logprobs,
         given.generated_mask,
         given.advantages,
         divisor=1,
@@ -54,7 +54,7 @@ def test_masked_tokens_have_no_gradient_and_no_say_even_when_they_are_not_finite
     objective = Objective(ratio=ratio, kl=0.1, **WIDE)
     clean = inputs([[0.0, 0.1, 0.2]], [[0, 1, 1]], [1.0], reference=[[0.0, -1.0, -1.2]])
     dirty = inputs([[bad, 0.1, 0.2]], [[0, 1, 1]], [1.0], reference=[[bad, -1.0, -1.2]])
-    dirty.behaviour_logprobs[0, 0] = bad
+    dirty.behavior_logprobs[0, 0] = bad
     wanted, wanted_grad = gradient(objective, clean)
     got, got_grad = gradient(objective, dirty)
     assert got.metrics == wanted.metrics
@@ -368,7 +368,7 @@ def test_a_kl_needs_a_reference() -> None:
     [
         ({"current_logprobs": torch.zeros(3)}, "current_logprobs"),
         ({"current_logprobs": torch.zeros(0, 3)}, "at least one sequence"),
-        ({"behaviour_logprobs": torch.zeros(2, 4)}, "behaviour_logprobs"),
+        ({"behavior_logprobs": torch.zeros(2, 4)}, "behavior_logprobs"),
         ({"generated_mask": torch.ones(3, 2, dtype=torch.bool)}, "generated_mask"),
         ({"generated_mask": torch.ones(2, 3)}, "generated_mask must be bool"),
         ({"advantages": torch.zeros(2, 1)}, "advantages"),
@@ -379,7 +379,7 @@ def test_a_kl_needs_a_reference() -> None:
 def test_a_wrong_shape_is_refused_by_name(changed: dict, named: str) -> None:
     right = {
         "current_logprobs": torch.zeros(2, 3),
-        "behaviour_logprobs": torch.zeros(2, 3),
+        "behavior_logprobs": torch.zeros(2, 3),
         "generated_mask": torch.ones(2, 3, dtype=torch.bool),
         "advantages": torch.zeros(2),
     }

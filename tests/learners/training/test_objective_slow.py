@@ -23,7 +23,7 @@ def slow(objective: Objective, given: LossInputs) -> tuple[float, list[list[floa
     """Loss and gradient in plain floats, with derivatives written out by hand."""
     sequences, tokens = given.current_logprobs.shape
     current = given.current_logprobs.detach().double().tolist()
-    behaviour = given.behaviour_logprobs.double().tolist()
+    behaviour = given.behavior_logprobs.double().tolist()
     counts = [int(row.sum()) for row in given.generated_mask]
     loss, grad = 0.0, [[0.0] * tokens for _ in range(sequences)]
     for s in range(sequences):
@@ -74,7 +74,7 @@ def random_inputs(seed: int, drift: float, dtype: torch.dtype) -> LossInputs:
     mask[3] = True
     return LossInputs(
         current_logprobs=(behaviour + drift * normal(7, 12)).to(dtype).requires_grad_(),
-        behaviour_logprobs=behaviour.to(dtype),
+        behavior_logprobs=behaviour.to(dtype),
         generated_mask=mask,
         advantages=normal(7).to(dtype),
         reference_logprobs=(behaviour + 0.5 * normal(7, 12)).to(dtype),
@@ -139,7 +139,7 @@ def test_the_losses_of_parts_add_up_to_that_of_the_whole(ratio: str, average: st
     parts = [
         LossInputs(
             whole.current_logprobs[rows],
-            whole.behaviour_logprobs[rows],
+            whole.behavior_logprobs[rows],
             whole.generated_mask[rows],
             whole.advantages[rows],
             whole.reference_logprobs[rows],
@@ -156,7 +156,7 @@ def test_half_precision_inputs_are_computed_in_single_precision(ratio: str) -> N
     half = random_inputs(1, 0.5, torch.bfloat16)
     single = LossInputs(
         half.current_logprobs.detach().float().requires_grad_(),
-        half.behaviour_logprobs.float(),
+        half.behavior_logprobs.float(),
         half.generated_mask,
         half.advantages.float(),
         half.reference_logprobs.float(),
@@ -178,7 +178,7 @@ def test_silence_and_end_tokens_are_trained_and_what_was_read_is_not() -> None:
     current = logits.log_softmax(-1).gather(-1, token_ids[..., None])[..., 0]
     given = LossInputs(
         current_logprobs=current,
-        behaviour_logprobs=current.detach(),
+        behavior_logprobs=current.detach(),
         generated_mask=torch.tensor([[False, False, True, True]]),
         advantages=torch.tensor([2.0]),
     )
@@ -190,10 +190,10 @@ def test_silence_and_end_tokens_are_trained_and_what_was_read_is_not() -> None:
 
 def test_no_gradient_reaches_the_policy_that_sampled() -> None:
     given = random_inputs(0, 0.1, torch.float32)
-    given.behaviour_logprobs.requires_grad_()
+    given.behavior_logprobs.requires_grad_()
     given.reference_logprobs.requires_grad_()
     Objective(kl=0.1)(given).loss.backward()
-    assert given.behaviour_logprobs.grad is None
+    assert given.behavior_logprobs.grad is None
     assert given.reference_logprobs.grad is None
 
 
@@ -207,7 +207,7 @@ def part_of(rows: int, tokens: int, reference: bool) -> LossInputs:
     lengths = 1 + torch.arange(rows)[:, None] % tokens
     return LossInputs(
         current_logprobs=logprobs[0].requires_grad_(),
-        behaviour_logprobs=logprobs[1],
+        behavior_logprobs=logprobs[1],
         generated_mask=torch.arange(tokens)[None] < lengths,
         advantages=torch.randn(rows, generator=generator),
         reference_logprobs=logprobs[2] if reference else None,
@@ -241,7 +241,7 @@ def joined(parts: list[LossInputs]) -> LossInputs:
 
     return LossInputs(
         stacked("current_logprobs"),
-        stacked("behaviour_logprobs"),
+        stacked("behavior_logprobs"),
         stacked("generated_mask"),
         torch.cat([one.advantages for one in parts]),
         stacked("reference_logprobs"),

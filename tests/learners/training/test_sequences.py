@@ -32,7 +32,7 @@ def turn(agent: str, round: int, prompt: tuple[int, ...], reply: tuple[int, ...]
         message="",
         prompt_ids=prompt,
         reply_ids=reply,
-        behaviour_logprobs=tuple(-token / 10 for token in reply),
+        behavior_logprobs=tuple(-token / 10 for token in reply),
     )
 
 
@@ -60,7 +60,7 @@ def test_an_agents_episode_is_its_conversation_with_all_replies_generated(group:
     assert (helper.task, helper.agent, helper.episode, helper.round) == ("t", "helper_0", 0, None)
     assert helper.token_ids == (1, 2, 3, END, 5, SILENCE, END)
     assert helper.generated == (False, False, True, True, False, True, True)
-    assert helper.behaviour_logprobs == (0.0, 0.0, -0.3, -0.9, 0.0, -0.8, -0.9)
+    assert helper.behavior_logprobs == (0.0, 0.0, -0.3, -0.9, 0.0, -0.8, -0.9)
     assert helper.return_to_go == -0.25  # -0.5 + 0.25
 
 
@@ -90,7 +90,7 @@ def test_a_reply_is_trained_alone_with_what_came_before_as_context(group: Group)
     assert first.generated == (False, False, True, True)
     assert second.token_ids == (1, 2, 3, END, 5, SILENCE, END)
     assert second.generated == (False, False, False, False, False, True, True)
-    assert second.behaviour_logprobs == (0.0, 0.0, 0.0, 0.0, 0.0, -0.8, -0.9)
+    assert second.behavior_logprobs == (0.0, 0.0, 0.0, 0.0, 0.0, -0.8, -0.9)
 
 
 def test_a_reply_is_paid_from_its_round_on(group: Group) -> None:
@@ -166,7 +166,7 @@ def sequence(tokens: int, generated: int, advantage: float = 0.0) -> TokenSequen
         round=None,
         token_ids=tuple(range(1, tokens + 1)),
         generated=(False,) * context + (True,) * generated,
-        behaviour_logprobs=(0.0,) * context + (-1.0,) * generated,
+        behavior_logprobs=(0.0,) * context + (-1.0,) * generated,
         return_to_go=0.0,
         advantage=advantage,
     )
@@ -199,14 +199,14 @@ def test_a_batch_is_padded_on_the_right(batch: Batch) -> None:
         [False, True, False, False],
         [False, False, True, True],
     ]
-    assert batch.behaviour_logprobs.tolist() == [[0.0, -1.0, 0.0, 0.0], [0.0, 0.0, -1.0, -1.0]]
+    assert batch.behavior_logprobs.tolist() == [[0.0, -1.0, 0.0, 0.0], [0.0, 0.0, -1.0, -1.0]]
     assert batch.advantages.tolist() == [-0.5, 1.5]
 
 
 def test_a_batch_has_the_types_a_model_and_a_loss_expect(batch: Batch) -> None:
     assert batch.token_ids.dtype == torch.int64
     assert batch.attention_mask.dtype == batch.generated_mask.dtype == torch.bool
-    assert batch.behaviour_logprobs.dtype == batch.advantages.dtype == torch.float32
+    assert batch.behavior_logprobs.dtype == batch.advantages.dtype == torch.float32
 
 
 def test_a_batch_is_made_on_a_device_with_all_its_tensors() -> None:
@@ -227,7 +227,7 @@ def test_a_turn_that_is_not_trained_is_context_alone(unit: str) -> None:
     # The helper's first reply is read and not learned; the solver has nothing to learn at all.
     assert made[0].token_ids == (1, 2, 3, END, 5, SILENCE, END)
     assert made[0].generated == (False,) * 5 + (True, True)
-    assert made[0].behaviour_logprobs == (0.0,) * 5 + (-0.8, -0.9)
+    assert made[0].behavior_logprobs == (0.0,) * 5 + (-0.8, -0.9)
 
 
 @pytest.mark.parametrize(("credit", "pays"), [(own, [-0.25, 0.25]), (counterfactual, [3.0, 5.0])])
@@ -262,7 +262,7 @@ def test_a_message_that_was_given_between_two_replies_is_context() -> None:
     # Prompt and reply by turn: 1 | 3 9, 2 | 4 9 (given), 6 | 8 9.
     assert whole.token_ids == (1, 3, END, 2, 4, END, 6, SILENCE, END)
     assert [place for place, flag in enumerate(whole.generated) if flag] == [1, 2, 7, 8]
-    assert whole.behaviour_logprobs == (0, -0.3, -0.9, 0, 0, 0, 0, -0.8, -0.9)
+    assert whole.behavior_logprobs == (0, -0.3, -0.9, 0, 0, 0, 0, -0.8, -0.9)
 
 
 def test_an_episode_is_silent_only_without_any_message_of_its_own() -> None:

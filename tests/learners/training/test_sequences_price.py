@@ -84,7 +84,7 @@ def test_a_cut_reply_stays_in_baseline_and_divisor_and_leaves_the_loss() -> None
     assert [each.advantage for each in sequences] == pytest.approx([2 / 3, 2 / 3, *[-1 / 3] * 4])
     assert [sum(each.generated) for each in sequences] == [1, 1, 1, 0, 0, 0]
     assert [each.token_ids for each in sequences[3:]] == [(1, 2, 2, 2)] * 3
-    assert all(each.behaviour_logprobs == (0.0,) * 4 for each in sequences[3:])
+    assert all(each.behavior_logprobs == (0.0,) * 4 for each in sequences[3:])
 
 
 def test_an_agent_whose_only_message_was_cut_is_not_silent() -> None:
@@ -107,7 +107,7 @@ def test_a_later_reply_still_counts_after_one_that_was_cut() -> None:
         Group("t", (played, played)), credit=own, advantages=Advantages(), mask_truncated=True
     )
     assert whole.generated == (False, False, False, False, True)
-    assert whole.behaviour_logprobs == (0.0, 0.0, 0.0, 0.0, -0.3)
+    assert whole.behavior_logprobs == (0.0, 0.0, 0.0, 0.0, -0.3)
     replies = sequences_of(
         Group("t", (played, played)),
         credit=own,

@@ -115,7 +115,7 @@ def summed(model: PreTrainedModel, batches: Iterable[Batch]) -> tuple[float, dic
     model.zero_grad(set_to_none=True)
     loss = 0.0
     for batch in batches:
-        given = batch.behaviour_logprobs, batch.generated_mask, batch.advantages
+        given = batch.behavior_logprobs, batch.generated_mask, batch.advantages
         found = current_logprobs(model, batch, 0.7)
         one = OBJECTIVE(LossInputs(found, *given, divisor=float(len(REPLIES)))).loss
         one.backward()
@@ -186,7 +186,7 @@ def test_padding_on_the_left(name):
         rows = [row.roll(len(row) - length) for row, length in zip(matrix, lengths, strict=True)]
         return torch.stack(rows)
 
-    names = ("token_ids", "attention_mask", "generated_mask", "behaviour_logprobs")
+    names = ("token_ids", "attention_mask", "generated_mask", "behavior_logprobs")
     moved = {name: turned(getattr(batch, name)) for name in names}
     # A beginning does not stand where it does in the longer one.
     check(name, [replace(batch, **moved, row_of=torch.arange(len(REPLIES)))])

@@ -131,7 +131,7 @@ def test_loss_and_gradient_are_those_of_replies_one_by_one(make_policy, objectiv
         for part in parts:
             batch = collate(part, policy.pad_id)
             logprobs = current_logprobs(policy.model, batch)
-            given = batch.behaviour_logprobs, batch.generated_mask, batch.advantages
+            given = batch.behavior_logprobs, batch.generated_mask, batch.advantages
             total = total + objective(LossInputs(logprobs, *given, divisor=divisor)).loss
         total.backward()
         found.append([total, *(one.grad for one in policy.model.parameters())])

@@ -113,9 +113,9 @@ def test_a_sequence_that_teaches_nothing_keeps_its_place(make_policy, make_env):
     learner = GroupLearner(policies, ADAMW)
     (trainer,) = learner._trainers
     made: list[TokenSequence] = [
-        replace(one, advantage=float(n % 2), behaviour_logprobs=(0.0,) * len(one.token_ids))
+        replace(one, advantage=float(n % 2), behavior_logprobs=(0.0,) * len(one.token_ids))
         for n, one in enumerate(learner.sequences(played(policies, make_env)))
     ]
     again = trainer._recomputed(made)
     assert [one.token_ids for one in again] == [one.token_ids for one in made]
-    assert [any(one.behaviour_logprobs) for one in again] == [bool(n % 2) for n in range(len(made))]
+    assert [any(one.behavior_logprobs) for one in again] == [bool(n % 2) for n in range(len(made))]

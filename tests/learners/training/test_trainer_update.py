@@ -132,7 +132,7 @@ def test_behaviour_computed_again_is_that_of_a_training_pass(make_policy, make_e
     sequences = learner.sequences(group)
     policy.recompute_logprobs = True
     wrong = [
-        replace(one, behaviour_logprobs=tuple(9.0 * g for g in one.generated), advantage=1.0)
+        replace(one, behavior_logprobs=tuple(9.0 * g for g in one.generated), advantage=1.0)
         for one in sequences
     ]
     for most in (16384, 1):
@@ -141,7 +141,7 @@ def test_behaviour_computed_again_is_that_of_a_training_pass(make_policy, make_e
         assert len(again) == len(sequences)
         for one, other in zip(again, sequences, strict=True):
             assert (one.token_ids, one.generated) == (other.token_ids, other.generated)
-            assert one.behaviour_logprobs == pytest.approx(other.behaviour_logprobs, abs=1e-5)
+            assert one.behavior_logprobs == pytest.approx(other.behavior_logprobs, abs=1e-5)
 
 
 def test_an_update_that_needs_too_much_memory_names_the_setting(make_policy, make_env):

@@ -21,7 +21,7 @@ TIGHT = {"rounds": 3, "budget": Budget(message=5, round=12), "reward": Reward(pr
 def without_logprobs(episode: Episode) -> Episode:
     """What is compared bit for bit; a batch of another shape may round a probability otherwise."""
     turns = (
-        replace(turn, behaviour_logprobs=(0.0,) * len(turn.reply_ids)) for turn in episode.turns
+        replace(turn, behavior_logprobs=(0.0,) * len(turn.reply_ids)) for turn in episode.turns
     )
     return replace(episode, turns=tuple(turns))
 

@@ -57,7 +57,7 @@ def test_a_demonstrator_is_a_policy_that_says_what_its_speaker_says(policy):
     assert reply.message == "Hello 3 True"
     assert reply.prompt_ids == policy.read(request)
     assert reply.reply_ids == policy.write("Hello 3 True")
-    assert reply.behaviour_logprobs == (0.0,) * len(reply.reply_ids)
+    assert reply.behavior_logprobs == (0.0,) * len(reply.reply_ids)
 
 
 def test_what_is_demonstrated_reads_back_as_what_was_said(policy, env):
