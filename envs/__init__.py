@@ -29,7 +29,7 @@ from laconic.envs.dialogue.team import TeamEnv
 from laconic.envs.errors import SettingError, SplitError, UnknownNameError
 from laconic.envs.families.common.sources import held_out
 from laconic.envs.registry import Factory, find, names, register
-from laconic.envs.task import Benchmark, Explained, Score, Split, Task
+from laconic.envs.task import Benchmark, PromptedTask, Score, Split, Task
 from laconic.envs.worlds import World, WorldEnv
 
 __all__ = [
@@ -212,7 +212,9 @@ def _checked(settings: Mapping[str, Any], makers: Sequence[Callable[..., Any]]) 
     return checked
 
 
-def _generate(maker: Explained, split: Split, count: int, generating: _Frozen) -> tuple[Task, ...]:
+def _generate(
+    maker: PromptedTask, split: Split, count: int, generating: _Frozen
+) -> tuple[Task, ...]:
     """Generate tasks; equal calls share one generation, which many copies of an environment need.
 
     A value that cannot be a key of the cache, such as a mapping, goes to the generator directly,
@@ -226,7 +228,9 @@ def _generate(maker: Explained, split: Split, count: int, generating: _Frozen) -
 
 
 @lru_cache(maxsize=32)
-def _generated(maker: Explained, split: Split, count: int, generating: _Frozen) -> tuple[Task, ...]:
+def _generated(
+    maker: PromptedTask, split: Split, count: int, generating: _Frozen
+) -> tuple[Task, ...]:
     chosen = dict(generating)
     return maker.generate(chosen.pop("seed", 0), count, split=split, **chosen)
 

@@ -1,4 +1,4 @@
-"""What an episode is about: a task, the score of an answer to it, and the benchmark both belong to.
+"""A task, the score of an answer to it, and the benchmark that both belong to.
 
 A benchmark is three pure functions (`load`, `generate`, `score`) and the words that explain it to
 an agent. It knows nothing of rounds, budgets or rewards.
@@ -21,35 +21,35 @@ Style = Literal["full", "short", "brief"]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One problem, cut into what can be dealt among agents and what everybody reads."""
+    """One problem, cut into statements that can be dealt among agents and a question for all."""
 
     key: str
     """Name of the task, unique in its source; `reset(options={"task": key})` starts it."""
     question: str
-    """What is asked. Every agent reads it in both information modes."""
+    """Question of the problem. Every agent reads it in both information modes."""
     statements: tuple[str, ...]
-    """The facts in reading order; split information deals them, full information shows all."""
+    """Facts in reading order; split information deals them, full information shows all."""
     answer: str
-    """The reference answer in the benchmark's plain form."""
+    """Reference answer in the benchmark's plain form."""
     relevant: tuple[bool, ...] | None = None
-    """One flag per statement: True where the answer depends on it. None: not known."""
+    """One flag per statement: True where the answer depends on it. None: unknown."""
     solution: str = ""
-    """The working behind the answer, in the source's words; empty where there is none."""
-    commitment: str = ""
-    """Words that commit to the answer in the benchmark's form; left empty it is `#### answer`."""
-    whole: str = ""
-    """The problem in the source's own layout, for who may read all of it; left empty it is the
+    """Working behind the answer, in the source's words; empty where there is none."""
+    answer_text: str = ""
+    """Words that commit to the answer in the benchmark's form; `#### answer` if left empty."""
+    source_text: str = ""
+    """Problem in the source's own layout, for agents that may read all of it; if left empty, the
     statements and the question in one paragraph."""
     drafts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What an agent of each role may write where all agents write one piece of work, the best
-    first; empty where the source has none."""
+    """Texts that an agent of each role may write where all agents write one piece of work, the
+    best first; empty where the source has none."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What only the benchmark reads: tests, entry point, position, level."""
+    """Data that only the benchmark reads: tests, entry point, position, level."""
 
     def __post_init__(self) -> None:
-        """Fill in the commitment and check that every statement has its flag."""
-        if not self.commitment:
-            object.__setattr__(self, "commitment", f"#### {self.answer}")
+        """Fill in the text of the answer and check that every statement has its flag."""
+        if not self.answer_text:
+            object.__setattr__(self, "answer_text", f"#### {self.answer}")
         if self.relevant is not None and len(self.relevant) != len(self.statements):
             raise SettingError(
                 f"task {self.key!r}: expected one relevant flag per statement"
@@ -58,28 +58,28 @@ class Task:
 
     @property
     def text(self) -> str:
-        """The whole problem: in the source's layout, or as one paragraph."""
-        return self.whole or " ".join((*self.statements, self.question))
+        """Return the whole problem, in the source's layout or as one paragraph."""
+        return self.source_text or " ".join((*self.statements, self.question))
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How good a set of answers is."""
+    """Grade of a set of answers."""
 
     value: float
     """Task reward, from 0 (nothing right) to the benchmark's maximum (1 for a right answer)."""
     solved: bool
-    """True when the task counts as solved."""
+    """Whether the task counts as solved."""
     answer: str
-    """The answer that was graded, in plain form; empty when none was found."""
+    """Answer that was graded, in plain form; empty if there was none."""
     detail: Mapping[str, Any] = field(default_factory=dict)
-    """How the score came about, e.g. the sandbox's verdict; reported in the last infos."""
+    """Reasons for the score, e.g. the sandbox's verdict; reported in the last infos."""
     measures: Mapping[str, float] = field(default_factory=dict)
-    """What else was measured of the answers and does not count; metrics have its means."""
+    """Further measures of the answers, which do not count; metrics have their means."""
 
 
-class Explained(ABC):
-    """What can be played, and the words that explain it to an agent."""
+class PromptedTask(ABC):
+    """A source of tasks, and the words that explain them to an agent."""
 
     name: ClassVar[str]
     """Name in `laconic.envs.make(name)` and in the configuration."""
@@ -87,17 +87,17 @@ class Explained(ABC):
     """Version of the environment. A change of tasks, grading or reward raises it: results of two
     versions are not comparable. `metadata["name"]` is `<name>_v<version>`."""
     roles: tuple[str, ...]
-    """Roles that make sense here, the answering one first where there is one."""
+    """Roles of a team, the answering one first where there is one."""
     goal: str
-    """What the team does here, for every agent to read."""
+    """Aim of the team, for every agent to read."""
     duties: Mapping[str, str]
-    """What each role does."""
+    """Instructions of each role."""
     hints: Mapping[str, str] = {}
-    """What a role does, in words that a small language model heeds."""
+    """Instructions of a role, in words that a small language model follows."""
     answer_form: str
-    """How an answer is stated, for roles that have no duty of their own."""
+    """Form of an answer, for roles that have no duty of their own."""
     max_reward: ClassVar[float] = 1.0
-    """The highest score that an answer can get. In a world: what the task pays each agent of a team
+    """Highest score that an answer can get. In a world: reward of the task for each agent of a team
     that solves it by fair shares, over the whole episode; a greedy agent may gain more."""
 
     @abstractmethod
@@ -108,22 +108,22 @@ class Explained(ABC):
 
         Args:
             seed: any whole number.
-            count: how many tasks; no two are equal.
+            count: number of tasks; no two are equal.
             split: `train` or `evaluation`; they share no task, whatever the seeds.
-            **settings: of what is played; most are a whole number, or a pair from lowest to highest
-                to draw from.
+            **settings: settings of the generator; most are a whole number, or a pair from lowest to
+                highest to draw from.
 
         Raises:
-            SettingError: a setting is out of its range, or there are not so many problems.
+            SettingError: a setting is out of its range, or there are fewer problems than `count`.
             UnknownNameError: there is no such setting or split.
         """
 
     def instructions(self, role: str, style: Style = "full") -> str:
-        """What an agent of this role is told before the task; without a duty here it is to help.
+        """Return the text that an agent of this role reads before the task.
 
-        The style `full` explains goal and duty; `short` is the role's hint, or goal and duty where
-        it has none; `brief` is empty, for the agent's name says its role to a policy that was
-        trained on the game.
+        The style `full` explains goal and duty. `short` is the role's hint, or goal and duty where
+        it has none. `brief` is empty, because a policy that was trained on the game knows its role
+        from its name. A role without a duty is told to help.
         """
         if style == "brief":
             return ""
@@ -134,20 +134,20 @@ class Explained(ABC):
         )
 
 
-class Benchmark(Explained):
-    """A family of tasks: where they come from, how answers are graded, how they are explained."""
+class Benchmark(PromptedTask):
+    """A family of tasks: their sources, the grading of answers, and the words that explain them."""
 
     separator: ClassVar[str] = " "
-    """What stands between statements that one agent reads; a line break where they are code."""
+    """Text between two statements that one agent reads; a line break where they are code."""
     measures: ClassVar[tuple[str, ...]] = ()
-    """Names of what every score has in `measures`; `env.reward.multiply_by` takes one of them."""
+    """Names of the `measures` of every score; `env.reward.multiply_by` takes one of them."""
     slow: ClassVar[bool] = False
     """Whether grading waits for other processes, so that rollouts grade many episodes at a time."""
 
     def conditions(self) -> Mapping[str, str]:
-        """Under which conditions answers are graded here, e.g. how programs are shut in.
+        """Return the conditions of grading on this machine, e.g. how programs are isolated.
 
-        Every info carries them, and programs print them once at start. Empty: nothing to say.
+        Every info carries them, and programs print them once at start. Empty: nothing to report.
         """
         return {}
 
@@ -160,8 +160,8 @@ class Benchmark(Explained):
         Args:
             path: a file (`.jsonl` or `.jsonl.gz`, unless a benchmark reads others too), a folder
                 that holds the original files, or `hub:<id>` or `hub:<id>#<configuration>`.
-            split: which file of a folder (or split of a hub data set) to read.
-            **settings: of the benchmark, how rows are read; most have none.
+            split: file of a folder, or split of a hub data set, to read.
+            **settings: the benchmark's settings for reading rows; most have none.
 
         Raises:
             SourceError: the source is missing, empty, or has a row that cannot be read.
@@ -171,49 +171,49 @@ class Benchmark(Explained):
 
     @abstractmethod
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Grade what the answering agents said last.
+        """Grade the answers of a team.
 
-        Several answers are put to a vote, in which text without an answer has no voice and the
-        earliest of equally common answers counts, or are parts of one work
-        (`env.answer=joint`). No text raises: one without an answer scores 0.
+        Several answers are put to a vote, or are parts of one work (`env.answer=joint`). In a vote
+        text without an answer does not count, and the earliest of equally common answers wins. No
+        text raises an error: one without an answer scores 0.
 
         Args:
-            task: what was asked.
-            answers: the graded message of each agent that answers and spoke, in their order.
+            task: the task of the episode.
+            answers: the graded message of each answering agent that spoke, in their order.
 
         Raises:
             SandboxError: this machine cannot run a program at the moment.
         """
 
     def committed(self, message: str) -> str | None:
-        """The part of a message that commits to an answer, letter for letter (`#### 12`), or None.
+        """Return the part of a message that commits to an answer, letter for letter (`#### 12`).
 
-        The last one counts. By default nothing commits: what was written last is graded, and no
-        word of it is free of charge.
+        The last one counts; None for none. By default nothing commits: the last message is graded,
+        and no word of it is free of charge.
         """
         return None
 
     def exempt(self, message: str, task: Task) -> str:
-        """The words that state the answer of a message and nothing else; empty without an answer.
+        """Return the words of a message that only state its answer; empty without an answer.
 
-        With `env.reward.exempt_answer` no more tokens than these have are free of charge, so that
-        a commitment is no place for free speech. By default they are what commits. Where a wrong
-        answer may be of any length, they are no longer than `task.commitment`.
+        With `env.reward.exempt_answer` at most the tokens of these words are free of charge, so
+        that a commitment cannot carry free speech. By default they are the part that commits. Where
+        a wrong answer may have any length, they are no longer than `task.answer_text`.
         """
         return self.committed(message) or ""
 
     def null_draft(self, task: Task, draft: str) -> str:
-        """A draft of the form and length of another one that says nothing of the task.
+        """Return a draft of the same form and length that says nothing about the task.
 
-        By default its layout and the marks of answers and headings (`#`) stay, and all else is
-        crossed out. A benchmark whose form says more of the answer has its own.
+        By default its layout and the marks of answers and headings (`#`) stay, and everything else
+        is crossed out. Benchmarks whose form reveals more of the answer override this.
         """
         return re.sub(r"[^\s#]", "x", draft)
 
     def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
-        """What each agent is told of how its work was graded, level by level.
+        """Return feedback for each agent on the grading of its work, level by level.
 
-        Only benchmarks whose reward has levels say anything (`env.feedback=level`); `score` is what
-        `score` returned.
+        Only benchmarks whose reward has levels give any (`env.feedback=level`). `score` is the
+        result of the method `score`.
         """
         return {}

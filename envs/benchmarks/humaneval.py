@@ -82,8 +82,8 @@ def read(row: Row, where: str, key: str, solution: str = "") -> Task:
         question=f"Complete the Python function {name}:\n{head}",
         statements=conditions(docstring, name),
         answer=answer,
-        commitment=fenced(answer) if answer else "",
-        whole=prompt,
+        answer_text=fenced(answer) if answer else "",
+        source_text=prompt,
         details={"exam": Exam(name, (_checked(test, name),), (name,), prompt, preamble)}
         | {"id": identity},
     )

@@ -105,7 +105,7 @@ class MATH(MarkedAnswers):
             value = rf"\frac{{{numerator}}}{{{denominator}}}" if denominator else numerator
         else:
             value = _WORDS.sub("", found[1])
-        return min(rf"\boxed{{{value}}}", task.commitment, key=len)
+        return min(rf"\boxed{{{value}}}", task.answer_text, key=len)
 
 
 def _echoes(task: Task, answer: str) -> bool:

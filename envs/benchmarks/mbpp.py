@@ -78,8 +78,8 @@ class MBPP(CodingBenchmark):
             question=text,
             statements=statements,
             answer=code,
-            commitment=fenced(code),
-            whole="\n".join((text, _TESTED, *statements)),
+            answer_text=fenced(code),
+            source_text="\n".join((text, _TESTED, *statements)),
             details={"exam": exam, "id": number, "challenge": challenge},
         )
 

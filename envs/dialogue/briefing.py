@@ -19,7 +19,7 @@ from laconic.envs.checks import check_names, choice
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.roster import Roster, role_of
 from laconic.envs.errors import SettingError
-from laconic.envs.task import Explained, Style, Task
+from laconic.envs.task import PromptedTask, Style, Task
 
 _CAPPED = {
     "message": "a message",
@@ -58,15 +58,15 @@ class Templates:
 
     def __post_init__(self) -> None:
         """Raise SettingError or UnknownNameError for a template that cannot be filled in."""
-        for part, known in (("general", GENERAL), ("own", OWN)):
+        for part, allowed in (("general", GENERAL), ("own", OWN)):
             try:
-                named = _fields(getattr(self, part))
+                fields = _fields(getattr(self, part))
             except (ValueError, AttributeError, TypeError) as error:
                 raise SettingError(
                     f"env.instructions.{part} must be a text for str.format, in which braces that"
                     f" name nothing are doubled; got {getattr(self, part)!r}: {error}"
                 ) from error
-            check_names(f"field in env.instructions.{part}", named, known)
+            check_names(f"field in env.instructions.{part}", fields, allowed)
 
 
 FORMS: Mapping[str, Templates] = {
@@ -143,9 +143,9 @@ def known_and_asked(
     """
     parts = {}
     for agent, share in shares.items():
-        if task.whole and len(share) == len(task.statements):
+        if task.source_text and len(share) == len(task.statements):
             # An agent that may read everything reads it in the layout of the source.
-            parts[agent] = "", task.whole
+            parts[agent] = "", task.source_text
         else:
             parts[agent] = separator.join(task.statements[i] for i in share), task.question
     return parts
@@ -154,19 +154,17 @@ def known_and_asked(
 class Briefing:
     """Writes the first observations of the agents of one environment."""
 
-    def __init__(self, rules: Rules, explained: Explained, form: Templates) -> None:
+    def __init__(self, rules: Rules, prompted: PromptedTask, form: Templates) -> None:
         """Write the part that is equal for all episodes, once.
 
         Args:
             rules: rules of the environment.
-            explained: benchmark or world that explains goal and roles.
+            prompted: benchmark or world that explains goal and roles.
             form: templates of the two parts.
         """
-        self.explained, agents = explained, rules.roster.agents
+        self.prompted, agents = prompted, rules.roster.agents
         roles = tuple(dict.fromkeys(map(role_of, agents)))
-        goal, self._duty = _apart(
-            {role: explained.instructions(role, form.style) for role in roles}
-        )
+        goal, self._duty = _apart({role: prompted.instructions(role, form.style) for role in roles})
         duty = self._duty
         duties = duty.values() if len(roles) == 1 else (f"{role}: {duty[role]}" for role in roles)
         self._words = {
@@ -184,9 +182,9 @@ class Briefing:
             parts: by agent, what it knows and what it is asked (`known_and_asked`).
         """
         openings = {}
-        for agent, (known, question) in parts.items():
+        for agent, (knowledge, question) in parts.items():
             role = role_of(agent)
-            own = {"agent": agent, "role": role, "duty": self._duty[role], "known": known}
+            own = {"agent": agent, "role": role, "duty": self._duty[role], "known": knowledge}
             words = {**self._words, **own, "question": question}
             openings[agent] = Opening(self._general, _filled(self._own, words))
         return openings
@@ -208,8 +206,8 @@ def _filled(template: str, words: Mapping[str, str]) -> str:
     """Fill in a template; leave out lines whose fields are all empty."""
     lines = []
     for line in template.split("\n"):
-        named = _fields(line)
-        if not named or any(words[name] for name in named):
+        fields = _fields(line)
+        if not fields or any(words[field] for field in fields):
             lines.append(line.format(**words))
     return "\n".join(filter(None, lines))
 

@@ -119,7 +119,7 @@ class Ledger:
 
     @property
     def spent(self) -> bool:
-        """Whether the episode budget is used up."""
+        """Return whether the episode budget is used up."""
         cap = self._budget.episode
         return cap is not None and self._episode_said >= cap
 

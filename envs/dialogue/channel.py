@@ -1,14 +1,16 @@
-"""A channel that loses messages: was that silence, or was it lost?
+"""A channel that loses messages, so that a listener cannot tell silence from loss.
 
-A published message is lost to a listener with some probability, and charged all the same; it uses
-up its budget, and the answer that it states is graded. `mark` says whether listeners are told that
-there was something, or read what they would read of a silent agent. Losses are drawn when an
-episode begins and so depend on nothing that is said: played again with another message, an episode
-loses the same ones. They are drawn apart from tasks and deals, which stay what they are at any rate
-of loss; what is lost at a lower rate is lost at a higher one, too.
+Each published message is lost to a listener with some probability. It is charged all the same: it
+uses up its budget, and the answer that it states is graded. `mark` says whether listeners are told
+of the loss; otherwise they read what they would read of a silent agent.
 
-With `probe` no message is lost, but a silence that an agent chose is marked as if one had been:
-what a team then solves less often, it had read off silence.
+Losses are drawn when an episode begins, so they do not depend on messages: an episode that is
+played again with another message loses the same ones. They are drawn apart from tasks and deals,
+which stay the same at any rate of loss. A message that is lost at a lower rate is also lost at a
+higher one.
+
+With `probe` no message is lost, but a silence that an agent chose is marked as if one had been. The
+tasks that a team then no longer solves are those for which it used silence as information.
 """
 
 from __future__ import annotations
@@ -24,21 +26,21 @@ from laconic.envs.dialogue.transcript import SILENT_ROUND, Message, heard
 from laconic.envs.errors import SettingError
 
 LOST = "{agent} could not be heard."
-"""What a listener reads of a marked loss."""
+"""Text that a listener reads for a marked loss."""
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """How often messages are lost, and whether anybody notices."""
+    """Rate at which messages are lost, and whether listeners notice."""
 
     lose: float = 0.0
-    """Probability with which a message is lost, 0 to 1."""
+    """Probability that a message is lost, from 0 to 1."""
     mark: bool = False
-    """Whether listeners read that an agent could not be heard; else it seems to be silent."""
+    """Whether listeners read that an agent could not be heard; otherwise it seems silent."""
     per: Literal["listener", "message"] = "listener"
-    """Whether each listener loses a message by itself, or all lose the same."""
+    """Whether each listener loses a message independently, or all lose the same ones."""
     probe: bool = False
-    """Whether the silence that agents choose is marked as lost instead; needs `mark`."""
+    """Whether silence that agents choose is marked as a loss instead; needs `mark`."""
 
     def __post_init__(self) -> None:
         """Raise SettingError for values out of range, UnknownNameError for other words."""
@@ -53,7 +55,7 @@ class Channel:
 
 
 class Transmission:
-    """What the channel does in one episode, and how much it lost."""
+    """The losses of one episode, and a count of them."""
 
     def __init__(
         self,
@@ -62,19 +64,19 @@ class Transmission:
         rounds: int,
         generator: np.random.Generator,
     ) -> None:
-        """Draw what this episode loses; the generator itself is left where it is."""
+        """Draw the losses of this episode; the state of the generator itself does not change."""
         self._channel = channel
         self._places = {agent: place for place, agent in enumerate(agents)}
         count = len(self._places)
         width = count if channel.per == "listener" else 1
-        drawn = generator.spawn(1)[0].random((rounds, count, width))
+        draws = generator.spawn(1)[0].random((rounds, count, width))
         # (rounds, speakers, listeners)
-        self._lost = np.broadcast_to(drawn < channel.lose, (rounds, count, count))
+        self._lost = np.broadcast_to(draws < channel.lose, (rounds, count, count))
         self._sent_lost = [0, 0]
 
     @property
     def measures(self) -> dict[str, float]:
-        """`lost_rate`: share of the messages so far, each for every listener, that were lost."""
+        """Share of the messages so far that were lost, as `lost_rate`; each listener counts."""
         sent, lost = self._sent_lost
         return {"lost_rate": lost / sent} if sent else {}
 
@@ -84,15 +86,15 @@ class Transmission:
         hears: Mapping[str, Collection[str]],
         silent: Collection[str],
     ) -> dict[str, str]:
-        """What each listener reads after a round.
+        """Return what each listener reads after a round.
 
         Args:
-            messages: of the round, in the order of the agents.
-            hears: whom each listener hears.
-            silent: who could have spoken and did not.
+            messages: messages of the round, in the order of the agents.
+            hears: agents that each listener hears.
+            silent: agents that could have spoken and did not.
         """
-        said = tuple(messages)
-        return {listener: self._read(said, listener, hears[listener], silent) for listener in hears}
+        sent = tuple(messages)
+        return {listener: self._read(sent, listener, hears[listener], silent) for listener in hears}
 
     def _read(
         self,

@@ -181,11 +181,11 @@ class DialogueEnv(TeamEnv):
         return openings
 
     def _resolve(self) -> Outcome:
-        said = {agent: message.text for agent, message in self._latest.items()}
-        self._referee.note(said)
+        texts = {agent: message.text for agent, message in self._latest.items()}
+        self._referee.note(texts)
         grade_now = self._feedback.needs_score or self.stop_at is not None
         score = self._score() if grade_now or self._reward.paid == "round" else None
-        ended_by = self._referee.ending(self.round, said, score)
+        ended_by = self._referee.ending(self.round, texts, score)
         # A team that spends the budget has not chosen to end early.
         rounds_left = self.rounds - 1 - self.round if ended_by else 0
         if not ended_by and self.ledger.spent:
@@ -195,10 +195,10 @@ class DialogueEnv(TeamEnv):
             score = self._score()
         tokens = self._charged(self._free_tokens())
         pay = self._account.pay(tokens, score, over=over, rounds_left=rounds_left)
-        shown: Mapping[str, str] = {}
+        comments: Mapping[str, str] = {}
         if self._feedback.given and not over:
-            shown = self._feedback.on(self.task, self._referee.graded(), score, self.agents)
-        return Outcome(pay, score, ended_by, shown)
+            comments = self._feedback.on(self.task, self._referee.graded(), score, self.agents)
+        return Outcome(pay, score, ended_by, comments)
 
     def _score(self) -> Score:
         score, name = self._referee.score(), self._reward.multiply_by
@@ -219,17 +219,17 @@ class DialogueEnv(TeamEnv):
         return free
 
     def _measures(self) -> dict[str, float]:
-        said = dict.fromkeys(self.holders, "")
+        texts = dict.fromkeys(self.holders, "")
         for message in self.messages:
-            if message.agent in said:
-                said[message.agent] += f"{message.text} "
-        told = facts_told(self.task, self.information, self.shares, said)
-        return {} if told is None else {"facts_told": told}
+            if message.agent in texts:
+                texts[message.agent] += f"{message.text} "
+        passed_on = facts_told(self.task, self.information, self.shares, texts)
+        return {} if passed_on is None else {"facts_told": passed_on}
 
     def _own_info(self, agent: str) -> dict[str, Any]:
         share, knows = self.shares[agent], None
         if not (self._by_role and agent in self.answering):
-            spoken = self.ledger.said[agent] > 0
-            knows = informed(self.task, self.information, share, spoken)
+            has_spoken = self.ledger.said[agent] > 0
+            knows = informed(self.task, self.information, share, has_spoken)
         info: dict[str, Any] = {"share": share, "informed": knows}
         return info | ({"conditions": dict(self._conditions)} if self._conditions else {})

@@ -113,7 +113,7 @@ def spoken(tasks: Sequence[Task], tokenize: Tokenize, words: Callable[[str], str
     for task in tasks:
         said = map(words, mattering(task, range(len(task.statements))))
         least = sum(min(len(tokenize(one)), len(tokenize(f" {one}"))) for one in said)
-        costs.append(least + len(tokenize(task.commitment)))
+        costs.append(least + len(tokenize(task.answer_text)))
     points = [
         (total / len(tasks), solved / len(tasks))
         for solved, total in enumerate(accumulate(sorted(costs)), start=1)

@@ -39,10 +39,10 @@ class Referee:
     commitments: dict[str, str] = field(default_factory=dict)
     """Last message of each answering agent that commits to an answer."""
 
-    def note(self, said: Mapping[str, str]) -> None:
+    def note(self, texts: Mapping[str, str]) -> None:
         """Take in the messages of a round; silence and other agents' messages change nothing."""
         for agent in self.roster.answering:
-            if text := said.get(agent):
+            if text := texts.get(agent):
                 self.last_messages[agent] = text
                 if self.benchmark.committed(text) is not None:
                     self.commitments[agent] = text
@@ -59,7 +59,7 @@ class Referee:
         """Grade the answers so far."""
         return self.benchmark.score(self.task, self.graded())
 
-    def ending(self, round: int, said: Mapping[str, str], score: Score | None) -> Ending:
+    def ending(self, round: int, texts: Mapping[str, str], score: Score | None) -> Ending:
         """Return what ends the dialogue with this round; empty if it goes on.
 
         Of several endings the first counts, in the order commitment, score, silence, rounds,
@@ -67,14 +67,14 @@ class Referee:
 
         Args:
             round: round of the episode, from 0.
-            said: messages of all agents in it.
+            texts: messages of all agents in it.
             score: score of the answers so far, where every round is graded.
         """
         if self.roster.by_role and len(self.commitments) == len(self.roster.answering):
             return "answer"
         if score is not None and self.stop_at is not None and score.value >= self.stop_at:
             return "score"
-        if round > 0 and not any(said.values()) and self._was_asked(round):
+        if round > 0 and not any(texts.values()) and self._was_asked(round):
             return "silence"
         if round + 1 >= self.rounds:
             return "rounds"

@@ -117,7 +117,7 @@ class Pay:
 
 
 Ending = Literal["", "answer", "score", "silence", "rounds", "budget", "rules"]
-"""How an episode ended; empty while it goes on.
+"""Reason why an episode ended; empty while it goes on.
 
 `answer`: those who answer have committed to one, or enough voters agree before the last round.
 `score`: the answers are as good as `stop_at` asks. `silence`: no agent spoke in a round. `rounds`:
@@ -135,9 +135,9 @@ class Outcome:
     score: Score | None
     """Score of the work so far; None where it was not graded."""
     ended_by: Ending = ""
-    """How the episode ended; empty while it goes on."""
-    shown: Mapping[str, str] = field(default_factory=dict)
-    """By agent, what the environment shows after the round, below the messages; may be empty."""
+    """Reason why the episode ended; empty while it goes on."""
+    comments: Mapping[str, str] = field(default_factory=dict)
+    """Text of the environment itself for each agent, below the messages; may be empty."""
 
 
 def free_tokens(benchmark: Benchmark, task: Task, words: str, tokenize: Tokenize) -> int | None:

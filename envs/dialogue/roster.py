@@ -33,7 +33,7 @@ MAJORITY, JOINT = "majority", "joint"
 are graded as one piece of work."""
 Information = Literal["full", "split"]
 Shares = dict[str, tuple[int, ...]]
-"""For each agent, the indices of the statements it reads, in reading order."""
+"""Indices of the statements that each agent reads, in reading order."""
 Matrix = Sequence[Sequence[int]]
 Topology = str | Matrix | Sequence[str | Matrix]
 Schedule = str | Sequence[str | Sequence[str]]
@@ -45,8 +45,8 @@ NAMED: dict[str, Callable[[int, int, int], bool]] = {
     "tree": lambda i, j, n: (max(i, j) - 1) // 2 == min(i, j),
     "none": lambda i, j, n: False,
 }
-"""Whether agents i and j of n are linked. Agent 0 is the center of a star and the root of a binary
-tree."""
+"""Functions that say whether agents i and j of n are linked. Agent 0 is the center of a star and
+the root of a binary tree."""
 
 
 def role_of(agent: str) -> str:
@@ -126,7 +126,7 @@ class Roster:
 
     @property
     def joint(self) -> bool:
-        """Whether the messages of all agents are graded as one piece of work."""
+        """Return whether the messages of all agents are graded as one piece of work."""
         return self.answer == JOINT
 
     @property
@@ -291,11 +291,11 @@ def deal(
 
 
 def informed(
-    task: Task, information: Information, share: Sequence[int], spoken: bool
+    task: Task, information: Information, share: Sequence[int], has_spoken: bool
 ) -> bool | None:
     """Return whether an agent's next message could tell the team something relevant.
 
-    Its first message counts as all it knows, so an agent that has `spoken` is not informed. Nor is
+    Its first message counts as all it knows, so an agent that `has_spoken` is not informed. Nor is
     an agent without statements.
 
     Returns:
@@ -304,13 +304,13 @@ def informed(
     """
     if information == "full":
         return None
-    if spoken or (task.statements and not share):
+    if has_spoken or (task.statements and not share):
         return False
     return None if task.relevant is None else any(task.relevant[index] for index in share)
 
 
 def facts_told(
-    task: Task, information: Information, shares: Shares, said: Mapping[str, str]
+    task: Task, information: Information, shares: Shares, texts: Mapping[str, str]
 ) -> float | None:
     """Return the share of the relevant statements that their holders passed on.
 
@@ -318,7 +318,7 @@ def facts_told(
         task: the task that was dealt.
         information: how it was dealt.
         shares: statements of each agent.
-        said: by agent, all messages that it published.
+        texts: all messages that each agent published, as one text.
 
     Returns:
         Share of the relevant statements that an agent who held them repeated word for word. Case
@@ -327,15 +327,16 @@ def facts_told(
     """
     if information == "full" or task.relevant is None:
         return None
-    heard = {agent: _plain(text) for agent, text in said.items()}
-    told = [
-        _plain(task.statements[index]) in heard.get(agent, "")
+    plain_texts = {agent: _plain(text) for agent, text in texts.items()}
+    repeated = [
+        _plain(task.statements[index]) in plain_texts.get(agent, "")
         for agent, share in shares.items()
         for index in share
         if task.relevant[index]
     ]
-    return sum(told) / len(told) if told else None
+    return sum(repeated) / len(repeated) if repeated else None
 
 
 def _plain(text: str) -> str:
+    """Return a text without differences in case and white space."""
     return " ".join(text.casefold().split())

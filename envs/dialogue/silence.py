@@ -22,7 +22,7 @@ class Split(NamedTuple):
     """A reply, split at the silence word."""
 
     message: str
-    """What the agent says; empty for silence."""
+    """Message of the agent; empty for silence."""
     rest: str
     """Text behind the silence word; empty where only dressing stands there."""
 

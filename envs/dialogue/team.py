@@ -44,7 +44,7 @@ from laconic.envs.dialogue.roster import check_actions
 from laconic.envs.dialogue.thoughts import BEGIN, split
 from laconic.envs.dialogue.transcript import Message, heard, print_round, show
 from laconic.envs.errors import UnknownNameError
-from laconic.envs.task import Explained, Score, Style, Task
+from laconic.envs.task import PromptedTask, Score, Style, Task
 
 Observation = dict[str, Any]
 Observations = dict[str, Observation]
@@ -128,8 +128,8 @@ class TextEnv(ParallelEnv[str, dict[str, Any], str]):
 
 def observation_space() -> Dict:
     """Return the space of `text` and `tokens_left`, int32 of shape (4,)."""
-    left = Box(0, UNLIMITED, shape=(4,), dtype=np.int32)
-    return Dict({"text": FreeText(), "tokens_left": left})
+    counts = Box(0, UNLIMITED, shape=(4,), dtype=np.int32)
+    return Dict({"text": FreeText(), "tokens_left": counts})
 
 
 class TeamEnv(TextEnv, ABC):
@@ -175,7 +175,7 @@ class TeamEnv(TextEnv, ABC):
         self.channel = channel or Channel()
         self.instructions = instructions
         self._templates = templates(instructions)
-        self._written: Briefing | None = None
+        self._writer: Briefing | None = None
         self.render_mode = choice("env.render_mode", render_mode, (None, "ansi", "human"))
         self.tokenize = tokenize
         self._sees_all = choice("env.tokens_left", tokens_left, ("all", "own")) == "all"
@@ -282,7 +282,7 @@ class TeamEnv(TextEnv, ABC):
         self.agents = [] if over else self.agents
         self._talking = frozenset() if over else self._speakers()
         # Texts after the end are not counted as read, since no agent can use them.
-        observations = self._observe(self._news(agents, outcome.shown), read=not over)
+        observations = self._observe(self._news(agents, outcome.comments), read=not over)
         infos = self._infos(agents, outcome.score)
         if self.render_mode == "human":
             print_round(tuple(self._latest.values()), outcome.score)
@@ -308,11 +308,11 @@ class TeamEnv(TextEnv, ABC):
     def _openings(self) -> Mapping[str, Opening]:
         """Return the first observation of each agent."""
 
-    def _briefing(self, explained: Explained) -> Briefing:
-        """Return the writer of first observations; another `explained` needs a new one."""
-        if self._written is None or self._written.explained is not explained:
-            self._written = Briefing(self._rules, explained, self._templates)
-        return self._written
+    def _briefing(self, prompted: PromptedTask) -> Briefing:
+        """Return the writer of first observations; another `prompted` needs a new one."""
+        if self._writer is None or self._writer.prompted is not prompted:
+            self._writer = Briefing(self._rules, prompted, self._templates)
+        return self._writer
 
     @abstractmethod
     def _resolve(self) -> Outcome:
@@ -332,8 +332,8 @@ class TeamEnv(TextEnv, ABC):
 
     def _room(self, agent: str) -> tuple[int, int, int, int]:
         """Return what an agent sees of the caps: tokens of its next action, and what is left."""
-        left = self.ledger.left(agent, self._sees_all)
-        return left if agent in self._talking else (0, *left[1:])
+        room = self.ledger.left(agent, self._sees_all)
+        return room if agent in self._talking else (0, *room[1:])
 
     def _act(self, agent: str, message: str) -> tuple[str, str, str]:
         """Split an action without its thought into speech, act, and a line that is no legal act."""
@@ -345,12 +345,12 @@ class TeamEnv(TextEnv, ABC):
         return hearing[(self.round - 1) % len(hearing)]
 
     def _speak(self, actions: Mapping[str, str]) -> None:
-        said = {}
+        messages = {}
         self._silent = set[str]()
         for agent in self.ledger.serving_order(self.round):
-            wish, left = well_formed(actions.get(agent, "")), 0
+            wish, room = well_formed(actions.get(agent, "")), 0
             if agent in self._talking:
-                left = self.ledger.left(agent)[0]
+                room = self.ledger.left(agent)[0]
             thought, fits, act = 0, True, ""
             if wish.startswith(BEGIN):
                 words, wish = split(wish)
@@ -362,23 +362,23 @@ class TeamEnv(TextEnv, ABC):
                     # No agent hears the line and it does nothing, so it is booked as a thought.
                     booked, fits = self._think(agent, illegal, thought)
                     thought, wish = thought + booked, wish if fits else ""
-            text, tokens = cut(wish, left, self.tokenize)
-            if left and not text:
+            text, tokens = cut(wish, room, self.tokenize)
+            if room and not text:
                 self._silent.add(agent)
             self.ledger.charge(agent, tokens)
             whole = fits and text == wish
-            said[agent] = Message(agent, self.round, text, tokens, not whole, thought, act)
-        self._latest = {agent: said[agent] for agent in self.agents}
+            messages[agent] = Message(agent, self.round, text, tokens, not whole, thought, act)
+        self._latest = {agent: messages[agent] for agent in self.agents}
         self.messages += self._latest.values()
 
     def _think(self, agent: str, words: str, before: int = 0) -> tuple[int, bool]:
         """Book the tokens of a thought; return how many were booked, and whether those were all."""
         return self.ledger.think(agent, len(self.tokenize(words)), self._may_think[agent], before)
 
-    def _news(self, agents: Sequence[str], shown: Mapping[str, str]) -> dict[str, str]:
-        """Return the text of each agent after a round: messages, then what the environment shows.
+    def _news(self, agents: Sequence[str], comments: Mapping[str, str]) -> dict[str, str]:
+        """Return what each agent reads after a round: messages, then comments of the environment.
 
-        An agent that hears no one reads only the latter: that no one spoke would be no news.
+        An agent that hears no one reads the comments alone: that no one spoke would be no news.
         """
         messages, hears = tuple(self._latest.values()), self._hears()
         if self._transmission is None:
@@ -386,7 +386,7 @@ class TeamEnv(TextEnv, ABC):
         else:
             listeners = {agent: hears[agent] for agent in agents}
             texts = self._transmission.deliver(messages, listeners, self._silent)
-        for agent, text in shown.items():
+        for agent, text in comments.items():
             texts[agent] = "\n".join(filter(None, (texts[agent] if hears[agent] else "", text)))
         return texts
 

@@ -156,10 +156,12 @@ class Feedback:
         """
         if self._mode == "none":
             return {}
-        told: Mapping[str, str] = {}
+        comments: Mapping[str, str] = {}
         if self._mode == "level" and score is not None:
-            told = self._benchmark.findings(task, score, agents)
+            comments = self._benchmark.findings(task, score, agents)
         elif self._expert is not None:
             advice = self._expert(task, written)
-            told = {agent: f"Expert: {indented(text)}" for agent, text in advice.items() if text}
-        return {agent: "\n".join(filter(None, (told.get(agent), REVISE))) for agent in agents}
+            comments = {
+                agent: f"Expert: {indented(text)}" for agent, text in advice.items() if text
+            }
+        return {agent: "\n".join(filter(None, (comments.get(agent), REVISE))) for agent in agents}

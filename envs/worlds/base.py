@@ -27,7 +27,7 @@ import numpy as np
 from laconic.envs.checks import check_names
 from laconic.envs.errors import UnknownNameError
 from laconic.envs.families.common.generation import Candidate, draw_different
-from laconic.envs.task import Explained, Score, Split, Task
+from laconic.envs.task import PromptedTask, Score, Split, Task
 
 State = TypeVar("State")
 Act = TypeVar("Act")
@@ -91,7 +91,7 @@ Script = Callable[[TurnView, Random], str]
 """Maps a turn to a message, drawing from the generator."""
 
 
-class World(Explained, Generic[State, Act]):
+class World(PromptedTask, Generic[State, Act]):
     """Rules of a game.
 
     A subclass defines `name`, `goal`, `acts`, `team`, `rounds` and four functions: `start`,
@@ -220,7 +220,7 @@ class World(Explained, Generic[State, Act]):
     def generate(
         self, seed: int, count: int, *, split: Split = "train", **settings: Any
     ) -> tuple[Task, ...]:
-        """Number the episodes of a split; see `Explained.generate`.
+        """Number the episodes of a split; see `PromptedTask.generate`.
 
         A world whose episodes start in different states has a generator of its own.
         """

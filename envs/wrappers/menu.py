@@ -57,7 +57,7 @@ class Menu:
         drafts = max(len(texts) for task in tasks for texts in (*task.drafts.values(), ()))
         if env.information == "split":
             count = -(-count // len(env.holders))
-        common = Counter(task.commitment for task in tasks if not task.drafts).most_common(limit)
+        common = Counter(task.answer_text for task in tasks if not task.drafts).most_common(limit)
         return cls(count, drafts, tuple(sorted(text for text, _ in common)))
 
     @property

@@ -47,7 +47,7 @@ class Oracle:
         task, share = self._env.task, info["share"]
         self._read[agent] = ("" if info["round"] == 0 else self._read[agent]) + observation["text"]
         if info["answering"] and not task.drafts:
-            return task.commitment if is_complete(task, share, self._read[agent]) else ""
+            return task.answer_text if is_complete(task, share, self._read[agent]) else ""
         if info["tokens_said"]:
             return ""
         if task.drafts:

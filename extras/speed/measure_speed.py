@@ -59,7 +59,7 @@ def rewritten(task: Task) -> str:
         mark in task.answer for mark in ("(", "[", ",", "matrix")
     )
     number = re.fullmatch(r"-?\\frac\{\d+\}\{\d+\}", task.answer)
-    return rf"\boxed{{0+{task.answer}}}" if single and not number else task.commitment
+    return rf"\boxed{{0+{task.answer}}}" if single and not number else task.answer_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Grading:
     """How the figure is shown."""
     wanted: float
     """Answers per second, at the least, on two cores."""
-    answer: Callable[[Task], str] = attrgetter("commitment")
+    answer: Callable[[Task], str] = attrgetter("answer_text")
     """How a task is answered: rightly, since a wrong answer is often found sooner."""
 
 

@@ -139,7 +139,7 @@ def _playable(
 
 
 def _read_by_agents(task: Task) -> tuple[Any, ...]:
-    return task.question, task.statements, task.whole
+    return task.question, task.statements, task.source_text
 
 
 def _given(shared: SharedEpisode, policies: Mapping[str, Policy]) -> dict[tuple[str, int], Any]:

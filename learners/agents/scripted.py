@@ -297,6 +297,6 @@ def _answer(task: Task, request: Request, working: str = "") -> str:
     """
     heard = " ".join((*request.texts, request.text))
     if is_complete(task, _share(request), heard):
-        return f"{working} {task.commitment}".strip()
+        return f"{working} {task.answer_text}".strip()
     last = request.info["round"] + 1 >= request.info["rounds"]
     return "#### ?" if last else ""

@@ -79,7 +79,7 @@ def test_every_task_is_solved_by_what_its_source_answers_and_by_nothing_less(
     agents = [f"{role}_0" for role in benchmark.roles]
     for task in tasks[:4]:
         # A joint work is judged whole: there may be no words in it that commit to an answer.
-        assert task.drafts or benchmark.committed(task.commitment)
+        assert task.drafts or benchmark.committed(task.answer_text)
         answerers = agents if task.drafts else agents[:1]
         assert benchmark.score(task, {agent: answer_of(task, agent) for agent in answerers}).solved
         worthless = [dict.fromkeys(answerers, text) for text in ("", "#### ?", "\ud800\x00")]
@@ -115,7 +115,7 @@ def words_that_matter(env: Any, task: Task, agent: str, flags: Any) -> str:
 
 def answer_of(task: Task, agent: str) -> str:
     """The reference answer, or the best draft of the agent's part in a joint work."""
-    return task.drafts[role_of(agent)][0] if task.drafts else task.commitment
+    return task.drafts[role_of(agent)][0] if task.drafts else task.answer_text
 
 
 def test_tasks_have_what_agents_read(tasks: tuple[Task, ...]) -> None:

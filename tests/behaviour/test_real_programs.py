@@ -77,7 +77,7 @@ class Wrapped(ast.NodeTransformer):
 
 
 def check(tasks: list[Task]) -> None:
-    gold = passed(tasks, [task.commitment for task in tasks])
+    gold = passed(tasks, [task.answer_text for task in tasks])
     assert [task.key for task, fine in zip(tasks, gold, strict=True) if not fine] == []
     broken = [(task, way, code) for task in tasks for way, code in corrupted(task).items()]
     fooled = passed([task for task, _, _ in broken], [fenced(code) for _, _, code in broken])

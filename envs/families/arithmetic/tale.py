@@ -1,4 +1,4 @@
-"""Word problems, and telling one while working out its solution.
+"""Tells a word problem while working out its solution.
 
 Agents may hear the facts in any order, so every sentence names its person, and where the order of
 events matters to the result the sentence says when it happens.
@@ -14,24 +14,24 @@ from typing import Any
 from laconic.envs.families.common.generation import Decoy, Problem
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-"""Days that stamp events whose order matters."""
+"""Days of events whose order matters."""
 TIMES = {2: "twice", 3: "three times", 4: "four times"}
 """Words for small factors."""
 _OPERATIONS = {"+": add, "-": sub, "*": mul, "/": floordiv}
 
 
 class Tale:
-    """A story under construction: the sentences, the steps and the quantity they have reached."""
+    """A story under construction: its sentences, steps and present quantity."""
 
     def __init__(self, random: Random) -> None:
-        """Nothing is told yet; every choice in the story is drawn from the generator."""
+        """Start an empty story; every choice in it is drawn from the generator."""
         self.random = random
         self.facts: list[str] = []
         self.steps: list[str] = []
         self.value = 0
 
     def start(self, value: int, *facts: str) -> None:
-        """Begin with a known quantity; no step."""
+        """Begin with a known quantity, which takes no step."""
         self.value = value
         self.facts.extend(facts)
 
@@ -41,7 +41,7 @@ class Tale:
         return self.step(*step) if step else self.value
 
     def step(self, operation: str, operand: int, start: int | None = None) -> int:
-        """Take one arithmetic step from the present quantity, or from `start`, to its result.
+        """Take one arithmetic step from the present quantity, or from `start`; return its result.
 
         The operation is `+`, `-`, `*` or `/`; a division must come out even.
         """
@@ -51,7 +51,7 @@ class Tale:
         return self.value
 
     def divisor(self, choices: Sequence[int]) -> int | None:
-        """One of the choices that divides the present quantity evenly; None when none does."""
+        """Draw one of the choices that divide the present quantity evenly; None if none does."""
         fitting = [number for number in choices if self.value % number == 0]
         return self.random.choice(fitting) if fitting else None
 
@@ -69,6 +69,6 @@ def portions(random: Random, total: int, max_events: int) -> list[int]:
     return cut
 
 
-def one(item: str) -> str:
-    """The singular of an item with its article."""
+def singular(item: str) -> str:
+    """Return the singular of an item with its article."""
     return f"{'an' if item[0] in 'aeiou' else 'a'} {item[:-1]}"

@@ -51,6 +51,6 @@ def task_of(key: str, board: chess.Board, mate: chess.Move, moves: str = "") -> 
         statements,
         board.san(mate),
         relevant,
-        whole=f"{moves}\n{question}" if moves else "",
+        source_text=f"{moves}\n{question}" if moves else "",
         details={"fen": board.fen()},
     )

@@ -61,8 +61,8 @@ def pose(item: Item, question: str, whole: str, exam: Exam) -> Task:
         statements=item.statements,
         answer=item.solution,
         relevant=item.relevant,
-        commitment=fenced(item.solution),
-        whole=whole,
+        answer_text=fenced(item.solution),
+        source_text=whole,
         details={"exam": exam, "level": len(item.puzzle.chain)},
     )
 

@@ -99,7 +99,7 @@ class MarkedAnswers(FamilyBenchmark):
         if mark is None:
             return ""
         stated = f"#### {mark[1]}"
-        return min(stated, task.commitment, key=len) if self.answers_vary_in_length else stated
+        return min(stated, task.answer_text, key=len) if self.answers_vary_in_length else stated
 
 
 class ShortAnswers(MarkedAnswers):

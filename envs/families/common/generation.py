@@ -1,8 +1,8 @@
-"""What all generators of tasks share: drawing different problems of one split, and their settings.
+"""Shared parts of all generators of tasks: drawing different problems, splits, and settings.
 
 A digest of a problem's content says whether it is a train or an evaluation problem. So no problem
-is ever in both, whatever the seeds, and neither the order of the statements nor the distractors can
-smuggle one across.
+is ever in both splits, whatever the seeds. The order of the statements and the distractors do not
+count as content.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from laconic.envs.task import Split
 Item = TypeVar("Item")
 Pair = tuple[int, int]
 Span = int | Pair
-"""A whole number, or a pair of them from fewest to most."""
+"""A whole number, or a pair of them from lowest to highest."""
 Decoy = Callable[[Random], tuple[object, str]]
-"""Draws what a distractor is about, and the distractor, a sentence that looks like a fact."""
+"""Function that draws the subject of a distractor, and the distractor: a sentence like a fact."""
 DISTRACTORS = (1, 2)
-"""Fewest and most distractors of a task, by default."""
+"""Default for the fewest and most distractors of a task."""
 _EVALUATION_SHARE = 4
-"""One problem in so many is an evaluation problem."""
+"""One problem in this number of problems is for evaluation."""
 _PATIENCE = 10_000
-"""Draws in a row that gave nothing new before the problems count as used up."""
+"""Draws in a row without a new problem after which the problems count as used up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,51 +36,51 @@ class Problem:
     """A problem, before statements that do not matter are mixed in."""
 
     facts: tuple[str, ...]
-    """The sentences that the answer depends on, every one of them."""
+    """Sentences that the answer depends on, every one of them."""
     question: str
-    """What is asked."""
+    """Question of the problem."""
     answer: str
-    """The reference answer, in plain form."""
+    """Reference answer, in plain form."""
     working: str
-    """How the answer comes about, in few words."""
+    """Steps to the answer, in few words."""
     decoy: Decoy | None = None
-    """Draws a distractor; two distractors of one task are about different subjects. None where the
-    generator draws them itself."""
+    """Function that draws a distractor; two distractors of one task have different subjects. None
+    where the generator draws them itself."""
     ordered: bool = False
-    """Whether the facts are told in their order, which reads well. False: they are shuffled."""
+    """Whether the facts keep their order, as in a story; otherwise they are shuffled."""
 
     @property
     def content(self) -> str:
-        """What makes this problem this problem: its facts, whatever their order, and question."""
+        """Return the identity of the problem: its facts, in sorted order, and the question."""
         return "\n".join((*sorted(self.facts), self.question))
 
-    def told(self, random: Random) -> list[str]:
-        """The facts in the order in which they are told."""
+    def ordered_facts(self, random: Random) -> list[str]:
+        """Return the facts in the order in which an agent reads them."""
         facts = list(self.facts)
         if not self.ordered:
             random.shuffle(facts)
         return facts
 
     def decoys(self, random: Random, count: int) -> list[str]:
-        """So many distractors, each about another subject, of which there must be enough."""
+        """Draw this number of distractors, each about another subject; there must be enough."""
         assert self.decoy is not None, "asked of a problem without distractors of its own"
-        found: dict[object, str] = {}
-        while len(found) < count:
+        decoys: dict[object, str] = {}
+        while len(decoys) < count:
             subject, sentence = self.decoy(random)
-            found.setdefault(subject, sentence)
-        return list(found.values())
+            decoys.setdefault(subject, sentence)
+        return list(decoys.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate(Generic[Item]):
-    """A problem that was drawn, which is taken if it is new and of the split asked for."""
+    """A problem that was drawn; it is used if it is new and belongs to the requested split."""
 
     content: str
-    """Two problems of equal content are one."""
+    """Identity of the problem: two candidates of equal content are one problem."""
     finish: Callable[[], Item | None]
-    """Makes the item of it; called only where the problem is taken, and None refuses it."""
+    """Function that makes the item; called only if the problem is used. None rejects it."""
     split_by: str | None = None
-    """The text whose digest tells the split. None: the content."""
+    """Text whose digest determines the split. None: the content."""
 
 
 def draw_different(
@@ -90,15 +90,15 @@ def draw_different(
 
     Args:
         make: draws a candidate for the item of this key, `<split>-<seed>/<index>` from 0. It is
-            called with the same key until a candidate is taken.
+            called with the same key until a candidate is used.
         seed: any whole number.
-        count: how many items, at least 0.
+        count: number of items, at least 0.
         split: `train` or `evaluation`; they share no problem, whatever the seeds.
-        kind: what there may be too few of, e.g. `problems of level 1`.
+        kind: name of the items in an error, e.g. `problems of level 1`.
 
     Raises:
-        SettingError: seed or count is no whole number, count is negative, or 10,000 draws in a row
-            gave nothing new.
+        SettingError: seed or count is not a whole number, count is negative, or 10,000 draws in a
+            row gave nothing new.
         UnknownNameError: there is no such split.
     """
     whole("env.generator.seed", seed)
@@ -106,13 +106,14 @@ def draw_different(
     choice("env.split", split, ("train", "evaluation"))
     random, misses = Random(f"{split}/{seed}"), 0
     items: list[Item] = []
-    seen: set[str] = set()
+    contents: set[str] = set()
     while len(items) < count:
-        drawn = make(random, f"{split}-{seed}/{len(items)}")
-        fits = split_of(drawn.content if drawn.split_by is None else drawn.split_by) == split
-        item = drawn.finish() if fits and drawn.content not in seen else None
+        candidate = make(random, f"{split}-{seed}/{len(items)}")
+        content, split_by = candidate.content, candidate.split_by
+        fits = split_of(content if split_by is None else split_by) == split
+        item = candidate.finish() if fits and content not in contents else None
         if item is not None:
-            seen.add(drawn.content)
+            contents.add(content)
             items.append(item)
             misses = 0
             continue
@@ -127,7 +128,7 @@ def draw_different(
 
 
 def split_of(content: str) -> Split:
-    """The split a problem belongs to, by a digest of its content: one in four is for evaluation."""
+    """Return the split of a problem by a digest of its content; one in four is for evaluation."""
     digest = int.from_bytes(blake2b(content.encode(), digest_size=4).digest())
     return "train" if digest % _EVALUATION_SHARE else "evaluation"
 
@@ -135,7 +136,7 @@ def split_of(content: str) -> Split:
 def mix(
     random: Random, facts: Iterable[str], decoys: Iterable[str]
 ) -> tuple[tuple[str, ...], tuple[bool, ...]]:
-    """Put distractors at random places among facts; statements, and a flag each: is it a fact?"""
+    """Put distractors at random places among facts; return all, and whether each is a fact."""
     flagged = [(fact, True) for fact in facts]
     for decoy in decoys:
         flagged.insert(random.randint(0, len(flagged)), (decoy, False))
@@ -149,17 +150,18 @@ def leveled(
     levels: Pair,
     max_distractors: int,
 ) -> Callable[..., tuple[Item, ...]]:
-    """A generator of items that have a level and distractors.
+    """Return a generator of items that have a level and distractors.
 
     Args:
-        makes: from fewest and most of both what draws a candidate, as `draw_different` has it.
-        kind: what there may be too few of, e.g. `problems`.
-        levels: lowest and highest, which are also what is drawn from by default.
-        max_distractors: how many an item has at the most.
+        makes: takes the ranges of levels and of distractors, and returns the function that draws a
+            candidate (`draw_different`).
+        kind: name of the items in an error, e.g. `problems`.
+        levels: lowest and highest level, which are also the default range.
+        max_distractors: most distractors of an item.
 
     Returns:
-        A function of seed, count, split, `level` and `distractors`, which draws as
-        `draw_different` does; each of the two settings is a number, or a pair to draw from.
+        A function of seed, count, split, `level` and `distractors` that draws as `draw_different`
+        does. Each of the two settings is a number, or a pair to draw from.
     """
 
     def generate(

@@ -23,13 +23,13 @@ from laconic.envs.errors import SettingError, SourceError, SplitError
 from laconic.envs.task import Split, Task
 
 HUB = "hub:"
-"""What the name of a hub data set begins with."""
+"""Prefix of the name of a hub data set."""
 FILES: Mapping[Split, str] = MappingProxyType({"train": "train", "evaluation": "test"})
-"""The usual name of each split: a file without its ending, or a split of the hub."""
+"""Usual name of each split: a file without its ending, or a split of the hub."""
 
 Row = dict[str, Any]
 Documents = Mapping[Split, Sequence[str]]
-"""The usual names of each split's JSON document in a folder."""
+"""Usual names of each split's JSON document in a folder."""
 NO_DOCUMENTS: Documents = MappingProxyType({})
 _TO_LINES = (
     "Write it as JSON Lines:"
@@ -45,7 +45,7 @@ _ENDINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ".tsv": ("a table in TSV", _TO_LINES.replace("{reader}", "read_table")),
     }
 )
-"""Other formats by the ending of a file: what the file is, and what to do."""
+"""Other formats by the ending of a file: the name of the format, and what to do."""
 _BEGINNINGS: Mapping[bytes, tuple[str, str]] = MappingProxyType(
     {
         b"PAR1": _PARQUET,
@@ -77,8 +77,8 @@ def rows(
 
     Args:
         source: a file, a folder, or `hub:<id>` or `hub:<id>#<configuration>`.
-        split: which file of a folder, or split of a hub data set, to read. A file is read whatever
-            the split is.
+        split: file of a folder, or split of a hub data set, to read. A file is read whatever the
+            split is.
         files: name of each split's file without ending, which is also its hub split.
 
     Yields:
@@ -88,11 +88,11 @@ def rows(
         SourceError: the source is missing, unreadable or empty, or a row is no JSON object.
     """
     if str(source).startswith(HUB):
-        found = _hub_rows(str(source), split, files)
+        pairs = _hub_rows(str(source), split, files)
     else:
-        found = _file_rows(locate(source, split, files))
+        pairs = _file_rows(locate(source, split, files))
     empty = True
-    for place, row in found:
+    for place, row in pairs:
         empty = False
         yield place, row
     if empty:
@@ -105,24 +105,24 @@ def keyed_rows(
     files: Mapping[Split, str] = FILES,
     documents: Documents = NO_DOCUMENTS,
 ) -> Iterator[tuple[Row, str, str]]:
-    """The rows of a source, each with its place and the key of its task, `<title>/<number>`.
+    """Yield the rows of a source, each with its place and the key of its task, `<title>/<number>`.
 
-    The title is a file's name without endings, or the split of the hub; numbers are from 1.
+    The title is a file's name without endings, or the split of the hub. Numbers start at 1.
 
     Args:
-        source: a `.json` file, or whatever `rows` reads.
-        split: which file of a folder, or split of a hub data set, to read.
-        files: as `rows` has it.
-        documents: names that a split's document may have in a folder; they are looked for where
-            the folder has no JSON Lines of that split.
+        source: a `.json` file, or any source of `rows`.
+        split: file of a folder, or split of a hub data set, to read.
+        files: name of each split's file, as in `rows`.
+        documents: names that a split's document may have in a folder. They are tried where the
+            folder has no JSON Lines of that split.
 
     Raises:
         SourceError: the source is missing, unreadable or empty, or a row is no JSON object.
     """
     path = _document(source, split, documents)
     title = path.stem if path else _title(source, split, files)
-    found = document_rows(path) if path else rows(source, split, files)
-    for number, (where, row) in enumerate(found, start=1):
+    pairs = document_rows(path) if path else rows(source, split, files)
+    for number, (where, row) in enumerate(pairs, start=1):
         yield row, where, f"{title}/{number}"
 
 
@@ -134,7 +134,7 @@ def document_rows(path: Path) -> Iterator[tuple[str, Row]]:
     """
     _refuse_format(path)
     try:
-        whole = json.loads(path.read_bytes().decode("utf-8-sig"))
+        document = json.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
     except RecursionError as error:
@@ -142,20 +142,20 @@ def document_rows(path: Path) -> Iterator[tuple[str, Row]]:
     except ValueError as error:
         # Text that is no UTF-8, or no JSON; the error has the byte, or line and column.
         raise SourceError(f"{path}: expected JSON in UTF-8; {error}") from error
-    found = whole.get("examples") if isinstance(whole, dict) else whole
-    if not isinstance(found, list):
+    array = document.get("examples") if isinstance(document, dict) else document
+    if not isinstance(array, list):
         raise SourceError(
             f"{path}: expected an array of rows, or an object with the field 'examples' that is"
-            f" one; got {repr(whole)[:80]}"
+            f" one; got {repr(document)[:80]}"
         )
-    if not found:
+    if not array:
         raise SourceError(f"{path}: expected at least one row; the source is empty")
-    for index, row in enumerate(found, start=1):
+    for index, row in enumerate(array, start=1):
         yield f"{path}: row {index}", _object(row, f"{path}: row {index}")
 
 
 def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES) -> Path:
-    """The file that holds a split: the source itself, or one of that folder.
+    """Return the file that holds a split: the source itself, or a file of that folder.
 
     Raises:
         SplitError: the folder has no file of that split.
@@ -171,8 +171,8 @@ def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES)
     if not path.is_dir():
         return path
     stem = _stem(path, split, files)
-    if found := jsonl(path, stem):
-        return found
+    if file := jsonl(path, stem):
+        return file
     names = _names_in(path)
     raise SplitError(
         f"{path}: expected {stem}.jsonl or {stem}.jsonl.gz for split {split!r};"
@@ -182,9 +182,9 @@ def locate(source: str | Path, split: Split, files: Mapping[Split, str] = FILES)
 
 
 def jsonl(folder: Path, stem: str) -> Path | None:
-    """The JSON Lines of this name in a folder, packed or not; None where it has none."""
-    found = (folder / f"{stem}.jsonl", folder / f"{stem}.jsonl.gz")
-    return next((path for path in found if path.is_file()), None)
+    """Return the JSON Lines of this name in a folder, packed or not; None where it has none."""
+    paths = (folder / f"{stem}.jsonl", folder / f"{stem}.jsonl.gz")
+    return next((path for path in paths if path.is_file()), None)
 
 
 @overload
@@ -192,7 +192,7 @@ def field(row: Row, name: str, where: str) -> str: ...
 @overload
 def field(row: Row, name: str, where: str, kind: type[Value]) -> Value: ...
 def field(row: Row, name: str, where: str, kind: type[Any] = str) -> Any:
-    """A field of a row at a place; without it, or of another kind, it raises SourceError."""
+    """Return a field of a row at a place; raise SourceError if it is missing or of another type."""
     if name not in row:
         raise SourceError(
             f"{where}: expected the field {name!r};"
@@ -208,7 +208,7 @@ def field(row: Row, name: str, where: str, kind: type[Any] = str) -> Any:
 
 
 def filled(text: str, name: str, where: str, what: str = "question") -> str:
-    """The text of the field `name`; a blank one raises SourceError."""
+    """Return the text of the field `name`; raise SourceError if it is blank."""
     if not text.strip():
         raise SourceError(f"{where}: expected a {what}; the field {name!r} is empty")
     return text
@@ -231,9 +231,9 @@ def held_out(tasks: tuple[Task, ...], split: Split, share: float, seed: int) -> 
     if len(tasks) < 2:
         raise SettingError(f"env.holdout={share} needs two tasks to part; got {len(tasks)}")
     count = min(max(round(share * len(tasks)), 1), len(tasks) - 1)
-    drawn = {*Random(seed).sample(range(len(tasks)), count)}
+    places = {*Random(seed).sample(range(len(tasks)), count)}
     evaluation = split == "evaluation"
-    return tuple(task for place, task in enumerate(tasks) if (place in drawn) == evaluation)
+    return tuple(task for place, task in enumerate(tasks) if (place in places) == evaluation)
 
 
 def _split_advice(folder: Path, stem: str, names: Sequence[str]) -> str:
@@ -321,14 +321,14 @@ def _object(row: object, where: str, advice: str = "") -> Row:
 
 
 def _document(source: str | Path, split: Split, documents: Documents) -> Path | None:
-    """The JSON document that a source is or holds; None where `rows` is to read it."""
+    """Return the JSON document that a source is or holds; None where `rows` reads the source."""
     path = Path(source)
     if str(source).startswith(HUB) or not path.is_dir():
         return path if path.suffix == ".json" and path.exists() else None
     if jsonl(path, str(FILES.get(split))):
         return None
-    found = (path / name for name in documents.get(split, ()))
-    return next((file for file in found if file.is_file()), None)
+    paths = (path / name for name in documents.get(split, ()))
+    return next((file for file in paths if file.is_file()), None)
 
 
 def _hub_rows(source: str, split: Split, files: Mapping[Split, str]) -> Iterator[tuple[str, Row]]:
@@ -364,8 +364,8 @@ def _title(source: str | Path, split: Split, files: Mapping[Split, str]) -> str:
 
 def _stem(source: str | Path, split: Split, files: Mapping[Split, str]) -> str:
     if split not in files:
-        known = ", ".join(map(repr, files))
-        raise SourceError(f"{source}: there is no split {split!r} here; expected one of {known}")
+        splits = ", ".join(map(repr, files))
+        raise SourceError(f"{source}: there is no split {split!r} here; expected one of {splits}")
     return files[split]
 
 

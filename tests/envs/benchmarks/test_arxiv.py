@@ -118,7 +118,7 @@ def test_a_real_abstract_alone_is_no_introduction() -> None:
 
 def test_no_words_are_free_of_charge() -> None:
     (task,) = BENCHMARK.generate(0, 1)
-    for text in ("#### 4", task.answer, task.commitment, ""):
+    for text in ("#### 4", task.answer, task.answer_text, ""):
         assert BENCHMARK.committed(text) is None
 
 

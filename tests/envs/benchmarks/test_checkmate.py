@@ -61,10 +61,10 @@ def test_a_row_becomes_the_pieces_on_the_board_and_a_question(tmp_path: Path) ->
         answer="Qh4#",
         # The king is shut in by queen, bishop and pawns of its own; the queen gives the check.
         relevant=(True, True, False, True, False, True, False, True, False, False, False, False),
-        whole="1. f3 e5 2. g4\nBlack to move. Which move gives checkmate at once?",
+        source_text="1. f3 e5 2. g4\nBlack to move. Which move gives checkmate at once?",
         details={"fen": "rnbqkbnr/pppp1ppp/8/4p3/6P1/5P2/PPPPP2P/RNBQKBNR b KQkq - 0 2"},
     )
-    assert task.commitment == "#### Qh4#"
+    assert task.answer_text == "#### Qh4#"
 
 
 def test_the_document_of_the_original_is_read(tmp_path: Path) -> None:

@@ -65,9 +65,9 @@ def test_rows_load_with_and_without_a_reference_solution(load):
     bare, whole = load(ROW, with_solution)
     assert (bare.key, whole.key) == ("test/1", "test/2")
     assert bare.answer == "" and whole.answer == ROW["prompt"] + with_solution["canonical_solution"]
-    assert bare.whole == whole.whole == ROW["prompt"]
+    assert bare.source_text == whole.source_text == ROW["prompt"]
     assert len(bare.details["exam"].tests) == 2 and bare.details["exam"].seconds == 2
-    assert score(whole, "", whole.commitment).solved
+    assert score(whole, "", whole.answer_text).solved
 
 
 @pytest.mark.parametrize(
@@ -268,14 +268,14 @@ def test_all_real_rows_load_and_are_cut_into_their_asserts():
         tasks = BENCHMARK.load(DATA / name)
         assert len(tasks) == len({task.key for task in tasks}) == count
         assert sum(len(task.details["exam"].tests) for task in tasks) >= fewest
-        assert all(task.whole == task.details["exam"].prompt for task in tasks)
+        assert all(task.source_text == task.details["exam"].prompt for task in tasks)
 
 
 @needs_data
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
 def test_gold_solutions_of_humaneval_as_main_pass_all_tests(step):
     tasks = BENCHMARK.load(DATA / "humaneval")[::step]
-    found = every(tasks, [""] * len(tasks), [task.commitment for task in tasks])
+    found = every(tasks, [""] * len(tasks), [task.answer_text for task in tasks])
     failed = [t.details["id"] for t, one in zip(tasks, found, strict=True) if not one.solved]
     assert failed == []
     # Structure of main, syntax and tests; there is no auxiliary to cooperate with.
@@ -309,7 +309,7 @@ WRONG = {
 @needs_data
 def test_the_wrong_tests_of_coophumaneval_are_these_and_no_other():
     solutions = {
-        task.details["exam"].name: task.commitment for task in BENCHMARK.load(DATA / "humaneval")
+        task.details["exam"].name: task.answer_text for task in BENCHMARK.load(DATA / "humaneval")
     }
     solutions["valid_date"] = VALID_DATE
     tasks = [

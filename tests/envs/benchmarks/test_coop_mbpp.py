@@ -52,7 +52,7 @@ def score(task, auxiliary: str, main: str):
 def solved(tasks) -> list[bool]:
     """Whether the reference solution of each task, as main, passes all its tests."""
     with ThreadPoolExecutor(2) as threads:
-        found = threads.map(lambda task: score(task, "", task.commitment), tasks)
+        found = threads.map(lambda task: score(task, "", task.answer_text), tasks)
         return [one.solved and one.value == pytest.approx(2.1) for one in found]
 
 
@@ -65,7 +65,7 @@ def test_full_and_sanitized_rows_load_and_their_solutions_pass(load):
     tasks = load(FULL, SANITIZED)
     assert [task.details["exam"].name for task in tasks] == ["grow", "turn"]
     assert all(task.details["exam"].seconds == 2 for task in tasks)
-    assert "assert grow(one) == 2" in tasks[0].whole
+    assert "assert grow(one) == 2" in tasks[0].source_text
     assert solved(tasks) == [True, True]
 
 
@@ -103,7 +103,7 @@ def test_the_best_drafts_are_worth_the_most():
     for task in BENCHMARK.generate(5, 4, level=(3, 4)):
         found = score(task, task.drafts["auxiliary"][0], task.drafts["main"][0])
         assert (found.value, found.solved) == (4.0, True)
-        assert "Your code should pass these tests:" in task.whole
+        assert "Your code should pass these tests:" in task.source_text
 
 
 @needs_data

@@ -81,8 +81,8 @@ def test_a_row_is_cut_into_head_and_conditions(tmp_path):
     )
     assert task.question.startswith("Complete the Python function size:\nimport math\n")
     assert task.question.endswith("def size(xs: list) -> int:")
-    assert task.whole == PROMPT and task.answer == PROMPT + BODY
-    assert task.commitment == fenced(PROMPT + BODY)
+    assert task.source_text == PROMPT and task.answer == PROMPT + BODY
+    assert task.answer_text == fenced(PROMPT + BODY)
     exam = task.details["exam"]
     assert exam.preamble == PROMPT[: PROMPT.index("\n\n\ndef size")]
     assert (exam.name, task.details["id"]) == ("size", "Own/7")
@@ -199,17 +199,19 @@ def test_generated_tasks_show_other_inputs_than_they_test():
     for task in BENCHMARK.generate(0, 50):
         exam = task.details["exam"]
         (test,) = exam.tests
-        assert f">>> {exam.name}(" in task.whole and "candidate(" in test
-        shown = [line.partition(exam.name)[2] for line in task.whole.split("\n") if ">>>" in line]
+        assert f">>> {exam.name}(" in task.source_text and "candidate(" in test
+        shown = [
+            line.partition(exam.name)[2] for line in task.source_text.split("\n") if ">>>" in line
+        ]
         assert len(shown) == 2
         assert all(f"candidate{call} " not in test for call in shown)
-        assert all(statement in task.whole for statement in task.statements)
+        assert all(statement in task.source_text for statement in task.statements)
 
 
 def test_generated_solutions_pass_as_a_whole_and_as_a_body():
     for task in BENCHMARK.generate(1, 6):
         body = task.answer.partition("\n")[2]
-        assert score(task, task.commitment).value == score(task, body).value == 1.0
+        assert score(task, task.answer_text).value == score(task, body).value == 1.0
         assert score(task, task.answer.replace("return ", "return None if True else ")).value == 0.0
 
 

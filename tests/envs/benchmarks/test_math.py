@@ -71,8 +71,8 @@ def test_a_row_of_the_original_form_is_read(tmp_path: Path) -> None:
         statements=("Let $x = 2.$", "Let $y = 3.5$."),
         answer=r"\frac{4}{7}",
         solution=solution,
-        commitment=r"\boxed{\frac{4}{7}}",
-        whole=text,
+        answer_text=r"\boxed{\frac{4}{7}}",
+        source_text=text,
         details={"level": 5, "subject": "Algebra"},
     )
 
@@ -326,7 +326,7 @@ def test_a_commitment_is_the_last_marked_answer_letter_for_letter() -> None:
 
 def test_generated_tasks_are_solved_by_their_own_commitment() -> None:
     for made in BENCHMARK.generate(0, 200):
-        found = BENCHMARK.score(made, {"solver_0": f"{made.solution} {made.commitment}"})
+        found = BENCHMARK.score(made, {"solver_0": f"{made.solution} {made.answer_text}"})
         assert found.solved, made
 
     with pytest.raises(UnknownNameError, match="Did you mean 'algebra'"):

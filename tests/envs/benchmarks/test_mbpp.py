@@ -67,7 +67,7 @@ def test_a_row_deals_setup_and_tests_and_asks_the_text(load):
     (task,) = load(ROW)
     assert task.question == "Write a function to grow a box."
     assert task.statements == ("one = Box(1)\ntwo = Box(2)", *ROW["test_list"])
-    assert task.whole == "\n".join(
+    assert task.source_text == "\n".join(
         (task.question, "Your code should pass these tests:", *task.statements)
     )
     exam = task.details["exam"]
@@ -81,7 +81,7 @@ def test_the_sanitized_form_is_read_too(load):
     exam = task.details["exam"]
     assert (exam.name, exam.called, exam.imports) == ("turn", ("turn",), "import math")
     assert task.statements == tuple(SANITIZED["test_list"])
-    assert score(task, task.commitment).solved
+    assert score(task, task.answer_text).solved
 
 
 def test_the_setup_runs_after_the_program_whose_classes_it_uses(load):
@@ -149,7 +149,7 @@ def test_all_real_rows_load(file, count):
     assert len(tasks) == len({task.details["id"] for task in tasks}) == count
     for task in tasks:
         exam = task.details["exam"]
-        assert len(exam.tests) == 3 and exam.find(task.commitment) is not None
+        assert len(exam.tests) == 3 and exam.find(task.answer_text) is not None
         # Who is told no test does not know the name.
         assert all(exam.name in test for test in exam.tests)
 
@@ -167,13 +167,13 @@ def test_generated_tasks_show_other_asserts_than_they_test():
         exam = task.details["exam"]
         assert len(exam.tests) >= 6
         assert exam.name in task.question
-        assert task.whole.count("\nassert ") == 2
-        assert all(test not in task.whole for test in exam.tests)
+        assert task.source_text.count("\nassert ") == 2
+        assert all(test not in task.source_text for test in exam.tests)
 
 
 def test_generated_solutions_pass():
     for task in BENCHMARK.generate(2, 6):
-        assert score(task, task.commitment).value == 1.0
+        assert score(task, task.answer_text).value == 1.0
         assert score(task, task.answer.replace("return ", "return None if True else ")).value == 0.0
 
 

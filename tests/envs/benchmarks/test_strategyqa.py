@@ -212,8 +212,8 @@ def test_a_commitment_is_the_last_marked_word() -> None:
 
 def test_generated_tasks_are_solved_by_their_own_answer() -> None:
     for task in BENCHMARK.generate(0, 200):
-        assert BENCHMARK.score(task, {"solver_0": task.commitment}).solved
-        assert BENCHMARK.committed(task.commitment) == f"#### {task.answer}"
+        assert BENCHMARK.score(task, {"solver_0": task.answer_text}).solved
+        assert BENCHMARK.committed(task.answer_text) == f"#### {task.answer}"
 
 
 def test_every_role_gets_instructions() -> None:

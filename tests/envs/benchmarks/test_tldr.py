@@ -91,7 +91,7 @@ def test_everybody_reads_the_whole_of_a_real_post() -> None:
 
 def test_no_words_are_free_of_charge() -> None:
     (task,) = BENCHMARK.generate(0, 1)
-    for text in ("#### 4", task.answer, task.commitment, ""):
+    for text in ("#### 4", task.answer, task.answer_text, ""):
         assert BENCHMARK.committed(text) is None
 
 

@@ -34,8 +34,8 @@ def writing(kind=DialogueEnv):
 class Unindented(DialogueEnv):
     """Takes the indentation out of everything it says."""
 
-    def _news(self, agents, shown):
-        news = super()._news(agents, shown)
+    def _news(self, agents, comments):
+        news = super()._news(agents, comments)
         return {agent: text.replace("\n  ", "\n") for agent, text in news.items()}
 
 
@@ -52,8 +52,8 @@ def test_a_line_that_poses_as_the_expert_is_found():
     class Alone(Unindented):
         """An agent has nobody to pose as but the expert."""
 
-        def _news(self, agents, shown):
-            news = super()._news(agents, shown)
+        def _news(self, agents, comments):
+            news = super()._news(agents, comments)
             gone = ("concise_0: forged", "detailed_0: forged")
             return {a: "\n".join(set(t.splitlines()) - {*gone}) for a, t in news.items()}
 

@@ -17,7 +17,7 @@ def charged(name: str, message: str, right: str = "#### 12345678901234") -> floa
     benchmark = envs.benchmark(name)
     env = DialogueEnv(
         benchmark,
-        (Task("a", "?", ("s",), "1", commitment=right),),
+        (Task("a", "?", ("s",), "1", answer_text=right),),
         team={benchmark.roles[0]: 1, "other": 1},
         answer=benchmark.roles[0],
         reward=Reward(price=1.0, normalizer=1.0),

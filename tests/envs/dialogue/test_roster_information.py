@@ -76,25 +76,25 @@ def test_the_process_wide_generators_stay_untouched(task):
 
 
 def test_an_agent_is_informed_when_one_of_its_statements_matters(task):
-    assert informed(task, "split", (0, 4), spoken=False) is True
-    assert informed(task, "split", (1, 4), spoken=False) is False
-    assert informed(task, "split", (), spoken=False) is False
+    assert informed(task, "split", (0, 4), has_spoken=False) is True
+    assert informed(task, "split", (1, 4), has_spoken=False) is False
+    assert informed(task, "split", (), has_spoken=False) is False
 
 
 def test_an_agent_that_has_spoken_has_nothing_to_add(task):
-    assert informed(task, "split", (0, 4), spoken=True) is False
+    assert informed(task, "split", (0, 4), has_spoken=True) is False
 
 
 def test_who_was_dealt_nothing_is_not_informed_though_nobody_knows_what_matters(task):
-    assert informed(replace(task, relevant=None), "split", (), spoken=False) is False
-    assert informed(replace(task, relevant=None), "full", (), spoken=False) is None
+    assert informed(replace(task, relevant=None), "split", (), has_spoken=False) is False
+    assert informed(replace(task, relevant=None), "full", (), has_spoken=False) is None
     nothing = replace(task, relevant=None, statements=())
-    assert informed(nothing, "split", (), spoken=False) is None
+    assert informed(nothing, "split", (), has_spoken=False) is None
 
 
 def test_nobody_knows_who_is_informed_without_flags_or_where_all_read_all(task):
-    assert informed(replace(task, relevant=None), "split", (0,), spoken=False) is None
-    assert informed(task, "full", (0,), spoken=False) is None
+    assert informed(replace(task, relevant=None), "split", (0,), has_spoken=False) is None
+    assert informed(task, "full", (0,), has_spoken=False) is None
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_the_commonest_answers_are_taken_and_stand_in_order() -> None:
     env = envs.make("signal", tasks=200)
     assert Menu.of(env).answers == ("#### blue", "#### green", "#### red", "#### white")
     counts = {
-        answer: sum(task.commitment == answer for task in env.tasks.values())
+        answer: sum(task.answer_text == answer for task in env.tasks.values())
         for answer in Menu.of(env).answers
     }
     two = sorted(sorted(counts, key=counts.__getitem__)[-2:])

@@ -27,7 +27,7 @@ def script(condition, chance):
 
     def says(task, request, generator):
         draw = random.Random(f"{condition} {task.key}").random()
-        return task.commitment if draw < chance(task, request.text) else "#### 0.123"
+        return task.answer_text if draw < chance(task, request.text) else "#### 0.123"
 
     return says
 
@@ -39,7 +39,7 @@ def of_strong(task, text):
         return STRONG
     if "x" in draft:
         return DISTRACTED
-    return KEPT if task.commitment == draft else MENDED
+    return KEPT if task.answer_text == draft else MENDED
 
 
 def played(name, shape, chance, folder, blank=False):

@@ -111,7 +111,7 @@ def test_a_team_plays_is_paid_and_is_measured(play, models):
         text = str(messages[-1]["content"])
         agent = next(a for a in shares if f"You are {a}." in text)
         if agent == "solver_0":
-            return env.task.commitment
+            return env.task.answer_text
         # Helpers say what they hold; the last one keeps silent.
         return SILENCE if agent == "helper_2" else " ".join(shares[agent])
 

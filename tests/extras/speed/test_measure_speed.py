@@ -91,4 +91,4 @@ def test_right_answers_are_graded_and_those_of_math_are_rewritten_first():
     # A plain fraction takes no algebra, and an interval is no sum.
     for answer in (r"-\frac{1}{2}", r"(0,\infty)", "7"):
         one = replace(task, answer=answer)
-        assert rewritten(one) == one.commitment
+        assert rewritten(one) == one.answer_text

@@ -24,7 +24,7 @@ TASK = Task(
     answer="3",
     relevant=(True, False),
     solution="3",
-    whole="3 äpples; how many?",
+    source_text="3 äpples; how many?",
     details={"level": 2, "tests": ["a", {"b": None}]},
 )
 SHARED = SharedGroup(

@@ -203,7 +203,7 @@ def test_a_bare_teacher_answers_without_its_working(env, bare):
     team = dict.fromkeys(env.possible_agents, ScriptedPolicy(teacher, env.tasks))
     for episode in play([env], team, [Start(seed, "fruit") for seed in range(4)], seed=0):
         answer = [one.message for one in episode.turns if one.agent == "solver_0"][-1]
-        assert episode.solved and (answer == env.tasks["fruit"].commitment) == bool(bare)
+        assert episode.solved and (answer == env.tasks["fruit"].answer_text) == bool(bare)
 
 
 @pytest.mark.parametrize("calculated", [0.0, 1.0])
@@ -212,8 +212,8 @@ def test_a_calculating_teacher_does_not_repeat_the_facts(env, calculated):
     heard = replace(asked(env, "solver_0"), text=" ".join(task.statements))
     for seed in range(9):
         answer = Teacher(calculated=calculated)(task, heard, random.Random(seed))
-        assert answer.endswith(f"4 + 3 = 7 {task.commitment}")
-        assert (answer == f"4 + 3 = 7 {task.commitment}") == bool(calculated)
+        assert answer.endswith(f"4 + 3 = 7 {task.answer_text}")
+        assert (answer == f"4 + 3 = 7 {task.answer_text}") == bool(calculated)
 
 
 # Settings

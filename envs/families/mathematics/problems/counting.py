@@ -6,8 +6,8 @@ from fractions import Fraction
 from math import comb, perm
 from random import Random
 
-from laconic.envs.families.arithmetic.words import ITEMS
 from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.common.words import ITEMS
 from laconic.envs.families.mathematics.problems.tex import Family, somebody, tex
 
 

@@ -84,7 +84,7 @@ def _task(
     key: str, problem: Problem, random: Random, distractors: int, subject: str, level: int
 ) -> Task:
     """Mix conditions of other subjects into those of a problem."""
-    facts = problem.told(random)
+    facts = problem.ordered_facts(random)
     others = random.sample([name for name in FAMILIES if name != subject], distractors)
     strange = (random.choice(_draw(random, other, level).facts) for other in others)
     statements, relevant = mix(random, facts, strange)
@@ -95,7 +95,7 @@ def _task(
         problem.answer,
         relevant,
         problem.working,
-        commitment=rf"\boxed{{{problem.answer}}}",
+        answer_text=rf"\boxed{{{problem.answer}}}",
         details={"level": level, "subject": subject},
     )
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from laconic.envs.families.arithmetic.words import ITEMS
 from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.common.words import ITEMS
 from laconic.envs.families.mathematics.problems.tex import somebody
 
 _LETTERS = "abcdhkmnpqrstuvwxyz"

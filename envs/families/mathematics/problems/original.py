@@ -97,8 +97,8 @@ def read(row: Row, where: str, key: str) -> Task | None:
         statements,
         answer,
         solution=solution,
-        commitment=rf"\boxed{{{answer}}}",
-        whole=problem,
+        answer_text=rf"\boxed{{{answer}}}",
+        source_text=problem,
         details=_details(row, where),
     )
 

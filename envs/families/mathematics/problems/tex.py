@@ -6,8 +6,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from random import Random
 
-from laconic.envs.families.arithmetic.words import PEOPLE
 from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.common.words import PEOPLE
 
 Family = Callable[[Random], Problem]
 """Makes a problem; its answer is exact, in LaTeX."""

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from laconic.envs.families.arithmetic import words
-from laconic.envs.families.arithmetic.words import another
+from laconic.envs.families.common import words
+from laconic.envs.families.common.words import another
 
 PEOPLE = tuple(
     sorted(

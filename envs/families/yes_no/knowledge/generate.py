@@ -11,8 +11,8 @@ from __future__ import annotations
 from functools import partial
 from random import Random
 
-from laconic.envs.families.arithmetic.words import another
 from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.common.words import another
 from laconic.envs.families.yes_no.inference import generator
 from laconic.envs.families.yes_no.knowledge.families import FAMILIES, PEOPLE, RELATIONS, Family
 

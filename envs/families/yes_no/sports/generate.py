@@ -14,8 +14,8 @@ from functools import partial
 from random import Random
 from typing import NamedTuple
 
-from laconic.envs.families.arithmetic.words import another
 from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.common.words import another
 from laconic.envs.families.yes_no.inference import generator
 from laconic.envs.families.yes_no.sports.table import (
     CLUBS,

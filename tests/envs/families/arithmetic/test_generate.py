@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.envs.families.arithmetic import one_step
+from laconic.envs.families.arithmetic import generate as module
 from laconic.envs.families.arithmetic.generate import generate
 from laconic.envs.families.common import generation
 from laconic.envs.families.common.generation import split_of
@@ -111,8 +111,8 @@ def test_distractors_stand_anywhere_and_chains_keep_their_order() -> None:
 
 
 def test_a_space_that_is_used_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_step, "PEOPLE", ("Ann", "Ben", "Cal"))
-    monkeypatch.setattr(one_step, "ITEMS", ("pens", "cups"))
+    monkeypatch.setattr(module, "PEOPLE", ("Ann", "Ben", "Cal"))
+    monkeypatch.setattr(module, "ITEMS", ("pens", "cups"))
     monkeypatch.setattr(generation, "_PATIENCE", 800)
     # 3 people, 2 items: 6 * (64 * 3 + 36 * 3 + 64) = 2184 problems, about 546 of them here.
     with pytest.raises(SettingError, match=r"count must be at most .* level 1; got 1000"):

@@ -8,11 +8,10 @@ from random import Random
 
 import pytest
 
-from laconic.envs.families.arithmetic.generate import FAMILIES
-from laconic.envs.families.arithmetic.one_step import one_step
-from laconic.envs.families.arithmetic.tale import Tale, one, portions
-from laconic.envs.families.arithmetic.words import BOYS, GIRLS, ITEMS, PEOPLE, their
+from laconic.envs.families.arithmetic.generate import FAMILIES, one_step
+from laconic.envs.families.arithmetic.tale import Tale, portions, singular
 from laconic.envs.families.common.generation import Problem
+from laconic.envs.families.common.words import BOYS, GIRLS, ITEMS, PEOPLE, their
 
 Family = Callable[[Random, int], Problem]
 OPERATIONS = {
@@ -145,4 +144,4 @@ def test_words_are_regular() -> None:
     assert not {"boxes", "bags"} & set(ITEMS)
     assert not set(GIRLS) & set(BOYS)
     assert (their("Ann"), their("Ben")) == ("her", "his")
-    assert (one("pens"), one("apples")) == ("a pen", "an apple")
+    assert (singular("pens"), singular("apples")) == ("a pen", "an apple")

@@ -9,14 +9,9 @@ from random import Random
 
 import pytest
 
-from laconic.envs.families.arithmetic.business import business
-from laconic.envs.families.arithmetic.comparison import comparison
-from laconic.envs.families.arithmetic.diary import diary
-from laconic.envs.families.arithmetic.habit import habit
-from laconic.envs.families.arithmetic.journey import journey
-from laconic.envs.families.arithmetic.shopping import shopping
-from laconic.envs.families.arithmetic.tale import Problem
-from laconic.envs.families.arithmetic.wages import wages
+from laconic.envs.families.arithmetic.amounts import comparison, diary, habit
+from laconic.envs.families.arithmetic.money import business, journey, shopping, wages
+from laconic.envs.families.common.generation import Problem
 
 TIMES = {"half": Fraction(1, 2), "twice": Fraction(2), "three times": Fraction(3)}
 TIMES |= {"four times": Fraction(4)}

@@ -112,9 +112,9 @@ def test_the_content_of_a_problem_is_the_same_in_any_order_of_its_facts() -> Non
 
 def test_facts_are_told_in_any_order_unless_they_have_one() -> None:
     facts = tuple("ABCDEFGH")
-    told = Problem(facts, "?", "", "").told(Random(0))
+    told = Problem(facts, "?", "", "").ordered_facts(Random(0))
     assert sorted(told) == list(facts) != told
-    assert Problem(facts, "?", "", "", ordered=True).told(Random(0)) == list(facts)
+    assert Problem(facts, "?", "", "", ordered=True).ordered_facts(Random(0)) == list(facts)
 
 
 def test_a_level_and_distractors_are_numbers_or_pairs_within_their_limits() -> None:

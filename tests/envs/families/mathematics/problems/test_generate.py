@@ -71,7 +71,7 @@ def test_the_same_arguments_give_the_same_tasks_and_fewer_are_the_first_of_more(
 def test_a_known_task_stays_what_it_is() -> None:
     # Written down so that a change of the tasks behind every published figure is seen.
     (task,) = generate(0, 1, "train", 1)
-    assert (task.key, task.text, task.solution, task.commitment, task.relevant) == KNOWN
+    assert (task.key, task.text, task.solution, task.answer_text, task.relevant) == KNOWN
 
 
 KNOWN = (
@@ -88,7 +88,7 @@ KNOWN = (
 def test_every_subject_has_every_level(subject: str, level: int) -> None:
     tasks = generate(0, 100, "train", level, subject, (0, 4))
     assert all(dict(task.details) == {"level": level, "subject": subject} for task in tasks)
-    assert all(commitment(task.commitment) == (task.commitment, task.answer) for task in tasks)
+    assert all(commitment(task.answer_text) == (task.answer_text, task.answer) for task in tasks)
     assert {task.relevant.count(False) for task in tasks if task.relevant} == {0, 1, 2, 3, 4}
     assert all(len(set(task.statements)) == len(task.statements) for task in tasks)
 

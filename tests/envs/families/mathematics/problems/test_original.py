@@ -26,7 +26,7 @@ def lines(path: Path, *rows: Any) -> Path:
 
 def test_a_row_is_cut_and_its_answer_is_the_boxed_one(tmp_path: Path) -> None:
     (task,) = read(lines(tmp_path / "own.jsonl", ROW), "train")
-    assert (task.key, task.answer, task.commitment) == ("own/1", "4", r"\boxed{4}")
+    assert (task.key, task.answer, task.answer_text) == ("own/1", "4", r"\boxed{4}")
     assert (task.statements, task.question) == (("Let $x = 3$.",), "What is $x + 1$?")
     assert task.text == ROW["problem"] and task.solution == ROW["solution"]
     assert task.details == {"level": 2, "subject": "Algebra"}

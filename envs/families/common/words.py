@@ -1,4 +1,4 @@
-"""The people and things that word problems are about."""
+"""People and things that generated problems are about."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ GIRLS = tuple(
     "Amy Ann Bea Dot Eva Fay Gina Ida Ivy Jane Joy Kate Lily Lucy Meg Mia Nina Ola Pam Rose"
     " Sue Una".split()
 )
-"""Names that go with `her`."""
+"""Names of people whose pronoun is `her`."""
 BOYS = tuple(
     "Abe Adam Ben Carl Dan Eli Fred Gus Hal Ian Jack Ken Leo Max Ned Omar Paul Ray Sam Ted Tom"
     " Wes".split()
 )
-"""Names that go with `his`."""
+"""Names of people whose pronoun is `his`."""
 PEOPLE = tuple(sorted((*GIRLS, *BOYS)))
-"""Everybody."""
+"""All names."""
 ITEMS = tuple(
     "apples balls beads bells books bowls buttons cakes candles cards coins combs cookies cups"
     " dolls drums eggs fans figs flags forks gems hats kites lamps lemons magnets"
@@ -27,12 +27,12 @@ _GIRLS = frozenset(GIRLS)
 
 
 def their(person: str) -> str:
-    """`her` or `his`."""
+    """Return `her` or `his`."""
     return "her" if person in _GIRLS else "his"
 
 
-def another(random: Random, words: tuple[str, ...], *taken: str) -> str:
-    """A word that is not among those taken."""
-    while (word := random.choice(words)) in taken:
+def another(random: Random, words: tuple[str, ...], *used: str) -> str:
+    """Draw a word that is not among those used."""
+    while (word := random.choice(words)) in used:
         pass
     return word
