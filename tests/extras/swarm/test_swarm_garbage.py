@@ -90,9 +90,8 @@ DEEP = json.loads("[" * 900 + "]" * 900)
 FIRST = ("episodes", 0, 0)
 FIELDS = [("form",), ("benchmark",), ("task",), ("seed",), ("agents",), ("episodes",)]
 FIELDS += [("task", name) for name in ("key", "question", "statements", "answer", "relevant")]
-FIELDS += [
-    ("task", name) for name in ("solution", "answer_text", "source_text", "drafts", "details")
-]
+TEXTS = ("solution", "answer_text", "source_text", "drafts", "details")
+FIELDS += [("task", name) for name in TEXTS]
 FIELDS += [(*FIRST, name) for name in ("agent", "round", "text", "logprob")]
 FIELDS += [("has_details",), ("episodes", 0), FIRST]
 WRONG: dict[str, Any] = {
