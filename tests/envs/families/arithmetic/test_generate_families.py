@@ -11,7 +11,7 @@ import pytest
 from laconic.envs.families.arithmetic.generate import FAMILIES, one_step
 from laconic.envs.families.arithmetic.tale import Tale, portions, singular
 from laconic.envs.families.common.generation import Problem
-from laconic.envs.families.common.words import PEOPLE
+from laconic.envs.families.common.words import ITEMS, PEOPLE
 
 Family = Callable[[Random, int], Problem]
 OPERATIONS = {
