@@ -1,54 +1,123 @@
-"""Puts the policies of a run on the hub, with a model card of its figures.
+"""Put the policies of a run on the hub, with a model card of its figures.
 
     laconic share outputs/mine me/my-team
     laconic share outputs/mine --folder shared
 
-A repository is made as private unless `--public` is given. It needs `hf auth login` once before, or
-HF_TOKEN. Whatever the team, there is one repository: a policy that all agents share lies in it, of
-several each lies in a folder named after its agent. `--folder` writes what would be sent and sends
-nothing.
+A new repository is private unless `--public` is given. Log in once before (`hf auth login`), or set
+HF_TOKEN. There is one repository for a team: a policy that all agents share lies in it, and each of
+several policies lies in a folder named after its agent. `--folder` writes what would be sent, and
+sends nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from huggingface_hub import HfApi
 from huggingface_hub.errors import HFValidationError, HTTPError  # type: ignore[attr-defined]
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.say import complain, say
-from laconic.experiments.reporting.sharing.repository import assemble, push
+from laconic.experiments.reporting.card import ADAPTER, LOCAL, base_model, model_card
+from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.running.run_folder import TEAM, write_atomically
+from laconic.learners.rollout.strange_files import find_strange, read_json
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Share the run that the command line names."""
     parser = _parser()
-    given = parser.parse_args(arguments)
-    if (given.repository is None) == (given.folder is None):
+    options = parser.parse_args(arguments)
+    if (options.repository is None) == (options.folder is None):
         parser.error("expected a repository (<owner>/<name>) or --folder, and not both")
     try:
-        say(share(given))
+        say(share(options))
     except (SettingError, OSError, HTTPError, HFValidationError) as error:
         complain(f"error: {error}")
         sys.exit(1)
 
 
-def share(given: argparse.Namespace) -> str:
-    """Write the folder or send it; returns a line that says where it is now."""
-    settings = {"base": given.base, "license": given.license}
-    if given.folder is not None:
-        assemble(given.run, given.folder, None, **settings)
-        return f"folder: {given.folder}"
+def share(options: argparse.Namespace) -> str:
+    """Write the folder or send it; return a line that tells where it is."""
+    settings = {"base": options.base, "license": options.license}
+    if options.folder is not None:
+        assemble(options.run, options.folder, None, **settings)
+        return f"folder: {options.folder}"
     with tempfile.TemporaryDirectory() as aside:
         folder = Path(aside) / "repository"
-        assemble(given.run, folder, given.repository, **settings)
-        message = given.message or f"Policies of {given.run.resolve().name}"
-        sent = push(folder, given.repository, private=not given.public, message=message)
-    return f"sent: {sent}"
+        assemble(options.run, folder, options.repository, **settings)
+        message = options.message or f"Policies of {options.run.resolve().name}"
+        address = push(folder, options.repository, private=not options.public, message=message)
+    return f"sent: {address}"
+
+
+def assemble(
+    run: Path, folder: Path, name: str | None, *, base: str | None, license: str | None
+) -> None:
+    """Put the policies of a run and their card into a new folder; the run stays as it is.
+
+    Args:
+        run: a run folder.
+        folder: a new folder.
+        name: of the repository on the hub; None where there is none yet.
+        base: name on the hub of the base of adapters; None takes the recorded one.
+        license: as the hub names it; None leaves it open.
+
+    Raises:
+        SettingError: the run has no policies, the folder exists, a link leads out of the policies,
+            or the base of adapters is recorded as a folder of this machine.
+    """
+    policy = run / "policy"
+    if not (policy / TEAM).is_file():
+        raise SettingError(
+            f"{str(run)!r} has no policies with a {TEAM}; a training leaves them when it ends"
+            " (resume=true continues one that was killed)"
+        )
+    if folder.exists():
+        raise SettingError(f"{str(folder)!r} exists already; name a new folder")
+    if strange := find_strange(policy):
+        raise SettingError(
+            f"{str(policy)!r} is not shared: {strange}, and what it leads to would be sent; remove"
+            " it, or put the file itself in its place"
+        )
+    bases = {path: _public_base(path, base) for path in policy.rglob(ADAPTER)}
+    shutil.copytree(policy, folder, symlinks=True)
+    for path, model in bases.items():
+        settings = read_json(path) | {"base_model_name_or_path": model}
+        target = folder / path.relative_to(policy)
+        write_atomically(target, json.dumps(settings, indent=2, sort_keys=True) + "\n")
+        # The card of peft names the folder of the base; one card serves all policies.
+        target.with_name("README.md").unlink(missing_ok=True)
+    card = model_card(read_run(run), folder, name or folder.name, license)
+    write_atomically(folder / "README.md", str(card) + "\n")
+
+
+def push(folder: Path, name: str, *, private: bool, message: str) -> str:
+    """Send a folder to the repository `<owner>/<name>`; return the address of the commit.
+
+    A repository that does not exist is created, `private` or not.
+    """
+    hub = HfApi()
+    repository = hub.create_repo(name, private=private, exist_ok=True).repo_id
+    commit = hub.upload_folder(repo_id=repository, folder_path=folder, commit_message=message)
+    return str(commit.commit_url)
+
+
+def _public_base(adapter: Path, base: str | None) -> str:
+    """Return the name on the hub of an adapter's base model."""
+    recorded = base or base_model(adapter)
+    if base is None and (not recorded or recorded.startswith(LOCAL)):
+        raise SettingError(
+            f"the adapters belong to the base model {recorded!r}, which nobody else has; pass"
+            " --base <its name on the hub>"
+        )
+    return recorded
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -56,11 +125,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument("repository", nargs="?", help="name on the hub, <owner>/<name>")
-    parser.add_argument("--folder", type=Path, help="write what would be sent here instead")
-    parser.add_argument("--public", action="store_true", help="let others see a new repository")
+    parser.add_argument("--folder", type=Path, help="write what would be sent here, send nothing")
+    parser.add_argument("--public", action="store_true", help="make a new repository public")
     parser.add_argument("--base", help="name on the hub of the adapters' base model")
     parser.add_argument("--license", help="as the hub names it, e.g. apache-2.0")
-    parser.add_argument("--message", help="of the commit")
+    parser.add_argument("--message", help="message of the commit")
     return parser
 
 

@@ -17,9 +17,9 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.resuming import command
 from laconic.experiments.command_line.say import say
 from laconic.experiments.report import print_run, write_report
+from laconic.experiments.reporting.card import places, write_card
 from laconic.experiments.reporting.look import LEFT_OUT, can_draw
 from laconic.experiments.reporting.runs import read_run
-from laconic.experiments.reporting.sharing.card import places, write_card
 from laconic.experiments.running.foreign import without_controls
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.rules import Rules

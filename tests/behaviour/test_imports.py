@@ -33,7 +33,6 @@ FOLDER_CIRCLES: set[Edge] = {
     ("experiments/command_line", "experiments/running"),
     ("experiments/running", "experiments/comparing"),
     ("experiments/running", "experiments/reporting"),
-    ("experiments/running", "experiments/reporting/sharing"),
     ("experiments/running", "experiments/tracking"),
     ("learners/agents", "learners/rollout"),
     ("learners/agents", "learners/rollout/collectors"),

@@ -1,6 +1,9 @@
-"""The command line of `laconic share`; what it sends is in `sharing/`."""
+"""The command line of `laconic share`; what it sends is in `test_share_hub.py`."""
 
 from __future__ import annotations
+
+import re
+import shlex
 
 import pytest
 
@@ -39,3 +42,14 @@ def test_a_repository_is_private_and_its_commit_named_after_the_run_unless_told(
     share.main([run, "me/team", "--public", "--message", "words"])
     assert sent == [("me/team", True, "Policies of mine"), ("me/team", False, "words")]
     assert capsys.readouterr().out == "sent: https://hub/commit\n" * 2
+
+
+def test_the_command_on_the_card_gives_its_figures(trained, run, rows, tmp_path):
+    card = (trained[0] / "policy" / "README.md").read_text("utf-8")
+    (command,) = re.findall(r"^laconic evaluate (.*)$", card, re.M)
+    wanted = shlex.split(command.replace("agent.model=policy", f"agent.model={trained[0]}/policy"))
+    outcome = run("evaluate", *wanted, "threads=1", f"hydra.run.dir={tmp_path}/again")
+    assert outcome.code == 0, outcome.err
+    last, again = (rows(one / "metrics.jsonl")[-1] for one in (trained[0], tmp_path / "again"))
+    names = [name for name in again if name.startswith("eval/")]
+    assert names and {name: last[name] for name in names} == {name: again[name] for name in names}

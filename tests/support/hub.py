@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from runs import run  # noqa: F401  # real runs, where the other reports have made-up ones
 
 TOKEN = "hf_of_the_tests"
 

@@ -1,7 +1,7 @@
 """A trained team goes to the hub and comes back: to stock libraries, and to ours, bit for bit.
 
-The hub is a stand-in on this machine (`conftest.py`); what only the real one has, such as its
-storage for large files, is not tested.
+The hub is a stand-in on this machine (`tests/support/hub.py`). What only the real one has, such as
+its storage for large files, is not tested.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 from huggingface_hub import ModelCard
 from places import ROOT
 
-VISITOR = Path(__file__).with_name("visitor.py")
+VISITOR = ROOT / "tests" / "support" / "visitor.py"
 TOKEN = "hf_of_the_tests"
 BASE = "someone/base"
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import math
-import re
-import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +15,17 @@ from markdown_it import MarkdownIt
 
 from laconic.envs.dialogue.transcript import printable
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.reporting.card import (
+    _environment,
+    _with_base,
+    evaluation_command,
+    model_card,
+    public,
+    saved_places,
+)
 from laconic.experiments.reporting.runs import read_run
-from laconic.experiments.reporting.sharing.card import model_card, speakers
-from laconic.experiments.reporting.sharing.command import evaluation, public
-from laconic.experiments.reporting.sharing.repository import assemble
-from laconic.experiments.share import main
+from laconic.experiments.share import assemble, main
 
 
 def card_of(folder: Path) -> ModelCard:
@@ -38,16 +42,6 @@ def test_the_card_has_the_figures_of_the_last_evaluation(trained, rows):
     text = card.text
     assert "| tokens said |" in text and "- seed: 0" in text and "price: 2 for 50 tokens" in text
     assert {"laconic", "gspo"} <= set(card.data.tags)
-
-
-def test_the_command_on_the_card_gives_its_figures(trained, run, rows, tmp_path):
-    (command,) = re.findall(r"^laconic evaluate (.*)$", card_of(trained[0]).text, re.M)
-    wanted = shlex.split(command.replace("agent.model=policy", f"agent.model={trained[0]}/policy"))
-    outcome = run("evaluate", *wanted, "threads=1", f"hydra.run.dir={tmp_path}/again")
-    assert outcome.code == 0, outcome.err
-    last, again = (rows(one / "metrics.jsonl")[-1] for one in (trained[0], tmp_path / "again"))
-    names = [name for name in again if name.startswith("eval/")]
-    assert names and {name: last[name] for name in names} == {name: again[name] for name in names}
 
 
 def test_a_card_names_no_path_of_this_machine(trained, policy_folder):
@@ -97,7 +91,7 @@ def test_the_command_on_a_card_names_no_path_either(trained):
     given = ("agent=mixed", "agent.members.solver.model=/home/me/weights")
     settings = {"env": {"name": "gsm8k", "source": "/home/me/data"}}
     found = replace(read_run(trained[0]), overrides=given, settings=settings)
-    command = evaluation(found, "me/team")
+    command = evaluation_command(found, "me/team")
     assert "/home" not in command and "env.source=<data>" in command.replace('"', "")
     assert "agent.members.solver.model=<weights>" in command
 
@@ -109,9 +103,9 @@ def test_who_speaks_with_which_folder(tmp_path):
         (tmp_path / agent / "config.json").touch()
     team = {"a_0": one, "b_0": other, "b_1": other, "c_0": script}
     # The second policy lies under its first agent; the script lies nowhere.
-    assert speakers(team, tmp_path) == {"a_0": "a_0", "b_0": "b_0", "b_1": "b_0", "c_0": None}
+    assert saved_places(team, tmp_path) == {"a_0": "a_0", "b_0": "b_0", "b_1": "b_0", "c_0": None}
     (tmp_path / "config.json").touch()
-    assert speakers(dict.fromkeys(("a_0", "b_0"), one), tmp_path) == {"a_0": ".", "b_0": "."}
+    assert saved_places(dict.fromkeys(("a_0", "b_0"), one), tmp_path) == {"a_0": ".", "b_0": "."}
 
 
 @pytest.fixture
@@ -213,3 +207,19 @@ def test_what_a_run_folder_says_is_text_on_a_card(trained, tmp_path, text):
         calls = [node for node in ast.walk(ast.parse(one.content)) if isinstance(node, ast.Call)]
         assert {node.func.attr for node in calls} == {"from_pretrained"}
     assert len(python) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["agent=hf"], ["env=gsm8k"]),
+        (["agent=hf", "env.budget.message=255"], ["env=gsm8k", "env.budget.message=255"]),
+        (["+env.budget.message=255"], ["env=gsm8k", "env.budget.message=255"]),
+    ],
+)
+def test_limits_that_followed_the_agent_are_not_set_and_those_that_were_set_are(given, expected):
+    env = _with_base(CONF / "env" / "gsm8k.yaml")
+    # As the run resolved them: by agent=hf, or by the command.
+    env["budget"] |= {"message": 255, "episode": 1020}
+    env["instructions"] = "full"
+    assert _environment(env, given) == expected
