@@ -1,0 +1,177 @@
+"""The card that a training leaves beside its policies, and the folder that would be sent."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from huggingface_hub import ModelCard
+from markdown_it import MarkdownIt
+
+from laconic.envs.dialogue.transcript import printable
+from laconic.envs.errors import SettingError
+from laconic.experiments.reporting.card import (
+    evaluation_command,
+    model_card,
+)
+from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.share import assemble, main
+
+
+def card_of(folder: Path) -> ModelCard:
+    return ModelCard((folder / "policy" / "README.md").read_text("utf-8"))
+
+
+def test_the_card_has_the_figures_of_the_last_evaluation(trained, rows):
+    card, last = card_of(trained[0]), rows(trained[0] / "metrics.jsonl")[-1]
+    assert card.data.eval_results
+    for one in card.data.eval_results:
+        assert math.isclose(one.metric_value, last[f"eval/{one.metric_type}"], abs_tol=1e-6)
+        # No result of the benchmark itself is claimed.
+        assert one.dataset_type == "laconic-gsm8k-generated"
+    text = card.text
+    assert "| tokens said |" in text and "- seed: 0" in text and "price: 2 for 50 tokens" in text
+    assert {"laconic", "gspo"} <= set(card.data.tags)
+
+
+def test_a_card_names_no_path_of_this_machine(trained, policy_folder):
+    text = (trained[0] / "policy" / "README.md").read_text("utf-8")
+    assert str(policy_folder.parent) not in text and str(Path.home()) not in text
+
+
+FOREIGN = {"_target_": "my_package.Password", "price": 0.02}
+UNPRICED = {"name": "tldr", "source": "/home/me/posts", "reward": {"price": 0.0}}
+
+
+@pytest.mark.parametrize(
+    ("env", "named"), [(FOREIGN, "my_package.Password"), (UNPRICED, "tldr (<posts>)")]
+)
+def test_a_card_tells_of_no_price_and_no_source_where_there_is_none(trained, env, named):
+    found = read_run(trained[0])
+    assert "pay for every token" in (text := card_of(trained[0]).text) and "few words" in text
+    plain = {
+        step: {name: value for name, value in row.items() if name != "train/price"}
+        for step, row in found.metrics.items()
+    }
+    found = replace(found, settings={"env": env}, metrics=plain)
+    card = model_card(found, trained[0] / "policy")
+    assert {one.dataset_name for one in card.data.eval_results} == {named}
+    assert "pay for" not in card.text and "few words" not in card.text and "None" not in card.text
+    if env is FOREIGN:
+        assert "- price:" not in card.text and "measured on this environment, in one" in card.text
+        assert "topology" not in card.text and "not trained on" not in card.text
+
+
+def test_the_command_on_a_card_names_no_path_either(trained):
+    given = ("agent=mixed", "agent.members.solver.model=/home/me/weights")
+    settings = {"env": {"name": "gsm8k", "source": "/home/me/data"}}
+    found = replace(read_run(trained[0]), overrides=given, settings=settings)
+    command = evaluation_command(found, "me/team")
+    assert "/home" not in command and "env.source=<data>" in command.replace('"', "")
+    assert "agent.members.solver.model=<weights>" in command
+
+
+@pytest.fixture
+def adapters(tmp_path) -> Path:
+    """A run that left an adapter on a base that lies in a folder."""
+    run = tmp_path / "run"
+    (run / "policy" / "a_0").mkdir(parents=True)
+    (run / "policy" / "team.json").write_text('{"a_0": "a_0"}')
+    settings = {"base_model_name_or_path": "/somewhere/base", "r": 2}
+    (run / "policy" / "a_0" / "adapter_config.json").write_text(json.dumps(settings))
+    (run / "policy" / "a_0" / "adapter_model.safetensors").write_bytes(b"weights")
+    return run
+
+
+def test_adapters_are_sent_with_a_base_that_others_have(adapters, tmp_path):
+    with pytest.raises(SettingError, match="'/somewhere/base', which nobody else has; pass"):
+        assemble(adapters, tmp_path / "out", "me/team", base=None, license=None)
+    assert not (tmp_path / "out").exists()
+    assemble(adapters, tmp_path / "out", "me/team", base="someone/base", license="apache-2.0")
+    sent = json.loads((tmp_path / "out" / "a_0" / "adapter_config.json").read_text())
+    assert sent == {"base_model_name_or_path": "someone/base", "r": 2}
+    kept = json.loads((adapters / "policy" / "a_0" / "adapter_config.json").read_text())
+    assert kept["base_model_name_or_path"] == "/somewhere/base"
+    card = ModelCard((tmp_path / "out" / "README.md").read_text())
+    assert card.data.base_model == "someone/base" and card.data.license == "apache-2.0"
+    assert "## Figures\n\nThe run was never evaluated.\n\n## Training" in card.text
+    assert "|---|---|\n| `a_0` | `a_0/` |\n\n```python\nfrom peft import PeftModel\n" in card.text
+    assert 'base = AutoModelForCausalLM.from_pretrained("someone/base")\n' in card.text
+    assert 'from_pretrained(base, "me/team", subfolder="a_0")\ntokenizer = ' in card.text
+
+
+def test_what_cannot_be_shared_is_refused_in_one_line(adapters, tmp_path, capsys):
+    for arguments, words in [
+        ([str(tmp_path)], "expected a repository"),
+        ([str(tmp_path), "me/team"], "has no policies"),
+        ([str(adapters), "--folder", str(tmp_path)], "exists already"),
+        ([str(adapters), "--folder", str(tmp_path / "new")], "pass --base"),
+    ]:
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert words in capsys.readouterr().err
+
+
+EVIL = [
+    "<script>alert(1)</script>",
+    "a\n\n<img src=http://evil/x onerror=alert(1)>\n",
+    "[click](http://evil)",
+    "![seen](http://evil/pixel.png)",
+    "`<b>",
+    "``` \n```\n<iframe src=http://evil>\n```",
+    "~~~\n# heading\n<b>",
+    "x | y |\n|---|\n| <b>",
+    "<!-- ",
+    "&lt;b&gt; \\<b> \x1b[2J",
+    "---\nlicense: evil\n---\n<b>",
+    'a"), __import__("os").system("x',
+]
+
+
+def _tokens(text):
+    """The kinds of markdown in a card, those within lines too, and the tokens themselves."""
+    found = MarkdownIt("gfm-like", {"linkify": False}).parse(text)
+    every = [one for token in found for one in (token, *(token.children or ()))]
+    return [one.type for one in every], every
+
+
+@pytest.mark.parametrize("text", EVIL)
+def test_what_a_run_folder_says_is_text_on_a_card(trained, tmp_path, text):
+    policy = tmp_path / "policy"
+    shutil.copytree(trained[0] / "policy", policy)
+    found = read_run(trained[0])
+    usual, _ = _tokens(model_card(found, policy, "me/team").text)
+    settings = {**found.settings, "agent": {**found.group("agent"), "speech": {"silence": text}}}
+    settings["env"] = {**found.group("env"), "name": text, "instructions": text, "source": text}
+    settings["env"]["reward"] = {"price": text, "normalizer": text, "charge": text, "when": text}
+    found = replace(
+        found,
+        settings=settings,
+        overrides=(*found.overrides, f"+x={text}"),
+        warnings=(text, "learner/skipped_steps"),
+        state=text,
+        seed=text,
+    )
+    (policy / "team.json").write_text(json.dumps({f"{text}_{n}": text for n in range(2)}))
+    card = model_card(found, policy, "me/team")
+    kinds, every = _tokens(card.text)
+    assert not {"html_block", "html_inline", "link_open", "image"} & set(kinds)
+    for kind in ("heading_open", "fence"):
+        assert kinds.count(kind) == usual.count(kind) > 0, kind
+    # The second warning.
+    assert kinds.count("list_item_open") >= usual.count("list_item_open") + 2
+    words = " ".join(printable(text).split("\n")).strip()
+    contents = [one.content for one in every if one.type in ("inline", "code_inline", "fence")]
+    assert any(words in one for one in contents)
+    assert "\x1b" not in str(card)
+    assert card.data.to_dict().get("license") is None
+    python = [one for one in every if one.type == "fence" and one.info == "python"]
+    for one in python:
+        calls = [node for node in ast.walk(ast.parse(one.content)) if isinstance(node, ast.Call)]
+        assert {node.func.attr for node in calls} == {"from_pretrained"}
+    assert len(python) == 1
