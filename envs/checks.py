@@ -1,6 +1,6 @@
-"""Checks of what a program hands to environments: settings, names and tasks.
+"""Checks of settings, names and tasks.
 
-A message says the setting as the user types it, what it must be, and what was given.
+A message gives the setting as the user types it, the expected value and the received one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 
 LONGEST_NAME = 80
-"""Bytes of an agent's name: escaped for a path it then stays below the 255 of a file name."""
+"""Maximum length of an agent's name in bytes; escaped for a path, it fits a file name of 255."""
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether a value is a whole number; true and false are none."""
+    """Return whether a value is a whole number; booleans are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
@@ -31,9 +31,17 @@ def whole(
     *,
     optional: bool = False,
 ) -> Any:
-    """The value of a setting that is a whole number within bounds, or None where it is `optional`.
+    """Return a setting that is a whole number within bounds, or None if it is `optional`.
 
-    Anything else raises SettingError. The name is the one that the user types, e.g. `env.rounds`.
+    Args:
+        name: the key as the user types it, such as `env.rounds`.
+        value: the value to check.
+        lowest: smallest value allowed; None for no bound.
+        highest: largest value allowed.
+        optional: whether None is allowed.
+
+    Raises:
+        SettingError: it is another value.
     """
     if optional and value is None:
         return None
@@ -55,11 +63,20 @@ def number(
     optional: bool = False,
     finite: bool = True,
 ) -> Any:
-    """The value of a setting that is a number within bounds, or None where it is `optional`.
+    """Return a setting that is a number within bounds, or None if it is `optional`.
 
-    It is at least `lowest`, at most `highest`, greater than `above` and less than `below`, and
-    finite unless `finite` is False (NaN never passes); anything else raises SettingError. The name
-    is the one that the user types, e.g. `env.reward.price`.
+    Args:
+        name: the key as the user types it, such as `env.reward.price`.
+        value: the value to check.
+        lowest: smallest value allowed.
+        above: bound that the value exceeds.
+        highest: largest value allowed.
+        below: bound that the value stays below.
+        optional: whether None is allowed.
+        finite: whether infinity is refused; NaN always is.
+
+    Raises:
+        SettingError: it is another value.
     """
     if optional and value is None:
         return None
@@ -77,27 +94,43 @@ def number(
 
 
 def flag(name: str, value: object) -> bool:
-    """The value of a setting that is true or false; anything else raises SettingError."""
+    """Return a setting that is true or false.
+
+    Raises:
+        SettingError: it is neither.
+    """
     if not isinstance(value, bool):
         raise _wrong(name, "true or false", value)
     return value
 
 
 def choice(name: str, value: Any, known: Collection[Any]) -> Any:
-    """The value of a setting that is one of several words; another raises UnknownNameError."""
+    """Return a setting that is one of several values.
+
+    Raises:
+        UnknownNameError: it is none of them.
+    """
     if value not in known:
         raise UnknownNameError(name, value, map(str, known))
     return value
 
 
-def check_names(kind: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Raise UnknownNameError where a name is not known."""
-    for name in given:
+def check_names(kind: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Check that all names are known.
+
+    Raises:
+        UnknownNameError: one of them is not.
+    """
+    for name in names:
         choice(kind, name, known)
 
 
 def check_agents(possible_agents: Any) -> None:
-    """Raise SettingError unless these are names of agents: distinct, printable, 1 to 80 bytes."""
+    """Check that agents have distinct, printable names of 1 to 80 bytes.
+
+    Raises:
+        SettingError: they do not.
+    """
     listed = isinstance(possible_agents, Collection) and not isinstance(possible_agents, str)
     names: list[Any] = list(possible_agents) if listed else []
     named = all(isinstance(name, str) and name.isprintable() for name in names)
@@ -115,14 +148,18 @@ def _wrong(name: str, expected: str, value: object, optional: bool = False) -> S
 
 
 def by_key(tasks: Sequence[Task]) -> dict[str, Task]:
-    """The tasks by their keys; SettingError where there is none, or where two share a key."""
-    found = {task.key: task for task in tasks}
-    if not found:
+    """Return tasks by key.
+
+    Raises:
+        SettingError: there is no task, or two tasks share a key.
+    """
+    by_name = {task.key: task for task in tasks}
+    if not by_name:
         raise SettingError("an environment needs at least one task; got none")
-    if len(found) < len(tasks):
+    if len(by_name) < len(tasks):
         key, count = Counter(task.key for task in tasks).most_common(1)[0]
         raise SettingError(
             f"task keys must be unique, because options={{'task': key}} names a task;"
             f" {count} tasks have the key {key!r}"
         )
-    return found
+    return by_name

@@ -1,14 +1,24 @@
-"""Everything this package raises on purpose, one class per kind of failure.
+"""Errors that this package raises on purpose, one class per kind of failure.
 
-The policy: what a programmer or a config does wrong raises one of these, with what was expected,
-what came and what to do; what a policy does wrong in an episode (an empty, endless or senseless
-message) is data and never raises. Every class is also the built-in error a caller would expect.
+A mistake of a programmer or a configuration raises one of these. The message says what was
+expected, what was received and what to do. A mistake of a policy in an episode (an empty, endless
+or senseless message) is data and never raises. Each class also is the built-in error that a caller
+would expect.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+__all__ = [
+    "ContractError",
+    "SandboxError",
+    "SettingError",
+    "SourceError",
+    "SplitError",
+    "UnknownNameError",
+]
 
 
 class SettingError(ValueError):
@@ -19,7 +29,13 @@ class UnknownNameError(ValueError):
     """A name (environment, agent, topology, task, ...) is not one of the known ones."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
-        """Say what was asked for, of which kind ("topology"), the nearest known name, and all."""
+        """Write the message: the kind of name, the name, the nearest known name, and all of them.
+
+        Args:
+            kind: kind of name, such as `topology`.
+            name: the unknown name.
+            known: names that exist.
+        """
         names = sorted(known)
         near = get_close_matches(str(name), names, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -35,18 +51,18 @@ class SourceError(ValueError):
 
 
 class SplitError(SourceError):
-    """A task source has no such split, train or evaluation; it may have the other."""
+    """A task source lacks a split, train or evaluation; it may have the other one."""
 
 
 class SandboxError(RuntimeError):
-    """A program could not be run, twice, for reasons that have nothing to do with the program."""
+    """A program could not be run, twice, for reasons outside the program."""
 
 
 class ContractError(AssertionError):
     """An environment breaks a rule of `envs.contract`."""
 
-    def __init__(self, rule: str, came: object, agent: str = "") -> None:
-        """Say the rule's sentence, on which agent it was seen broken, and what came instead."""
-        shown = came if isinstance(came, str) else repr(came)
+    def __init__(self, rule: str, received: object, agent: str = "") -> None:
+        """Write the message: the rule, the agent if one is concerned, and what was received."""
+        shown = received if isinstance(received, str) else repr(received)
         at = f" Agent {agent!r}:" if agent else ""
         super().__init__(f"{rule}{at} got {shown[:500]}")

@@ -15,6 +15,17 @@ from typing import Any, ClassVar, Literal
 
 from laconic.envs.errors import SettingError
 
+__all__ = [
+    "Benchmark",
+    "PromptedTask",
+    "Score",
+    "Split",
+    "Style",
+    "Task",
+    "knows_enough",
+    "relevant_statements",
+]
+
 Split = Literal["train", "evaluation"]
 Style = Literal["full", "short", "brief"]
 
@@ -76,6 +87,18 @@ class Score:
     """Reasons for the score, e.g. the sandbox's verdict; reported in the last infos."""
     measures: Mapping[str, float] = field(default_factory=dict)
     """Further measures of the answers, which do not count; metrics have their means."""
+
+
+def relevant_statements(task: Task, share: Sequence[int]) -> list[str]:
+    """Return the statements of a share that the answer depends on; all of them without flags."""
+    flags = task.relevant or (True,) * len(task.statements)
+    return [task.statements[index] for index in share if flags[index]]
+
+
+def knows_enough(task: Task, share: Sequence[int], heard: str) -> bool:
+    """Return whether a share of the statements and a text contain all relevant statements."""
+    lacking = [index for index, text in enumerate(task.statements) if text not in heard]
+    return not relevant_statements(task, sorted({*lacking} - {*share}))
 
 
 class PromptedTask(ABC):

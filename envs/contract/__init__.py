@@ -1,28 +1,49 @@
-"""Checks that an environment keeps what learners rely on, for authors of environments.
+"""Check that an environment keeps the rules that learners rely on.
 
     from laconic.envs.contract import check_env
     check_env(lambda: MyEnv())
 
-Completes PettingZoo's own tests. A rule is a function that opens with its sentence; the first rule
-that is broken raises `ContractError` with that sentence, the agent and what came. Here are the
-rules of every `ParallelEnv`; `envs.contract.interface` has those about what it consists of and
-returns, `envs.contract.text` those about text, tokens and tasks.
+The check completes PettingZoo's own tests. A rule is a function whose docstring begins with the
+rule. The first broken rule raises `ContractError` with that sentence, the agent and what the
+environment did. This module has the rules of every `ParallelEnv`; `envs.contract.text` has those
+about text, tokens and tasks.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Space
 from gymnasium.utils.env_checker import data_equivalence
 
-from laconic.envs.contract.episodes import MAX_STEPS, Env, babble, difference, play, require
-from laconic.envs.contract.interface import INTERFACE_RULES, misfit
+from laconic.envs.contract.episodes import (
+    MAX_STEPS,
+    Env,
+    PlayedEpisode,
+    Rule,
+    are_dicts,
+    broken,
+    describe,
+    describe_error,
+    difference,
+    misfit,
+    play,
+    random_action,
+    require,
+)
 from laconic.envs.contract.text import TEXT_RULES
 from laconic.envs.dialogue.reward import PAY
+from laconic.envs.errors import ContractError
+
+__all__ = ["check_env"]
+
+_LEGAL = "Accept every sample of an action space in `step`."
 
 
 def check_env(make: Callable[[], Env], *, episodes: int = 3, seed: int = 0) -> None:
@@ -30,8 +51,8 @@ def check_env(make: Callable[[], Env], *, episodes: int = 3, seed: int = 0) -> N
 
     Args:
         make: makes an environment; called many times.
-        episodes: how many differently seeded episodes each rule is checked on.
-        seed: of the first episode; the others follow.
+        episodes: number of differently seeded episodes that each rule is checked on.
+        seed: seed of the first episode; the others count up from it.
 
     Raises:
         ContractError: a rule is broken.
@@ -40,14 +61,79 @@ def check_env(make: Callable[[], Env], *, episodes: int = 3, seed: int = 0) -> N
         rule(make, range(seed, seed + episodes))
 
 
+def _parts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+    """List agents by name in `possible_agents`, and give each of them two gymnasium spaces."""
+    env = make()
+    require(hasattr(env, "possible_agents"), _parts, "no `possible_agents`")
+    agents: Any = env.possible_agents
+    listed = isinstance(agents, Collection) and not isinstance(agents, str) and len(agents) > 0
+    named = listed and all(isinstance(agent, str) for agent in agents)
+    require(named, _parts, f"possible_agents={agents!r}")
+    for agent in agents:
+        for name in ("observation_space", "action_space"):
+            try:
+                space = getattr(env, name)(agent)
+            except Exception as error:
+                raise broken(_parts, f"{describe_error(error)} from {name}", agent) from error
+            require(isinstance(space, Space), _parts, f"{space!r} from {name}", agent)
+
+
+def _reset(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+    """Take `seed` and `options` in `reset`, and return two dicts by agent: observations and infos.
+
+    The agents are those in `env.agents` afterwards, all of them possible ones.
+    """
+    env = make()
+    signature = inspect.signature(env.reset)
+    try:
+        signature.bind(seed=0, options=None)
+    except TypeError as error:
+        raise broken(_reset, f"reset{signature}: {error}") from error
+    for seed in seeds:
+        returned: Any = env.reset(seed=seed)
+        require(are_dicts(returned, 2), _reset, describe(returned))
+        agents = set(getattr(env, "agents", ()))
+        possible = bool(agents) and agents <= set(env.possible_agents)
+        require(possible, _reset, f"agents={getattr(env, 'agents', None)!r} after it")
+        for by_agent in returned:
+            require(set(by_agent) == agents, _reset, list(by_agent))
+
+
+def _step(make: Callable[[], Env], seeds: Sequence[int]) -> None:
+    """Return observations, rewards, terminations, truncations, infos from `step`: dicts by agent.
+
+    Their agents are exactly those in `env.agents` before the step.
+    """
+    for seed in seeds:
+        for step in _play_samples(make(), seed).steps:
+            require(are_dicts(step.returned, 5), _step, describe(step.returned))
+            for by_agent in step.returned:
+                require(set(by_agent) == set(step.alive), _step, list(by_agent))
+
+
+def _play_samples(env: Env, seed: int) -> PlayedEpisode:
+    """Play sampled actions; report an error of `step` with the actions that caused it."""
+    actions: dict[str, Any] = {}
+
+    def speak(env: Env, agent: str, generator: np.random.Generator) -> Any:
+        actions[agent] = random_action(env, agent, generator)
+        return actions[agent]
+
+    try:
+        return play(env, seed, speak)
+    except Exception as error:
+        received = f"{describe_error(error)} on the actions {actions!r}"
+        raise ContractError(_LEGAL, received) from error
+
+
 def _names(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """Agents are called `<role>_<number>`."""
+    """Name agents `<role>_<number>`."""
     for agent in make().possible_agents:
         require(re.fullmatch(r"\w+_\d+", agent) is not None, _names, agent, agent)
 
 
 def _spaces(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """The spaces of an agent are the same objects at every call."""
+    """Return the same space object for an agent at every call."""
     env = make()
     for agent in env.possible_agents:
         for space in (env.observation_space, env.action_space):
@@ -55,9 +141,9 @@ def _spaces(make: Callable[[], Env], seeds: Sequence[int]) -> None:
 
 
 def _leaving(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """An agent leaves when it is terminated or truncated, not before, and never comes back."""
+    """Remove an agent when it is terminated or truncated, not before, and never bring it back."""
     for seed in seeds:
-        for step in play(make(), seed, babble).steps:
+        for step in play(make(), seed, random_action).steps:
             _, _, terminated, truncated, _ = step.returned
             staying = {agent for agent in step.alive if not (terminated[agent] or truncated[agent])}
             wrong = sorted(staying.symmetric_difference(step.left))
@@ -65,89 +151,93 @@ def _leaving(make: Callable[[], Env], seeds: Sequence[int]) -> None:
 
 
 def _endings(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """Every episode ends, within `rounds` steps where the environment has that number."""
+    """End every episode, within `rounds` steps if the environment has that number."""
     for seed in seeds:
         env = make()
-        steps = play(env, seed, babble).steps
+        steps = play(env, seed, random_action).steps
         limit = getattr(env, "rounds", MAX_STEPS)
         ended = bool(steps) and not steps[-1].left
         require(ended and len(steps) <= limit, _endings, f"an episode of {len(steps)} steps so far")
 
 
 def _observations(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """Every observation lies in its space, the first and the last one too."""
+    """Keep every observation in its space, the first and the last included."""
     for seed in seeds:
         env = make()
-        for step in play(env, seed, babble):
-            for agent, seen in step.observations.items():
-                came = misfit(seen, env.observation_space(agent))
-                require(not came, _observations, came, agent)
+        for step in play(env, seed, random_action):
+            for agent, observation in step.observations.items():
+                reason = misfit(observation, env.observation_space(agent))
+                require(not reason, _observations, reason, agent)
 
 
 def _rewards(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """Rewards are finite numbers."""
+    """Pay rewards that are finite numbers."""
     for seed in seeds:
-        for step in play(make(), seed, babble).steps:
+        for step in play(make(), seed, random_action).steps:
             for agent, reward in step.returned[1].items():
                 is_number = isinstance(reward, int | float | np.number)
                 require(is_number and math.isfinite(reward), _rewards, reward, agent)
 
 
 def _pay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """Infos that say `task_reward`, `billed` and `charged` say what was paid: see `Pay`.
+    """Report pay in infos so that the reward is `task_reward` - `charged`; see `Pay`.
 
-    All infos of steps have the three keys, or none has any; then the environment counts as
-    unpriced. They are finite numbers, a bill is at least 0, and the reward is what the task paid
-    less the charge.
+    All infos of steps have `task_reward`, `billed` and `charged`, or none has any; then the
+    environment counts as unpriced. All are finite numbers, and a bill is at least 0.
     """
     for seed in seeds:
-        steps = play(make(), seed, babble).steps
+        steps = play(make(), seed, random_action).steps
         reported = any(key in info for step in steps for info in step.infos.values() for key in PAY)
         for step in steps if reported else ():
             for agent, info in step.infos.items():
                 lacking = [key for key in PAY if key not in info]
                 require(not lacking, _pay, f"an info without {', '.join(lacking)}", agent)
                 values = [info[key] for key in PAY]
-                came = ", ".join(f"{key}={info[key]!r}" for key in PAY)
-                numbers = all(isinstance(one, int | float | np.number) for one in values)
-                require(numbers and all(map(math.isfinite, values)), _pay, came, agent)
-                require(info["billed"] >= 0, _pay, came, agent)
+                shown = ", ".join(f"{key}={info[key]!r}" for key in PAY)
+                numbers = all(isinstance(value, int | float | np.number) for value in values)
+                require(numbers and all(map(math.isfinite, values)), _pay, shown, agent)
+                require(info["billed"] >= 0, _pay, shown, agent)
                 reward = step.returned[1][agent]
                 paid = info["task_reward"] - info["charged"]
-                # Rewards of others may have been rounded to another precision.
+                # Other environments may round rewards to another precision.
                 same = math.isclose(reward, paid, rel_tol=1e-6, abs_tol=1e-6)
-                require(same, _pay, f"a reward of {reward!r}, {came}", agent)
+                require(same, _pay, f"a reward of {reward!r}, {shown}", agent)
 
 
 def _replay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """Equally seeded and acted episodes agree to the last step, in a used environment too."""
+    """Repeat an episode to the last step under equal seeds and actions, in a used environment too.
+
+    Equal means bit for bit.
+    """
     used = make()
     for seed in seeds:
-        apart = difference(play(make(), seed, babble), play(used, seed, babble))
-        require(not apart, _replay, apart)
+        reason = difference(play(make(), seed, random_action), play(used, seed, random_action))
+        require(not reason, _replay, reason)
 
 
 def _generators(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """Reset and step leave the process-wide generators of `random` and `numpy` alone."""
+    """Leave the process-wide generators of `random` and `numpy` alone in `reset` and `step`."""
     env = make()
     for seed in seeds:
         before = random.getstate(), np.random.get_state()
-        play(env, seed, babble)
+        play(env, seed, random_action)
         after = random.getstate(), np.random.get_state()
         for name, old, new in zip(("random", "numpy.random"), before, after, strict=True):
             require(data_equivalence(old, new, exact=True), _generators, f"a change of {name}")
 
 
 def _options(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """Unknown options of a reset are ignored."""
+    """Ignore unknown options of `reset`."""
     for seed in seeds:
         plain = make().reset(seed=seed)
-        optioned = make().reset(seed=seed, options={"an option nobody knows": 1})
-        require(data_equivalence(plain, optioned, exact=True), _options, "another start")
+        with_option = make().reset(seed=seed, options={"an unknown option": 1})
+        require(data_equivalence(plain, with_option, exact=True), _options, "another start")
 
 
-RULES: tuple[Callable[[Callable[[], Env], Sequence[int]], None], ...] = (
-    *INTERFACE_RULES,
+RULES: tuple[Rule, ...] = (
+    _parts,
+    _reset,
+    _step,
     _names,
     _spaces,
     _leaving,
@@ -160,4 +250,4 @@ RULES: tuple[Callable[[Callable[[], Env], Sequence[int]], None], ...] = (
     _options,
     *TEXT_RULES,
 )
-"""All rules, in the order in which they are checked."""
+"""All rules, in the order of the checks; later rules rely on earlier ones."""

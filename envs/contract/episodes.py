@@ -1,13 +1,13 @@
-"""Episodes played to check a contract, and how a broken rule is reported."""
+"""Episodes played to check a contract, and reports of broken rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from gymnasium.spaces import Text
+from gymnasium.spaces import Space, Text
 from gymnasium.utils.env_checker import data_equivalence
 from pettingzoo import ParallelEnv
 
@@ -15,10 +15,13 @@ from laconic.envs.errors import ContractError
 
 Env: TypeAlias = ParallelEnv[str, Any, Any]
 Speaker = Callable[[Env, str, np.random.Generator], Any]
-"""What an agent does next, given the environment, its name and a generator."""
+"""Maps an environment, an agent's name and a generator to the agent's next action."""
+Rule = Callable[[Callable[[], Env], Sequence[int]], None]
+"""Checks one rule on environments that the first argument makes, for the seeds of the second. The
+first line of its docstring is the rule."""
 
 MAX_STEPS = 1000
-"""Steps after which an episode is taken to be endless."""
+"""Steps after which an episode counts as endless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,40 +31,40 @@ class Transition:
     alive: tuple[str, ...]
     """Agents before the step."""
     returned: tuple[Any, ...]
-    """Observations, rewards, terminations, truncations, infos; of a reset the outer two."""
+    """Observations, rewards, terminations, truncations, infos; for a reset the first and last."""
     left: tuple[str, ...]
     """Agents after the step."""
 
     @property
     def observations(self) -> Mapping[str, Any]:
-        """What the agents observe after the step."""
-        found: Mapping[str, Any] = self.returned[0]
-        return found
+        """Observation of each agent after the step."""
+        observations: Mapping[str, Any] = self.returned[0]
+        return observations
 
     @property
     def infos(self) -> Mapping[str, Mapping[str, Any]]:
-        """The infos after the step."""
-        found: Mapping[str, Mapping[str, Any]] = self.returned[-1]
-        return found
+        """Info of each agent after the step."""
+        infos: Mapping[str, Mapping[str, Any]] = self.returned[-1]
+        return infos
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
-    """A played episode."""
+class PlayedEpisode:
+    """A reset and the steps after it."""
 
     start: Transition
     """The reset."""
     steps: tuple[Transition, ...]
-    """The steps; `MAX_STEPS` of them when the episode did not end."""
+    """The steps; `MAX_STEPS` of them if the episode did not end."""
 
     def __iter__(self) -> Iterator[Transition]:
-        """The reset, then the steps."""
+        """Yield the reset, then the steps."""
         yield self.start
         yield from self.steps
 
 
-def play(env: Env, seed: int, speak: Speaker) -> Played:
-    """Play one episode; all that is sampled follows from the seed of reset and speaker."""
+def play(env: Env, seed: int, speak: Speaker) -> PlayedEpisode:
+    """Play one episode; the seed determines the reset and everything the speaker samples."""
     generator = np.random.default_rng(seed)
     start = Transition((), env.reset(seed=seed), tuple(env.agents))
     steps: list[Transition] = []
@@ -69,11 +72,11 @@ def play(env: Env, seed: int, speak: Speaker) -> Played:
         alive = tuple(env.agents)
         returned = env.step({agent: speak(env, agent, generator) for agent in alive})
         steps.append(Transition(alive, returned, tuple(env.agents)))
-    return Played(start, tuple(steps))
+    return PlayedEpisode(start, tuple(steps))
 
 
-def babble(env: Env, agent: str, generator: np.random.Generator) -> Any:
-    """A sample of the action space; of a text space now and then silence."""
+def random_action(env: Env, agent: str, generator: np.random.Generator) -> Any:
+    """Sample an action; in a text space, one of five is silence."""
     space = env.action_space(agent)
     space.seed(int(generator.integers(2**31)))
     silent = generator.random() < 0.2 and isinstance(space, Text)
@@ -81,25 +84,51 @@ def babble(env: Env, agent: str, generator: np.random.Generator) -> Any:
 
 
 def saying(text: str) -> Speaker:
-    """A speaker that always says the same."""
+    """Return a speaker that always sends the same message."""
     return lambda env, agent, generator: text
 
 
-def require(holds: bool, rule: Callable[..., None], came: object, agent: str = "") -> None:
-    """Raise `broken` where a rule does not hold."""
+def require(holds: bool, rule: Callable[..., None], received: object, agent: str = "") -> None:
+    """Raise ContractError unless a rule holds."""
     if not holds:
-        raise broken(rule, came, agent)
+        raise broken(rule, received, agent)
 
 
-def broken(rule: Callable[..., None], came: object, agent: str = "") -> ContractError:
-    """The error that a rule, whose docstring opens with its sentence, is broken on an agent."""
-    return ContractError((rule.__doc__ or rule.__name__).split("\n")[0], came, agent)
+def broken(rule: Callable[..., None], received: object, agent: str = "") -> ContractError:
+    """Return the error of a broken rule, which quotes the first line of the rule's docstring."""
+    return ContractError((rule.__doc__ or rule.__name__).split("\n")[0], received, agent)
 
 
-def difference(one: Played, other: Played) -> str:
-    """The first step in which two episodes are not equal, in words; empty when they are equal."""
-    for number, (first, second) in enumerate(zip(one, other, strict=False)):
-        if not data_equivalence(astuple(first), astuple(second), exact=True):
-            return f"different after {number} steps: {first.returned!r} and {second.returned!r}"
-    lengths = len(one.steps), len(other.steps)
+def difference(first: PlayedEpisode, second: PlayedEpisode) -> str:
+    """Describe the first step in which two episodes differ; empty if they are equal."""
+    for number, (one, other) in enumerate(zip(first, second, strict=False)):
+        if not data_equivalence(astuple(one), astuple(other), exact=True):
+            return f"different after {number} steps: {one.returned!r} and {other.returned!r}"
+    lengths = len(first.steps), len(second.steps)
     return "" if lengths[0] == lengths[1] else f"episodes of {lengths[0]} and {lengths[1]} steps"
+
+
+def misfit(value: Any, space: Space[Any]) -> str:
+    """Describe why a value is not in a space; empty if it is."""
+    try:
+        return "" if value in space else f"{repr(value)[:300]}, which is not in {space}"
+    except Exception as error:
+        return f"{repr(value)[:300]}, on which {space} fails: {describe_error(error)}"
+
+
+def are_dicts(returned: Any, count: int) -> bool:
+    """Return whether a method returned this number of dicts."""
+    several = isinstance(returned, tuple | list) and len(returned) == count
+    return several and all(isinstance(value, Mapping) for value in returned)
+
+
+def describe(returned: Any) -> str:
+    """Describe the return value of a method, for messages."""
+    if not isinstance(returned, tuple | list):
+        return f"{type(returned).__name__} {repr(returned)[:300]}"
+    return f"{len(returned)} values: {', '.join(type(value).__name__ for value in returned)}"
+
+
+def describe_error(error: Exception) -> str:
+    """Describe an exception by its type and message."""
+    return f"{type(error).__name__} ({error})"

@@ -1,7 +1,8 @@
-"""The rules of the contract that are about text, tokens and tasks.
+"""Rules of the contract about text, tokens and tasks.
 
-Those about text hold for environments with `gymnasium.spaces.Text` actions; those about tokens,
-budgets and tasks for the ones whose infos have `tokens_said`, or that have a `budget` or `tasks`.
+The rules about text hold for environments with `gymnasium.spaces.Text` actions. Those about tokens,
+budgets and tasks hold for environments whose infos have `tokens_said`, or that have a `budget` or
+`tasks`.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from gymnasium.utils.env_checker import data_equivalence
 
 from laconic.envs.contract.episodes import (
     Env,
-    Played,
+    PlayedEpisode,
+    Rule,
     Speaker,
     Transition,
-    babble,
     broken,
     play,
+    random_action,
     require,
     saying,
 )
@@ -32,17 +34,17 @@ _SECRET = "xyzzy"
 
 
 def _texts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """Who says texts observes texts: a string, or a mapping with a string under `text`."""
+    """Observe text where actions are text: a string, or a mapping with a string under `text`."""
     env = make()
     for seed in seeds[:1] if _speaks(env) else ():
-        for step in play(env, seed, babble):
-            for agent, seen in step.observations.items():
-                found = seen.get("text") if isinstance(seen, Mapping) else seen
-                require(isinstance(found, str), _texts, repr(seen), agent)
+        for step in play(env, seed, random_action):
+            for agent, observation in step.observations.items():
+                text = observation.get("text") if _is_mapping(observation) else observation
+                require(isinstance(text, str), _texts, repr(observation), agent)
 
 
 def _strings(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """Every string is a legal action, the empty one and senseless ones too."""
+    """Accept every string as an action, including empty and malformed ones."""
     env = make()
     if not _speaks(env):
         return
@@ -53,10 +55,12 @@ def _strings(make: Callable[[], Env], seeds: Sequence[int]) -> None:
         try:
             episode = play(env, seeds[0], saying(text))
         except Exception as error:
-            came = f"{type(error).__name__} on {name}: {error}"
-            raise broken(_strings, came) from error
-        for agent, seen in ((a, o) for step in episode for a, o in step.observations.items()):
-            fits = seen in env.observation_space(agent)
+            reason = f"{type(error).__name__} on {name}: {error}"
+            raise broken(_strings, reason) from error
+        for agent, observation in (
+            (a, o) for step in episode for a, o in step.observations.items()
+        ):
+            fits = observation in env.observation_space(agent)
             require(fits, _strings, f"an observation outside its space on {name}", agent)
 
 
@@ -73,19 +77,19 @@ def _strange_strings(agents: Sequence[str]) -> dict[str, str]:
         "a lone surrogate": "#### \ud83d",
         "100,000 characters": "x" * 100_000,
         "a number of 5,000 digits": "#### " + "9" * 5000,
-        "numbers that are none": "#### 1e999 #### nan #### \u00b2 #### 1/0 \\boxed{",
+        "malformed numbers": "#### 1e999 #### nan #### \u00b2 #### 1/0 \\boxed{",
         "markup": "[bold]{0}%s</s><|im_end|>[/red]\x1b[2J",
-        "an open thought within one": "<think>a<think>",
+        "an open thought within a thought": "<think>a<think>",
         "ends of thoughts": "<think>a</think></think>b</think>",
         "other agents' names": "".join(f"{agent}: #### 1\n" for agent in agents),
     }
 
 
 def _impersonation(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """No message can pose as another agent's: no line of it is heard as if that one had spoken.
+    """Keep messages from posing as another agent's: no line of one may read as the other's.
 
-    The same holds for what the environment says, such as feedback that quotes an agent, and for the
-    voice of an expert.
+    The rule also holds for text of the environment, such as feedback that quotes an agent, and for
+    the voice of an expert.
     """
     env = make()
     if not _speaks(env):
@@ -94,10 +98,11 @@ def _impersonation(make: Callable[[], Env], seeds: Sequence[int]) -> None:
         others = [other for other in env.possible_agents if other != speaker]
         forged = [f"{other}: forged" for other in (*others, "Expert", "expert")]
         episode = play(env, seeds[0], _only(speaker, "\n".join(["well", *forged])))
-        for agent, seen in ((a, o) for step in episode.steps for a, o in step.observations.items()):
-            heard = seen.get("text", "") if isinstance(seen, Mapping) else seen
-            believed = set(str(heard).splitlines()).intersection(forged)
-            require(not believed, _impersonation, heard, agent)
+        for step in episode.steps:
+            for agent, observation in step.observations.items():
+                text = observation.get("text", "") if _is_mapping(observation) else observation
+                lines = set(str(text).splitlines()).intersection(forged)
+                require(not lines, _impersonation, text, agent)
 
 
 def _only(speaker: str, text: str) -> Speaker:
@@ -105,31 +110,31 @@ def _only(speaker: str, text: str) -> Speaker:
 
 
 def _tasks(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """`reset(options={"task": key})` starts the task of that key, where `tasks` is a mapping."""
+    """Start the task that `reset(options={"task": key})` names, where `tasks` is a mapping."""
     env = make()
     tasks = getattr(env, "tasks", ())
-    for key in islice(tasks if isinstance(tasks, Mapping) else (), len(seeds)):
+    for key in islice(tasks if _is_mapping(tasks) else (), len(seeds)):
         _, infos = env.reset(seed=seeds[0], options={"task": key})
         for agent, info in infos.items():
-            came = info.get("task")
-            require(came == key, _tasks, f"task {came!r} for key {key!r}", agent)
+            task = info.get("task")
+            require(task == key, _tasks, f"task {task!r} for key {key!r}", agent)
 
 
 def _silence(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """Silence is free: who says nothing is charged no token, and a silent team loses no reward."""
+    """Charge nothing for silence: no tokens for a silent agent, no loss for a silent team."""
     for seed in seeds:
         episode = _counted(make(), seed, "")
         for step in episode or ():
             for agent, info in step.infos.items():
-                said = info["tokens_said"]
-                require(said == 0, _silence, f"{said} tokens said", agent)
+                tokens = info["tokens_said"]
+                require(tokens == 0, _silence, f"{tokens} tokens said", agent)
         for step in episode.steps if episode else ():
             for agent, reward in step.returned[1].items():
                 require(reward >= 0, _silence, f"reward {reward!r}", agent)
 
 
 def _budgets(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """No budget is exceeded: of a message, an agent, a round, the episode; `tokens_left` holds."""
+    """Keep within every budget: of a message, an agent, a round, the episode, and `tokens_left`."""
     for seed in seeds:
         for text in (None, _FLOOD):
             env = make()
@@ -143,9 +148,9 @@ def _check_round(before: Transition, after: Transition, budget: object) -> None:
     for agent, tokens in said.items():
         _within(tokens, budget, "message", agent)
         _within(totals[agent], budget, "agent", agent)
-        seen = before.observations[agent]
-        if isinstance(seen, Mapping) and "tokens_left" in seen:
-            left = int(np.ravel(seen["tokens_left"])[0])
+        observation = before.observations[agent]
+        if _is_mapping(observation) and "tokens_left" in observation:
+            left = int(np.ravel(observation["tokens_left"])[0])
             require(tokens <= left, _budgets, f"{tokens} tokens with {left} left", agent)
     _within(sum(said.values()), budget, "round")
     _within(sum(totals.values()), budget, "episode")
@@ -157,7 +162,7 @@ def _within(tokens: int, budget: object, cap: str, agent: str = "") -> None:
 
 
 def _ledgers(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """The tokens said are those of the published messages, by the environment's own tokenizer."""
+    """Count the tokens of published messages, and no others, by the environment's own tokenizer."""
     for seed in seeds:
         env = make()
         tokenize: Callable[[str], Sequence[str]] | None = getattr(env, "tokenize", None)
@@ -166,15 +171,14 @@ def _ledgers(make: Callable[[], Env], seeds: Sequence[int]) -> None:
         for agent, info in ((a, i) for step in episode or () for a, i in step.infos.items()):
             if tokenize and info.get("message"):
                 published[agent] += len(tokenize(info["message"]))
-            came = f"{info['tokens_said']} said, {published[agent]} published"
-            require(info["tokens_said"] == published[agent], _ledgers, came, agent)
+            counts = f"{info['tokens_said']} said, {published[agent]} published"
+            require(info["tokens_said"] == published[agent], _ledgers, counts, agent)
 
 
 def _thoughts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
-    """A thought changes nothing that anybody observes, and by itself is silence.
+    """Hide thoughts: a thought changes no observation, and alone it is silence.
 
-    Checked where `metadata["thought_tokens"]` says that thoughts are taken, and where they have
-    room.
+    Checked where `metadata["thought_tokens"]` says that thoughts are taken and leaves room for one.
     """
     env = make()
     room = (getattr(env, "metadata", None) or {}).get("thought_tokens")
@@ -192,18 +196,35 @@ def _thoughts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
                 require(not shown, _thoughts, f"the thought under {shown} of the infos", agent)
 
 
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
 def _speaks(env: Env) -> bool:
     return all(isinstance(env.action_space(agent), Text) for agent in env.possible_agents)
 
 
-def _counted(env: Env, seed: int, text: str | None) -> Played | None:
-    """An episode in which all say `text` (None: anything); None where tokens are not counted."""
+def _counted(env: Env, seed: int, text: str | None) -> PlayedEpisode | None:
+    """Play an episode in which all agents send `text` (None: random messages).
+
+    Returns:
+        None where the environment does not count tokens.
+    """
     if not _speaks(env):
         return None
-    episode = play(env, seed, babble if text is None else saying(text))
+    episode = play(env, seed, random_action if text is None else saying(text))
     counted: Any = (info.get("tokens_said") for step in episode for info in step.infos.values())
     return None if None in counted else episode
 
 
-TEXT_RULES = (_texts, _strings, _impersonation, _tasks, _silence, _budgets, _ledgers, _thoughts)
-"""These rules, in the order in which they are checked."""
+TEXT_RULES: tuple[Rule, ...] = (
+    _texts,
+    _strings,
+    _impersonation,
+    _tasks,
+    _silence,
+    _budgets,
+    _ledgers,
+    _thoughts,
+)
+"""These rules, in the order of the checks."""

@@ -24,8 +24,7 @@ from itertools import accumulate, product
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Tokenize
-from laconic.envs.task import Task
-from laconic.envs.wrappers.teammates import mattering
+from laconic.envs.task import Task, relevant_statements
 
 Corner = tuple[float, float]
 """Tokens said, and the accuracy that they buy."""
@@ -111,7 +110,7 @@ def spoken(tasks: Sequence[Task], tokenize: Tokenize, words: Callable[[str], str
     """
     costs = []
     for task in tasks:
-        said = map(words, mattering(task, range(len(task.statements))))
+        said = map(words, relevant_statements(task, range(len(task.statements))))
         least = sum(min(len(tokenize(one)), len(tokenize(f" {one}"))) for one in said)
         costs.append(least + len(tokenize(task.answer_text)))
     points = [

@@ -1,7 +1,7 @@
-"""What the wrappers share: a price that can be set, infos of numbers, and a state.
+"""Base classes of the wrappers: a settable price, numeric infos and a global state.
 
-Clients that stack infos into arrays want the same numeric keys in every info, and name no task by
-a string; those that learn centrally want `state()` and `state_space`.
+Clients that stack infos into arrays need the same numeric keys in every info, and name a task by a
+number. Clients with a central critic need `state()` and `state_space`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from laconic.envs.errors import UnknownNameError
 Array = NDArray[Any]
 Infos = dict[str, dict[str, Any]]
 Options = dict[str, Any] | None
-Started = tuple[dict[str, Any], Infos]
-Returned = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], Infos]
+ResetResult = tuple[dict[str, Any], Infos]
+StepResult = tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], Infos]
 
 
 class Wrapper(BaseParallelWrapper[str, Any, Any]):
-    """A wrapper through which the price of a token is set, and not past it."""
+    """A wrapper that passes a new price on to its environment."""
 
     @property
     def reward(self) -> Any:
-        """The reward settings of the environment, where it has any."""
+        """Reward settings of the environment, if it has any."""
         return self.env.reward  # type: ignore[attr-defined]
 
     @reward.setter
@@ -43,78 +43,84 @@ class Wrapper(BaseParallelWrapper[str, Any, Any]):
 class ArrayWrapper(Wrapper, ABC):
     """A text environment whose observations are arrays of one shape for all agents.
 
-    Every info has these numbers, and what a wrapper adds: `task` (number of the task in its source,
-    -1 where it has none), `round`, `tokens_left` (what the next message may have),
-    `tokens_said`, `tokens_read`, `tokens_thought`, `informed` (1, 0, or -1 where nobody can say),
-    and `score` and `solved`, which are 0 before the end. Where the environment reports what it
-    pays, infos of steps have `task_reward`, `billed` and `charged` too, and those of a reset 0.
+    Every info has the same numbers, and those that a wrapper adds:
+
+    - `task`: number of the task in its source, -1 if it has none;
+    - `round`, `tokens_said`, `tokens_read`, `tokens_thought`;
+    - `tokens_left`: most tokens of the next message;
+    - `informed`: 1, 0, or -1 if unknown;
+    - `score`, `solved`: 0 before the end;
+    - `task_reward`, `billed`, `charged`: 0 after a reset, and only if the environment reports them.
+
     `reset(options={"task": number})` names the task.
     """
 
     def __init__(
-        self, env: ParallelEnv[str, Any, Any], space: Box, action: Callable[[], Space[Any]]
+        self, env: ParallelEnv[str, Any, Any], space: Box, make_action: Callable[[], Space[Any]]
     ) -> None:
-        """Give every agent a space like this one and one that `action` makes, and make a state."""
+        """Give every agent a copy of `space` and the space that `make_action` returns."""
         super().__init__(env)
-        self._arrays = {agent: _like(space) for agent in env.possible_agents}
-        self._actions = {agent: action() for agent in env.possible_agents}
-        self.state_space = _like(space, len(env.possible_agents))
+        self._observation_spaces = {agent: _repeat(space) for agent in env.possible_agents}
+        self._action_spaces = {agent: make_action() for agent in env.possible_agents}
+        self.state_space = _repeat(space, len(env.possible_agents))
         self._empty = np.zeros(space.shape, space.dtype)
-        self._seen: dict[str, Array] = {}
+        self._last: dict[str, Array] = {}
+        """Latest array of each agent, for `state`."""
         self._numbers = {key: n for n, key in enumerate(getattr(env, "tasks", ()))}
 
     @property
     def tasks(self) -> dict[int, Any]:
-        """The tasks of the environment by number; empty where it has none."""
+        """Tasks of the environment by number; empty if it has none."""
         return dict(enumerate(getattr(self.env, "tasks", {}).values()))
 
     def observation_space(self, agent: str) -> Any:
-        """The space of an agent's observation, the same object at every call."""
-        return self._arrays[agent]
+        """Return the observation space of an agent, the same object at every call."""
+        return self._observation_spaces[agent]
 
     def action_space(self, agent: str) -> Any:
-        """The space of an agent's action, the same object at every call."""
-        return self._actions[agent]
+        """Return the action space of an agent, the same object at every call."""
+        return self._action_spaces[agent]
 
-    def reset(self, seed: int | None = None, options: Options = None) -> Started:
+    def reset(self, seed: int | None = None, options: Options = None) -> ResetResult:
         """Start an episode; see the wrapped environment.
 
         Raises:
-            UnknownNameError: there is no task of that number or key.
+            UnknownNameError: there is no task of this number or key.
         """
-        self._seen = {}
-        observations, infos = self.env.reset(seed=seed, options=self._named(options))
-        return self._shown(observations, infos)
+        self._last = {}
+        observations, infos = self.env.reset(seed=seed, options=self._with_key(options))
+        return self._to_arrays(observations, infos)
 
-    def step(self, actions: Mapping[str, Any]) -> Returned:
-        """Play a round; what the environment returns, as arrays and numbers.
+    def step(self, actions: Mapping[str, Any]) -> StepResult:
+        """Play a round; an agent without an action is silent.
 
-        An agent that has no action is silent.
+        Returns:
+            The results of the environment, as arrays and numbers.
 
         Raises:
-            SettingError: an action is not of the action space.
+            SettingError: an action is not in the action space.
         """
-        said = dict.fromkeys(self.agents, "")
-        said |= {agent: self._said(agent, action) for agent, action in actions.items()}
-        observations, rewards, terminated, truncated, infos = self.env.step(said)
-        shown, figures = self._shown(observations, infos)
-        return shown, rewards, terminated, truncated, figures
+        messages = dict.fromkeys(self.agents, "")
+        messages |= {agent: self._message(agent, action) for agent, action in actions.items()}
+        observations, rewards, terminated, truncated, infos = self.env.step(messages)
+        arrays, figures = self._to_arrays(observations, infos)
+        return arrays, rewards, terminated, truncated, figures
 
     def state(self) -> Array:
-        """What all agents observe, one after the other; zeros of those that observe nothing."""
-        seen = [self._seen.get(agent, self._empty) for agent in self.possible_agents]
-        return np.concatenate(seen)
+        """Concatenate the observations of all agents; zeros for those that observe nothing."""
+        arrays = [self._last.get(agent, self._empty) for agent in self.possible_agents]
+        return np.concatenate(arrays)
 
     @abstractmethod
-    def _said(self, agent: str, action: Any) -> str:
-        """The message that an action stands for."""
+    def _message(self, agent: str, action: Any) -> str:
+        """Return the message that an action stands for."""
 
     @abstractmethod
-    def _shown(self, observations: Mapping[str, Any], infos: Infos) -> Started:
-        """Observations and infos as arrays and numbers."""
+    def _to_arrays(self, observations: Mapping[str, Any], infos: Infos) -> ResetResult:
+        """Return observations as arrays and infos as numbers."""
 
     def _figures(self, observation: Any, info: Mapping[str, Any]) -> dict[str, Any]:
-        """The numbers of an info."""
+        """Return the numbers of an info."""
         left = observation.get("tokens_left") if isinstance(observation, Mapping) else None
         informed = info.get("informed")
         return {
@@ -130,7 +136,8 @@ class ArrayWrapper(Wrapper, ABC):
             **{key: float(info[key]) for key in PAY if key in info},
         }
 
-    def _named(self, options: Options) -> Options:
+    def _with_key(self, options: Options) -> Options:
+        """Return options whose task is named by key instead of by number."""
         number = (options or {}).get("task")
         if not is_whole(number):
             return options
@@ -142,9 +149,9 @@ class ArrayWrapper(Wrapper, ABC):
 
 
 def text_of(observation: Any) -> str:
-    """The text of an observation, which is a string or has it under `text`."""
+    """Return the text of an observation, which is a string or has one under `text`."""
     return str(observation["text"] if isinstance(observation, Mapping) else observation)
 
 
-def _like(space: Box, times: int = 1) -> Box:
+def _repeat(space: Box, times: int = 1) -> Box:
     return Box(np.tile(space.low, times), np.tile(space.high, times), dtype=space.dtype.type)

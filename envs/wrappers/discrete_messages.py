@@ -1,9 +1,9 @@
-"""A dialogue or a world for agents without a language: an array in, the number of a message out.
+"""A dialogue or a world for numeric agents: arrays in, the number of a message out.
 
-Observation: float32 of shape (size,), from 0 to 1; `envs.wrappers.reader` says what stands where.
-Action: `Discrete`; the messages are those of `envs.wrappers.menu`, and 0 is silence. What does not
-fit the budget whole is off the menu, and choosing what is off the menu is silence. In a world acts
-are off it out of turn, and there is nothing to say where nobody would hear it.
+Observation: float32 of shape (size,), from 0 to 1 (`envs.wrappers.numeric.Reader`).
+Action: `Discrete`, an entry of the menu (`envs.wrappers.numeric.Menu`); 0 is silence. Messages that
+exceed the budget are off the menu, and so are acts out of turn and speech that no agent would hear.
+Choosing an entry off the menu is silence.
 """
 
 from __future__ import annotations
@@ -18,26 +18,24 @@ from laconic.envs.checks import choice
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError
 from laconic.envs.worlds import WorldEnv
-from laconic.envs.wrappers.base import ArrayWrapper, Infos, Started
-from laconic.envs.wrappers.menu import Menu
-from laconic.envs.wrappers.reader import Known, Layout, Reader
-from laconic.envs.wrappers.words import Bag
+from laconic.envs.wrappers.base import ArrayWrapper, Infos, ResetResult
+from laconic.envs.wrappers.numeric import Bag, Layout, Menu, Reader
 
 
 class DiscreteMessages(ArrayWrapper):
-    """Agents say a message of the menu by its number.
+    """Agents send an entry of the menu by its number.
 
     Args:
         env: the environment.
         menu: the messages; None makes the menu of this environment's tasks.
         words: a vocabulary, or the number of places of a hashed one.
-        mask: `info` puts the mask of what is on the menu into `infos[agent]["action_mask"]`,
+        mask: `info` puts the mask of entries on the menu into `infos[agent]["action_mask"]`;
             `observation` makes observations `{"observation": array, "action_mask": mask}`. A mask
-            is int8 of shape (menu.size,), 1 for what is on the menu.
+            is int8 of shape (menu.size,), 1 for entries on the menu.
 
     Raises:
         SettingError: the environment is no `DialogueEnv` or `WorldEnv`, or there are no words.
-        UnknownNameError: `mask` is none of the two.
+        UnknownNameError: `mask` is neither of the two.
     """
 
     def __init__(
@@ -64,37 +62,37 @@ class DiscreteMessages(ArrayWrapper):
         self._masked = choice("mask", mask, ("info", "observation")) == "observation"
         self._masked_spaces = {
             agent: Dict({"observation": space, "action_mask": Box(0, 1, (count,), np.int8)})
-            for agent, space in self._arrays.items()
+            for agent, space in self._observation_spaces.items()
         }
         self._readers: dict[str, Reader] = {}
 
     def observation_space(self, agent: str) -> Any:
-        """The space of an agent's observation, the same object at every call."""
-        return (self._masked_spaces if self._masked else self._arrays)[agent]
+        """Return the observation space of an agent, the same object at every call."""
+        return (self._masked_spaces if self._masked else self._observation_spaces)[agent]
 
     def entries(self, agent: str) -> tuple[str, ...]:
-        """The messages of an agent in this episode by number; empty where there is none."""
+        """Return an agent's messages in this episode by number; missing ones are empty."""
         return self._readers[agent].entries
 
     def _reader(self, agent: str, info: Mapping[str, Any]) -> Reader:
-        """An agent at the beginning of an episode."""
+        """Return the reader of an agent at the beginning of an episode."""
         task, share = self._team.task, info["share"]
         entries = self.menu.entries(task, share, agent, info["answering"])
-        known = Known(task.question, tuple(task.statements[index] for index in share), entries)
-        return Reader(self.layout, agent, known, self._team.tokenize)
+        statements = tuple(task.statements[index] for index in share)
+        return Reader(self.layout, agent, task.question, statements, entries, self._team.tokenize)
 
-    def _said(self, agent: str, action: Any) -> str:
+    def _message(self, agent: str, action: Any) -> str:
         number = np.asarray(action)
-        whole = number.size == 1 and number.dtype.kind in "iu"
-        if not whole or number.item() not in range(self.menu.size):
+        is_integer = number.size == 1 and number.dtype.kind in "iu"
+        if not is_integer or number.item() not in range(self.menu.size):
             raise SettingError(
                 f"the action of {agent!r} must be a whole number from 0 to {self.menu.size - 1},"
                 f" the number of a message; got {action!r}"
             )
         return self._readers[agent].message(number.item()) if agent in self._readers else ""
 
-    def _shown(self, observations: Mapping[str, Any], infos: Infos) -> Started:
-        shown: dict[str, Any] = {}
+    def _to_arrays(self, observations: Mapping[str, Any], infos: Infos) -> ResetResult:
+        arrays: dict[str, Any] = {}
         figures: Infos = {}
         for agent, observation in observations.items():
             info = infos[agent]
@@ -105,12 +103,12 @@ class DiscreteMessages(ArrayWrapper):
             reader = self._readers[agent]
             if "facts" in info:
                 reader.learn(info["facts"])
-            played, left = info["round"] / info["rounds"], observation["tokens_left"]
-            array = self._seen[agent] = reader.look(played, left, self._team.offered(agent))
+            progress, left = info["round"] / info["rounds"], observation["tokens_left"]
+            array = self._last[agent] = reader.look(progress, left, self._team.offered(agent))
             figures[agent] = self._figures(observation, info)
             if self._masked:
-                shown[agent] = {"observation": array, "action_mask": reader.mask}
+                arrays[agent] = {"observation": array, "action_mask": reader.mask}
             else:
-                shown[agent] = array
+                arrays[agent] = array
                 figures[agent]["action_mask"] = reader.mask
-        return shown, figures
+        return arrays, figures

@@ -1,9 +1,8 @@
-"""Text as token ids: an int64 array in, a `MultiDiscrete` of ids out.
+"""Text as token ids, for any text environment: int64 arrays in, a `MultiDiscrete` of ids out.
 
-For any text environment. An observation is the last ids of what is new to the agent, filled up with
-the padding id; an action is the ids before the first padding id, so one that begins with it is
-silence. `BYTES` makes a token of every byte and needs no download; a model brings the codec of its
-own tokenizer:
+An observation is the last ids of the text that is new to the agent, followed by padding. An action
+is the ids before the first padding id; one that begins with padding is silence. The codec `BYTES`
+has a token for every byte and needs no download. A model's own tokenizer makes a codec too:
 
     Codec(tokenizer.encode, tokenizer.decode, len(tokenizer), tokenizer.pad_token_id)
 """
@@ -20,24 +19,24 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError
-from laconic.envs.wrappers.base import Array, ArrayWrapper, Infos, Started, text_of
+from laconic.envs.wrappers.base import Array, ArrayWrapper, Infos, ResetResult, text_of
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """From text to token ids and back."""
+    """Maps text to token ids and back."""
 
     encode: Callable[[str], Sequence[int]]
-    """The ids of a text, each from 0 to `size` - 1."""
+    """Returns the ids of a text, each from 0 to `size` - 1."""
     decode: Callable[[Sequence[int]], str]
-    """The text of some ids, whatever they are."""
+    """Returns the text of any ids."""
     size: int
     """Number of different ids."""
     padding: int = 0
-    """The id that stands for nothing."""
+    """Id that fills arrays up."""
 
     def __post_init__(self) -> None:
-        """Raise SettingError where the padding is none of the ids."""
+        """Check that the padding is one of the ids; SettingError otherwise."""
         whole("padding", self.padding, 0, self.size - 1)
 
 
@@ -50,7 +49,7 @@ def _byte_text(ids: Sequence[int]) -> str:
 
 
 BYTES = Codec(_byte_ids, _byte_text, 257)
-"""One token for every byte of UTF-8; 0 is the padding."""
+"""Codec with a token for every byte of UTF-8; 0 is the padding."""
 
 
 class TokenArrays(ArrayWrapper):
@@ -58,12 +57,12 @@ class TokenArrays(ArrayWrapper):
 
     Args:
         env: any text environment; an observation is a string or has one under `text`.
-        codec: makes ids of text, and text of ids.
-        observation_tokens: length of an observation; of a longer text the end is shown.
+        codec: maps text to ids and back.
+        observation_tokens: length of an observation; a longer text loses its beginning.
         action_tokens: length of an action.
 
     Raises:
-        SettingError: a length is no whole number of at least 1.
+        SettingError: a length is not a whole number of at least 1.
     """
 
     def __init__(
@@ -76,31 +75,34 @@ class TokenArrays(ArrayWrapper):
     ) -> None:
         """Fix the shapes."""
         self._codec = codec
-        self._length = whole("observation_tokens", observation_tokens, 1)
-        self._words = whole("action_tokens", action_tokens, 1)
-        space = Box(0, codec.size - 1, (self._length,), np.int64)
-        super().__init__(env, space, lambda: MultiDiscrete([codec.size] * self._words))
-        self._empty = np.full(self._length, codec.padding, np.int64)
+        self._observation_tokens = whole("observation_tokens", observation_tokens, 1)
+        self._action_tokens = whole("action_tokens", action_tokens, 1)
+        space = Box(0, codec.size - 1, (self._observation_tokens,), np.int64)
+        super().__init__(env, space, lambda: MultiDiscrete([codec.size] * self._action_tokens))
+        self._empty = np.full(self._observation_tokens, codec.padding, np.int64)
 
-    def _said(self, agent: str, action: Any) -> str:
+    def _message(self, agent: str, action: Any) -> str:
         ids = np.asarray(action)
-        if ids.dtype.kind not in "iu" or ids.astype(np.int64) not in self._actions[agent]:
+        if ids.dtype.kind not in "iu" or ids.astype(np.int64) not in self._action_spaces[agent]:
             raise SettingError(
-                f"the action of {agent!r} must be {self._words} ids from 0 to"
+                f"the action of {agent!r} must be {self._action_tokens} ids from 0 to"
                 f" {self._codec.size - 1}; got {action!r}"
             )
-        padded = np.flatnonzero(ids == self._codec.padding)
-        kept = ids[: padded[0]] if len(padded) else ids
-        return self._codec.decode(kept.tolist()) if len(kept) else ""
+        padding = np.flatnonzero(ids == self._codec.padding)
+        ids = ids[: padding[0]] if len(padding) else ids
+        return self._codec.decode(ids.tolist()) if len(ids) else ""
 
-    def _shown(self, observations: Mapping[str, Any], infos: Infos) -> Started:
-        figures = {agent: self._figures(seen, infos[agent]) for agent, seen in observations.items()}
-        shown = {agent: self._array(text_of(seen)) for agent, seen in observations.items()}
-        self._seen |= shown
-        return dict(shown), figures
+    def _to_arrays(self, observations: Mapping[str, Any], infos: Infos) -> ResetResult:
+        figures = {
+            agent: self._figures(observation, infos[agent])
+            for agent, observation in observations.items()
+        }
+        arrays = {agent: self._array(text_of(seen)) for agent, seen in observations.items()}
+        self._last |= arrays
+        return dict(arrays), figures
 
     def _array(self, text: str) -> Array:
-        ids = list(self._codec.encode(text))[-self._length :]
+        ids = list(self._codec.encode(text))[-self._observation_tokens :]
         array = self._empty.copy()
         array[: len(ids)] = ids
         return array

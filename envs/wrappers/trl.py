@@ -1,11 +1,11 @@
-"""One seat of a team for TRL's `GRPOTrainer`, whose environments are tools of the model.
+"""One agent of a team as an environment of TRL's `GRPOTrainer`, which gives the model tools.
 
     GRPOTrainer(model, args=..., environment_factory=seat(make, "solver_0"), ...)
 
-The model speaks by a tool, `say(message)`, which plays a round and returns what the agent reads
-next; what it writes outside calls is a thought that nobody hears and that costs nothing. When it
-calls no more it is silent to the end. The reward is what the agent earned, prices included. It
-needs nothing of TRL's, which looks for `reset`, `get_reward` and tools alone; tried with 1.16.0.
+The model speaks by the tool `say(message)`, which plays a round and returns the agent's next
+observation. Text outside of tool calls is a free thought that no agent hears. After its last call
+the agent is silent to the end. The reward is the agent's return, prices included. The module does
+not import TRL, which looks for `reset`, `get_reward` and tools alone; tried with 1.16.0.
 """
 
 from __future__ import annotations
@@ -16,28 +16,27 @@ from typing import Any
 from pettingzoo import ParallelEnv
 
 from laconic.envs.wrappers.base import text_of
-from laconic.envs.wrappers.single_agent import SingleAgent
-from laconic.envs.wrappers.teammates import Teammate, silent
+from laconic.envs.wrappers.interfaces import SingleAgent, Teammate, silent
 
 OVER = "The episode is over."
-"""What a call after the end returns."""
+"""Result of a call after the end."""
 
 
 class Seat:
-    """An agent of a team as TRL meets it; every public method but two is a tool of the model."""
+    """An agent of a team for TRL; all public methods except `reset` and `get_reward` are tools."""
 
     def __init__(self, env: SingleAgent) -> None:
-        """Sit down; the episode begins with `reset`."""
+        """Take the environment; `reset` starts the episode."""
         self._env = env
         self._over = True
         self._earned = 0.0
         self._info: dict[str, Any] = {}
 
     def reset(self, task: Any = None, seed: int | None = None, **columns: Any) -> str:
-        """Start an episode, of the task and with the seed that a row of the data has.
+        """Start an episode with the task and seed of a row of the data.
 
         Returns:
-            What the agent reads first; TRL puts it behind the prompt.
+            The first observation; TRL appends it to the prompt.
         """
         options = {} if task is None else {"task": task}
         seen, self._info = self._env.reset(seed=seed, options=options)
@@ -46,13 +45,13 @@ class Seat:
 
     def say(self, message: str) -> str:
         """
-        Say a message to your team and read what it says.
+        Say a message to your team and read its messages.
 
         Args:
-            message: What you say; an empty message is silence and costs nothing.
+            message: Your message; an empty one is silence and costs nothing.
 
         Returns:
-            What you read next.
+            The messages you read next.
         """  # noqa: D212  # TRL's parser of docstrings wants it so.
         if self._over:
             return OVER
@@ -62,7 +61,7 @@ class Seat:
         return OVER if self._over else text_of(seen) or "(nothing new)"
 
     def get_reward(self) -> float:
-        """What the agent earned; an episode that it has left is played to its end in silence."""
+        """Return what the agent earned, after playing the rest of the episode in silence."""
         while not self._over:
             self.say("")
         return self._earned
@@ -71,12 +70,12 @@ class Seat:
 def seat(
     make: Callable[[], ParallelEnv[str, Any, str]], agent: str, teammates: Teammate | None = None
 ) -> Callable[[], Seat]:
-    """A factory of seats for `environment_factory`, each with an environment of its own.
+    """Return a factory for `environment_factory`; each seat has an environment of its own.
 
     Args:
         make: makes the environment of the whole team.
-        agent: whose seat it is.
-        teammates: decides for all others; None for silent ones.
+        agent: the agent that the model plays.
+        teammates: chooses the actions of all other agents; None for silent ones.
 
     Raises:
         UnknownNameError: there is no such agent.

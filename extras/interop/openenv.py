@@ -31,8 +31,7 @@ from pettingzoo import ParallelEnv
 from laconic import envs
 from laconic.envs.dialogue.reward import PAY_RULES
 from laconic.envs.dialogue.team import Infos, Observations
-from laconic.envs.wrappers.single_agent import SingleAgent
-from laconic.envs.wrappers.teammates import Teammate, silent
+from laconic.envs.wrappers import SingleAgent, Teammate, silent
 
 Make = Callable[[], ParallelEnv[str, Any, str]]
 """Makes an environment over text; every session calls it once."""

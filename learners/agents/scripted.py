@@ -24,9 +24,8 @@ from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.dialogue.frontier import telegrams
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.task import Style, Task
+from laconic.envs.task import Style, Task, knows_enough, relevant_statements
 from laconic.envs.worlds import TeacherStyle, World
-from laconic.envs.wrappers.teammates import is_complete, mattering
 from laconic.learners.agents.acting import of_world
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.rollout.collectors.base import named_tasks
@@ -134,7 +133,7 @@ def _oracle(task: Task, request: Request, generator: random.Random) -> str:
         return _answer(task, request)
     if any(reply.message for reply in request.history):
         return ""
-    return " ".join(mattering(task, _share(request)))
+    return " ".join(relevant_statements(task, _share(request)))
 
 
 def _verbose(
@@ -255,7 +254,7 @@ class Telegraph:
         """What is said now; who answers reads a telegram as its statement."""
         if task.drafts or not _answers(request):
             said = _oracle(task, request, generator)
-            known = mattering(task, _share(request)) if said and not task.drafts else ()
+            known = relevant_statements(task, _share(request)) if said and not task.drafts else ()
             return " ".join(self._short[text] for text in known) or said
         heard = " ".join((*request.texts, request.text))
         meant = [text for text in task.statements if self._short[text] in heard]
@@ -296,7 +295,7 @@ def _answer(task: Task, request: Request, working: str = "") -> str:
     Before the last round an answerer that lacks something waits.
     """
     heard = " ".join((*request.texts, request.text))
-    if is_complete(task, _share(request), heard):
+    if knows_enough(task, _share(request), heard):
         return f"{working} {task.answer_text}".strip()
     last = request.info["round"] + 1 >= request.info["rounds"]
     return "#### ?" if last else ""

@@ -30,7 +30,7 @@ from gymnasium.spaces.text import alphanumeric
 from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import check_agents, number
-from laconic.envs.contract.interface import describe
+from laconic.envs.contract.episodes import describe
 from laconic.envs.dialogue.thoughts import BEGIN, join
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task

@@ -29,7 +29,6 @@ FILE_CIRCLES: set[Edge] = {
 }
 """Imports that close a circle of files. The list may only become shorter."""
 FOLDER_CIRCLES: set[Edge] = {
-    ("envs/dialogue", "envs/wrappers"),
     ("experiments/command_line", "experiments/running"),
     ("experiments/running", "experiments/comparing"),
     ("experiments/running", "experiments/reporting"),

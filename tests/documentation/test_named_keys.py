@@ -170,7 +170,7 @@ ARGUMENTS = {
     *("kind of environment", "environment", "benchmark", "rounds of the world", "world"),
     *("answers", "padding"),
     *("max_cycles", "observation_tokens", "action_tokens", "agent", "mask", "part of a mixture"),
-    *("team-mate, who is needed:", "count", "agent's name", "task", "number of a task"),
+    *("count", "agent's name", "task", "number of a task"),
     *("metadata['max_reward'] of the environment", "setting of an environment"),
     "metric in objective",
 }

@@ -1,6 +1,6 @@
 """Gymnasium's checkers, vector environments and flattening, on one agent's view of every benchmark.
 
-The team-mates are random: they draw from their action space, with the mask where there is one.
+The teammates are random: they draw from their action space, with the mask where there is one.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ REPLIES = ('{"name": "say", "arguments": {"message": "The cup is red."}}', "I do
 
 
 def sit(agent: str = "helper_0") -> Seat:
-    """A seat beside team-mates that do their part."""
+    """A seat beside teammates that do their part."""
     env = envs.make("signal", **SETTINGS)
     return Seat(SingleAgent(env, agent, Oracle(env)))
 
@@ -157,4 +157,4 @@ def test_grpo_trains_a_seat(tmp_path: Path, record: Any) -> None:
     )
 
 
-NOTE = "one seat, team-mates scripted; messages are calls of a tool"
+NOTE = "one seat, teammates scripted; messages are calls of a tool"

@@ -280,27 +280,27 @@ def test_an_environment_may_say_what_it_pays():
     ],
 )
 def test_what_it_says_has_to_be_what_it_pays(broken, came):
-    with pytest.raises(ContractError, match=f"Infos that say .*({came})"):
+    with pytest.raises(ContractError, match=f"Report pay in infos .*({came})"):
         check_env(broken)
 
 
 @pytest.mark.parametrize(
     ("broken", "sentence"),
     [
-        (Nameless, "Agents are called `<role>_<number>`. Agent 'left': got left"),
-        (NewSpaces, "The spaces of an agent are the same objects.*'left_0': got a new object"),
-        (MuteReset, r"A reset takes .* two dicts of agents, observations and.*\['left_0'\]"),
-        (MissingReward, r"A step returns observations, rewards.* of who acted.*\['left_0'\]"),
-        (Revenant, "An agent leaves when it is terminated or truncated.*Agent 'left_0'"),
-        (Endless, "Every episode ends.*got an episode of 1000 steps"),
-        (Overlong, "Every episode ends.*got an episode of 3 steps"),
-        (LastOneOut, "Every observation lies in its space.*Agent 'left_0': got array"),
-        (NotANumber, "Rewards are finite numbers.*'left_0': got nan"),
-        (LateChance, "Equally seeded and acted episodes agree.*different after 3 steps"),
-        (Worn, "Equally seeded and acted episodes agree"),
-        (Careless, "leave the process-wide generators.*got a change of numpy.random"),
-        (Reseeding, "leave the process-wide generators.*got a change of random"),
-        (Picky, "Unknown options of a reset are ignored.*got another start"),
+        (Nameless, "Name agents `<role>_<number>`. Agent 'left': got left"),
+        (NewSpaces, "Return the same space object.*'left_0': got a new object"),
+        (MuteReset, r"Take `seed` .* two dicts by agent: observations and.*\['left_0'\]"),
+        (MissingReward, r"Return observations, rewards.* by agent.*\['left_0'\]"),
+        (Revenant, "Remove an agent when it is terminated or truncated.*Agent 'left_0'"),
+        (Endless, "End every episode.*got an episode of 1000 steps"),
+        (Overlong, "End every episode.*got an episode of 3 steps"),
+        (LastOneOut, "Keep every observation in its space.*Agent 'left_0': got array"),
+        (NotANumber, "Pay rewards that are finite numbers.*'left_0': got nan"),
+        (LateChance, "Repeat an episode to the last step.*different after 3 steps"),
+        (Worn, "Repeat an episode to the last step"),
+        (Careless, "Leave the process-wide generators.*got a change of numpy.random"),
+        (Reseeding, "Leave the process-wide generators.*got a change of random"),
+        (Picky, "Ignore unknown options of `reset`.*got another start"),
     ],
 )
 def test_a_broken_rule_is_named_with_the_agent_and_what_came(broken, sentence):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic import envs
-from laconic.envs.contract.episodes import babble, difference, play, require, saying
+from laconic.envs.contract.episodes import difference, play, random_action, require, saying
 from laconic.envs.errors import ContractError
 
 
@@ -28,7 +28,7 @@ def test_an_episode_has_its_reset_and_every_step_with_who_was_there(make):
 
 
 def test_what_is_sampled_follows_from_the_seed_and_the_first_difference_is_told(make):
-    one, same, other = (play(make(), seed, babble) for seed in (5, 5, 6))
+    one, same, other = (play(make(), seed, random_action) for seed in (5, 5, 6))
     assert difference(one, same) == ""
     assert difference(one, other).startswith("different after 0 steps")
     said = play(make(), 5, saying("a")), play(make(), 5, saying("b"))

@@ -16,10 +16,10 @@ from laconic.envs.wrappers.token_arrays import TokenArrays
 class Blank(ArrayWrapper):
     """Agents see nothing and say nothing."""
 
-    def _said(self, agent, action):
+    def _message(self, agent, action):
         return ""
 
-    def _shown(self, observations, infos):
+    def _to_arrays(self, observations, infos):
         return observations, infos
 
 

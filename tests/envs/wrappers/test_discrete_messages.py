@@ -9,8 +9,7 @@ from laconic import envs
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.wrappers.discrete_messages import DiscreteMessages
 from laconic.envs.wrappers.full_transcript import FullTranscript
-from laconic.envs.wrappers.menu import Menu
-from laconic.envs.wrappers.words import vocabulary
+from laconic.envs.wrappers.numeric import Menu, vocabulary
 
 WORDS = ("cup", "red", "blue", "colour")
 SILENCE, STATEMENT, RED, ABSTAIN = range(4)

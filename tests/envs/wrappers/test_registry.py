@@ -18,7 +18,8 @@ from laconic.envs.wrappers import registry
 def test_every_environment_is_registered_for_both_interfaces(name):
     for kind in ("parallel", "aec"):
         spec = pettingzoo.spec(kind, registry.identifier(name))
-        assert (spec.namespace, spec.name, spec.version) == ("laconic", name, 0)
+        assert (spec.namespace, spec.name) == ("laconic", name)
+        assert f"{name}_v{spec.version}" == envs.make(name, tasks=1).metadata["name"]
 
 
 def test_settings_and_cycles_are_those_of_the_environment():

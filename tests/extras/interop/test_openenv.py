@@ -21,7 +21,7 @@ from laconic import envs  # noqa: E402
 from laconic.envs.contract import check_env  # noqa: E402
 from laconic.envs.dialogue.reward import PAY_RULES  # noqa: E402
 from laconic.envs.errors import UnknownNameError  # noqa: E402
-from laconic.envs.wrappers.teammates import Oracle  # noqa: E402
+from laconic.envs.wrappers import Oracle  # noqa: E402
 from laconic.extras.interop.openenv import plain, seat_app, team_app  # noqa: E402
 from laconic.extras.interop.openenv_client import RemoteTeam  # noqa: E402
 

@@ -1,3 +1,5 @@
+"""One agent for Gymnasium with its teammates, and the turn-based form."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,13 +8,12 @@ import gymnasium
 import pytest
 
 from laconic import envs
-from laconic.envs.errors import UnknownNameError
+from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.wrappers.discrete_messages import DiscreteMessages
-from laconic.envs.wrappers.single_agent import SingleAgent
-from laconic.envs.wrappers.teammates import Oracle, silent
+from laconic.envs.wrappers.interfaces import Oracle, SingleAgent, silent, turn_based
 
 
-def test_the_agent_hears_its_team_mates_and_is_paid(make_signal: Any) -> None:
+def test_the_agent_hears_its_teammates_and_is_paid(make_signal: Any) -> None:
     team = make_signal()
     env = SingleAgent(team, "solver_0", Oracle(team))
     observation, info = env.reset(seed=0)
@@ -33,13 +34,13 @@ def test_the_agents_info_says_what_it_was_paid(make_signal: Any) -> None:
     assert (env.metadata["reward"], env.metadata["max_reward"]) == ("common", 1.0)
 
 
-def test_silent_team_mates_are_the_default(make_signal: Any) -> None:
+def test_silent_teammates_are_the_default(make_signal: Any) -> None:
     env = SingleAgent(make_signal(), "solver_0")
     env.reset(seed=0)
     assert env.step("")[0]["text"] == "Nobody spoke."
 
 
-def test_every_team_mate_may_have_a_mind_of_its_own(make_signal: Any) -> None:
+def test_every_teammate_may_have_a_mind_of_its_own(make_signal: Any) -> None:
     team = make_signal()
     minds = {
         "helper_0": silent,
@@ -52,10 +53,12 @@ def test_every_team_mate_may_have_a_mind_of_its_own(make_signal: Any) -> None:
     assert heard == "helper_1: helper_1 in round 0\nhelper_2: 2147483647"
 
 
-def test_an_unknown_agent_and_a_missing_team_mate_are_refused(make_signal: Any) -> None:
+def test_an_unknown_agent_and_a_missing_teammate_are_refused(make_signal: Any) -> None:
     with pytest.raises(UnknownNameError, match="unknown agent 'solver_1'. Did you mean 'solver_0'"):
         SingleAgent(make_signal(), "solver_1")
-    with pytest.raises(UnknownNameError, match="team-mate, who is needed: 'helper_1'"):
+    with pytest.raises(
+        SettingError, match="expected a teammate .* got none for helper_1, helper_2"
+    ):
         SingleAgent(make_signal(), "solver_0", {"helper_0": silent})
 
 
@@ -110,3 +113,34 @@ def test_an_oracle_does_not_answer_before_it_was_told_and_writes_its_draft_once(
     assert draft == env.task.drafts["concise"][0]
     observations, *_, infos = env.step({"concise_0": draft})
     assert oracle("concise_0", observations["concise_0"], infos["concise_0"]) == ""
+
+
+def test_agents_act_in_turn_and_nobody_hears_before_the_round_is_over(make_signal: Any) -> None:
+    env = turn_based(make_signal(schedule="all", topology="complete"))
+    env.reset(seed=0)
+    for agent in env.possible_agents:
+        assert env.agent_selection == agent
+        assert "What colour is the cup?" in env.last()[0]["text"]
+        env.step(f"I am {agent}.")
+    assert env.last()[0]["text"].splitlines() == [
+        f"{agent}: I am {agent}." for agent in env.possible_agents[1:]
+    ]
+
+
+def test_an_agent_that_has_ended_is_stepped_with_none(make_signal: Any) -> None:
+    env = turn_based(make_signal(schedule="all", rounds=1))
+    env.reset(seed=0)
+    actions = []
+    for agent in env.agent_iter():
+        *_, terminated, truncated, info = env.last()
+        actions.append(None if terminated or truncated else "#### red" * (agent == "solver_0"))
+        env.step(actions[-1])
+    assert actions == ["#### red", "", "", "", None, None, None, None]
+    assert env.agents == [] and info["solved"]
+
+
+def test_a_state_keeps_its_space(make_signal: Any) -> None:
+    inner = DiscreteMessages(make_signal(), words=4)
+    env = turn_based(inner)
+    env.reset(seed=0)
+    assert env.state_space is inner.state_space and env.state() in env.state_space

@@ -8,7 +8,7 @@ from gymnasium.spaces import Box, Discrete, Space
 from pettingzoo import AECEnv, ParallelEnv
 
 from laconic.envs.contract import check_env
-from laconic.envs.contract.interface import misfit
+from laconic.envs.contract.episodes import misfit
 from laconic.envs.dialogue.team import FreeText
 from laconic.envs.errors import ContractError
 
@@ -152,9 +152,11 @@ class Counted(Echo):
     tasks = 5
 
 
-PARTS = "An environment lists names in `possible_agents`, and has two spaces of gymnasium for each."
-RESET = "A reset takes `seed` and `options`, and returns two dicts of agents, observations and"
-STEP = "A step returns observations, rewards, terminations, truncations, infos: dicts of who acted."
+PARTS = "List agents by name in `possible_agents`, and give each of them two gymnasium spaces."
+RESET = (
+    "Take `seed` and `options` in `reset`, and return two dicts by agent: observations and infos."
+)
+STEP = "Return observations, rewards, terminations, truncations, infos from `step`: dicts by agent."
 
 
 def test_what_has_everything_is_not_complained_of():
@@ -178,22 +180,22 @@ def test_what_has_everything_is_not_complained_of():
         (Nothing, STEP, "got NoneType None"),
         (
             Numeric,
-            "Every sample of an action space is an action that a step takes.",
+            "Accept every sample of an action space in `step`.",
             "got TypeError (object of type 'numpy.int64' has no len()) on the actions {'left_0': ",
         ),
         (
             Unannounced,
-            "Every observation lies in its space",
+            "Keep every observation in its space",
             "'left_0': got array([0, 0]), which is not in FreeText()",
         ),
         (
             Misjudged,
-            "Every observation lies in its space",
+            "Keep every observation in its space",
             "fails: TypeError (object of type 'numpy.int64' has no len())",
         ),
         (
             Deciphered,
-            "Who says texts observes texts: a string, or a mapping with a string under `text`.",
+            "Observe text where actions are text: a string, or a mapping with a string",
             "Agent 'left_0': got array([0, 0])",
         ),
     ],
