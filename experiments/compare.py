@@ -36,14 +36,13 @@ from laconic.experiments.comparing.shapes import PASS, Unfit
 from laconic.experiments.reporting.look import LEFT_OUT
 from laconic.experiments.running.checks import check_compare
 from laconic.experiments.running.interrupt import Interrupt
-from laconic.experiments.running.run_folder import RunFolder, write_atomically
+from laconic.experiments.running.run_folder import RunFolder, main_process_folder, write_atomically
 from laconic.experiments.running.setup import (
     make_environments,
     make_team,
     set_up_process,
     tell_conditions,
 )
-from laconic.experiments.running.shares import kept_by_main
 from laconic.learners.distributed.launched import launched
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 
@@ -94,7 +93,7 @@ def main(cfg: DictConfig) -> None:
     processes = launched()
     check_compare(cfg)
     set_up_process(cfg.threads)
-    with kept_by_main(HydraConfig.get().runtime.output_dir, processes) as folder:
+    with main_process_folder(HydraConfig.get().runtime.output_dir, processes) as folder:
         compare(cfg, folder, processes)
     processes.close()
 

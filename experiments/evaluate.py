@@ -40,8 +40,7 @@ from laconic.experiments.running.limits import tell_start
 from laconic.experiments.running.played_run import take_run
 from laconic.experiments.running.probe import silence_reliance
 from laconic.experiments.running.progress import Progress
-from laconic.experiments.running.run_folder import RunFolder
-from laconic.experiments.running.shares import kept_by_main, share_seed
+from laconic.experiments.running.run_folder import RunFolder, main_process_folder
 from laconic.experiments.running.training_price import set_training_price
 from laconic.experiments.statistics.pass_at_k import over_tasks
 from laconic.learners.agents.base import Policy
@@ -77,7 +76,7 @@ def main(cfg: DictConfig) -> float:
     check_evaluate(cfg)
     setup.set_up_process(cfg.threads)
     take_run(cfg, HydraConfig.get().overrides.task)
-    with kept_by_main(HydraConfig.get().runtime.output_dir, processes) as folder:
+    with main_process_folder(HydraConfig.get().runtime.output_dir, processes) as folder:
         processes.main(partial(begin, cfg, folder))
         reward = play_all(cfg, folder, processes)
     processes.close()
@@ -183,7 +182,7 @@ def play_missing(
         def play_share(first: int, places: Sequence[int]) -> list[tuple[int, Episode]]:
             keeper = Keeper(journal, places, tell, interrupt.is_set)
             starts = [journal.start(place) for place in places]
-            seed = share_seed(cfg.seed + first, processes.rank)
+            seed = setup.rank_seed(cfg.seed + first, processes.rank)
             how = {"seed": seed, "greedy": cfg.evaluation.greedy}
             try:
                 with interrupt.cuttable() if processes.count == 1 else nullcontext():

@@ -1,12 +1,11 @@
-"""Trains a team on groups of episodes.
+"""Train a team on groups of episodes.
 
     laconic train env=gsm8k agent=tiny learner=gspo optimizer=adamw seed=1
 
-The whole loop is in view: starts -> groups -> update -> metrics. Everything that is drawn is a
-function of the seed and the step, so a resumed run goes on bit for bit without any generator being
-saved. Several processes (`accelerate launch`, docs/scaling.md) all run this loop: each plays its
-share of the starts and is handed the groups of all, and the main one writes. Left out: any
-knowledge of a particular benchmark.
+The whole loop is on this page: starts -> groups -> update -> metrics. All random numbers depend on
+the seed and the step alone, so a resumed run continues bit for bit without saved generators.
+Several processes (`accelerate launch`, docs/scaling.md) all run this loop: each plays its share of
+the starts and receives the groups of all; the main one writes. The loop knows no benchmark.
 """
 
 from __future__ import annotations
@@ -42,16 +41,17 @@ from laconic.experiments.tracking.loggers import Several, open_loggers
 from laconic.learners.advantages.credit import pass_rate
 from laconic.learners.distributed.launched import launched
 from laconic.learners.engines.async_rollouts import AsyncRollouts, drop_stale_groups
+from laconic.learners.engines.base import Engine
 from laconic.learners.episode import Group
 from laconic.learners.metrics import describe_replies, prefixed, summarize
 
 
 @program("train", several=True)
 def main(cfg: DictConfig) -> float | list[float]:
-    """Train as the configuration says.
+    """Train the configured team with the configured learner.
 
     Returns:
-        The figures of the last evaluation that `objective` names, for a sweeper.
+        The metrics of the last evaluation that `objective` names, for a sweeper.
     """
     processes = launched()
     processes.main(lambda: check_train(cfg, processes.count))
@@ -59,7 +59,7 @@ def main(cfg: DictConfig) -> float | list[float]:
     team = setup.make_team(cfg)
     setup.refuse_scripts(team)
     folder = RunFolder(common_folder(HydraConfig.get().runtime.output_dir, processes))
-    # Before its first row a run has nothing to go on with, and nothing that new settings could mix.
+    # A run without a row has nothing to resume.
     resumed = processes.main(lambda: folder.start(cfg, cfg.resume and folder.metrics.exists()))
     processes.main(lambda: tell(cfg, folder.path))
     run = prepare(cfg, folder, team, processes)
@@ -89,14 +89,14 @@ def main(cfg: DictConfig) -> float | list[float]:
 
 
 def tell(cfg: DictConfig, folder: Path) -> None:
-    """Print what is trained on what, and whether its weights know that world."""
+    """Print the team, environment and folder of the run, and a warning for unsuited weights."""
     lines = header(cfg, HydraConfig.get().runtime.choices, folder)
     for line in lines if cfg.resume else filter(None, [*lines, unseen(cfg)]):
         say(line)
 
 
 def train(run: run_state.TrainingRun, loggers: Several) -> None:
-    """Step until the end or until somebody interrupts, then write a checkpoint.
+    """Take all steps, or stop after a signal, and write a checkpoint.
 
     Raises:
         KeyboardInterrupt: a step did not end soon enough after a signal, and was cut off.
@@ -109,16 +109,17 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
         run.total, "train", first_step=max(first, 0), console=quiet, doing=lambda: run.doing
     )
     if run.engine.max_staleness:
-        run.ahead = AsyncRollouts(partial(play_own, run), run.engine.max_staleness, run.total)
+        run.ahead = AsyncRollouts(partial(play_groups, run), run.engine.max_staleness, run.total)
     imitates, own = run.learner.collector.speaker != "train", OwnAccuracy()
     with run.engine, Interrupt() as interrupt, progress as shown:
         run.engine.open(run.policies, run.folder.path, processes)
-        run.interrupt = interrupt
+        if processes.count == 1:
+            run.cuttable = interrupt.cuttable
         for warning in run.warnings:
             shown.note(warning)
-        # All stop after the same step, whichever of them was asked to.
+        # All processes stop after the same step, whichever of them got the signal.
         while run.step < run.total and not processes.any(interrupt.is_set()):
-            row = play_step(run, run.step + 1)
+            row = take_step(run, run.step + 1)
             own.observe(row, len(run.starts))
             if imitates and processes.main(partial(own.is_due, run.step + 1)):
                 row |= own.measure(run)
@@ -140,7 +141,7 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
 
 
 def price_sentence_of(run: run_state.TrainingRun, row: dict[str, float]) -> str:
-    """Say what an episode costs and earns before training; empty where tokens are free."""
+    """Describe what an episode costs and earns before training; empty where tokens are free."""
     prefix = "eval/"
     figures = {
         name.removeprefix(prefix): value for name, value in row.items() if name.startswith(prefix)
@@ -149,19 +150,18 @@ def price_sentence_of(run: run_state.TrainingRun, row: dict[str, float]) -> str:
     return price_sentence(figures, context_of(run.cfg), most)
 
 
-def play_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
-    """One step: the evaluation before training as step 0, a learner update as any other.
+def take_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
+    """Update the learner and evaluate where it is due; step 0 is the evaluation before training.
 
-    An evaluation is at the price of the step.
+    An evaluation uses the price of its step.
     """
     started = time.perf_counter()
     row: dict[str, float] = {} if step == 0 else update(run, step)
     every = run.cfg.train.evaluate_every
     if step in (0, run.total) or (every and step % every == 0):
         run.doing = "evaluation", time.monotonic()
-        begun = time.perf_counter()
-        kept = run.cfg.evaluation.transcripts
-        # Before training a token costs what it does in the first step.
+        evaluation_started = time.perf_counter()
+        # Before training, tokens have the price of the first step.
         if run.price is not None:
             first = run.learner.price.at(0, run.price) if step == 0 else 0.0
             setup.set_price(run.evaluation, row.get("train/price", first))
@@ -173,24 +173,26 @@ def play_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
                 run.starts,
                 run.folder,
                 step=step,
-                transcripts=kept,
+                transcripts=run.cfg.evaluation.transcripts,
                 processes=run.processes,
                 unshard=not run.engine.keeps_copies,
             )
         if run.cfg.evaluation.demand:
             row |= follow(run, step)
-        row["time/evaluation"] = time.perf_counter() - begun
+        row["time/evaluation"] = time.perf_counter() - evaluation_started
     row["time/step"] = time.perf_counter() - started
     return row
 
 
 def update(run: run_state.TrainingRun, step: int) -> dict[str, float]:
-    """Starts -> groups -> update -> metrics, of all processes together."""
-    learner = run.learner
+    """Play groups, update the learner with them, and return the metrics of the step."""
+    learner, engine = run.learner, run.engine
     run.doing = "rollout", time.monotonic()
-    begun = time.perf_counter()
-    price, played_groups = collect(run, step)
-    groups, aged = drop_stale_groups(played_groups, run.engine.version, run.engine.max_staleness)
+    started = time.perf_counter()
+    price, groups = collect(run, step)
+    staleness: dict[str, float] = {}
+    if engine.version is not None:
+        groups, staleness = drop_stale_groups(groups, engine.version, engine.max_staleness)
     collected = time.perf_counter()
     run.doing = "update", time.monotonic()
     learned = learner.update(groups)
@@ -203,33 +205,32 @@ def update(run: run_state.TrainingRun, step: int) -> dict[str, float]:
     return {
         **prefixed({**played, **describe_replies(own)}, f"{learner.collector.speaker}/"),
         **prefixed(learned, "learner/"),
-        **prefixed({**run.engine.metrics(), **aged}, "engine/"),
+        **prefixed({**engine.metrics(), **staleness}, "engine/"),
         **({} if price is None else {"train/price": price}),
-        "time/rollout": collected - begun,
+        "time/rollout": collected - started,
         "time/update": done - collected,
-        **tokens_per_second(groups, collected - begun, done - collected),
+        **tokens_per_second(groups, collected - started, done - collected),
         "memory/peak_gigabytes": peak_gigabytes(),
     }
 
 
 def collect(run: run_state.TrainingRun, step: int) -> tuple[float | None, list[Group]]:
-    """Starts -> groups, of all processes together, and the price at which they were played.
+    """Return the price of a step and its groups from all processes.
 
-    A signal that comes meanwhile may cut this off. The run is then where the step before has left
-    it, and that is saved.
+    A signal may cut this off. The run then saves a checkpoint of the step before.
     """
     collector = run.learner.collector
-    before = collector.state_dict()
+    before = collector.state_dict() if run.collector_has_state else {}
     try:
         sync(run)
         with run.cuttable():
             if run.ahead is None:
-                return play_own(run, step)
+                return play_groups(run, step)
             run.ahead.begin(step)
             price, own = run.ahead.take(step)
         return price, run.processes.gather(own)
     except KeyboardInterrupt:
-        # Several processes could only save together, and the others may be anywhere.
+        # Several processes can only save together, and the others may be anywhere.
         if run.processes.count == 1:
             collector.load_state_dict(before)
             run_state.save(run)
@@ -237,31 +238,39 @@ def collect(run: run_state.TrainingRun, step: int) -> tuple[float | None, list[G
 
 
 def sync(run: run_state.TrainingRun) -> None:
-    """Let the present weights play; a whole model waits for those who play with the one before."""
-    if run.engine.sync_overwrites and run.ahead is not None:
+    """Give the engine the present weights; first wait for rollouts that would mix two versions."""
+    if run.ahead is not None and run.engine.sync_overwrites:
         run.ahead.settle()
-    run.engine.sync()
+    # The engine of this class samples with the trained weights themselves.
+    if type(run.engine) is not Engine:
+        run.engine.sync()
 
 
-def play_own(run: run_state.TrainingRun, step: int) -> tuple[float | None, list[Group]]:
-    """Play the groups of a step; those of all processes, unless they are played ahead."""
-    train, seed, environments = run.cfg.train, run.cfg.seed, run.environments
+def play_groups(run: run_state.TrainingRun, step: int) -> tuple[float | None, list[Group]]:
+    """Play the groups of a step at its price: those of all processes, or ahead of time one's own.
+
+    Returns:
+        The price, None where tokens have none, and the groups.
+    """
+    settings, seed, environments = run.cfg.train, run.cfg.seed, run.environments
     if run.ahead is not None:
-        plays = run.engine.max_staleness + 1
-        size = len(environments) // plays
-        environments = environments[size * (step % plays) :][:size]
+        # Each rollout under way has environments of its own.
+        rollouts = run.engine.max_staleness + 1
+        size = len(environments) // rollouts
+        environments = environments[size * (step % rollouts) :][:size]
     price = None if run.price is None else run.learner.price.at(step - 1, run.price)
     if price is not None:
         setup.set_price(environments, price)
-    starts = setup.draw_starts(setup.task_keys(environments[0]), train.tasks_per_step, seed, step)
-    drawn = setup.sampling_seed(seed, step, run.processes.rank)
-    play = partial(run.learner.collector, environments, run.policies)
+    keys = setup.task_keys(environments[0])
+    starts = setup.draw_starts(keys, settings.tasks_per_step, seed, step)
+    play = partial(run.collect, environments, run.policies)
+    members, drawn = settings.group_size, setup.sampling_seed(seed, step, run.processes.rank)
+    if run.processes.count == 1:
+        return price, play(starts, members, seed=drawn)
     if run.ahead is not None:
-        return price, play(run.processes.local_shard(starts), train.group_size, seed=drawn)
+        return price, play(run.processes.local_shard(starts), members, seed=drawn)
     return price, run.processes.map_sharded(
-        starts,
-        lambda own: play(own, train.group_size, seed=drawn),
-        unshard=not run.engine.keeps_copies,
+        starts, lambda own: play(own, members, seed=drawn), unshard=not run.engine.keeps_copies
     )
 
 

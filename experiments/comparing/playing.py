@@ -31,8 +31,8 @@ from laconic.experiments.running.setup import (
     make_evaluation,
     make_team,
     playing_with,
+    rank_seed,
 )
-from laconic.experiments.running.shares import share_seed
 from laconic.learners.agents.base import Policy
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
@@ -222,7 +222,7 @@ def _sample(match: Match, number: int) -> list[Episode]:
 
 def _play(match: Match, seed: int, starts: Sequence[Start]) -> list[Episode]:
     """Play a process's share of a batch."""
-    own = share_seed(seed, match.processes.rank)
+    own = rank_seed(seed, match.processes.rank)
     greedy = match.cfg.evaluation.greedy
     return play(match.environments, match.policies, starts, seed=own, greedy=greedy)
 

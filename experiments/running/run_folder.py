@@ -24,9 +24,11 @@ import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase as fnmatch
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -35,6 +37,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.say import say
 from laconic.experiments.running import provenance
 from laconic.experiments.running.foreign import read_config
+from laconic.learners.distributed.processes import Processes
 from laconic.learners.rollout.strange_files import MAX_ROWS, parse_json, read_text
 
 MAY_DIFFER = (
@@ -301,3 +304,19 @@ def _is_free(key: str, may_differ: Sequence[str]) -> bool:
 
 def _shown(flat: Mapping[str, Any], key: str) -> str:
     return repr(flat[key]) if key in flat else "absent"
+
+
+@contextmanager
+def main_process_folder(path: str, processes: Processes) -> Iterator[RunFolder]:
+    """Yield the run folder on the main process, and a temporary one on every other process.
+
+    All processes write alike, and only the files of the main one remain.
+    """
+    if processes.is_main:
+        yield RunFolder(path)
+        return
+    with suppress(OSError):
+        # Hydra has made it, with its own time in the name; the main process's is not empty.
+        Path(path).rmdir()
+    with TemporaryDirectory(prefix="laconic-") as scratch:
+        yield RunFolder(scratch)

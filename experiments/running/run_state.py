@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +21,6 @@ from laconic.experiments.reporting.card import places, write_card
 from laconic.experiments.reporting.look import LEFT_OUT, can_draw
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.running.foreign import without_controls
-from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.rules import Rules
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments
@@ -35,6 +34,7 @@ from laconic.learners.engines.async_rollouts import AsyncRollouts
 from laconic.learners.engines.base import Engine
 from laconic.learners.episode import Group
 from laconic.learners.errors import CheckpointError
+from laconic.learners.rollout.collectors.base import Independent, PlaysGroups
 from laconic.learners.rollout.play import Start
 
 SKIPPED = "learner/skipped_steps"
@@ -43,56 +43,58 @@ LOST = 3
 """Updates without a finite optimizer step after which a run is stopped."""
 
 
-@dataclass(slots=True)
+@dataclass
 class TrainingRun:
-    """Everything that a step of training touches."""
+    """State of a training run, used by every step."""
 
     cfg: DictConfig
-    """The composed configuration."""
+    """Composed configuration."""
     environments: Environments
-    """Environments of the training part, one per episode of a step."""
+    """Training environments, one per episode of a step."""
     evaluation: Environments
-    """Environments of the evaluation part."""
+    """Evaluation environments."""
     starts: Sequence[Start]
-    """Where the episodes of an evaluation begin."""
+    """Starts of an evaluation's episodes."""
     policies: Mapping[str, Policy]
-    """The policy of each agent."""
+    """Policy of each agent."""
     learner: Learner
-    """What the groups of a step are handed to."""
+    """Learner that is updated with the groups of each step."""
     rules: Rules
-    """Judge the metrics of every step."""
+    """Rules that judge the metrics of every step."""
     folder: RunFolder
-    """Where everything is written, by the main process alone."""
+    """Run folder; only the main process writes to it."""
     processes: Processes = SINGLE_PROCESS
-    """Those that train together."""
+    """Processes that train together."""
     engine: Engine = field(default_factory=Engine)
-    """Who samples the replies."""
-    interrupt: Interrupt = field(default_factory=Interrupt)
-    """Whether somebody has asked to stop."""
+    """Engine that samples the replies."""
+    cuttable: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Context that a signal may cut off. Several processes end together after a step instead."""
     ahead: AsyncRollouts[tuple[float | None, list[Group]]] | None = None
-    """Plays the groups of coming steps meanwhile; None: nothing is played ahead."""
+    """Rollouts of coming steps, played during updates. None: no step is played ahead."""
     price: float | None = None
-    """The price that the environment was made with; None for one that has none."""
+    """Price that the environment was made with; None if it has no price."""
     warnings: list[str] = field(default_factory=list)
-    """What the run has warned of, oldest first."""
+    """Warnings so far, oldest first."""
     step: int = -1
-    """Learner updates done; -1 before the first evaluation."""
+    """Number of learner updates done; -1 before the first evaluation."""
     lost: int = 0
-    """Updates in a row of which no optimizer step was finite."""
+    """Number of updates in a row without a finite optimizer step."""
     doing: tuple[str, float] = ("", 0.0)
-    """The part of a step that goes on, in a word, and since when (`time.monotonic`)."""
+    """Present part of a step, and the time when it began (`time.monotonic`, seconds)."""
+
+    def __post_init__(self) -> None:
+        """Look up once how the groups of a step are played."""
+        collector = self.learner.collector
+        plain = isinstance(collector, Independent)
+        self.collect: PlaysGroups = (
+            collector.play if isinstance(collector, Independent) else collector
+        )
+        self.collector_has_state = not plain or hasattr(self.collect, "state_dict")
 
     @property
     def total(self) -> int:
-        """Learner updates after which the run is done."""
+        """Number of learner updates of the whole run."""
         return int(self.cfg.train.steps)
-
-    def cuttable(self) -> AbstractContextManager[None]:
-        """What is played in this context a signal may cut off, where there is but one process.
-
-        Several end together, after a step; their launcher kills those that do not.
-        """
-        return self.interrupt.cuttable() if self.processes.count == 1 else nullcontext()
 
 
 def save(run: TrainingRun) -> None:

@@ -30,7 +30,6 @@ from laconic.experiments.command_line.targets import (
     names_taken,
 )
 from laconic.experiments.running.checks import CAP, check_counts
-from laconic.experiments.running.shares import share_seed
 from laconic.experiments.running.slow_parts import report_if_slow
 from laconic.experiments.running.splits import of_source, own_source, tasks_of
 from laconic.learners.agents.policy import HFPolicy
@@ -253,8 +252,13 @@ def draw_starts(keys: tuple[str, ...], count: int, seed: int, step: int) -> list
 
 
 def sampling_seed(seed: int, step: int, rank: int = 0) -> int:
-    """The seed of all that one process samples in one step."""
-    return share_seed(seed * 1_000_003 + step, rank)
+    """Return the seed of everything that one process samples in one step."""
+    return rank_seed(seed * 1_000_003 + step, rank) if rank else seed * 1_000_003 + step
+
+
+def rank_seed(seed: int, rank: int) -> int:
+    """Return the seed of one process's share of a play; the main process has the play's own."""
+    return int(np.random.default_rng((seed, rank)).integers(2**62)) if rank else seed
 
 
 def show_scripts(policies: Mapping[str, Any], environment: ParallelEnv[str, Any, Any]) -> None:
