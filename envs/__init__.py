@@ -25,7 +25,7 @@ from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.channel import Channel
 from laconic.envs.dialogue.reward import Reward
-from laconic.envs.dialogue.team import TeamEnv
+from laconic.envs.dialogue.team import FreeText, TeamEnv
 from laconic.envs.errors import SettingError, SplitError, UnknownNameError
 from laconic.envs.families.common.sources import held_out
 from laconic.envs.registry import Factory, find, names, register
@@ -37,6 +37,7 @@ __all__ = [
     "Budget",
     "Channel",
     "DialogueEnv",
+    "FreeText",
     "Reward",
     "Score",
     "Task",
@@ -158,7 +159,14 @@ def _call(name: str, factory: Factory, settings: dict[str, Any]) -> Any:
 
 
 def _check_source(world: str, source: object, holdout: float | None, reading: _Frozen) -> None:
-    """Refuse a source that is none, and settings that the chosen source would ignore."""
+    """Check the source, and refuse settings that it would ignore.
+
+    Args:
+        world: name of the world; empty for a benchmark.
+        source: the setting `env.source`.
+        holdout: the setting `env.holdout`.
+        reading: the setting `env.reader`.
+    """
     if not isinstance(source, str | PathLike):
         raise SettingError(
             f"env.source must be {GENERATED!r}, a file, a folder, or hub:<id>; got {source!r}"
@@ -182,7 +190,7 @@ def _check_source(world: str, source: object, holdout: float | None, reading: _F
 
 
 def _mapping(key: str, value: object) -> _Frozen:
-    """Return a setting that is a mapping by names as sorted pairs, lists in it as tuples."""
+    """Return a setting that is a mapping by names as sorted pairs, with lists as tuples."""
     if value is None:
         return ()
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
@@ -194,9 +202,10 @@ def _mapping(key: str, value: object) -> _Frozen:
 
 
 def _checked(settings: Mapping[str, Any], makers: Sequence[Callable[..., Any]]) -> dict[str, Any]:
-    """Return the settings with mappings made into records; refuse what no maker takes."""
-    taken = {name for maker in (make, *makers) for name in signature(maker).parameters}
-    check_names("setting of an environment", settings, taken - {"settings", "benchmark", "world"})
+    """Return the settings with mappings as records; refuse settings that no maker takes."""
+    accepted = {name for maker in (make, *makers) for name in signature(maker).parameters}
+    accepted -= {"settings", "benchmark", "world"}
+    check_names("setting of an environment", settings, accepted)
     checked = dict(settings)
     for key, record in (("budget", Budget), ("reward", Reward), ("channel", Channel)):
         value = settings.get(key)
@@ -213,65 +222,65 @@ def _checked(settings: Mapping[str, Any], makers: Sequence[Callable[..., Any]]) 
 
 
 def _generate(
-    maker: PromptedTask, split: Split, count: int, generating: _Frozen
+    task_source: PromptedTask, split: Split, count: int, settings: _Frozen
 ) -> tuple[Task, ...]:
-    """Generate tasks; equal calls share one generation, which many copies of an environment need.
+    """Generate tasks; equal calls share the result, because programs make many environments.
 
     A value that cannot be a key of the cache, such as a mapping, goes to the generator directly,
-    which says what it expects.
+    which reports it.
     """
     try:
-        hash(generating)
+        hash(settings)
     except TypeError:
-        return _generated.__wrapped__(maker, split, count, generating)
-    return _generated(maker, split, count, generating)
+        return _generated.__wrapped__(task_source, split, count, settings)
+    return _generated(task_source, split, count, settings)
 
 
 @lru_cache(maxsize=32)
 def _generated(
-    maker: PromptedTask, split: Split, count: int, generating: _Frozen
+    task_source: PromptedTask, split: Split, count: int, settings: _Frozen
 ) -> tuple[Task, ...]:
-    chosen = dict(generating)
-    return maker.generate(chosen.pop("seed", 0), count, split=split, **chosen)
+    keywords = dict(settings)
+    return task_source.generate(keywords.pop("seed", 0), count, split=split, **keywords)
 
 
 def _read(
-    graded: Benchmark,
+    benchmark: Benchmark,
     source: str,
     split: Split,
     holdout: float | None,
     holdout_seed: int,
-    reading: _Frozen,
+    settings: _Frozen,
 ) -> tuple[Task, ...]:
-    """Read the tasks of a split of a source, the source's own split or one that is drawn."""
+    """Read a split of a source, its own or a drawn one."""
     if holdout is None:
-        return _load(graded, source, split, reading)
+        return _load(benchmark, source, split, settings)
     try:
-        tasks = _load(graded, source, "evaluation", reading)
+        tasks = _load(benchmark, source, "evaluation", settings)
     except SplitError:
-        # A folder or a hub data set with the other split alone.
-        tasks = _load(graded, source, "train", reading)
+        # A folder or a hub data set with only the other split.
+        tasks = _load(benchmark, source, "train", settings)
     return held_out(tasks, split, holdout, holdout_seed)
 
 
-def _load(graded: Benchmark, source: str, split: Split, reading: _Frozen) -> tuple[Task, ...]:
-    """Load tasks; equal calls share one reading until a file of the source changes."""
+def _load(benchmark: Benchmark, source: str, split: Split, settings: _Frozen) -> tuple[Task, ...]:
+    """Load tasks; equal calls share the result until a file of the source changes."""
     try:
-        hash(reading)
+        hash(settings)
     except TypeError:
-        return graded.load(source, split, **dict(reading))
-    return _loaded(graded, source, split, reading, _stamp(Path(source)))
+        return benchmark.load(source, split, **dict(settings))
+    return _loaded(benchmark, source, split, settings, _stamp(Path(source)))
 
 
 @lru_cache(maxsize=8)
 def _loaded(
-    graded: Benchmark, source: str, split: Split, reading: _Frozen, stamp: object
+    benchmark: Benchmark, source: str, split: Split, settings: _Frozen, stamp: object
 ) -> tuple[Task, ...]:
-    return graded.load(source, split, **dict(reading))
+    return benchmark.load(source, split, **dict(settings))
 
 
 def _stamp(source: Path) -> frozenset[tuple[str, int, int]]:
-    """Return what changes with a source: path, time and size of its files, at any depth."""
+    """Return path, modification time and size of the files of a source, at any depth."""
     if source.is_dir():
         return frozenset(_files_in(source))
     if not source.exists():
@@ -281,13 +290,14 @@ def _stamp(source: Path) -> frozenset[tuple[str, int, int]]:
 
 
 def _files_in(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """Yield path, time and size of the files below a folder; a linked folder is entered once.
+    """Yield path, modification time and size of the files below a folder.
 
-    A source may have ten thousand files, and every copy of an environment asks.
+    A linked folder is entered once. The function is fast, because a source may have ten thousand
+    files and is stamped for every environment.
     """
     folders, entered = [str(folder)], {os.path.realpath(folder)}
-    for place in folders:
-        for entry in os.scandir(place):
+    for path in folders:
+        for entry in os.scandir(path):
             if entry.is_dir():
                 real = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
                 if real not in entered:

@@ -23,6 +23,8 @@ from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark
 from laconic.envs.worlds import World
 
+__all__ = ["GROUP", "Factory", "find", "names", "register"]
+
 GROUP = "laconic.environments"
 """Group of the entry points."""
 
@@ -44,14 +46,14 @@ def names(kind: Kind = "all") -> tuple[str, ...]:
         SettingError: two installed packages offer the same name.
     """
     choice("kind of environment", kind, ("all", "benchmarks", "worlds", "own"))
-    found: set[str] = set()
+    listed: set[str] = set()
     if kind in ("all", "benchmarks"):
-        found |= {module.name for module in pkgutil.iter_modules(benchmarks.__path__)}
+        listed |= {module.name for module in pkgutil.iter_modules(benchmarks.__path__)}
     if kind in ("all", "worlds"):
-        found |= set(worlds.names())
+        listed |= set(worlds.names())
     if kind in ("all", "own"):
-        found |= {*_registered, *_offered()}
-    return tuple(sorted(found))
+        listed |= {*_registered, *_offered()}
+    return tuple(sorted(listed))
 
 
 def register(name: str, factory: Factory) -> None:
@@ -96,8 +98,8 @@ def find(name: str) -> Factory:
     if name in _registered:
         return _registered[name]
     if name in names("benchmarks"):
-        graded: Benchmark = import_module(f"laconic.envs.benchmarks.{name}").BENCHMARK
-        return graded
+        benchmark: Benchmark = import_module(f"laconic.envs.benchmarks.{name}").BENCHMARK
+        return benchmark
     if name in worlds.names():
         return worlds.world(name)
     choice("environment", name, names())

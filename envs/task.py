@@ -80,7 +80,7 @@ class Score:
     value: float
     """Task reward, from 0 (nothing right) to the benchmark's maximum (1 for a right answer)."""
     solved: bool
-    """Whether the task counts as solved."""
+    """True if the task counts as solved."""
     answer: str
     """Answer that was graded, in plain form; empty if there was none."""
     detail: Mapping[str, Any] = field(default_factory=dict)
@@ -165,7 +165,7 @@ class Benchmark(PromptedTask):
     measures: ClassVar[tuple[str, ...]] = ()
     """Names of the `measures` of every score; `env.reward.multiply_by` takes one of them."""
     slow: ClassVar[bool] = False
-    """Whether grading waits for other processes, so that rollouts grade many episodes at a time."""
+    """True if grading waits for other processes; rollouts then grade many episodes at a time."""
 
     def conditions(self) -> Mapping[str, str]:
         """Return the conditions of grading on this machine, e.g. how programs are isolated.

@@ -9,10 +9,19 @@ from importlib import import_module
 from typing import Any
 
 from laconic.envs.checks import choice
-from laconic.envs.worlds.base import Script, TeacherStyle, TurnView, World, join_act, split_act
+from laconic.envs.worlds.base import (
+    RandomPlay,
+    Script,
+    TeacherStyle,
+    TurnView,
+    World,
+    join_act,
+    split_act,
+)
 from laconic.envs.worlds.environment import WorldEnv
 
 __all__ = [
+    "RandomPlay",
     "Script",
     "TeacherStyle",
     "TurnView",

@@ -112,7 +112,7 @@ class WorldEnv(TeamEnv):
 
     @property
     def world_state(self) -> Any:
-        """The present state, of the world's own type."""
+        """Present state, of the world's own type."""
         return self._state
 
     def offered(self, agent: str) -> Collection[str]:

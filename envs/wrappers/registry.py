@@ -23,6 +23,8 @@ from laconic.envs.checks import whole
 from laconic.envs.registry import find
 from laconic.envs.wrappers.interfaces import turn_based
 
+__all__ = ["NAMESPACE", "aec", "identifier", "parallel", "register_all"]
+
 NAMESPACE = "laconic"
 _VERSIONS: dict[str, int] = {}
 """Version of each environment that is not at 0, so that registering imports no environment."""

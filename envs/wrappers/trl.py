@@ -18,6 +18,8 @@ from pettingzoo import ParallelEnv
 from laconic.envs.wrappers.base import text_of
 from laconic.envs.wrappers.interfaces import SingleAgent, Teammate, silent
 
+__all__ = ["OVER", "Seat", "seat"]
+
 OVER = "The episode is over."
 """Result of a call after the end."""
 

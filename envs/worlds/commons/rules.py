@@ -99,7 +99,7 @@ class Commons(WordedCommons):
 
     @property
     def talk_mode(self) -> str:
-        """How agents talk, `none` where they cannot."""
+        """Way in which agents talk; `none` if they cannot."""
         return "none" if self.language == "none" else self.talk
 
     @property

@@ -98,7 +98,7 @@ class WordedCommons(World[State, Act]):
     @property
     @abstractmethod
     def talk_mode(self) -> str:
-        """How agents talk, a key of `TALK`."""
+        """Way in which agents talk, a key of `TALK`."""
 
     @property
     def words(self) -> Wording:
