@@ -83,32 +83,32 @@ class Block:
 
 
 class FaultServer:
-    """Answers chat completions, and counts what it is asked."""
+    """A server of chat completions that records its requests and fails on demand."""
 
     def __init__(self) -> None:
         self.faults: deque[str] = deque()
-        """What goes wrong with the next requests, one each; `""` is nothing. Then all is well."""
+        """Faults of the next requests, one each; `""` is none. Later requests have none."""
         self.say: Callable[[dict[str, Any]], str] = lambda body: f"#### {len(body['messages'])}"
-        """The text of an answer."""
+        """Text of the answer to a body."""
         self.change: Callable[[dict[str, Any]], Any] = lambda completion: completion
-        """The completion as it is sent."""
+        """Last change of a completion before it is sent."""
         self.upstream: str | None = None
-        """The real server that is asked instead of `say`."""
+        """Base URL of a real server that answers in place of `say`."""
         self.seconds = 0.0
-        """How long an answer takes."""
+        """Seconds that an answer takes."""
         self.bodies: list[dict[str, Any]] = []
-        """Every request, in the order in which they came."""
+        """Bodies of all requests, in order of arrival."""
         self.keys: list[str | None] = []
-        """The Authorization of each."""
+        """Authorization header of each request."""
         self.headers: list[dict[str, str]] = []
-        """All headers of each, their names in lower case."""
+        """Headers of each request, with names in lower case."""
         self.times: list[float] = []
-        """When each came."""
+        """Time of each arrival, by the monotonic clock."""
         self.most = 0
-        """Most requests at a time."""
+        """Maximum number of concurrent requests so far."""
         self._now = 0
         self._lock = threading.Lock()
-        handler = type("Handler", (_Handler,), {"asked": self})
+        handler = type("Handler", (_Handler,), {"server_of_faults": self})
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._http.daemon_threads = True
         threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
@@ -126,7 +126,7 @@ class FaultServer:
         self._http.server_close()
 
     def begin(self, body: dict[str, Any], headers: dict[str, str]) -> str:
-        """Count a request; returns its fault."""
+        """Record a request and return its fault."""
         with self._lock:
             self.bodies.append(body)
             self.keys.append(headers.get("authorization"))
@@ -141,14 +141,14 @@ class FaultServer:
             self._now -= 1
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
-        """A whole answer: ten tokens read for each message, and one written for each word."""
+        """Return an answer that counts ten tokens read per message and one written per word."""
         if self.upstream is not None:
-            asked = urllib.request.Request(
+            request = urllib.request.Request(
                 f"{self.upstream}/chat/completions",
                 json.dumps(body).encode(),
                 {"Content-Type": "application/json"},
             )
-            with urllib.request.urlopen(asked, timeout=60) as response:
+            with urllib.request.urlopen(request, timeout=60) as response:
                 return json.loads(response.read())
         text = self.say(body)
         written = len(text.split())
@@ -161,22 +161,22 @@ class FaultServer:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Does with each request what its fault says."""
+    """Handles each request as its fault says."""
 
-    asked: FaultServer
-    """Whose requests these are."""
+    server_of_faults: FaultServer
+    """Server that this handler belongs to."""
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        fault = self.asked.begin(body, headers)
+        fault = self.server_of_faults.begin(body, headers)
         try:
             self._answer(fault, body)
         except (BrokenPipeError, ConnectionResetError):
             pass
         finally:
-            self.asked.end()
+            self.server_of_faults.end()
 
     def _answer(self, fault: str, body: dict[str, Any]) -> None:
         kind, _, detail = fault.partition(" ")
@@ -193,8 +193,10 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(float(detail))
         if kind == "hangup":
             return self._reset()
-        time.sleep(self.asked.seconds)
-        whole = json.dumps(self.asked.change(self.asked.completion(body))).encode()
+        time.sleep(self.server_of_faults.seconds)
+        whole = json.dumps(
+            self.server_of_faults.change(self.server_of_faults.completion(body))
+        ).encode()
         if kind == "half":
             self._head(200, len(whole))
             self.wfile.write(whole[: len(whole) // 2])
@@ -205,8 +207,8 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send(200, whole)
 
     def _drop(self, seconds: float) -> None:
-        """Send an answer letter by letter."""
-        whole = json.dumps(self.asked.completion({"messages": []})).encode()
+        """Send an answer byte by byte."""
+        whole = json.dumps(self.server_of_faults.completion({"messages": []})).encode()
         self._head(200, len(whole))
         for letter in whole:
             self.wfile.write(bytes([letter]))
@@ -225,7 +227,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _reset(self) -> None:
-        """Drop the connection without a farewell."""
+        """Reset the connection."""
         linger = struct.pack("ii", 1, 0)
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.close_connection = True
@@ -237,7 +239,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="session")
 def make_fault_server() -> Iterator[Callable[[], FaultServer]]:
-    """Starts a server on this machine; no proxy of the tester's stands between."""
+    """Return a function that starts a server on this machine, reached without a proxy."""
     started: list[FaultServer] = []
 
     def start() -> FaultServer:
@@ -253,7 +255,7 @@ def make_fault_server() -> Iterator[Callable[[], FaultServer]]:
 
 @pytest.fixture
 def fault_server(make_fault_server: Callable[[], FaultServer]) -> FaultServer:
-    """A server that nobody has asked yet."""
+    """Return a server without requests so far."""
     return make_fault_server()
 
 
