@@ -134,7 +134,7 @@ def refuse_used(cfg: DictConfig, folder: RunFolder) -> None:
     """Stop before one comparison is mixed with another (`SettingError`)."""
     if (folder.path / f"{table.NAME}.json").exists() and not cfg.resume:
         raise SettingError(
-            f"{str(folder.path)!r} holds another comparison; pass resume=true to go on with it, or"
+            f"{str(folder.path)!r} holds another comparison; pass resume=true to continue it, or"
             " another folder with hydra.run.dir=<folder>"
         )
 

@@ -1,9 +1,9 @@
-"""How every program starts: Hydra's command line, short words for mistakes, an orderly way out.
+"""Run a program under Hydra: read the command line, describe mistakes, end with an exit code.
 
-`@program("train")` makes a function of the composed configuration a Hydra program whose choices
-lie in `conf/`, from any working folder. What a user did wrong is said in one message without a
+`@program("train")` makes a Hydra program of a function of the composed configuration. Its configs
+lie in `conf/`, whatever the working folder is. A mistake of the user is one line without a
 traceback (`LACONIC_TRACEBACK=1` or `HYDRA_FULL_ERROR=1` brings it back); a fault of the program
-keeps its own.
+keeps its traceback.
 
 Exit codes: 0 done, 1 failed, 2 wrong command line, and 128 more than the number of the signal that
 interrupted it: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP.
@@ -49,13 +49,13 @@ from laconic.experiments.running.interrupt import received
 from laconic.learners.distributed import launcher
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
-"""Folder of the choices, beside the package both in a clone and when installed."""
+"""Folder of the configs, in a clone and when installed."""
 _VALUED = {"--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn"}
 _VALUED |= {"--config-dir", "-cd", "--experimental-rerun"}
-"""Flags of Hydra that a value follows."""
+"""Flags of Hydra that take a value."""
 _INFO = {"--info", "-i"}
 _TOPICS = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
-"""What the flag `--info` may show."""
+"""Values of the flag `--info`."""
 LAUNCH = Path(__file__).resolve().parents[1] / "launch"
 """Folder of accelerate's settings, in the package."""
 
@@ -79,12 +79,12 @@ def program(
 
     Args:
         config_name: the primary config, a yaml in `config_path`.
-        config_path: folder of the choices.
-        several: whether it can be run by several processes together (`accelerate launch`).
+        config_path: folder of the configs.
+        several: whether several processes can run it together (`accelerate launch`).
 
     Returns:
-        A decorator. The decorated function reads the command line and exits when called without
-        arguments, and is the plain function when called with a configuration.
+        A decorator. Without arguments the decorated function reads the command line and exits;
+        with a configuration it is the plain function.
     """
 
     def decorate(main: Callable[[DictConfig], Any]) -> Callable[..., Any]:
@@ -102,10 +102,10 @@ def program(
 def _run(
     main: Callable[[DictConfig], Any], config_name: str, config_path: str, several: bool
 ) -> None:
-    """Run under Hydra; every way out but success is an exit with a code."""
+    """Run under Hydra; exit with a code unless the program succeeds."""
     received.clear()
-    asked = ("LACONIC_TRACEBACK", "HYDRA_FULL_ERROR")
-    with_traceback = any(os.environ.get(name) == "1" for name in asked)
+    variables = ("LACONIC_TRACEBACK", "HYDRA_FULL_ERROR")
+    with_traceback = any(os.environ.get(name) == "1" for name in variables)
     sweeping.forget(with_traceback)
     if problem := find_problem():
         _say(f"error: {problem}")
@@ -119,7 +119,7 @@ def _run(
             f" --config_file {shlex.quote(str(LAUNCH / 'cpu.yaml'))} (docs/scaling.md)"
         )
     if launcher.rank() > 0:
-        # The main process leaves what Hydra writes into a run folder, and it alone speaks.
+        # Only the main process prints, and only its Hydra writes into the run folder.
         sys.argv += ["hydra.output_subdir=null", "hydra/job_logging=none"]
         sys.stdout = open(os.devnull, "w")
     launch = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)
@@ -129,23 +129,23 @@ def _run(
         with _errors_raised():
             launch(_job(main, with_traceback))()
     except KeyboardInterrupt:
-        _tell_failures()
+        _report_failures()
         _say("interrupted")
         sys.exit(128 + (received[-1] if received else signal.SIGINT))
     except BrokenPipeError:
-        # Whoever read what Hydra prints (`--help | head`) has seen enough.
+        # The reader of Hydra's output closed the pipe (`--help | head`).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
-        failed = _tell_failures()
+        failed = _report_failures()
         if with_traceback:
             raise
         message = describe_folder(error) or describe(
             error, lambda: compose_keys(config_name, config_path, sys.argv[1:])
         )
         if message is None or failed:
-            # No job raises in a sweep; this is its launcher or its sweeper.
-            message = sweeping.end_of(error)
+            # The jobs of a sweep never raise, so its launcher or sweeper did.
+            message = sweeping.describe_end(error)
         if message is None:
             raise
         _say(f"error: {message}")
@@ -153,35 +153,35 @@ def _run(
         sys.exit(2 if isinstance(error, HydraException) or type(error) is ValueError else 1)
     finally:
         lock.release()
-    if _tell_failures():
+    if _report_failures():
         sys.exit(1)
 
 
 def flags_last(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with Hydra's flags after the overrides, because it reads no others."""
+    """Return the arguments with Hydra's flags after the overrides, where Hydra reads them."""
     overrides: list[str] = []
     flags: list[str] = []
     rest = iter(arguments)
-    for one in rest:
-        if not one.startswith("-"):
-            overrides.append(one)
+    for argument in rest:
+        if not argument.startswith("-"):
+            overrides.append(argument)
             continue
-        flags.append(one)
-        if one in _VALUED and (value := next(rest, None)) is not None:
+        flags.append(argument)
+        if argument in _VALUED and (value := next(rest, None)) is not None:
             flags.append(value)
-    # What `--info` shows may be named after it, and then it is no override.
-    topics = [one for one in overrides if one in _TOPICS] if _INFO & set(flags) else []
+    # The topic of `--info` is optional, so it looks like an override.
+    topics = [text for text in overrides if text in _TOPICS] if _INFO & set(flags) else []
     for topic in topics[:1]:
         overrides.remove(topic)
-        flags.insert(next(i for i, one in enumerate(flags) if one in _INFO) + 1, topic)
+        flags.insert(next(i for i, flag in enumerate(flags) if flag in _INFO) + 1, topic)
     return overrides + flags
 
 
 def _job(main: Callable[[DictConfig], Any], with_traceback: bool) -> Callable[[DictConfig], Any]:
-    """The task Hydra runs, once or once per job of a sweep."""
+    """Return the function that Hydra calls, once per job of a sweep."""
 
-    # A launcher pickles this function by value, and with it all globals that it names; those of
-    # `_play` stay those of this module, in whichever process it runs.
+    # A launcher pickles this function by value, with every global that it names. `_play` is
+    # pickled by name, so its globals are those of this module in every process.
     @functools.wraps(main)
     def job(cfg: DictConfig) -> Any:
         return _play(main, cfg, with_traceback)
@@ -190,14 +190,14 @@ def _job(main: Callable[[DictConfig], Any], with_traceback: bool) -> Callable[[D
 
 
 def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bool) -> Any:
-    """Run one job; in a sweep its failure is written down, and the other jobs go on."""
+    """Run one job; in a sweep, record its failure and let the other jobs run."""
     sweep = HydraConfig.get().mode == RunMode.MULTIRUN
     overrides = HydraConfig.get().overrides.task
     folder = Path(HydraConfig.get().runtime.output_dir)
     if sweep:
         sweeping.remember(HydraConfig.get())
-    # Where another process is at work nothing is written, not even that this job failed.
-    taken = launcher.rank() == 0 and lock.hold(folder)
+    # Raises where another process works, so that this job writes nothing there.
+    locked = launcher.rank() == 0 and lock.hold(folder)
     try:
         sweeping.unmark(folder)
         _check_resume(cfg, sweep)
@@ -224,10 +224,10 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
             raise SystemExit(1) from error
         raise
     finally:
-        if taken:
+        if locked:
             lock.release(folder)
     if received:
-        # Ctrl-C has ended this job in good order; a sweep must not go on with its next one.
+        # Ctrl-C ended this job in good order; a sweep must not start the next one.
         raise KeyboardInterrupt
     return sweeping.objective(result) if sweep else result
 
@@ -238,39 +238,39 @@ def _removed(folder: Path) -> bool:
     return launcher.rank() == 0 and new_folder.remove(folder)
 
 
-def _tell_failures() -> bool:
-    """Say which jobs of a sweep failed; whether there are any."""
-    failed = sweeping.failures()
-    if failed:
-        lines = "".join(f"\n  {one}" for one in failed)
-        _say(f"error: {len(failed)} of the jobs failed ({sweeping.ERROR} tells more):{lines}")
-    return bool(failed)
+def _report_failures() -> bool:
+    """Print the failed jobs of a sweep; return whether there are any."""
+    failures = sweeping.failures()
+    if failures:
+        lines = "".join(f"\n  {failure}" for failure in failures)
+        _say(f"error: {len(failures)} of the jobs failed ({sweeping.ERROR} tells more):{lines}")
+    return bool(failures)
 
 
 def _check_resume(cfg: DictConfig, sweep: bool) -> None:
-    """A folder named after the present time cannot hold the run that is to be resumed."""
+    """Refuse to resume a run in a folder named after the present time, which is a new one."""
     part = "sweep" if sweep else "run"
     written = OmegaConf.to_yaml(getattr(HydraConfig.get(), part), resolve=False)
     if cfg.get("resume") and "${now:" in written:
         raise SettingError(
-            f"resume=true needs the folder of the {part} to go on with; pass"
+            f"resume=true needs the folder of the {part} to continue; pass"
             f" hydra.{part}.dir=<folder>"
             + ("; resume=<folder> needs no other setting" if part == "run" else "")
         )
 
 
 def _check_processes(sweep: bool) -> None:
-    """Several processes play one run together; a sweep has one after the other."""
+    """Refuse a sweep in several processes, which run one training together."""
     if sweep and launcher.started() > 1:
         raise SettingError(
-            "-m sweeps in one process, and several run here; start each run of the sweep with its"
-            " own accelerate launch, or the sweep without (docs/scaling.md)"
+            "-m sweeps in one process; got several. Start each run of the sweep with its own"
+            " accelerate launch, or the sweep without (docs/scaling.md)"
         )
 
 
 @contextmanager
 def _errors_raised() -> Iterator[None]:
-    """Have Hydra raise what it would otherwise print in its own way."""
+    """Have Hydra raise its errors instead of printing them."""
     before = os.environ.get("HYDRA_FULL_ERROR")
     os.environ["HYDRA_FULL_ERROR"] = "1"
     try:

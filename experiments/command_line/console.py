@@ -39,9 +39,9 @@ def main() -> None:
 
 
 def _look_here() -> None:
-    """Let a configuration name modules of the present folder, as `python -m` does.
+    """Let a configuration name modules of the working folder, as `python -m` does.
 
-    It comes last on the path, so that nothing that is installed can be hidden by what lies there.
+    The folder comes last on the path, so its files cannot hide an installed package.
     """
     here = str(Path.cwd())
     if here not in sys.path:
@@ -49,7 +49,7 @@ def _look_here() -> None:
 
 
 def start(program: Program) -> None:
-    """Run a program; a mistyped configuration is answered before the slow libraries are loaded."""
+    """Run a program; its module and the slow libraries are imported once its config is right."""
     if program.config is None:
         import_module(program.module).main()
         return
@@ -95,10 +95,10 @@ def _purpose(name: str) -> str:
 
 
 def _unknown(name: str) -> str:
-    near = get_close_matches(name.replace("_", "-"), programs.names(), n=1)
-    meant = f"; did you mean {near[0]!r}?" if near else ""
+    close = get_close_matches(name.replace("_", "-"), programs.names(), n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
     print(_usage(), file=sys.stderr)
-    return f"\nerror: expected one of these programs; got {name!r}{meant}"
+    return f"\nerror: expected one of these programs; got {name!r}{hint}"
 
 
 if __name__ == "__main__":

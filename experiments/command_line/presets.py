@@ -1,8 +1,8 @@
-"""`${preset:train.steps,800}` in a configuration: what the chosen environment needs to warm start.
+"""Resolve `${preset:train.steps,800}` to the value that suits the chosen environment.
 
-`laconic warm-start env=<name>` works in every environment by these values, which are only
-defaults: a key that is typed wins. Settings of the teacher hold wherever it is imitated; the
-others hold for a warm start alone, whose experiment asks for them.
+These values let `laconic warm-start env=<name>` work in every environment. They are defaults: a
+typed key wins. Settings of the teacher hold wherever it is imitated; the others only in a warm
+start, whose experiment reads them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ TEACHER = "learner.collect.teacher"
 _ONE_WORDING = {"train.steps": 1600, f"{TEACHER}.terse": 0.4, f"{TEACHER}.frames": 1}
 _SUMMARIES = {"env.tasks": 20_000, f"{TEACHER}.best": 0.0}
 _JOINT_PROGRAMS = {"env.tasks": 10_000, f"{TEACHER}.best": 0.1}
-# There are 17,048 different functions and 17,326 different tables to train on.
+# The generators have 17,048 functions and 17,326 tables to train on.
 _FUNCTIONS = {"env.tasks": 16_000}
 PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "arxiv": _SUMMARIES,
-        # As many as are shipped; further positions are searched for.
+        # The number of shipped positions; a search for more is slow.
         "checkmate": {"env.tasks": 8_000},
-        # Conversations of twelve months are long, and few fit into a step.
+        # Conversations over twelve months are long, and few fit into a step.
         "commons": {
             "env.tasks": 2_000,
             "train.steps": 300,
@@ -55,7 +55,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "tldr": _SUMMARIES,
     }
 )
-"""Environment -> key -> value that differs from the default of all environments."""
+"""Environment -> key -> value, where it differs from the default of all environments."""
 
 
 def preset(key: str, default: Any, *, _root_: DictConfig) -> Any:
@@ -63,7 +63,7 @@ def preset(key: str, default: Any, *, _root_: DictConfig) -> Any:
 
     Args:
         key: dotted key of the configuration.
-        default: the value for environments that need no other.
+        default: the value for environments without a preset.
         _root_: the whole configuration.
     """
     name = OmegaConf.select(_root_, "env.name", default="", throw_on_missing=False)

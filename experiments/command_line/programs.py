@@ -37,7 +37,7 @@ class Program:
     settings: tuple[str, ...] = ()
     """Overrides that come before those that are typed."""
     several: bool = False
-    """Whether several processes can run it together (`accelerate launch`)."""
+    """True if several processes can run it together (`accelerate launch`)."""
     check: str | None = None
     """`module:function` that checks the composed configuration, before torch is imported."""
 
@@ -99,12 +99,12 @@ def registered(group: str) -> dict[str, metadata.EntryPoint]:
 
     A clone reads its own from `pyproject.toml`, so it runs without being installed.
     """
-    found = {one.name: one for one in metadata.entry_points(group=group)}
+    points = {point.name: point for point in metadata.entry_points(group=group)}
     if _SOURCES.is_file():
         project = tomllib.loads(_SOURCES.read_text("utf-8"))["project"]
         own = project.get("entry-points", {}).get(group, {})
-        found = {name: metadata.EntryPoint(name, own[name], group) for name in own} | found
-    return found
+        points = {name: metadata.EntryPoint(name, own[name], group) for name in own} | points
+    return points
 
 
 def names() -> list[str]:
@@ -161,7 +161,7 @@ def config_folders(beginning: str = "") -> tuple[Path, ...]:
                 f"the entry point {name!r} of {CONFIG_GROUP} names the package {point.value!r},"
                 " which cannot be found; repair or uninstall the package that registers it"
             )
-        folders += (Path(one).resolve() for one in spec.submodule_search_locations)
+        folders += (Path(place).resolve() for place in spec.submodule_search_locations)
     return tuple(folders)
 
 

@@ -1,8 +1,8 @@
-"""`resume=<run folder>` spelled out: the overrides that the run was started with, and its folder.
+"""Replace `resume=<run folder>` by the overrides that the run was started with, and its folder.
 
-The folder may come from a stranger, and overrides can name code, files and servers. What
-`experiments.running.trust` does not take from a folder has to be typed. Settings of Hydra itself
-are left out, because they only say how the run was launched.
+The folder may come from a stranger, and overrides can name code, files and servers. The user has to
+type those that `experiments.running.trust` does not take from a folder. Settings of Hydra itself
+are dropped, because they only describe how the run was launched.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from laconic.learners.rollout.strange_files import read_yaml
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "")
 """Values of `resume` that name no folder."""
 _HYDRA = re.compile(r"[+~]*hydra(?!\.searchpath)[./@=]")
-"""How overrides begin that are left out; what lies in a search path may be needed."""
+"""Beginning of the overrides that are dropped; a search path may hold configs of the run."""
 
 
 def spell_out(arguments: Sequence[str], program: str) -> list[str]:
     """Return the arguments with those of the run in place of `resume=<run folder>`.
 
-    A typed argument replaces the run's. Without such a folder nothing changes.
+    A typed argument replaces the run's. Without `resume=<folder>` the arguments stay.
 
     Raises:
         SettingError: there is no such folder, it records no overrides or those of another program,
             it is of a sweep, or an override has to be typed.
     """
-    folder = _named(arguments)
+    folder = _resumed_folder(arguments)
     if folder is None:
         return list(arguments)
-    typed = [one for one in arguments if not one.startswith("resume=")]
+    typed = [text for text in arguments if not text.startswith("resume=")]
     if {"-m", "--multirun"} & set(typed):
         raise SettingError(
-            "resume=<run folder> goes on with one run; of a sweep, give the same command with"
+            "resume=<run folder> continues one run; to continue a sweep, give the same command with"
             " resume=true hydra.sweep.dir=<its folder>"
         )
-    keys = {_key(one) for one in typed}
-    saved = [one for one in _recorded(folder, program) if _key(one) not in keys]
+    keys = {_key(text) for text in typed}
+    saved = [text for text in _recorded(folder, program) if _key(text) not in keys]
     if unsafe := to_type(saved):
         raise SettingError(
             f"{str(folder)!r} was started with settings that are not taken from a run folder,"
@@ -56,20 +56,19 @@ def spell_out(arguments: Sequence[str], program: str) -> list[str]:
 
 
 def to_type(overrides: Sequence[str]) -> list[str]:
-    """Return the overrides that are not taken from a run folder."""
-    return [one for one in overrides if not is_override_taken(one)]
+    """Return the overrides that the user has to type, as they are not taken from a folder."""
+    return [text for text in overrides if not is_override_taken(text)]
 
 
 def command(program: str, folder: Path, overrides: Sequence[str] = ()) -> str:
-    """Return what is typed to go on with a run of these overrides."""
-    others = [one for one in overrides if _key(one) != "resume" and not _HYDRA.match(one)]
-    return commands.command(program, f"resume={quoted(folder)}", *to_type(others))
+    """Return the command that continues a run of these overrides."""
+    return commands.command(program, f"resume={quoted(folder)}", *to_type(_of_the_run(overrides)))
 
 
-def _named(arguments: Sequence[str]) -> Path | None:
-    """The folder that the last `resume=` names; None where it names none."""
-    given = [one.removeprefix("resume=") for one in arguments if one.startswith("resume=")]
-    text = given[-1].strip() if given else ""
+def _resumed_folder(arguments: Sequence[str]) -> Path | None:
+    """Return the folder that the last `resume=` names; None if it names none."""
+    values = [text.removeprefix("resume=") for text in arguments if text.startswith("resume=")]
+    text = values[-1].strip() if values else ""
     if text[:1] in ("'", '"'):
         text = str(OverridesParser.create().parse_override(f"resume={text}").value())
     return None if text.lower() in _WORDS else Path(text).expanduser()
@@ -91,20 +90,24 @@ def _recorded(folder: Path, program: str) -> list[str]:
             f" .hydra/hydra.yaml); give the same command with resume=true hydra.run.dir={folder}"
         )
     try:
-        noted = read_yaml(path)["hydra"]
-        wrote = noted["job"]["name"]
-        both = [*noted["overrides"]["task"], *noted["overrides"]["hydra"]]
+        hydra = read_yaml(path)["hydra"]
+        writer = hydra["job"]["name"]
+        overrides = [*hydra["overrides"]["task"], *hydra["overrides"]["hydra"]]
     except (LookupError, TypeError) as error:
         raise SettingError(f"{str(path)!r} is not what Hydra leaves in a run folder") from error
-    if wrote != program:
+    if writer != program:
         raise SettingError(
-            f"resume={folder} is the folder of laconic {wrote}, not of laconic {program}; to play"
+            f"resume={folder} is the folder of laconic {writer}, not of laconic {program}; to play"
             f" what a run has trained: {commands.command('evaluate', run=folder)}"
         )
-    texts = [str(one) for one in both]
-    return [one for one in texts if _key(one) != "resume" and not _HYDRA.match(one)]
+    return _of_the_run([str(text) for text in overrides])
+
+
+def _of_the_run(overrides: Sequence[str]) -> list[str]:
+    """Return the overrides without `resume` and Hydra's own settings."""
+    return [text for text in overrides if _key(text) != "resume" and not _HYDRA.match(text)]
 
 
 def _key(override: str) -> str:
-    """What an override sets."""
+    """Return the key that an override sets."""
     return override.partition("=")[0].lstrip("+~")

@@ -1,4 +1,4 @@
-"""Prints what a program says, so that no text of a stranger can command the terminal."""
+"""Print messages without control characters, so that no text can command the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the process of a program needs before anything is imported: a folder, docstrings, memory."""
+"""Check what a program needs before it imports anything: a folder, docstrings, memory."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import resource
 import sys
 
 LEAST_SPACE = 2**30
-"""Bytes of address space that are too few even for the smallest policy (it takes 1.1 GiB)."""
+"""Bytes of address space that are too few for the smallest policy, which takes 1.1 GiB."""
 _NO_MEMORY = re.compile(r"failed to map segment|[Cc]an(?:not|'t) allocate|can't start new thread")
 
 
 def find_problem() -> str | None:
-    """Say why no program can run in this process; None where one can."""
+    """Return why no program can run in this process; None where one can."""
     try:
         os.getcwd()
     except FileNotFoundError:
-        return "the present folder was deleted; change to one that exists (cd) and start again"
+        return "the working folder was deleted; change to one that exists (cd) and start again"
     if sys.flags.optimize >= 2:
         return (
             "expected Python with docstrings, which transformers reads; got PYTHONOPTIMIZE=2 (or"
@@ -28,7 +28,7 @@ def find_problem() -> str | None:
 
 
 def find_memory_limit(error: BaseException) -> str | None:
-    """Say that a limit on memory caused an error; None without a limit or for another cause."""
+    """Return a message if a limit on memory caused an error; None for another cause."""
     cause: BaseException | None = error if _space() >= 0 else None
     while cause is not None:
         full = isinstance(cause, OSError) and cause.errno == errno.ENOMEM
@@ -39,7 +39,7 @@ def find_memory_limit(error: BaseException) -> str | None:
 
 
 def _space() -> int:
-    """Return the bytes of address space that this process may use; -1 is no limit."""
+    """Return the bytes of address space that this process may use; -1 without a limit."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return -1 if limit == resource.RLIM_INFINITY else limit
 

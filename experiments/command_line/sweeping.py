@@ -1,11 +1,10 @@
-"""A sweep outlives the runs it loses: what a failed job leaves, and what is said at the end.
+"""Let a sweep outlive its failed jobs: record each failure in its folder, and list them at the end.
 
 A job may run in another process or on another machine, and its exception may not survive the way
-back, so a job that fails does not raise: it writes why into its own folder, and the sweeper is told
-None. The program that was called looks through the folders when all jobs are done, and ends with
-exit code 1 when there is a failed one.
+back. So a failed job does not raise: it writes the reason into its own folder and returns None to
+the sweeper. When all jobs are done, the program reads the folders and exits with 1 if a job failed.
 
-A job that is killed cannot tell of itself; Hydra's joblib and submitit launchers notice and raise.
+A killed job records nothing; Hydra's joblib and submitit launchers notice and raise.
 """
 
 from __future__ import annotations
@@ -28,28 +27,28 @@ from laconic.learners.distributed import launcher
 from laconic.learners.rollout.strange_files import read_text, read_yaml
 
 ERROR = "error.txt"
-"""File in a run folder: why its job failed, until the job runs again."""
+"""File in a run folder with the reason why its job failed, until the job runs again."""
 
-_asked = {"traceback": False}
-"""Whether the user wants the traceback of a mistake."""
+_options = {"traceback": False}
+"""Options of this process: "traceback", to show the traceback of a user's mistake."""
 _folders: set[Path] = set()
-"""Folders of the sweeps that this process has started or plays jobs of."""
+"""Folders of the sweeps that this process started or runs jobs of."""
 
 
 class FolderCallback(Callback):
-    """Checks a run's settings, and takes its folder or a sweep's before Hydra writes to it."""
+    """Checks the settings of a run, and locks its folder or a sweep's before Hydra writes there."""
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Check the settings, then take the folder of the run."""
+        """Check the settings, then lock the folder of the run."""
         if launcher.rank() == 0:
             _check(config)
             new_folder.expect(config.hydra.run.dir)
-            _take(config.hydra.run.dir)
+            _lock(config.hydra.run.dir)
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Take and remember the folder of the sweep, whose jobs may run in other processes."""
+        """Lock and remember the folder of the sweep, whose jobs may run in other processes."""
         remember(config.hydra)
-        _take(config.hydra.sweep.dir)
+        _lock(config.hydra.sweep.dir)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,68 +56,68 @@ class Failure:
     """One job of a sweep that failed."""
 
     folder: str
-    """Its run folder, relative to that of the sweep."""
+    """Run folder, relative to that of the sweep."""
     overrides: str
-    """What it was called with; empty where Hydra did not record it."""
+    """Overrides of the job; empty where Hydra did not record them."""
     reason: str
-    """What went wrong, in one line."""
+    """Reason in one line."""
 
     def __str__(self) -> str:
         return f"{self.folder}: {self.overrides}: {self.reason}"
 
 
 def forget(with_traceback: bool = False) -> None:
-    """Begin anew: this process knows of no sweep, and the user may want tracebacks."""
+    """Forget all sweeps, and set whether the user wants tracebacks."""
     _folders.clear()
-    _asked["traceback"] = with_traceback
+    _options["traceback"] = with_traceback
 
 
 def remember(hydra: Any) -> None:
-    """Note the folder of the sweep that a configuration of Hydra belongs to."""
-    # A job may have changed the working folder (`hydra.job.chdir`).
+    """Remember the folder of the sweep that a configuration of Hydra belongs to."""
+    # A job may change the working folder (`hydra.job.chdir`).
     _folders.add(Path(hydra.runtime.cwd, hydra.sweep.dir).absolute())
 
 
 def failures() -> list[Failure]:
-    """The jobs marked as failed below the folder of the sweep of this process, if there is one."""
+    """Return the failed jobs of this process's sweep; none without a sweep."""
     return [_failure(path, folder) for folder in _folders for path in sorted(folder.rglob(ERROR))]
 
 
-def end_of(error: BaseException) -> str | None:
-    """Words for an error that ended the sweep of this process early; None without a sweep."""
+def describe_end(error: BaseException) -> str | None:
+    """Return a message for an error that ended this process's sweep; None without a sweep."""
     if not _folders:
         return None
-    said = f"{type(error).__name__}: {error}".splitlines()[0]
+    line = f"{type(error).__name__}: {error}".splitlines()[0]
     return (
-        f"the sweep ended early, {said}\nthe same command with resume=true"
-        f" hydra.sweep.dir={min(_folders)} goes on with it"
+        f"the sweep ended early, {line}\nthe same command with resume=true"
+        f" hydra.sweep.dir={min(_folders)} continues it"
     )
 
 
 def mark(folder: Path, error: str) -> None:
-    """Write into a run folder why its job failed."""
+    """Write the reason why a job failed into its run folder."""
     (folder / ERROR).write_text(error.rstrip() + "\n", encoding="utf-8")
 
 
 def unmark(folder: Path) -> None:
-    """Take away what an earlier try of the same job has left."""
+    """Remove the reason that an earlier attempt at the same job left."""
     (folder / ERROR).unlink(missing_ok=True)
 
 
 def reason(error: str) -> str:
-    """The line that says most: the first of a message, the last of a traceback."""
+    """Return the most telling line: the first of a message, the last of a traceback."""
     lines = error.strip().splitlines() or [""]
     return lines[-1] if lines[0].startswith("Traceback") else lines[0]
 
 
 def objective(result: Any) -> Any:
-    """What a sweeper is told of a job's result; None where it is not a number.
+    """Return a job's result for the sweeper; None if a part of it is not a number.
 
-    hydra-optuna-sweeper 1.3 counts None as a failed trial and goes on; NaN ends it, because Optuna
-    refuses a failed trial with a value.
+    hydra-optuna-sweeper 1.3 counts None as a failed trial and continues. NaN ends it, because
+    Optuna refuses a failed trial with a value.
     """
     values = result if isinstance(result, Sequence) else (result,)
-    undefined = any(isinstance(one, float) and math.isnan(one) for one in values)
+    undefined = any(isinstance(value, float) and math.isnan(value) for value in values)
     return None if undefined else result
 
 
@@ -126,15 +125,15 @@ def check(config: DictConfig, program: str, overrides: Sequence[str]) -> None:
     """Check a composed configuration before anything is imported or written for it.
 
     Args:
-        config: with Hydra's own part or without; it stays as it is.
-        program: its name.
-        overrides: what the user typed.
+        config: with or without Hydra's own part; it is not changed.
+        program: name of the program.
+        overrides: overrides that the user typed.
 
     Raises:
         SettingError: a setting is out of range, or contradicts another.
         HydraException: a part cannot be built of its settings.
     """
-    # What it imports is needed by no other command than one that runs a program.
+    # Imported here because only a command that runs a program needs them.
     from laconic.experiments.command_line.targets import settle
     from laconic.experiments.running.early import check_config
 
@@ -146,9 +145,9 @@ def check(config: DictConfig, program: str, overrides: Sequence[str]) -> None:
 
 
 def _check(config: DictConfig) -> None:
-    """Check the settings of a run; say in one line what is wrong, and end the program."""
-    if _asked["traceback"]:
-        # The program itself raises it.
+    """Check the settings of a run; print a mistake in one line and end the program."""
+    if _options["traceback"]:
+        # The program itself raises the error.
         return
     from laconic.experiments.command_line.mistakes import describe
 
@@ -158,20 +157,20 @@ def _check(config: DictConfig) -> None:
     except Exception as error:
         message = describe(error)
         if message is None:
-            # A fault of the program shows its traceback when it runs.
+            # A fault of the program raises again when it runs.
             return
         complain(f"error: {message}")
         raise SystemExit(1) from error
 
 
-def _take(folder: str) -> None:
-    """Hold a folder to the end of this process; ends it when another one writes there."""
-    # Whatever else is wrong with the folder Hydra says itself, with the key to change.
+def _lock(folder: str) -> None:
+    """Lock a folder until this process ends; end the process if another one writes there."""
+    # Hydra reports any other problem with the folder, with the key to change.
     with suppress(OSError):
         try:
             lock.hold(folder)
         except SettingError as error:
-            # Hydra turns an exception of a callback into a warning, and goes on.
+            # Hydra turns an exception of a callback into a warning, and continues.
             complain(f"error: {error}")
             raise SystemExit(1) from error
 

@@ -1,4 +1,4 @@
-"""Read run folders that another program has left: killed, or of somebody else."""
+"""Read run folders of other processes: killed ones, and those of a stranger."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from laconic.learners.rollout.strange_files import read_json, read_yaml
 
 
 def read_status(path: Path) -> dict[str, Any]:
-    """What `status.json` of a run folder says, made true and fit to be shown; {} without one.
+    """Return `status.json` of a run folder, corrected and fit for a terminal; {} without one.
 
-    A run that says it is running, and whose lock nobody holds, is called "killed" here. Characters
-    that a terminal would obey are left out, because the folder may come from somebody else.
+    The state of a running run without a lock becomes "killed". Control characters are removed,
+    because the folder may come from a stranger.
 
     Raises:
         OSError: it cannot be read.
@@ -24,12 +24,12 @@ def read_status(path: Path) -> dict[str, Any]:
     """
     if not os.path.lexists(path / "status.json"):
         return {}
-    found = without_controls(read_json(path / "status.json"))
-    if not isinstance(found, dict):
+    status = without_controls(read_json(path / "status.json"))
+    if not isinstance(status, dict):
         raise ValueError("status.json holds no object")
-    if found.get("state") == "running" and provenance.read(path) and not lock.is_held(path):
-        found["state"] = "killed"
-    return found
+    if status.get("state") == "running" and provenance.read(path) and not lock.is_held(path):
+        status["state"] = "killed"
+    return status
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -49,11 +49,11 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def without_controls(value: Any) -> Any:
-    """A value of JSON whose texts have no control characters but line ends and tabs."""
+    """Return a value of JSON without control characters other than line ends and tabs."""
     if isinstance(value, str):
-        return "".join(one for one in value if one in "\n\t" or category(one) not in ("Cc", "Cf"))
+        return "".join(x for x in value if x in "\n\t" or category(x) not in ("Cc", "Cf"))
     if isinstance(value, list):
-        return [without_controls(one) for one in value]
+        return [without_controls(item) for item in value]
     return (
         {without_controls(k): without_controls(v) for k, v in value.items()}
         if isinstance(value, dict)

@@ -1,19 +1,19 @@
-"""The folder of one run: its configuration, its rows of figures, its status.
+"""Read and write the folder of one run: its configuration, its rows of figures, its status.
 
     config.yaml         the composed configuration, every reference resolved
     metrics.jsonl       one flat object per step
     evaluations.jsonl   one flat object per evaluation
     transcripts.jsonl   one object per kept transcript
-    demand.jsonl        one object per measure of what words are worth, where that is asked for
-    episodes.jsonl      one object per finished episode, of an evaluation by itself
-    replies.jsonl       one object per reply of a model server, of an evaluation by itself
+    demand.jsonl        one object per measure of the worth of words, if the run measures it
+    episodes.jsonl      one object per finished episode, written by `laconic evaluate`
+    replies.jsonl       one object per reply of a model server, written by `laconic evaluate`
     status.json         state, step, processes and warnings, replaced as a whole
-    provenance.json     what wrote it, and when: see `experiments.running.provenance`
+    provenance.json     the processes that wrote it: see `experiments.running.provenance`
     checkpoints/        see `learners.checkpoint`
-    policy/             the trained weights, their model card, and who speaks with which
+    policy/             the trained weights, their model card, and which agent has which
 
-Every row carries its `step`, so that a resumed run can drop what lies after its checkpoint. Numbers
-that are not finite are written as null, because strict readers of JSON know no other way.
+Every row carries its `step`, so that a resumed run can drop the rows after its checkpoint. Numbers
+that are not finite are written as null, because strict JSON has no other way.
 One process writes to a run folder (`experiments.running.lock`).
 """
 
@@ -48,7 +48,7 @@ MAY_DIFFER = (
     "objective",
     "report",
     "env.max_rounds",
-    # The cure for memory that ran out, or another machine; weights may differ in their last digits.
+    # A cure for too little memory, or another machine; weights may differ in their last digits.
     "threads",
     "train.checkpoint_every",
     "learner.*microbatch_tokens",
@@ -64,11 +64,11 @@ MAY_DIFFER = (
 )
 """Config keys, with all below them, that a resumed run may change."""
 TEAM = "team.json"
-"""In `policy/`: which folder there each agent speaks with."""
+"""File in `policy/` with the folder of each agent's policy."""
 
 
 class RunFolder:
-    """Writes and rereads the files of one run."""
+    """Writes the files of one run, and reads them again."""
 
     def __init__(self, path: str | Path) -> None:
         """Create the folder when it is missing.
@@ -99,38 +99,38 @@ class RunFolder:
             ) from error
 
     def start(self, cfg: DictConfig, resume: bool, may_differ: Sequence[str] = MAY_DIFFER) -> bool:
-        """Begin or go on with a run, and save the configuration that it begins or goes on with.
+        """Begin or resume a run, and save its configuration.
 
         Args:
-            cfg: compared with the saved one when the run is not new.
-            resume: whether to go on with what the folder holds.
+            cfg: the configuration; of a resumed run, compared with the saved one.
+            resume: whether to continue the run in the folder.
             may_differ: config keys, with all below them, that may have changed; `*` stands for any
                 part of a key.
 
         Returns:
-            True when there is a run to go on with. `resume` in a folder without one (a run killed
-            before it began to write) starts anew and returns False.
+            True if a run is resumed. `resume` in a folder without a run (killed before it began to
+            write) begins a new one and returns False.
 
         Raises:
             SettingError: the folder holds a run and `resume` is false, the settings differ, or
                 the folder has another format.
         """
-        goes_on = resume and (self.path / "config.yaml").exists()
-        if goes_on:
+        resumed = resume and (self.path / "config.yaml").exists()
+        if resumed:
             self.check_config(cfg, may_differ)
         elif self.metrics.exists() and not resume:
             raise SettingError(
-                f"run folder {str(self.path)!r} already holds a run; pass resume=true to go on with"
+                f"run folder {str(self.path)!r} already holds a run; pass resume=true to continue"
                 " it, or another folder with hydra.run.dir=<folder>"
             )
         resolved = OmegaConf.create(OmegaConf.to_container(cfg, resolve=True))
         write_atomically(self.path / "config.yaml", OmegaConf.to_yaml(resolved))
         self._provenance = [*provenance.read(self.path), provenance.describe_process()]
         self._write_provenance()
-        return goes_on
+        return resumed
 
     def check_config(self, cfg: DictConfig, may_differ: Sequence[str] = MAY_DIFFER) -> None:
-        """Compare with the saved configuration; keys of `may_differ` are left out.
+        """Compare with the saved configuration, except for the keys of `may_differ`.
 
         Raises:
             SettingError: lists every key that differs with its old and new value.
@@ -142,18 +142,18 @@ class RunFolder:
             for key in sorted(old.keys() | new.keys())
             if key not in old or key not in new or old[key] != new[key]
         }
-        lines = [f"  {one}" for key, one in changed.items() if not _is_free(key, may_differ)]
+        lines = [f"  {line}" for key, line in changed.items() if not _is_free(key, may_differ)]
         if lines:
             raise SettingError(
                 f"the run in {str(self.path)!r}, written by {provenance.writer(self.path)}, has"
                 " another configuration:\n"
                 + "\n".join(lines)
-                + "\nresume=true goes on with the same settings (only "
+                + "\nresume=true continues with the same settings (only "
                 + ", ".join(may_differ)
                 + " may change); restore these or start a new run with hydra.run.dir=<folder>"
             )
-        if told := [one for key, one in changed.items() if key != "resume"]:
-            say(f"goes on with other settings: {'; '.join(told)}")
+        if notes := [line for key, line in changed.items() if key != "resume"]:
+            say(f"continues with other settings: {'; '.join(notes)}")
 
     def append_metrics(self, row: Mapping[str, Any]) -> None:
         """Add the figures of one step; `row` holds a `step`."""
@@ -168,7 +168,7 @@ class RunFolder:
         _append(self.transcripts, rows)
 
     def append_demand(self, row: Mapping[str, Any]) -> None:
-        """Add a measure of what words are worth; `row` holds a `step`."""
+        """Add a measure of the worth of words; `row` holds a `step`."""
         _append(self.demand, (row,))
 
     def append_group(self, row: Mapping[str, Any]) -> None:
@@ -180,21 +180,21 @@ class RunFolder:
         _append(self.episodes, (row,))
 
     def append_reply(self, row: Mapping[str, Any]) -> None:
-        """Add a reply that a model server gave; `row` holds a `step`."""
+        """Add a reply of a model server; `row` holds a `step`."""
         _append(self.replies, (row,))
 
     @property
     def _rewound(self) -> tuple[Path, ...]:
-        """Files whose rows a resumed run drops after its checkpoint."""
+        """Return the files whose rows a resumed run drops after its checkpoint."""
         return self.metrics, self.evaluations, self.transcripts, self.demand, self.groups
 
     def rewind(self, step: int) -> None:
-        """Drop all rows after a step (-1: every row), and lines that a kill has torn."""
+        """Drop all rows after a step (-1: every row), and lines that a kill left incomplete."""
         for path in self._rewound:
             drop_rows(path, step)
 
     def sync(self) -> None:
-        """Bring all rows to disk; call it before a checkpoint that counts on them."""
+        """Bring all rows to disk, as a checkpoint relies on them."""
         for path in self._rewound:
             if path.exists():
                 with open(path, "rb") as file:
@@ -222,9 +222,9 @@ class RunFolder:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a JSON Lines file of a run; lines that a kill has torn are left out.
+    """Return the rows of a JSON Lines file of a run, without lines that a kill left incomplete.
 
-    A file that does not exist has no rows.
+    A missing file has no rows.
 
     Raises:
         SettingError: it is a link, no regular file, or too large.
@@ -236,10 +236,10 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def drop_rows(path: Path, step: float = math.inf) -> None:
-    """Drop the rows of a JSON Lines file after a step, and lines that a kill has torn."""
+    """Drop the rows of a JSON Lines file after a step, and lines that a kill left incomplete."""
     if path.exists():
-        kept = (line for line, row in _lines(path) if row["step"] <= step)
-        write_atomically(path, "".join(f"{line}\n" for line in kept))
+        lines = (line for line, row in _lines(path) if row["step"] <= step)
+        write_atomically(path, "".join(f"{line}\n" for line in lines))
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -256,12 +256,12 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
-    """A configuration as dotted keys to leaves; a list is a leaf, and so is an empty mapping."""
+    """Return the leaves of a configuration by dotted key; lists and empty mappings are leaves."""
     if not isinstance(value, dict) or (prefix and not value):
         return {prefix: value}
     flat: dict[str, Any] = {}
-    for key, one in value.items():
-        flat |= flatten(one, f"{prefix}.{key}" if prefix else str(key))
+    for key, inner in value.items():
+        flat |= flatten(inner, f"{prefix}.{key}" if prefix else str(key))
     return flat
 
 
@@ -276,18 +276,18 @@ def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _strict(value: Any) -> Any:
-    """The value in types of JSON; numbers that are not finite become None."""
+    """Return a value in types of JSON; numbers that are not finite become None."""
     if isinstance(value, Mapping):
-        return {str(key): _strict(one) for key, one in value.items()}
+        return {str(key): _strict(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_strict(one) for one in value]
+        return [_strict(inner) for inner in value]
     if hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield whole lines with their rows; a torn one is not valid JSON or lacks its end."""
+    """Yield complete lines with their rows; an incomplete one is no JSON or lacks its end."""
     for line in read_text(path, MAX_ROWS).split("\n")[:-1]:
         try:
             row = parse_json(line)

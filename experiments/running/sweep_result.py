@@ -1,4 +1,4 @@
-"""What a training returns to a sweeper: one figure of its last evaluation, or several."""
+"""Return the result of a training to a sweeper: figures of its last evaluation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from laconic.learners.metrics import GLOSSARY
 
 
 def names_of(setting: Any) -> tuple[str, ...]:
-    """The metrics that `objective` names.
+    """Return the metrics that `objective` names.
 
     Raises:
         SettingError: it is neither a name nor a list of names.
@@ -26,30 +26,30 @@ def names_of(setting: Any) -> tuple[str, ...]:
 
 
 def check(setting: Any, figures: Iterable[str]) -> None:
-    """Refuse what no evaluation has; the names in the row of the first one of a run can tell.
+    """Refuse a metric that no evaluation has, given the names in the row of the first one.
 
     Raises:
         UnknownNameError: names the metric and those that exist.
     """
-    # A share with nothing behind it is left out of a row, and may be in the next.
-    known = {name for name in figures if name.startswith("eval/")}
+    # A row lacks a share of no turns; a later row may have it.
+    names = {name for name in figures if name.startswith("eval/")}
     for name in names_of(setting):
-        if name not in known | {f"eval/{one}" for one in GLOSSARY}:
-            raise UnknownNameError("metric in objective", name, known)
+        if name not in names | {f"eval/{metric}" for metric in GLOSSARY}:
+            raise UnknownNameError("metric in objective", name, names)
 
 
 def objective(setting: Any, rows: Sequence[Mapping[str, Any]]) -> float | list[float]:
-    """The figures of the last evaluation in rows of `metrics.jsonl`; there must be one.
+    """Return the figures of the last evaluation in rows of `metrics.jsonl`, at least one.
 
     Returns:
-        A float, or a list of floats for a list; NaN where the evaluation has no such figure or none
-        that is finite.
+        A float, or a list of floats for a list of names; NaN for a figure that is missing or not
+        finite.
 
     Raises:
         UnknownNameError: no evaluation has such a metric.
     """
     last = [row for row in rows if any(name.startswith("eval/") for name in row)][-1]
     check(setting, last)
-    found = [last.get(name) for name in names_of(setting)]
-    values = [math.nan if value is None else float(value) for value in found]
+    figures = [last.get(name) for name in names_of(setting)]
+    values = [math.nan if figure is None else float(figure) for figure in figures]
     return values[0] if isinstance(setting, str) else values

@@ -171,7 +171,7 @@ def test_a_run_from_before_there_were_engines_is_gone_on_with_bit_for_bit(
     OmegaConf.save(saved, folder / "config.yaml")
     outcome = run("train", *small, "resume=true", f"hydra.run.dir={folder}", "report=true")
     assert outcome.code == 0, outcome.err
-    assert "goes on with other settings" not in outcome.out
+    assert "continues with other settings" not in outcome.out
     assert timeless(folder / "metrics.jsonl") == timeless(trained[0] / "metrics.jsonl")
     assert alike(last(folder), last(trained[0]))
 

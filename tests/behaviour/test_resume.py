@@ -216,7 +216,7 @@ def test_the_folder_alone_is_enough_to_go_on_with_a_run(processes, trained, tmp_
     longer = processes.run("train", f"resume={folder}", "train.steps=5", "threads=2")
     assert longer.code == 0, longer.err
     changed = "threads: was 1, now 2; train.steps: was 4, now 5"
-    assert f"goes on with other settings: {changed}\n" in longer.out
+    assert f"continues with other settings: {changed}\n" in longer.out
     steps = [json.loads(row)["step"] for row in rows_of(folder / "metrics.jsonl")]
     assert steps == [0, 1, 2, 3, 4, 5]
     assert timeless(folder / "metrics.jsonl")[:3] == timeless(trained[0] / "metrics.jsonl")[:3]
@@ -271,7 +271,7 @@ def test_a_folder_with_a_run_is_not_overwritten(run, trained, small, tmp_path):
     before = (folder / "metrics.jsonl").read_bytes()
     outcome = run("train", *small, "seed=1", f"hydra.run.dir={folder}")
     assert outcome.code == 1
-    assert "already holds a run; pass resume=true to go on with it" in outcome.message
+    assert "already holds a run; pass resume=true to continue it" in outcome.message
     assert (folder / "metrics.jsonl").read_bytes() == before
 
 

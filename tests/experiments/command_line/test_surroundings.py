@@ -39,7 +39,7 @@ def test_a_deleted_folder_is_named_as_the_cause(tmp_path, arguments):
     gone.mkdir()
     ended = _started(arguments, gone, gone.rmdir)
     assert ended.returncode == 1
-    assert ended.stderr.startswith("error: the present folder was deleted; change to one")
+    assert ended.stderr.startswith("error: the working folder was deleted; change to one")
     assert ended.stderr.count("\n") == 1
 
 

@@ -97,10 +97,10 @@ def test_the_folder_of_a_sweep_does_not_depend_on_where_a_job_works(tmp_path, mo
 
 
 def test_an_error_outside_the_jobs_is_told_with_the_way_on(tmp_path):
-    assert sweeping.end_of(ValueError("no")) is None
+    assert sweeping.describe_end(ValueError("no")) is None
     hydra = {"runtime": {"cwd": str(tmp_path)}, "sweep": {"dir": "many"}}
     sweeping.remember(OmegaConf.create(hydra))
-    assert sweeping.end_of(ValueError("worker lost\nmore")) == (
+    assert sweeping.describe_end(ValueError("worker lost\nmore")) == (
         "the sweep ended early, ValueError: worker lost\n"
-        f"the same command with resume=true hydra.sweep.dir={tmp_path}/many goes on with it"
+        f"the same command with resume=true hydra.sweep.dir={tmp_path}/many continues it"
     )

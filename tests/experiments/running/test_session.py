@@ -140,7 +140,7 @@ def test_what_a_training_refuses_names_the_arguments_of_python(trained):
     with pytest.raises(SettingError) as error:
         laconic.train(folder=trained[0])
     message = str(error.value)
-    assert "pass resume=True to go on with it, or another folder with folder=<folder>" in message
+    assert "pass resume=True to continue it, or another folder with folder=<folder>" in message
     assert "hydra.run.dir" not in message
 
 
