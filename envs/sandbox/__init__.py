@@ -1,26 +1,26 @@
-"""Runs programs that nobody trusts against tests that they cannot reach.
+"""Run untrusted programs against tests that they cannot reach.
 
 Two interpreters take part. A fresh one (`python -I`, empty environment, empty temporary folder;
-memory, processor time, threads, file size and output limited) runs the program; the tests run in
+memory, processor time, threads, file size and output limited) runs the program. The tests run in
 another. Only calls and plain values cross, encoded without pickle and checked on the tests' side.
-Whatever a program prints, patches, exits with or looks at, it passes only by answering right.
+Whatever a program prints, patches, exits with or inspects, it passes only by right answers.
 
 Forms. `separate`: plain values only. `shared`: the tests need objects of the program's own classes,
-or hand it functions; this is read from the tests and never from what a program returns. Such
-objects then appear in the tests as handles, and what a handle's attributes, length, truth, or `==`
-with another handle give is the program's word: a test of nothing else can be fooled by a class made
-for it. Comparisons with plain values are the tests' own in both forms.
+or hand it functions. The form follows from the tests and never from a program's results. In the
+shared form, such objects appear in the tests as handles. Attributes, length, truth, and `==` with
+another handle are the program's claims, so a test that checks only those can be fooled by a class
+made for it. Comparisons with plain values are the tests' own in both forms.
 
-Levels. `bubblewrap`: no network, no files but the interpreter's libraries, no other process in
-sight. `process`: the same interpreter under the kernel's own restrictions (seccomp, Landlock and,
-where it allows them, namespaces); `conditions` says what of them is in force. Neither defends
-against faults of the kernel.
+Levels. `bubblewrap`: no network, no files except the interpreter's libraries, no other process
+visible. `process`: the same interpreter under the kernel's own restrictions (seccomp, Landlock and,
+where it allows them, namespaces); `conditions` lists those in force. Neither defends against faults
+of the kernel.
 
-Memory. A program learns nothing that is worth remembering: tests go on after a failed assertion
-(`quiet`). And it has little to remember it by: it reads copies in memory (`namespaces`).
+Memory. A program learns nothing worth remembering, because tests continue after a failed assertion
+(`quiet`). It also has few means to remember: it reads copies in memory (`namespaces`).
 
-Not seen: changes that a program makes to its arguments. Not there: packages outside the standard
-library, for programs and tests alike.
+Limitations: changes that a program makes to its arguments are not seen. Programs and tests have the
+standard library only.
 """
 
 from __future__ import annotations
@@ -43,31 +43,31 @@ Outcome = Literal["passed", "failed", "error", "timeout", "memory"]
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Untrusted code with the trusted tests of it."""
+    """Untrusted code with its trusted tests."""
 
     code: str
-    """The source under test; nothing in it is trusted."""
+    """Untrusted source under test."""
     tests: tuple[str, ...]
     """Pieces of Python source; each passes when it runs without an exception. They run in order
     and share their names."""
     entry_points: tuple[str, ...]
-    """Names that the tests call; looked up in the program once it has run."""
+    """Names that the tests call, looked up after the program has run."""
     setup: str = ""
     """Source that runs after the code and before the tests, and may use the code's classes."""
     helpers: str = ""
-    """Source of what the tests use besides; names of `entry_points` in it are replaced."""
+    """Further source that the tests use; names of `entry_points` in it are replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a program may use."""
+    """Limits on the resources of a program."""
 
     seconds: float = 5.0
     """Wall time of the program and its tests together, unless `times` says otherwise."""
     cpu_seconds: float = 5.0
     """Processor time of the program and its tests together, likewise."""
     times: float = 1.0
-    """How often all tests together may have both times. Each by itself has them once, the first
+    """Multiple of both times that all tests together may use. Each test has them once, the first
     with what comes before it; one that runs out of them is the last."""
     idle_seconds: float = 1.0
     """Wall time for which both may sleep at a stretch."""
@@ -88,7 +88,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of a program."""
+    """Result of a program."""
 
     results: tuple[bool, ...]
     """One per piece of tests."""
@@ -96,17 +96,17 @@ class Verdict:
     """`passed`, or what stopped the first piece that failed: an assertion (`failed`), another
     exception or the end of the program (`error`), `timeout` or `memory`."""
     form: Form
-    """Whether only plain values crossed (`separate`), or objects and functions too (`shared`)."""
+    """`separate` if only plain values crossed, `shared` if objects and functions did too."""
     level: Level
-    """How the program was shut in."""
+    """Level of isolation."""
     message: str = field(default="")
     """The first failure in one line of printable ASCII, at most 200 characters."""
     cpu_seconds: float = 0.0
-    """Processor time of the program and its tests, as last looked at while they ran."""
+    """Processor time of the program and its tests, as last measured while they ran."""
 
     @property
     def passed(self) -> bool:
-        """Whether there are tests and all of them passed."""
+        """True if there are tests and all of them passed."""
         return bool(self.results) and all(self.results)
 
 
@@ -118,15 +118,15 @@ _TRIAL = Program("def seven():\n    return 7\n", ("assert seven() == 7",), ("sev
 def run(program: Program, limits: Limits | None = None) -> Verdict:
     """Run a program against its tests.
 
-    Waits for a free core; after that it takes at most `limits.seconds`, `limits.times` over, and a
-    moment. May be called from many threads at once.
+    Waits for a free core, then takes little more than `limits.times` times `limits.seconds`. Many
+    threads may call it at once.
 
     Args:
         program: code and tests.
-        limits: what it may use; None for the defaults.
+        limits: limits on its resources; None for the defaults.
 
     Returns:
-        The verdict; nothing that the program does raises.
+        The verdict; no action of the program raises.
 
     Raises:
         SettingError: no program can be run on this machine.
@@ -136,12 +136,12 @@ def run(program: Program, limits: Limits | None = None) -> Verdict:
 
 
 def run_at(at: Level, program: Program, limits: Limits) -> Verdict:
-    """Run a program at a given level; `run` takes the best there is.
+    """Run a program at a given level; `run` takes the best available.
 
     Args:
         at: `bubblewrap` or `process`.
         program: code and tests.
-        limits: what it may use.
+        limits: limits on its resources.
 
     Raises:
         SandboxError: the program could not be run, twice.
@@ -193,7 +193,7 @@ def _why_not(at: Level) -> str:
 
 
 def conditions() -> Mapping[str, str]:
-    """Return the level in force and what it leaves open, as `Benchmark.conditions` reports it."""
+    """Return the level in force and its gaps, in the form of `Benchmark.conditions`."""
     in_memory = wardens.root() is not None
     traces = "" if in_memory else ", page cache shared"
     if level() == "bubblewrap":

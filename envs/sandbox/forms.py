@@ -1,4 +1,4 @@
-"""Which form the tests of a program need, read from trusted source alone.
+"""Decide which form the tests of a program need, from trusted source alone.
 
 Nothing the program does or returns has a say in it, so no program can choose the weaker form.
 """
@@ -35,18 +35,18 @@ _ATTRIBUTES = frozenset(chain.from_iterable(dir(value) for value in _PLAIN)) | {
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What tests use that neither they nor Python's builtins define."""
+    """Names that tests use and that neither they nor Python's builtins define."""
 
     modules: tuple[str, ...]
     """Modules of the standard library; the tests get their own."""
     foreign: tuple[str, ...]
     """Names that only the program can define."""
     objects: bool
-    """Whether objects of the program's own classes must cross: the shared form."""
+    """True if objects of the program's own classes must cross (the shared form)."""
 
 
 def needs(sources: Sequence[str], entry_points: Collection[str]) -> Needs:
-    """Read what tests need.
+    """Return the needs of tests.
 
     They need objects when they use a name only the program can define, an attribute that no plain
     value has (`tree.left`, unless `tree` is made from what the tests define), or call what a call
@@ -96,7 +96,7 @@ def _bound(nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def _defined(nodes: Sequence[ast.AST]) -> set[str]:
-    """Modules, functions and classes of the trusted source itself."""
+    """Return the modules, functions and classes that the trusted source defines."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     imported = [
         alias
@@ -109,7 +109,7 @@ def _defined(nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def _own(nodes: Sequence[ast.AST], modules: Collection[str]) -> set[str]:
-    """Names whose values cannot come from the program: defined here, or made from such names."""
+    """Return names whose values cannot come from the program: defined here, or made from those."""
     own = _defined(nodes) | set(modules)
     for node in nodes:
         if isinstance(node, ast.Assign) and _names(node.value) <= own | _BUILTINS:

@@ -1,9 +1,9 @@
-"""What a process can take from itself on Linux without any privilege, and for good.
+"""Restrictions that a Linux process puts on itself, permanently and without privileges.
 
 System calls that reach other processes, start new ones or open sockets (seccomp), files outside
 a list (Landlock), capabilities of root, and the usual resource limits. It needs neither bubblewrap
-nor namespaces. Where the kernel or the processor has one of them not, `available` leaves it out and
-the sandbox says so. Sources: the kernel's `seccomp_filter.rst` and `landlock.rst`.
+nor namespaces. `available` lists those that the kernel and processor support, and the sandbox
+reports the others. Sources: the kernel's `seccomp_filter.rst` and `landlock.rst`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Objects of the program's own classes as the tests hold them, in the shared form.
 
-The object stays where it is; a handle passes on what the tests do with it. What a handle answers
-is the program's word. So a handle never equals a plain value and does no arithmetic with one:
-expected values are compared on the tests' side, and what the program is not shown it cannot echo.
-Membership is not passed on either: Python then iterates, and compares on the tests' side.
+The object stays in the program's interpreter; a handle forwards the operations of the tests. The
+result is the program's claim. So a handle never equals a plain value and does no arithmetic with
+one: expected values are compared on the tests' side, and a program cannot echo a value it is not
+shown. Membership is not forwarded either: Python then iterates, and compares on the tests' side.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Caller(Protocol):
-    """What a handle needs of the link."""
+    """The part of the link that a handle uses."""
 
     def call(self, target: Any, arguments: Any, options: Any) -> Any:
         """Call an object of the program."""
@@ -25,7 +25,7 @@ class Caller(Protocol):
 
 
 class Handle:
-    """Stands for one object of the program."""
+    """Reference to one object of the program."""
 
     __slots__ = ("_link", "_number", "_kind")
 

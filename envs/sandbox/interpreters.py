@@ -1,4 +1,4 @@
-"""Starts and ends the two interpreters of a program; part of the warden."""
+"""Start and end the two interpreters of a program; part of the warden."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _SOURCES = marshal.dumps(_sources())
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the programs of a warden run."""
+    """The place where the programs of a warden run."""
 
     in_memory: bool
     """True where programs read a copy of the interpreter's files in memory."""
     work: str
-    """The folder that programs work in, as they see it, where each has its own file system."""
+    """Folder that programs work in, as they see it, where each has its own file system."""
     resident: ResidentFiles | None
     """The interpreter's own files, kept in memory where there is no copy of them; or None."""
 
@@ -131,7 +131,7 @@ def _become_program(job: Job, place: Place, folder: str, blocked: bytes) -> NoRe
 
 
 def _shut_in(limits: Mapping[str, float], place: Place, folder: str, blocked: bytes) -> None:
-    """Take from this process everything but what a program needs, without bubblewrap."""
+    """Take everything from this process that a program does not need, without bubblewrap."""
     if place.in_memory:
         folder = place.work
         namespaces.enter_root(folder, int(limits["file_kb"] * 1024), MAX_ENTRIES)
@@ -192,7 +192,7 @@ def _arrange(places: Mapping[int, int]) -> None:
 
 
 class Children:
-    """The processes of one program, and whatever they have left behind."""
+    """The processes of one program, and those they left behind."""
 
     def __init__(self) -> None:
         """Start with none."""
@@ -223,7 +223,7 @@ class Children:
 
 
 def _children() -> list[int]:
-    """Children of this process, those it adopted among them."""
+    """Return the children of this process, adopted ones included."""
     try:
         text = Path(f"/proc/self/task/{os.getpid()}/children").read_text("ascii")
     except OSError:

@@ -1,4 +1,4 @@
-"""How a fresh interpreter is shut in: the commands, and the files that it may read.
+"""Commands that isolate a fresh interpreter, and the files that it may read.
 
 There are two levels. Inside bubblewrap the interpreter has no other process, no network and no
 device. Without it, it runs under `guards`. At both levels it reads a copy of its own files in
@@ -40,7 +40,7 @@ names["Side"]({REQUESTS}, {REPLIES}).serve()
 
 
 def python() -> list[str]:
-    """Return the command of a fresh interpreter that becomes what it is sent."""
+    """Return the command of a fresh interpreter that runs the source it is sent."""
     return [INTERPRETER, "-I", "-S", "-B", "-c", _LOADER]
 
 
@@ -55,13 +55,13 @@ def readable() -> list[str]:
 def bubblewrap(
     limits: Mapping[str, float], work: str, *, filtered: bool, in_memory: bool
 ) -> list[str]:
-    """Return the command of bubblewrap, to be followed by the command that it runs.
+    """Return the command of bubblewrap; append the command that it runs.
 
     Args:
         limits: `file_kb`, the size of the work folder.
         work: the folder that the program works in.
         filtered: whether a seccomp filter is to be read from `FILTER`.
-        in_memory: whether `namespaces.ROOT` holds a copy of what the interpreter needs.
+        in_memory: whether `namespaces.ROOT` holds a copy of the interpreter's files.
     """
     command = [find_bubblewrap() or "bwrap", "--unshare-user", "--unshare-ipc", "--unshare-pid"]
     command += ["--unshare-net", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent"]

@@ -1,6 +1,6 @@
-"""What runs in the interpreter of the tests: trusted source, over the link to the program.
+"""The tests' interpreter: runs trusted source over the link to the program.
 
-It reports one event per finding, so that what was found before a time limit counts. Results are
+It reports one event per result, so that results before a time limit count. Results are
 decided by whether trusted source raised, and by the link's faults, which no test can swallow.
 """
 
@@ -25,7 +25,7 @@ def judge(job: Mapping[str, Any], link: Link, report: Report) -> None:
 
     Args:
         job: `code`, `tests`, `entry_points`, `setup`, `helpers`.
-        link: to a fresh interpreter that has nothing but `program_side`.
+        link: link to a fresh interpreter that holds only `program_side`.
         report: takes `{"result": bool, "kind": ..., "message": ...}` for every piece of tests (for
             all at once where the program itself does not run), and `{"form": "shared"}`.
     """

@@ -1,4 +1,4 @@
-"""The folder of a program, which may hold anything afterwards."""
+"""Inspect and remove the folder of a program, which may hold anything afterwards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def crowded(folder: str, max_bytes: float) -> bool:
 
 
 def deleted_bytes(pids: Iterable[int]) -> int:
-    """Return what files hold that running programs have open and have deleted."""
+    """Return the bytes of files that running programs have open and have deleted."""
     size = 0
     for pid in pids:
         with suppress(OSError):
@@ -42,7 +42,7 @@ def deleted_bytes(pids: Iterable[int]) -> int:
 
 
 def remove(folder: str) -> None:
-    """Remove a folder whatever a program, now ended, has made of it.
+    """Remove a folder, whatever an ended program did to it.
 
     Folders without rights are given them back; nested folders are moved up one by one instead of
     being walked, so that no depth is too deep.

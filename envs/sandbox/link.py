@@ -19,17 +19,17 @@ from laconic.envs.sandbox.wire import UnfitError, pack, unpack
 
 
 class FaultError(BaseException):
-    """The program did what no test may forgive; no `except Exception` of a test catches it."""
+    """A fault of the program that no `except Exception` of a test may catch."""
 
 
 class Link:
     """Calls into the program.
 
     Attributes:
-        fault: why the test under way has failed whatever it says, or empty.
-        gone: whether the program has ended or talks nonsense, so that nothing more can pass.
-        objects: whether objects of the program's own classes may cross, as handles.
-        called_back: whether functions of the tests were handed to the program.
+        fault: reason why the running test has failed regardless of its own outcome; may be empty.
+        gone: True if the program has ended or breaks the protocol, so no further test can pass.
+        objects: True if objects of the program's own classes may cross, as handles.
+        called_back: True if functions of the tests were handed to the program.
     """
 
     def __init__(self, requests: int, replies: int, max_bytes: int) -> None:
@@ -48,10 +48,10 @@ class Link:
         self.fault = ""
 
     def start(self, marshalled: bytes) -> str:
-        """Send what the fresh interpreter is to become.
+        """Send the source that the fresh interpreter runs.
 
         Returns:
-            Why the interpreter did not start; empty where it did. No program has had a say in it.
+            Reason why the interpreter did not start; empty if it did. No program influences it.
         """
         message = os.read(self._replies, 500)
         if message != STARTED:
@@ -60,15 +60,15 @@ class Link:
         return ""
 
     def run(self, code: str) -> None:
-        """Run the program; raises what it raises."""
+        """Run the program; its exceptions are raised here."""
         self._request("run", code, self.objects)
 
     def has(self, name: str) -> bool:
-        """Whether the program defines a name."""
+        """Return whether the program defines a name."""
         return self._request("has", name) is True
 
     def named(self, name: str) -> Any:
-        """The program's object of that name, as a handle."""
+        """Return the program's object of a name, as a handle."""
         return self._request("name", name)
 
     def call(

@@ -19,11 +19,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 _LEAVING_SECONDS = 0.05
-"""How long a helper that is told to end may take to do so by itself."""
+"""Seconds that a helper gets to end by itself when it is told to."""
 
 
 def cores() -> int:
-    """Processor cores this process may use."""
+    """Return the number of processor cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -39,7 +39,7 @@ class HelperProcess:
 
         Args:
             command: the program and its arguments.
-            environment: its whole environment.
+            environment: all its environment variables.
             handles: open files that it inherits under the same numbers.
         """
         self._process = subprocess.Popen(
@@ -55,19 +55,19 @@ class HelperProcess:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """Process id."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """True while it runs."""
         return self._process.poll() is None
 
     def ask(self, request: str, seconds: float) -> str:
         """Send a line and wait for the answer.
 
         Raises:
-            TimeoutError: no answer came within so many seconds.
+            TimeoutError: no answer came within this number of seconds.
             OSError: the process has ended.
         """
         assert self._process.stdin is not None
@@ -78,7 +78,7 @@ class HelperProcess:
         return self.line(until - time.monotonic())
 
     def line(self, seconds: float) -> str:
-        """The next line it writes; raises as `ask` does."""
+        """Return the next line it writes; raises as `ask` does."""
         assert self._process.stdout is not None
         until, source, data = time.monotonic() + seconds, self._process.stdout.fileno(), b""
         poll = select.poll()
@@ -93,7 +93,7 @@ class HelperProcess:
         return data.decode(errors="replace").strip()
 
     def end(self) -> int:
-        """End it, by force if need be; returns its exit code, minus the number of a signal."""
+        """End it, by force if necessary; return its exit code, minus the number of a signal."""
         self.release()
         with suppress(subprocess.TimeoutExpired):
             return self._process.wait(_LEAVING_SECONDS)
@@ -109,7 +109,7 @@ class HelperProcess:
 
 
 class ProcessPool:
-    """Up to so many helpers, started on need, each lent to one caller at a time."""
+    """A limited number of helpers, started on demand, each lent to one caller at a time."""
 
     def __init__(self, start: Callable[[], HelperProcess], size: int) -> None:
         """Start empty.
@@ -143,7 +143,7 @@ class ProcessPool:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The numbers of the processes that wait for a caller."""
+        """Process ids of the helpers that wait for a caller."""
         with self._lock:
             return tuple(helper.pid for helper in self._idle)
 
@@ -155,7 +155,7 @@ class ProcessPool:
             helper.end()
 
     def forget(self) -> None:
-        """Begin without helpers, leaving those there are to the process this one is a copy of."""
+        """Drop all helpers without ending them; they belong to the process that was forked."""
         for helper in self._idle:
             helper.release()
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""What runs in the interpreter of the program under test; nothing here is trusted afterwards.
+"""The program's interpreter: runs the program under test; nothing here is trusted afterwards.
 
 Its source is sent there together with that of `wire`. It runs the program, then answers requests:
 frames of a four-byte length and, in requests, a marshalled list; in replies, JSON. It holds no
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 TEXT = 300
-"""Characters of an exception that are told."""
+"""Maximum number of characters of a reported exception."""
 
 
 class Side:

@@ -1,8 +1,8 @@
-"""Tests that go on after an assertion has failed, so that a program never learns what was right.
+"""Make tests continue after a failed assertion, so that a program never learns right answers.
 
-A program that is asked a second time only where its first answer was right knows that answer from
-then on. Where it finds a way to remember, it needs no other knowledge. So each assertion is made
-whatever came of those before it, and the first failure counts. Tests that stop by other means
+If a second question came only after a right answer, the program would know that answer, and with a
+way to remember it would need no other knowledge. So each assertion is made whatever the result of
+earlier ones, and the first failure counts. Tests that stop by other means
 (`raise`, or an assertion that the tests themselves may catch) are left as they are.
 """
 

@@ -1,4 +1,4 @@
-"""The files that a fresh interpreter needs, which are all that a program under test may read.
+"""Find the files that a fresh interpreter needs, the only ones a program under test may read.
 
 These are the interpreter, its standard library without installed packages and without what no
 program needs, and the shared libraries that the interpreter and its extension modules load.
@@ -50,7 +50,7 @@ print("\\0".join(names))
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What the interpreter needs, by absolute paths."""
+    """Files of the interpreter, by absolute paths."""
 
     folders: tuple[str, ...]
     """Folders of the standard library; installed packages may lie within them."""
@@ -120,7 +120,7 @@ class ResidentFiles:
 
 @cache
 def runtime() -> Runtime:
-    """Find what the interpreter of this machine needs, by running it once.
+    """Find the files of this machine's interpreter, by running it once.
 
     Raises:
         OSError: the interpreter cannot be run.

@@ -1,4 +1,4 @@
-"""The seccomp filter: which system calls a program under test is refused.
+"""The seccomp filter, which refuses system calls of a program under test.
 
 A list of refusals, since what Python needs varies between versions: everything that reaches another
 process, starts one (threads stay), opens a socket, shows the page cache or free memory, or leaves
@@ -23,7 +23,7 @@ _REFUSE, _SUCCEED = _ERRNO | errno.EPERM, _ERRNO
 _CLONE_THREAD = 0x10000
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 _FIRST_ARGUMENT = 16
-"""Offset of the arguments in what a filter sees; the number is at 0, the architecture at 4."""
+"""Offset of the arguments in a filter's input; the number is at 0, the architecture at 4."""
 
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 
@@ -160,7 +160,7 @@ def machine() -> str:
 
 
 def _kernel_filters() -> bool:
-    """A filter at no address is a bad address where there are filters, else a bad argument."""
+    """Return whether the kernel has filters: a null filter is then EFAULT, and otherwise EINVAL."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, None, 0, 0)
     return ctypes.get_errno() == errno.EFAULT
@@ -233,7 +233,7 @@ def _when(
     otherwise: int,
     test: int = _EQUAL,
 ) -> list[bytes]:
-    """Decide about a call by one of its arguments: an action per values, or else another."""
+    """Decide about a call by one argument: an action for some values, another otherwise."""
     steps = [_step(_LOAD, _FIRST_ARGUMENT + 8 * argument)]
     for values, action in actions.items():
         for value in values:

@@ -1,4 +1,4 @@
-"""What running processes use: processor time, and whether they do anything at all."""
+"""Measure running processes: processor time, and whether they are active at all."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from contextlib import suppress
 from pathlib import Path
 
 ASLEEP = "asleep"
-"""How the message of a program begins that was stopped for doing nothing."""
+"""First word of the message about a program that was stopped for sleeping too long."""
 _LONGEST_LOOK = 0.1
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class ProcessUsage:
-    """Watches a few processes and all that descend from them; sees nothing where /proc is not."""
+    """Measures processes and their descendants; without /proc it measures nothing."""
 
     def __init__(self, pids: Collection[int], clock: Callable[[], float] = time.monotonic) -> None:
         """Watch processes.
 
         Args:
-            pids: their numbers.
-            clock: gives the time in seconds.
+            pids: process ids.
+            clock: returns the time in seconds.
         """
         self._pids, self._clock = pids, clock
         self._looked_at, self._asleep = clock(), 0.0
         self.cpu_seconds = 0.0
-        """Processor time so far, of all of them."""
+        """Processor time of all processes so far."""
 
     def look(self) -> float:
-        """Look once; returns for how many seconds nothing has run and no time was used.
+        """Measure once; return the seconds in which nothing ran and no processor time was used.
 
-        The time between two looks counts as 0.1 seconds at most, so that a machine too busy to look
-        takes nobody for asleep.
+        The time between two measurements counts as at most 0.1 seconds, so that a process does not
+        seem asleep on a machine too busy to measure.
         """
         now = self._clock()
         passed, self._looked_at = now - self._looked_at, now
-        found = [_stat(pid) for pid in _with_descendants(self._pids)]
-        used = sum(cpu for _, cpu in found)
-        if not found or used > self.cpu_seconds or any(state in "RD" for state, _ in found):
+        stats = [_stat(pid) for pid in _with_descendants(self._pids)]
+        used = sum(cpu for _, cpu in stats)
+        if not stats or used > self.cpu_seconds or any(state in "RD" for state, _ in stats):
             self._asleep = 0.0
         else:
             self._asleep += min(passed, _LONGEST_LOOK)
@@ -48,7 +48,7 @@ class ProcessUsage:
 
 
 def _stat(pid: int) -> tuple[str, float]:
-    """State and processor time of a process; that of one that is gone is `Z` and 0."""
+    """Return state and processor time of a process; `Z` and 0 for one that is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
     except OSError:
@@ -57,11 +57,11 @@ def _stat(pid: int) -> tuple[str, float]:
 
 
 def _with_descendants(pids: Collection[int]) -> list[int]:
-    found, waiting = [], list(pids)
+    descendants, waiting = [], list(pids)
     while waiting:
         pid = waiting.pop()
-        found.append(pid)
+        descendants.append(pid)
         with suppress(OSError):
             text = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii")
             waiting += map(int, text.split())
-    return found
+    return descendants

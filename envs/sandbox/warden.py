@@ -23,7 +23,7 @@ from laconic.envs.sandbox.runtime import runtime
 from laconic.envs.sandbox.usage import ASLEEP, ProcessUsage
 
 TICK = 0.05
-"""Seconds between looks at the program's folder and at what both interpreters use."""
+"""Seconds between checks of the program's folder and of both interpreters' resources."""
 SHOWN = 200
 """Characters of a message."""
 
@@ -31,7 +31,7 @@ Job = Mapping[str, Any]
 
 
 class TroubleError(Exception):
-    """The sandbox failed, whatever the program is."""
+    """The sandbox failed, independent of the program."""
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def make_root() -> None:
-    """Make a root in memory, tell how that went, and wait until the input ends."""
+    """Make a root in memory, report the outcome, and wait until the input ends."""
     try:
         namespaces.make_root(runtime())
         answer = {"work": runtime().work}
@@ -101,7 +101,7 @@ def start(job: Job, place: Place, folder: str, children: Children) -> int:
 
 
 def watch(events: int, folder: str, finding: Finding, pids: Collection[int]) -> None:
-    """Take in what the tests report until they end, the time is up, or nothing happens."""
+    """Read the reports of the tests until they end, the time is up, or nothing happens."""
     data, usage = b"", ProcessUsage(pids)
     poll = select.poll()
     poll.register(events, select.POLLIN)
@@ -127,7 +127,7 @@ def watch(events: int, folder: str, finding: Finding, pids: Collection[int]) -> 
 
 
 class Finding:
-    """What is known of a program so far."""
+    """Results of a program so far."""
 
     def __init__(self, count: int, limits: Mapping[str, float]) -> None:
         """Start the clock.
@@ -196,7 +196,7 @@ class Finding:
             self._failure = (kind, message)
 
     def verdict(self) -> dict[str, Any]:
-        """Return what is reported; pieces that were not reached have failed."""
+        """Return the verdict; pieces that were not reached have failed."""
         results = (self._results + [False] * self._count)[: self._count]
         if not results:
             self.stop("failed", "there are no tests")

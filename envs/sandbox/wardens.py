@@ -17,7 +17,7 @@ from laconic.envs.sandbox import namespaces
 from laconic.envs.sandbox.processes import HelperProcess, ProcessPool, cores
 
 ROOT_SECONDS = 60.0
-"""How long a root in memory may take to be made."""
+"""Seconds that making a root in memory may take."""
 GRACE = 10.0
 """Seconds past a program's limit after which its warden is given up."""
 
@@ -28,7 +28,7 @@ for name in ("laconic", "laconic.envs", "laconic.envs.sandbox"):
     package.__path__ = [sys.argv[1] + name[len("laconic"):].replace(".", "/")]
 from laconic.envs.sandbox import warden
 """
-"""Imports the warden without the packages' own starts, which import much more."""
+"""Source that imports the warden without running its packages' `__init__`."""
 _FOLDER = str(Path(__file__).resolve().parents[2])
 _MAKING = threading.Lock()
 _ROOTS: list[Root | None] = []
@@ -49,18 +49,20 @@ class WardenError(Exception):
 
 
 def start() -> HelperProcess:
-    """Start a warden with nothing of the environment but where temporary files go."""
-    kept = {name: os.environ[name] for name in ("TMPDIR",) if name in os.environ}
-    made = root()
-    handles = made.handles if made else ()
+    """Start a warden with no environment variable except the folder of temporary files."""
+    environment = {name: os.environ[name] for name in ("TMPDIR",) if name in os.environ}
+    memory = root()
+    handles = memory.handles if memory else ()
     command = [sys.executable, "-I", "-S", "-c", f"{_START}warden.main()", _FOLDER]
-    return HelperProcess([*command, made.work if made else "", *map(str, handles)], kept, handles)
+    return HelperProcess(
+        [*command, memory.work if memory else "", *map(str, handles)], environment, handles
+    )
 
 
 def root() -> Root | None:
-    """Return the root in memory, which is made once, and goes with this process.
+    """Return the root in memory, which is made once and disappears with this process.
 
-    None where the kernel does not allow it.
+    None if the kernel does not allow it.
     """
     with _MAKING:
         if not _ROOTS:
@@ -89,7 +91,7 @@ def grade(job: Mapping[str, Any]) -> dict[str, Any]:
         job: the fields of a `Program`, its `limits` and `level`.
 
     Raises:
-        SandboxError: neither time a verdict came.
+        SandboxError: there was no verdict either time.
     """
     try:
         return _grade(job)

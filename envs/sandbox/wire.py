@@ -114,7 +114,7 @@ def pack(value: Any, special: Callable[[Any], Any] = refuse, depth: int = 0) -> 
         value: None, bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset,
             deque, range, a dict view or an iterator (its items), nested at most `DEEPEST` deep; a
             Fraction, Decimal, date, time without a zone or timedelta; a wrapper of one of these.
-        special: packs what is none of these.
+        special: packs other values.
         depth: containers around the value.
 
     Raises:
@@ -157,14 +157,14 @@ def _pack_items(tag: str, items: Any, special: Callable[[Any], Any], depth: int)
 
 
 def unpack(packed: Any, special: Callable[[Any], Any] = refuse) -> Any:
-    """Make a new value of exactly the plain types from what `pack` returned.
+    """Make a new value of exactly the plain types from the result of `pack`.
 
     Args:
         packed: strings and lists, from anywhere.
         special: makes values from lists with other tags.
 
     Raises:
-        UnfitError: this is nothing that `pack` makes.
+        UnfitError: `pack` does not make such lists.
     """
     try:
         return _unpack(packed, special, 0)
