@@ -23,7 +23,7 @@ from omegaconf import DictConfig
 from pettingzoo import ParallelEnv
 from rich.console import Console
 
-from laconic.envs.dialogue.transcript import printable
+from laconic.envs.dialogue.messages import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.resuming import command

@@ -12,8 +12,7 @@ from laconic.envs.errors import SourceError
 from laconic.envs.families.arithmetic.generate import generate
 from laconic.envs.families.arithmetic.numbers import answer_in, commitment, plain
 from laconic.envs.families.common.benchmark import ShortAnswers
-from laconic.envs.families.common.sources import Row, field, filled
-from laconic.envs.families.common.text import split_question
+from laconic.envs.families.common.sources import Row, field, filled, split_question
 from laconic.envs.task import Task
 
 _CALCULATION = re.compile(r"<<[^<>]*>>")

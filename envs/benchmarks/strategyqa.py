@@ -18,8 +18,7 @@ from dataclasses import replace
 from laconic.envs.checks import flag
 from laconic.envs.errors import SourceError
 from laconic.envs.families.common.benchmark import ShortAnswers
-from laconic.envs.families.common.sources import Row, field, filled
-from laconic.envs.families.common.text import split_sentences
+from laconic.envs.families.common.sources import Row, field, filled, split_sentences
 from laconic.envs.families.yes_no.answers import answer_in, commitment
 from laconic.envs.families.yes_no.knowledge.generate import generate
 from laconic.envs.task import Task

@@ -27,7 +27,7 @@ from laconic.envs.contract.episodes import (
     require,
     saying,
 )
-from laconic.envs.dialogue.thoughts import join
+from laconic.envs.dialogue.messages import join_thought
 
 _FLOOD = "many words " * 200
 _SECRET = "xyzzy"
@@ -186,7 +186,9 @@ def _thoughts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     if room is None or len(tokenize(_SECRET)) > room or not _speaks(env):
         return
     for text in ("", "hello"):
-        plain, thinking = (play(make(), seeds[0], saying(join(t, text))) for t in ("", _SECRET))
+        plain, thinking = (
+            play(make(), seeds[0], saying(join_thought(t, text))) for t in ("", _SECRET)
+        )
         require(len(plain.steps) == len(thinking.steps), _thoughts, "an episode of other length")
         for one, other in zip(plain, thinking, strict=True):
             alike = data_equivalence(one.observations, other.observations, exact=True)

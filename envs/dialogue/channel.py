@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from laconic.envs.checks import choice, flag, number
-from laconic.envs.dialogue.transcript import SILENT_ROUND, Message, heard
+from laconic.envs.dialogue.messages import SILENT_ROUND, Message, heard
 from laconic.envs.errors import SettingError
 
 LOST = "{agent} could not be heard."

@@ -4,7 +4,7 @@ Agents are `<role>_<number>`. In each round every agent in turn says a string or
 empty string is silence: it is published to no agent and costs nothing. A message over budget is cut
 at a token border. After the round each agent hears those that its topology links it to.
 
-An agent may think before it speaks, at the beginning of its action (`envs.dialogue.thoughts`). A
+An agent may think before it speaks, at the beginning of its action (`envs.dialogue.messages`). A
 thought is counted, charged, and shown to no agent. An agent that thinks beyond the cap is silent.
 Whether it has room for a thought depends on the caps at the beginning of the round, so the order in
 which agents are served does not matter.
@@ -39,10 +39,9 @@ from laconic.envs.checks import by_key, choice
 from laconic.envs.dialogue.briefing import Briefing, Opening, Rules, templates
 from laconic.envs.dialogue.budget import UNLIMITED, Ledger, Tokenize, cut, well_formed
 from laconic.envs.dialogue.channel import Channel, Transmission
+from laconic.envs.dialogue.messages import BEGIN, Message, heard, print_round, show, split_thought
 from laconic.envs.dialogue.reward import Account, Outcome, Pay, Reward
 from laconic.envs.dialogue.roster import check_actions
-from laconic.envs.dialogue.thoughts import BEGIN, split
-from laconic.envs.dialogue.transcript import Message, heard, print_round, show
 from laconic.envs.errors import UnknownNameError
 from laconic.envs.task import PromptedTask, Score, Style, Task
 
@@ -353,7 +352,7 @@ class TeamEnv(TextEnv, ABC):
                 room = self.ledger.left(agent)[0]
             thought, fits, act = 0, True, ""
             if wish.startswith(BEGIN):
-                words, wish = split(wish)
+                words, wish = split_thought(wish)
                 thought, fits = self._think(agent, words)
                 wish = wish if fits else ""
             if self.plays_acts:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pettingzoo import ParallelEnv
 
-from laconic.envs.dialogue.transcript import Message, heard
+from laconic.envs.dialogue.messages import Message, heard
 from laconic.envs.wrappers.base import Options, ResetResult, StepResult, Wrapper, text_of
 
 

@@ -173,7 +173,7 @@ def overlap(words: Collection[str], others: Collection[str]) -> float:
 
 
 def messages_in(text: str, speakers: Collection[str]) -> dict[str, str]:
-    """Return each speaker's message in a text an agent heard (`envs.dialogue.transcript.heard`).
+    """Return each speaker's message in a text an agent heard (`envs.dialogue.messages.heard`).
 
     Lines of other speakers are left out.
     """

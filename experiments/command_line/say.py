@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from laconic.envs.dialogue.transcript import printable
+from laconic.envs.dialogue.messages import printable
 
 
 def say(message: object) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Tokenize
-from laconic.envs.dialogue.transcript import Message, heard
+from laconic.envs.dialogue.messages import Message, heard
 from laconic.experiments.comparing.embedding import embedded
 from laconic.experiments.running.run_folder import write_atomically
 from laconic.experiments.statistics.coordination import (

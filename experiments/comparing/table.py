@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from laconic.envs.dialogue.transcript import printable
+from laconic.envs.dialogue.messages import printable
 from laconic.experiments.comparing.rows import FIGURES, SECONDS, Row, as_json
 from laconic.experiments.reporting.records import graded
 from laconic.experiments.reporting.words import NOTHING, level, text_table

@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from laconic.envs.dialogue.transcript import printable
+from laconic.envs.dialogue.messages import printable
 from laconic.experiments.statistics.intervals import difference
 from laconic.learners.metrics import Interval
 

@@ -32,10 +32,10 @@ from textarena.envs.registration import ENV_REGISTRY
 
 from laconic.envs.checks import choice, whole
 from laconic.envs.dialogue.budget import Budget, Ledger, Tokenize, cut, split_words, well_formed
+from laconic.envs.dialogue.messages import Message, indented, show
 from laconic.envs.dialogue.reward import Pay, Reward
 from laconic.envs.dialogue.roster import check_actions
 from laconic.envs.dialogue.team import Infos, Observations, StepResult, TextEnv
-from laconic.envs.dialogue.transcript import Message, indented, show
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.extras.interop.generators import OwnGenerators
 

@@ -30,9 +30,8 @@ from pydantic import create_model
 
 from laconic import envs
 from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.dialogue.messages import SilenceWord, join_thought
 from laconic.envs.dialogue.roster import role_of
-from laconic.envs.dialogue.silence import SilenceWord
-from laconic.envs.dialogue.thoughts import join
 
 SILENCE = "<silence>"
 """What an agent replies to say nothing."""
@@ -176,7 +175,7 @@ async def _ask(seat: Any, turns: _Turns, silence: SilenceWord, agent: str) -> st
     message, rest = silence.split(str(segment.last_reply), agent)
     turns.taken += 1
     turns.silent += not message
-    return join(rest, message)
+    return join_thought(rest, message)
 
 
 def _record(trace: vf.Trace, turns: _Turns) -> None:

@@ -2,7 +2,7 @@
 
 `ChatCodec` reads requests and writes replies in the tokens of one model; it neither samples nor
 holds weights. A model stays silent by writing the silence word, which ends its reply wherever it
-stands (`envs.dialogue.silence`). The word's tokens are recorded and trained like any others.
+stands (`envs.dialogue.messages`). The word's tokens are recorded and trained like any others.
 
 `tokenize_with` cuts texts into a model's tokens as substrings, for counting budgets.
 """
@@ -18,8 +18,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from laconic.envs.dialogue.budget import Tokenize, well_formed
-from laconic.envs.dialogue.silence import SilenceWord
-from laconic.envs.dialogue.thoughts import join, split
+from laconic.envs.dialogue.messages import SilenceWord, join_thought, split_thought
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.cache import remembered
@@ -242,7 +241,7 @@ class ChatCodec:
         markers = [token for token in reply_ids if token in pair]
         allowed = self._thoughts.count if self._thoughts.offered else 0
         text = self._decode([*thought, *markers[allowed:]])
-        return split(join(text, ""))[0]
+        return split_thought(join_thought(text, ""))[0]
 
     def _thinking(self, request: Request) -> int:
         """Return the maximum tokens of a thought, without its markers."""

@@ -9,7 +9,7 @@ The environment may be ours or any PettingZoo `ParallelEnv`:
   `billed`, `measures`.
 - Of the metadata: `reward`, `when`, `charge` and `max_reward` (`envs.dialogue.reward`),
   `max_rounds`, `slow_step`, and `thought_tokens`, without which thoughts are not sent
-  (`envs.dialogue.thoughts`).
+  (`envs.dialogue.messages`).
 
 PettingZoo leaves room for interpretation: text spaces, info values, rewards as arrays of one.
 Anything with a single reading is accepted. The rest raises `SettingError` with the agent's name
@@ -23,6 +23,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 from gymnasium.spaces import Space, Text
@@ -31,7 +32,7 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import check_agents, number
 from laconic.envs.contract.episodes import describe
-from laconic.envs.dialogue.thoughts import BEGIN, join
+from laconic.envs.dialogue.messages import BEGIN, join_thought
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
 from laconic.learners.agents.base import Reply, Request
@@ -41,6 +42,8 @@ Env: TypeAlias = ParallelEnv[str, Any, Any]
 
 MAX_ROUNDS = 1000
 """Maximum rounds of an episode, unless the environment or the start names another number."""
+_CHECKED: WeakValueDictionary[int, Env] = WeakValueDictionary()
+"""Environments that passed the checks, by id; each of them plays many episodes."""
 ADVICE = "wrap the environment in one that does (docs/bring_your_own.md)"
 _TOKEN_KEYS = ("tokens_said", "tokens_read", "tokens_thought")
 """Info keys that count an agent's tokens since the reset."""
@@ -150,19 +153,22 @@ class EpisodeRunner:
         Raises:
             SettingError: agents are not named by strings, or `reset` has an older signature.
         """
-        check_agents(environment.possible_agents)
+        if _CHECKED.get(id(environment)) is not environment:
+            _check_environment(environment)
+            _CHECKED[id(environment)] = environment
         self._environment = environment
         self._start = start
         metadata = self._metadata = getattr(environment, "metadata", None) or {}
         self.slow = bool(metadata.get("slow_step", False))
         """Whether a step waits for other processes."""
-        most = metadata.get("max_reward", 1.0)
-        self._max_reward = number("metadata['max_reward'] of the environment", most, above=0)
+        self._max_reward = float(metadata.get("max_reward", 1.0))
         self._max_rounds = start.max_rounds or int(metadata.get("max_rounds") or MAX_ROUNDS)
         self._max_thought_tokens: int | None = metadata.get("thought_tokens")
         self.round = 0
         options = None if start.task is None else {"task": start.task}
-        observations, infos = reset(environment, start.seed, options)
+        returned: Any = environment.reset(seed=start.seed, options=options)
+        _check_dicts(environment, "reset", returned, 2)
+        observations, infos = returned
         self._states = {
             agent: AgentState(agent, speech_space(environment, agent))
             for agent in environment.agents
@@ -229,7 +235,7 @@ class EpisodeRunner:
             message = actions[request.agent] = fit_to_space(state.space, reply.message)
             has_thought = bool(reply.thought) or message.startswith(BEGIN)
             thinks = self._max_thought_tokens is not None and has_thought
-            sent[request.agent] = join(reply.thought, message) if thinks else message
+            sent[request.agent] = join_thought(reply.thought, message) if thinks else message
             state.unread.clear()
             state.texts.append(request.text)
             state.history.append(reply)
@@ -305,24 +311,20 @@ class EpisodeRunner:
             self._outcome.update(drop_none(info))
 
 
-def reset(env: Env, seed: int, options: Mapping[str, Any] | None) -> tuple[Any, Any]:
-    """Reset an environment; return observations and infos, each a dict by agent.
-
-    Raises:
-        SettingError: `reset` takes no `seed` or `options`, or returns observations alone, as in
-            older versions of PettingZoo.
-    """
+def _check_environment(env: Env) -> None:
+    """Check the names of agents, `max_reward` and the signature of `reset` (`SettingError`)."""
+    check_agents(env.possible_agents)
+    metadata = getattr(env, "metadata", None) or {}
+    most = metadata.get("max_reward", 1.0)
+    number("metadata['max_reward'] of the environment", most, above=0)
     signature = inspect.signature(env.reset)
     try:
-        signature.bind(seed=seed, options=options)
+        signature.bind(seed=0, options=None)
     except TypeError as error:
         raise SettingError(
             f"{type(env).__name__}.reset must take seed and options, as PettingZoo asks; it is"
             f" reset{signature}. Write reset(self, seed=None, options=None)"
         ) from error
-    returned: Any = env.reset(seed=seed, options=options)
-    _check_dicts(env, "reset", returned, 2)
-    return returned[0], returned[1]
 
 
 def _check_dicts(env: Env, method: str, returned: Any, count: int) -> None:

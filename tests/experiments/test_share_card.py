@@ -13,7 +13,7 @@ import pytest
 from huggingface_hub import ModelCard
 from markdown_it import MarkdownIt
 
-from laconic.envs.dialogue.transcript import printable
+from laconic.envs.dialogue.messages import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.reporting.card import (
     evaluation_command,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from laconic.envs.dialogue.silence import SilenceWord
+from laconic.envs.dialogue.messages import SilenceWord
 from laconic.learners.agents.chat import ReplyEnd
 from laconic.learners.interfaces import Prompt
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from laconic.envs.families.common.text import split_sentences
+from laconic.envs.families.common.sources import split_sentences
 
 _PROMPT = ">>>"
 _MORE = "..."

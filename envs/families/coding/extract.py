@@ -39,7 +39,7 @@ from laconic.envs.families.coding.syntax import (
     under,
     without_closing_names,
 )
-from laconic.envs.families.common.text import INVISIBLE, SPACES
+from laconic.envs.families.common.benchmark import INVISIBLE, SPACES
 
 _FENCE = "```"
 _OPENING = re.compile(r"`{3,}[ \t]*[\w+#.-]*")

@@ -5,12 +5,16 @@ A source is a `.jsonl` or `.jsonl.gz` file; a folder that holds the original fil
 configuration `main`. `keyed_rows` reads documents, too: `[{...}, ...]`, or `{"examples": [{...},
 ...]}` as in BIG-bench. Every row comes with its place, so that an error can name file and line, or
 file and row.
+
+`split_sentences` cuts the paragraph of a problem into statements. It neither adds nor drops
+anything: the sentences joined by spaces are the paragraph again, up to white space.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -68,6 +72,10 @@ _BEGINNINGS: Mapping[bytes, tuple[str, str]] = MappingProxyType(
 )
 """Other formats by the first bytes of a file, letters in lower case too."""
 Value = TypeVar("Value")
+_END = re.compile(r"[.?!][\"'”’)\]]*\s+(?=[\"'“‘(\[$]*[A-Z0-9])")
+_TITLE = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|Sr|Jr|St|Mt|No|vs|etc|e\.g|i\.e|[A-Z])\.$")
+_CLOCK = re.compile(r"\b[ap]\.m\.$", re.IGNORECASE)
+_NOT_A_START = re.compile(r"[\"'“‘(\[]*[0-9$]")
 
 
 def rows(
@@ -212,6 +220,36 @@ def filled(text: str, name: str, where: str, what: str = "question") -> str:
     if not text.strip():
         raise SourceError(f"{where}: expected a {what}; the field {name!r} is empty")
     return text
+
+
+def split_sentences(text: str) -> tuple[str, ...]:
+    """Split a paragraph into its sentences, in order and stripped.
+
+    A sentence ends in `.`, `?` or `!` before white space and a capital letter or a digit. A full
+    stop inside a number, and one that belongs to a title, an initial or `a.m.`, does not end it.
+    Text without letters gives no sentence.
+    """
+    sentences, start = [], 0
+    for match in _END.finditer(text):
+        end = match.end()
+        if _ends(text[start:end].rstrip(), text[end : end + 4]):
+            sentences.append(text[start:end])
+            start = end
+    return tuple(filter(None, (part.strip() for part in (*sentences, text[start:]))))
+
+
+def split_question(text: str) -> tuple[tuple[str, ...], str]:
+    """Split a word problem into its facts and the question at its end.
+
+    The question begins with the last sentence that holds a question mark, together with question
+    sentences right before it, and runs to the end. Without a question mark it is the last sentence.
+    """
+    sentences = split_sentences(text)
+    asking = [index for index, sentence in enumerate(sentences) if "?" in sentence]
+    start = asking[-1] if asking else len(sentences) - 1
+    while start > 0 and "?" in sentences[start - 1]:
+        start -= 1
+    return sentences[: max(start, 0)], " ".join(sentences[max(start, 0) :])
 
 
 def held_out(tasks: tuple[Task, ...], split: Split, share: float, seed: int) -> tuple[Task, ...]:
@@ -376,3 +414,10 @@ def _names_in(folder: Path) -> list[str]:
 def _near(name: str, names: Iterable[str]) -> str:
     near = get_close_matches(name, list(names), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def _ends(sentence: str, following: str) -> bool:
+    """Return whether a candidate ends a sentence, rather than a title or `a.m.`."""
+    if _TITLE.search(sentence):
+        return False
+    return not (_CLOCK.search(sentence) and _NOT_A_START.match(following))

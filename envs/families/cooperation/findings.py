@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from laconic.envs.dialogue.transcript import indented
+from laconic.envs.dialogue.messages import indented
 from laconic.envs.families.cooperation.assemble import AUXILIARY
 
 _LONGEST = 200

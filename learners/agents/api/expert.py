@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from laconic.envs.dialogue.budget import well_formed
-from laconic.envs.dialogue.transcript import indented
+from laconic.envs.dialogue.messages import indented
 from laconic.envs.task import Task
 from laconic.learners.agents.api.client import client_of
 from laconic.learners.agents.api.settings import (

@@ -20,8 +20,7 @@ from typing import Any
 from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.budget import Tokenize, split_words, well_formed
-from laconic.envs.dialogue.silence import SilenceWord
-from laconic.envs.dialogue.thoughts import find
+from laconic.envs.dialogue.messages import SilenceWord, find_thought
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Style
 from laconic.learners.agents.api.answers import Answer
@@ -205,7 +204,7 @@ class ApiPolicy:
                 url,
                 answer.withheld,
             )
-        thought, text, ended = find(answer.text)
+        thought, text, ended = find_thought(answer.text)
         if answer.thought:
             thought, text, ended = answer.thought, answer.text, True
         message, rest = self._silence.split(text, request.agent, answer.stopped)

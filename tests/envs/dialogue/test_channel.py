@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 from laconic import envs
 from laconic.envs.contract import check_env
 from laconic.envs.dialogue.channel import Channel, Transmission
-from laconic.envs.dialogue.transcript import SILENT_ROUND, Message
+from laconic.envs.dialogue.messages import SILENT_ROUND, Message
 from laconic.envs.errors import SettingError, UnknownNameError
 
 SPLIT: Mapping[str, Any] = {

@@ -10,8 +10,8 @@ import pytest
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Budget
+from laconic.envs.dialogue.messages import REVISE
 from laconic.envs.dialogue.reward import Reward
-from laconic.envs.dialogue.transcript import REVISE
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Benchmark, Score, Task
 

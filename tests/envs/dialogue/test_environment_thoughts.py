@@ -13,8 +13,8 @@ from laconic.envs.contract import check_env
 from laconic.envs.contract.text import TEXT_RULES
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import UNLIMITED, Budget
+from laconic.envs.dialogue.messages import show
 from laconic.envs.dialogue.reward import Reward
-from laconic.envs.dialogue.transcript import show
 from laconic.envs.errors import ContractError, SettingError
 from laconic.envs.wrappers import DiscreteMessages, FullTranscript, TokenArrays
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from laconic import envs
-from laconic.envs.dialogue.transcript import Message, heard
+from laconic.envs.dialogue.messages import Message, heard
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
 from laconic.envs.wrappers.numeric import (

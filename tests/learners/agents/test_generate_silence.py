@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from laconic import envs
-from laconic.envs.dialogue.silence import SilenceWord
+from laconic.envs.dialogue.messages import SilenceWord
 from laconic.learners.advantages.credit import own
 from laconic.learners.agents import tiny
 from laconic.learners.agents.base import Request

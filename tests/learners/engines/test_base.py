@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from engine_checks import scores
 
-from laconic.envs.dialogue.silence import SilenceWord
+from laconic.envs.dialogue.messages import SilenceWord
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.chat import ReplyEnd
 from laconic.learners.agents.scripted import ScriptedTeam

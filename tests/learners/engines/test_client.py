@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from laconic.envs.dialogue.silence import SilenceWord
+from laconic.envs.dialogue.messages import SilenceWord
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.chat import ReplyEnd
 from laconic.learners.engines.client import (

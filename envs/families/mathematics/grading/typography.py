@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from laconic.envs.families.common.text import DASHES
+from laconic.envs.families.common.benchmark import DASHES
 
 _SIGNS = {
     **dict.fromkeys(DASHES, "-"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from laconic.envs.families.common.text import split_sentences
+from laconic.envs.families.common.sources import split_sentences
 
 _BLOCK = re.compile(
     r"\[asy\].*?\[/asy\]|\\begin\{(?P<name>[a-z]+\*?)\}.*?\\end\{(?P=name)\}|\\\[.*?\\\]|\\\(.*?\\\)"

@@ -6,7 +6,7 @@ import pytest
 
 from laconic import envs
 from laconic.envs.benchmarks import arxiv, tldr
-from laconic.envs.dialogue.transcript import REVISE
+from laconic.envs.dialogue.messages import REVISE
 from laconic.envs.errors import UnknownNameError
 from laconic.envs.families.writing import grading
 from laconic.envs.families.writing.levels import SOLVED, Levels, Plateau

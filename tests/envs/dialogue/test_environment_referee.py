@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.dialogue.referee import Referee
+from laconic.envs.dialogue.environment import Referee
 from laconic.envs.dialogue.roster import Roster
 
 TEAM = {"solver": 2, "helper": 1}

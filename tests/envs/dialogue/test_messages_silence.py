@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.dialogue.silence import SilenceWord
+from laconic.envs.dialogue.messages import SilenceWord
 
 WORD = SilenceWord("<silence>")
 

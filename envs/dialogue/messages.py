@@ -1,4 +1,16 @@
-"""The messages of an episode, how agents and people read them, and feedback on them.
+"""Messages: how a reply becomes one, how agents and people read it, and feedback on it.
+
+A thought stands at the very beginning of an action between two markers:
+
+    <think>17 and 25 are 42.</think>#### 42
+
+These are the markers of the environment, whatever markers an agent's model uses. The thought ends
+at the first closing marker. An agent that does not close it says nothing. A pair of markers
+anywhere else is speech.
+
+A language agent stays silent by writing the silence word. The word ends the reply wherever it
+stands, so nothing can be written behind it for free. The text before it is the message. If that is
+only dressing, such as quotes, Markdown or the agent's own name, the reply is silent.
 
 Feedback is what the environment says to a team between two rounds about its work so far. `none`:
 nothing. `plain`: the request to revise. `level`: the request, and what the benchmark found at each
@@ -9,20 +21,29 @@ an agent, so further lines are indented as in messages and cannot pose as an age
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from laconic.envs.checks import choice
+from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Benchmark, Score, Task
 
+BEGIN, END = "<think>", "</think>"
+_DEFUSED = "</ think>"
+"""Spelling, within a thought, of the marker that would end it."""
 SILENT_ROUND = "Nobody spoke."
 Mode = Literal["none", "plain", "level", "expert"]
 MODES: tuple[Mode, ...] = ("none", "plain", "level", "expert")
 Expert = Callable[[Task, Mapping[str, str]], Mapping[str, str]]
 """Takes a task and what each agent wrote; returns what each agent is told, at least for some."""
 REVISE = "Revise what you wrote, or say nothing to let it stand."
+_DRESSING = " \t\r\n\"'`*_~#<>[](){}|.,:;!?/\\-–—“”„‘’«»…\u200b\ufeff"
+"""Characters that say nothing by themselves, such as quotes, brackets and Markdown."""
+_LABELS = frozenset(("assistant", "reply", "response", "answer", "message"))
+"""Words that some models write before a reply, beside the agent's name and role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +64,124 @@ class Message:
     """Tokens of the thought before the message; the thought itself is not stored."""
     act: str = ""
     """Act beside the message, which no agent hears; empty for none, and in a dialogue."""
+
+
+def split_thought(action: str) -> tuple[str, str]:
+    """Split an action into its thought and its message; either may be empty.
+
+    White space between the two belongs to neither.
+    """
+    if not action.startswith(BEGIN):
+        return "", action
+    thought, _, message = action.removeprefix(BEGIN).partition(END)
+    return thought, message.lstrip()
+
+
+def find_thought(text: str) -> tuple[str, str, bool]:
+    """Return the thought and the message of a model's reply, and whether the thought has an end.
+
+    Some models write no first marker, because their prompt ends in it.
+    """
+    text = text.strip()
+    action = text if text.startswith(BEGIN) or END not in text else BEGIN + text
+    return *split_thought(action), END in text or not text.startswith(BEGIN)
+
+
+def join_thought(thought: str, message: str) -> str:
+    """Return the action that `split_thought` takes apart again, whatever characters the two hold.
+
+    A message that begins with the marker of a thought stays a message. A thought that spells its
+    own end does not end there.
+    """
+    if not thought and not message.startswith(BEGIN):
+        return message
+    return f"{BEGIN}{thought.replace(END, _DEFUSED)}{END}{message}"
+
+
+class Split(NamedTuple):
+    """A reply, split at the silence word."""
+
+    message: str
+    """Message of the agent; empty for silence."""
+    rest: str
+    """Text behind the silence word; empty where only dressing stands there."""
+
+
+class SilenceWord:
+    """The silence word of an agent, in all spellings that count as the word.
+
+    A word in brackets, such as `<silence>`, counts in any case and with a slash (`<Silence>`,
+    `<silence/>`, `</silence>`). Any other word counts as it is written, also within a longer word.
+    """
+
+    def __init__(self, word: str) -> None:
+        """Build the pattern of the word."""
+        self.word = word.strip()
+        self._core = re.sub(r"^\W+|\W+$", "", self.word)
+        opening, _, closing = self.word.partition(self._core or self.word)
+        self._brackets = (opening, closing) if opening and closing else None
+        pattern, flags = re.escape(self.word), 0
+        if self._brackets:
+            name = rf"\s*/?\s*{re.escape(self._core)}\s*/?\s*"
+            pattern, flags = re.escape(opening) + name + re.escape(closing), re.IGNORECASE
+        self._pattern = re.compile(pattern, flags)
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """Stop strings for servers: the word as written, and the likeliest other spellings."""
+        if self._brackets is None:
+            return (self.word,)
+        opening, closing = self._brackets
+        names = (self._core, self._core.lower(), self._core.upper(), self._core.capitalize())
+        forms = ("{}", "{}/", "{} /", "/{}")
+        written = (opening + form.format(name) + closing for form in forms for name in names)
+        return tuple(dict.fromkeys(written))
+
+    def ends(self, text: str) -> bool:
+        """Return whether the word stands in a text."""
+        return self._pattern.search(text) is not None
+
+    def split(self, text: str, agent: str = "", stopped: bool = False) -> Split:
+        """Split a reply into its message and what stands behind the silence word.
+
+        Args:
+            text: the reply, without its thought.
+            agent: name of the agent, which counts as dressing.
+            stopped: whether the reply was ended by its limit. A reply that was stopped within the
+                silence word is silent, because it had no room for the rest of the word.
+        """
+        match = self._pattern.search(text)
+        if match is None:
+            silent = self._is_bare(text, agent) or (stopped and self._is_begun(text, agent))
+            return Split("" if silent else text.strip(), "")
+        before, rest = text[: match.start()], text[match.end() :]
+        message = "" if _is_dressing(before, agent) else before.strip()
+        return Split(message, rest.strip() if rest.strip(_DRESSING) else "")
+
+    def _is_bare(self, text: str, agent: str) -> bool:
+        """Return whether a whole reply is the word without its brackets, as in `[silence]`."""
+        text, core = text.strip(_DRESSING).casefold(), self._core.casefold()
+        return bool(core) and text.endswith(core) and _is_dressing(text.removesuffix(core), agent)
+
+    def _is_begun(self, text: str, agent: str) -> bool:
+        """Return whether a reply ends within the word, with nothing but dressing before it."""
+        text = text.strip().casefold()
+        starts = {
+            spelling[:size].casefold()
+            for spelling in self.spellings
+            for size in range(1, len(spelling))
+        }
+        return any(
+            text.endswith(start) and _is_dressing(text.removesuffix(start), agent)
+            for start in starts
+        )
+
+
+def _is_dressing(text: str, agent: str) -> bool:
+    """Return whether a text says nothing: dressing, with at most the name of who speaks in it."""
+    label, name = text.strip(_DRESSING).casefold(), agent.casefold()
+    own = {name, name.replace("_", " "), role_of(name)} if name else set()
+    return not label or label in own | _LABELS
 
 
 def heard(messages: Iterable[Message], speakers: Collection[str]) -> str:

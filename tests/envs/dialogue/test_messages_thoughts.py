@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from laconic.envs.dialogue.thoughts import join, split
+from laconic.envs.dialogue.messages import join_thought, split_thought
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from laconic.envs.dialogue.thoughts import join, split
     ],
 )
 def test_an_action_is_split_at_the_markers_of_its_beginning(action, thought, message):
-    assert split(action) == (thought, message)
+    assert split_thought(action) == (thought, message)
 
 
 PARTS = (
@@ -60,7 +60,7 @@ def test_whatever_the_two_spell_a_joined_action_is_taken_apart_again(seed):
             "".join(generator.choices(PARTS, k=generator.randint(0, 8))) for _ in range(2)
         )
         message = message.lstrip()
-        found = split(join(thought, message))
+        found = split_thought(join_thought(thought, message))
         assert found == (thought.replace("</think>", "</ think>"), message)
         assert "</think>" not in found[0]
 
@@ -70,7 +70,7 @@ def test_every_character_of_an_action_is_thought_said_or_a_marker(seed):
     generator = random.Random(seed)
     for _ in range(300):
         action = "".join(generator.choices(PARTS, k=generator.randint(0, 10)))
-        thought, message = split(action)
+        thought, message = split_thought(action)
         if action.startswith("<think>"):
             rest = action.removeprefix("<think>" + thought)
             assert rest in ("", "</think>") or rest.removeprefix("</think>").lstrip() == message
@@ -80,4 +80,4 @@ def test_every_character_of_an_action_is_thought_said_or_a_marker(seed):
 
 def test_a_message_without_a_thought_is_its_own_action():
     for words in ("", "seven", "a <think>b</think>", "</think>"):
-        assert join("", words) == words
+        assert join_thought("", words) == words

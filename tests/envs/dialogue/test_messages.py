@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.envs.dialogue.transcript import (
+from laconic.envs.dialogue.messages import (
     SILENT_ROUND,
     Message,
     heard,
