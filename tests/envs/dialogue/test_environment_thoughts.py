@@ -173,7 +173,7 @@ class Noting(DialogueEnv):
 def test_an_environment_that_lets_thoughts_out_is_found(make_env, kind):
     made = make_env()
     tasks = tuple(made.tasks.values())
-    with pytest.raises(ContractError, match="A thought changes nothing that anybody observes"):
+    with pytest.raises(ContractError, match="a thought changes no observation"):
         RULE(lambda: kind(made.benchmark, tasks), seeds=[0])
 
 
