@@ -119,10 +119,10 @@ def compose_keys(config_name: str, config_path: str, arguments: Sequence[str]) -
     return set(dotted(OmegaConf.to_container(cfg)))
 
 
-def unknown_key(key: str, known: Iterable[str], can_be_added: bool = False) -> str:
+def unknown_key(key: str, valid: Iterable[str], can_be_added: bool = False) -> str:
     """Return the message for a key that does not exist, with the closest one or its neighbors."""
     parent = key.rpartition(".")[0]
-    keys = sorted(name for name in known if name.startswith("hydra.") == key.startswith("hydra."))
+    keys = sorted(name for name in valid if name.startswith("hydra.") == key.startswith("hydra."))
     if match := closest(key, keys):
         hint = f" Did you mean {match!r}?"
     else:
@@ -134,10 +134,10 @@ def unknown_key(key: str, known: Iterable[str], can_be_added: bool = False) -> s
     return f"unknown config key {key!r}.{hint}{added}"
 
 
-def unknown_option(path: str, known: Iterable[str]) -> str:
+def unknown_option(path: str, valid: Iterable[str]) -> str:
     """Return the message for an option `<group>/<name>` that does not exist."""
     group, _, name = path.rpartition("/")
-    names = sorted(known)
+    names = sorted(valid)
     plugins = [path.rpartition("/")[2] for path in PLUGINS if path.startswith(f"{group}/")]
     close = get_close_matches(name, [*names, *plugins], n=1)
     hint = f" Did you mean {close[0]!r}?" if close and close[0] != name else ""
@@ -146,12 +146,12 @@ def unknown_option(path: str, known: Iterable[str]) -> str:
     return f"unknown option {name!r} of group {group!r}.{hint} Known: {', '.join(names)}"
 
 
-def closest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known key that is closest to `name`; None if no key is close.
+def closest(name: str, valid: Iterable[str]) -> str | None:
+    """Return the valid key that is closest to `name`; None if no key is close.
 
     The last parts of the two have to be close, because many keys share the parts before it.
     """
-    ends = {key: key.rpartition(".")[2] for key in sorted(known)}
+    ends = {key: key.rpartition(".")[2] for key in sorted(valid)}
     last = name.rpartition(".")[2]
     # A wrong letter of a short name weighs more.
     cutoff = 0.65 if len(last) < 5 else 0.72
@@ -181,8 +181,8 @@ def _describe_instantiation(error: InstantiationException, key: str) -> str | No
     called, keyword = _CALLED.search(text), _KEYWORD.search(text)
     if called and keyword:
         prefix = f"{key}." if key else ""
-        known = [f"{prefix}{name}" for name in named_parameters(called[1])]
-        return unknown_key(f"{prefix}{keyword[1]}", known)
+        parameters = [f"{prefix}{name}" for name in named_parameters(called[1])]
+        return unknown_key(f"{prefix}{keyword[1]}", parameters)
     missing = next((cause for cause in chain if isinstance(cause, ImportError)), None)
     if missing is None:
         return None

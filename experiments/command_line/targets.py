@@ -170,12 +170,12 @@ def _check_groups(cfg: DictConfig, overrides: Sequence[str]) -> None:
 def _drop_foreign_settings(cfg: DictConfig, key: str, typed: set[str]) -> str | None:
     """Delete the settings of a node that its class does not take and the user did not type."""
     node = OmegaConf.select(cfg, key)
-    taken = names_taken(str(node.get("_target_"))) if isinstance(node, DictConfig) else None
-    if taken is None:
+    accepted = names_taken(str(node.get("_target_"))) if isinstance(node, DictConfig) else None
+    if accepted is None:
         return None
     fixed = {*typed, *KEPT}
     names = [name for name in map(str, node) if f"{key}.{name}" not in fixed and name[0] != "_"]
-    dropped = [name for name in names if name not in taken]
+    dropped = [name for name in names if name not in accepted]
     if not dropped:
         return None
     # The other settings may refer to these.
@@ -183,8 +183,8 @@ def _drop_foreign_settings(cfg: DictConfig, key: str, typed: set[str]) -> str | 
     with open_dict(node):
         for name in dropped:
             del node[name]
-    left = _listed(key, [name for name in names if name in taken])
-    also = f"; kept as in the yaml files: {left}" if left else ""
+    others = _listed(key, [name for name in names if name in accepted])
+    also = f"; kept as in the yaml files: {others}" if others else ""
     return f"note: {node._target_} does not take {_listed(key, dropped)}, left out{also}"
 
 
@@ -197,8 +197,8 @@ def _inspect(target: str) -> tuple[tuple[str, ...], bool]:
     try:
         for function in _constructors(resolve_name(target)):
             parameters = inspect.signature(function).parameters.values()
-            names |= {one.name: None for one in parameters if one.kind in _BY_NAME}
-            if all(one.kind != one.VAR_KEYWORD for one in parameters):
+            names |= {each.name: None for each in parameters if each.kind in _BY_NAME}
+            if all(each.kind != each.VAR_KEYWORD for each in parameters):
                 return tuple(names), True
     except Exception:
         # Building a wrong target tells the user about it, with its config key.

@@ -244,13 +244,14 @@ def _loading(policy: Path, name: str, team: Mapping[str, str | None]) -> dict[st
     adapter = policy / folder / ADAPTER
     base = base_model(adapter) if adapter.is_file() else ""
     subfolder = "" if folder == "." else f", subfolder={json.dumps(folder)}"
-    shown = f"<{Path(base).name}>" if base.startswith(LOCAL) else base
-    return {"policy": json.dumps(name) + subfolder, "base": json.dumps(shown) if base else ""}
+    public_base = f"<{Path(base).name}>" if base.startswith(LOCAL) else base
+    quoted = json.dumps(public_base) if base else ""
+    return {"policy": json.dumps(name) + subfolder, "base": quoted}
 
 
 def _silence_words(run: Run) -> list[str]:
-    settings = [member.get("speech") or {} for member in _members(run)]
-    return sorted({str(one["silence"]) for one in settings if "silence" in one}) or ["<silence>"]
+    nodes = [member.get("speech") or {} for member in _members(run)]
+    return sorted({str(node["silence"]) for node in nodes if "silence" in node}) or ["<silence>"]
 
 
 def _environment(env: Mapping[str, Any], typed: Sequence[str]) -> list[str]:

@@ -162,8 +162,8 @@ class Progress:
         name, seconds, last = self.part()
         if name:
             # A part without a last time has no known length, so its bar pulses.
-            done = min(seconds, last or 0.0)
-            bar = ProgressBar(total=last or 1.0, completed=done, pulse=last is None)
+            elapsed = min(seconds, last or 0.0)
+            bar = ProgressBar(total=last or 1.0, completed=elapsed, pulse=last is None)
             rows.append(_row(Text(self.life(), style="dim"), bar))
         if self._note:
             rows.append(Text(self._note, style="yellow", overflow="ellipsis", no_wrap=True))

@@ -50,7 +50,8 @@ def read(folder: Path) -> list[dict[str, Any]]:
         entries = read_json(folder / NAME)
     except (OSError, ValueError):
         return []
-    return [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
+    entries = entries if isinstance(entries, list) else []
+    return [entry for entry in entries if isinstance(entry, dict)]
 
 
 def check_format(folder: Path) -> None:

@@ -1,15 +1,13 @@
-"""Rules that judge a run by its metrics, and the sentence that says what an episode costs.
+"""Judge a run by its metrics, and say in one sentence what an episode costs.
 
-Every rule reads rows as `metrics.jsonl` has them and returns a warning in plain words; it changes
-nothing. Live warnings come from here, and so does what is said of a run afterwards. Two failures
-frame the field. *Silence collapse*: the team falls silent and its accuracy falls with it. *Silence
-extinction*: no agent is silent any more, not even with nothing to say, so the team cannot find out
-where silence pays.
+A rule reads rows as `metrics.jsonl` has them and returns a warning in plain words. Live warnings
+come from here, and so do those of a finished run. Two failures frame the field.
+*Silence collapse*: the team falls silent and its accuracy falls with it. *Silence extinction*: no
+agent is silent any more, not even with nothing to say, so the team cannot learn where silence pays.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,42 +16,33 @@ Row = Mapping[str, float]
 """Metrics of one step by their full names (`train/accuracy`)."""
 
 SILENT, SILENT_INFORMED = 0.9, 0.5
-"""Silence rates from which a team counts as fallen silent: of all turns, and of the turns of agents
-with something useful to say, where that is known."""
+"""Silence rates from which a team counts as silent: of all turns, and of the turns of agents with
+something useful to say, where that is known."""
 ACCURACY_DROP = 0.1
-"""Fall of accuracy from its best that makes silence a collapse; half of the best where that is
-less."""
+"""Fall of accuracy from its best that makes silence a collapse; half of the best if less."""
 EXTINCT = 0.05
-"""Share of the turns with nothing useful to say, at or below which silence is dying out."""
+"""Share of silent turns among those with nothing useful to say, at which silence dies out."""
 FEW_SOLVED = 0.1
-"""Pass rate below which there are too few solved episodes to learn from."""
+"""Pass rate below which too few episodes are solved to learn from."""
 WINDOW = 5
-"""Updates over which a rule looks."""
+"""Number of updates that a rule looks at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a rule has to know about a run besides its rows."""
+    """Facts about a run that its rows do not hold."""
 
     ratio: bool = True
-    """Whether the objective has an importance ratio."""
+    """True if the objective has an importance ratio."""
     charge_power: float | None = None
-    """`learner.charge_power`; None for a learner without it."""
+    """Value of `learner.charge_power`; None for a learner without it."""
 
 
 class Rule(Protocol):
-    """What `Rules` asks of a rule."""
+    """A rule of `Rules`, whose attributes without a leading underscore are its state."""
 
     def observe(self, step: int, row: Row) -> str | None:
-        """Take in one row; return a warning the first time that something is wrong."""
-        ...
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run needs to warn as if it had never stopped; JSON can hold it."""
-        ...
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state of `state_dict`."""
+        """Read one row; return a warning the first time that something is wrong."""
         ...
 
 
@@ -61,77 +50,58 @@ class Collapse:
     """Warns of silence collapse, by training steps or by evaluations.
 
     It warns once per collapse, and again only after a whole window without the signs, so that a
-    rate which wavers around the threshold does not warn at every step. A team that never solved
-    twice as much has fallen when half of its best is gone.
+    rate that wavers around the threshold does not warn at every step. A team that never solved
+    twice the drop has fallen when half of its best is gone.
     """
 
     def __init__(self, prefix: str = "train/", window: int = WINDOW) -> None:
         """Watch the metrics with a prefix, `train/` or `eval/`, over a window of rows."""
         self._prefix, self._window = prefix, window
-        self._silences: deque[float] = deque(maxlen=window)
-        self._accuracies: deque[float] = deque(maxlen=window)
-        self._best: float | None = None
-        self._best_step = 0
-        self._collapsed = False
-        self._calm = 0
+        self.silences: list[float] = []
+        self.accuracies: list[float] = []
+        self.best: float | None = None
+        self.best_step = 0
+        self.collapsed = False
+        self.calm = 0
 
     def observe(self, step: int, row: Row) -> str | None:
-        """Take in one row; see `Rule`."""
+        """Read one row; see `Rule`."""
+        prefix = self._prefix
         metrics = {
-            name.removeprefix(self._prefix): value
-            for name, value in row.items()
-            if name.startswith(self._prefix)
+            name.removeprefix(prefix): x for name, x in row.items() if name.startswith(prefix)
         }
         if "accuracy" not in metrics:
             return None
         informed = "spoke_if_informed" in metrics
-        self._silences.append(silence_to_watch(metrics))
-        self._accuracies.append(metrics["accuracy"])
-        if len(self._silences) < self._window:
+        self.silences = [*self.silences, silence_to_watch(metrics)][-self._window :]
+        self.accuracies = [*self.accuracies, metrics["accuracy"]][-self._window :]
+        if len(self.silences) < self._window:
             return None
-        silent = sum(self._silences) / self._window
-        accurate = sum(self._accuracies) / self._window
-        if self._best is None or accurate > self._best:
-            self._best, self._best_step = accurate, step
+        silent = sum(self.silences) / self._window
+        accurate = sum(self.accuracies) / self._window
+        if self.best is None or accurate > self.best:
+            self.best, self.best_step = accurate, step
         # Means of equal decimals differ in their last bit, and a drop of exactly 0.1 is a drop.
-        drop = min(ACCURACY_DROP, self._best / 2)
-        fallen = self._best > 0 and self._best - accurate >= drop - 1e-9
+        drop = min(ACCURACY_DROP, self.best / 2)
+        fallen = self.best > 0 and self.best - accurate >= drop - 1e-9
         if silent < (SILENT_INFORMED if informed else SILENT) - 1e-9 or not fallen:
-            self._calm += 1
-            self._collapsed = self._collapsed and self._calm < self._window
+            self.calm += 1
+            self.collapsed = self.collapsed and self.calm < self._window
             return None
-        known, self._collapsed, self._calm = self._collapsed, True, 0
-        return None if known else self._warning(step, silent, accurate, informed)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the window, the best and whether it has warned; see `Rule`."""
-        return {
-            "silences": list(self._silences),
-            "accuracies": list(self._accuracies),
-            "best": self._best,
-            "best_step": self._best_step,
-            "collapsed": self._collapsed,
-            "calm": self._calm,
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state of `state_dict`."""
-        self._silences = deque(state["silences"], maxlen=self._window)
-        self._accuracies = deque(state["accuracies"], maxlen=self._window)
-        self._best, self._best_step = state["best"], state["best_step"]
-        self._collapsed, self._calm = state["collapsed"], state["calm"]
+        before, self.collapsed, self.calm = self.collapsed, True, 0
+        return None if before else self._warning(step, silent, accurate, informed)
 
     def _warning(self, step: int, silent: float, accurate: float, informed: bool) -> str:
-        best = 0.0 if self._best is None else self._best
         turns = "the turns in which it had something useful to say" if informed else "its turns"
         kind = "step" if self._prefix == "train/" else "evaluation"
         over = f"the last {kind}" if self._window == 1 else f"the last {self._window} {kind}s"
         return (
             f"silence collapse at step {step}: over {over} the team kept silent in {silent:.0%} of"
-            f" {turns} and solved {accurate:.0%} of its tasks, down from {best:.0%} around step"
-            f" {self._best_step}. The price of tokens seems to outweigh what messages earn. Try a"
-            " lower env.reward.price, a higher learner.charge_power, a price that starts at 0 and"
-            " rises slowly (learner/price=ramp), or counterfactual credit (learner.credit=silence)."
+            f" {turns} and solved {accurate:.0%} of its tasks, down from {self.best or 0.0:.0%}"
+            f" around step {self.best_step}. The price of tokens seems to outweigh what messages"
+            " earn. Try a lower env.reward.price, a higher learner.charge_power, a price that"
+            " starts at 0 and rises slowly (learner/price=ramp), or counterfactual credit"
+            " (learner.credit=silence)."
         )
 
 
@@ -140,21 +110,21 @@ class Extinction:
 
     def __init__(self) -> None:
         """Start without observations."""
-        self._silences: deque[float] = deque(maxlen=WINDOW)
-        self._extinct = False
+        self.silences: list[float] = []
+        self.extinct = False
 
     def observe(self, step: int, row: Row) -> str | None:
-        """Take in one row; where tokens are free, silence has nothing to earn. See `Rule`."""
+        """Read one row; where tokens are free, silence has nothing to earn. See `Rule`."""
         silence = row.get("train/silent_if_uninformed")
         if silence is None or row.get("train/price", 0.0) <= 0:
             return None
-        self._silences.append(silence)
-        mean = sum(self._silences) / len(self._silences)
+        self.silences = [*self.silences, silence][-WINDOW:]
+        mean = sum(self.silences) / len(self.silences)
         if mean > 2 * EXTINCT:
-            self._extinct = False
-        if len(self._silences) < WINDOW or mean > EXTINCT or self._extinct:
+            self.extinct = False
+        if len(self.silences) < WINDOW or mean > EXTINCT or self.extinct:
             return None
-        self._extinct = True
+        self.extinct = True
         return (
             f"silence extinction at step {step}: over the last {WINDOW} steps agents with nothing"
             f" useful to say kept silent in {mean:.1%} of their turns, so the team hardly finds out"
@@ -163,79 +133,67 @@ class Extinction:
             " speaks where it has (laconic warm-start, learner.collect.teacher)."
         )
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return the window and whether it has warned; see `Rule`."""
-        return {"silences": list(self._silences), "extinct": self._extinct}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state of `state_dict`."""
-        self._silences = deque(state["silences"], maxlen=WINDOW)
-        self._extinct = bool(state["extinct"])
-
 
 class Streak:
-    """Warns once something holds in a number of rows on end; again only after as many without."""
+    """Warns once a condition holds in several rows on end; again after as many rows without it."""
 
     def __init__(self, rows: int, holds: Callable[[Row], bool | None], text: str) -> None:
         """Watch a condition.
 
         Args:
-            rows: rows on end, at least 1.
-            holds: whether it holds in a row; None where the row does not say.
+            rows: number of rows on end, at least 1.
+            holds: returns whether it holds in a row; None if the row does not tell.
             text: the warning, in which {step} and {rows} are filled in.
         """
         self._rows, self._holds, self._text = rows, holds, text
-        self._length = self._calm = 0
-        self._warned = False
+        self.length = self.calm = 0
+        self.warned = False
 
     def observe(self, step: int, row: Row) -> str | None:
-        """Take in one row; see `Rule`."""
+        """Read one row; see `Rule`."""
         holds = self._holds(row)
         if holds is None:
             return None
-        self._length = self._length + 1 if holds else 0
-        self._calm = 0 if holds else self._calm + 1
-        if self._calm >= self._rows:
-            self._warned = False
-        if self._warned or self._length < self._rows:
+        self.length = self.length + 1 if holds else 0
+        self.calm = 0 if holds else self.calm + 1
+        if self.calm >= self._rows:
+            self.warned = False
+        if self.warned or self.length < self._rows:
             return None
-        self._warned = True
+        self.warned = True
         return self._text.format(step=step, rows=self._rows)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the counts and whether it has warned; see `Rule`."""
-        return {"length": self._length, "calm": self._calm, "warned": self._warned}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state of `state_dict`."""
-        self._length, self._calm = int(state["length"]), int(state["calm"])
-        self._warned = bool(state["warned"])
 
 
 class Rules:
-    """All rules, over the rows of one run."""
+    """All rules that fit a run, over its rows."""
 
     def __init__(self, context: Context) -> None:
         """Start without observations."""
         self._rules = _rules(context)
 
     def observe(self, step: int, row: Row) -> list[str]:
-        """Take in the row of a step; return what there is to warn of."""
+        """Read the row of a step; return the warnings."""
         warnings = [rule.observe(step, row) for rule in self._rules.values()]
         return [warning for warning in warnings if warning]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of every rule by its name; JSON can hold it."""
-        return {name: rule.state_dict() for name, rule in self._rules.items()}
+        """Return the state of every rule by its name, in types of JSON.
+
+        A resumed run warns as one that never stopped.
+        """
+        return {
+            name: {key: value for key, value in vars(rule).items() if key[0] != "_"}
+            for name, rule in self._rules.items()
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of `state_dict`."""
         for name, rule in self._rules.items():
-            rule.load_state_dict(state[name])
+            vars(rule).update(state[name])
 
 
 def judge(rows: Iterable[Mapping[str, Any]], context: Context) -> list[str]:
-    """Return what the rules say about all rows of a run, each with its `step`."""
+    """Return the warnings about all rows of a run, each with its `step`."""
     rules = Rules(context)
     warnings: list[str] = []
     for row in rows:
@@ -245,11 +203,11 @@ def judge(rows: Iterable[Mapping[str, Any]], context: Context) -> list[str]:
 
 
 def silence_to_watch(metrics: Mapping[str, float]) -> float:
-    """Return the silence rate, 0 to 1, that tells a collapse best; 0 without turns.
+    """Return the silence rate, 0 to 1, that shows a collapse best; 0 without turns.
 
     An agent that always answers hides how silent the others are: with one solver and three mute
-    helpers the silence rate of all turns is only 0.75. So where the environment says who holds
-    something useful, this is the silence of those agents, and otherwise that of all turns.
+    helpers the silence rate of all turns is only 0.75. So this is the silence of the agents that
+    hold something useful, where the environment knows them, and otherwise that of all turns.
 
     Args:
         metrics: of `learners.metrics.summarize`, without a prefix.
@@ -260,12 +218,12 @@ def silence_to_watch(metrics: Mapping[str, float]) -> float:
 
 
 def price_sentence(evaluation: Mapping[str, float], context: Context, max_reward: float) -> str:
-    """Say in one line what an episode costs, what it is charged, and what it earns.
+    """Return a line on what an episode costs, what it is charged, and what it earns.
 
     Args:
         evaluation: metrics of an evaluation (`learners.metrics.summarize`), without a prefix.
         context: of the run.
-        max_reward: the most that a task pays, reward units: what one solved task is worth.
+        max_reward: reward of one solved task, reward units.
 
     Returns:
         The line; empty where the environment reports no bills or tokens are free.

@@ -94,8 +94,8 @@ class Tracker(ABC):
         return {str(key): value for key, value in cfg.items()} if isinstance(cfg, dict) else {}
 
     @abstractmethod
-    def begin(self, module: Any, known: str | None) -> str:
-        """Begin a run of the tracker, or continue a known one; return its id."""
+    def begin(self, module: Any, run_id: str | None) -> str:
+        """Begin a run of the tracker, or continue the one with an id; return its id."""
 
     @abstractmethod
     def send(self, step: int, metrics: Mapping[str, float]) -> None:
@@ -125,17 +125,17 @@ class WandB(Tracker):
         project: str = "laconic",
         entity: str | None = None,
         mode: str | None = None,
-        **shown: str | None,
+        **titles: str | None,
     ) -> None:
         """Open a run; settings as in `conf/logger/wandb.yaml` and `Tracker`."""
         self._settings = {"project": project, "entity": entity, "mode": mode}
-        super().__init__(folder, purge_step, **shown)
+        super().__init__(folder, purge_step, **titles)
 
-    def begin(self, module: Any, known: str | None) -> str:
+    def begin(self, module: Any, run_id: str | None) -> str:
         """Begin a run, or continue it under its id."""
         self._run = module.init(
             **self._settings,
-            id=known or secrets.token_hex(4),
+            id=run_id or secrets.token_hex(4),
             name=self.name,
             group=self.group,
             dir=str(self.folder),
@@ -175,21 +175,21 @@ class Trackio(Tracker):
         purge_step: int | None = None,
         project: str = "laconic",
         space_id: str | None = None,
-        **shown: str | None,
+        **titles: str | None,
     ) -> None:
         """Open a run; settings as in `conf/logger/trackio.yaml` and `Tracker`."""
         self._settings = {"project": project, "space_id": space_id}
-        super().__init__(folder, purge_step, **shown)
+        super().__init__(folder, purge_step, **titles)
 
-    def begin(self, module: Any, known: str | None) -> str:
+    def begin(self, module: Any, run_id: str | None) -> str:
         """Begin or continue a run; trackio has no ids, so its name ends in a random one."""
-        name = known or f"{self.name}-{secrets.token_hex(3)}"
+        name = run_id or f"{self.name}-{secrets.token_hex(3)}"
         self._run = module.init(
             **self._settings,
             name=name,
             group=self.group,
             config=self.config(),
-            resume="allow" if known else "never",
+            resume="allow" if run_id else "never",
             embed=False,
             # Figures of the machine would be logged by the clock, not by the step.
             auto_log_gpu=False,
@@ -225,14 +225,14 @@ class MLflow(Tracker):
         purge_step: int | None = None,
         uri: str | None = None,
         experiment: str = "laconic",
-        **shown: str | None,
+        **titles: str | None,
     ) -> None:
         """Open a run; settings as in `conf/logger/mlflow.yaml` and `Tracker`."""
         self._uri = uri or os.environ.get("MLFLOW_TRACKING_URI") or "mlruns"
         self._experiment = experiment
-        super().__init__(folder, purge_step, **shown)
+        super().__init__(folder, purge_step, **titles)
 
-    def begin(self, module: Any, known: str | None) -> str:
+    def begin(self, module: Any, run_id: str | None) -> str:
         """Begin a run with the configuration as parameters, or continue it."""
         if "://" not in self._uri:
             self._uri = Path(self._uri).absolute().as_uri()
@@ -240,9 +240,9 @@ class MLflow(Tracker):
         os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
         self._client = module.MlflowClient(self._uri)
         self._entities = module.entities
-        if known is not None:
-            self._client.update_run(known, status="RUNNING")
-            return known
+        if run_id is not None:
+            self._client.update_run(run_id, status="RUNNING")
+            return run_id
         tags = {"group": self.group} if self.group else {}
         run = self._client.create_run(self._experiment_id(), run_name=self.name, tags=tags)
         parameters = [
