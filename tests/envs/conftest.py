@@ -1,4 +1,4 @@
-"""A hand-made benchmark whose every number can be worked out on paper, and environments over it."""
+"""A hand-made benchmark whose numbers can be worked out on paper, and environments on it."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ class Sums(Benchmark):
         return TASKS[:count]
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        numbers = [found[-1] for text in answers.values() if (found := re.findall(r"\d+", text))]
+        numbers = [all_of[-1] for text in answers.values() if (all_of := re.findall(r"\d+", text))]
         # The first of equally common answers wins, in the order of agents.
         answer = Counter(numbers).most_common(1)[0][0] if numbers else ""
         solved = answer == task.answer
         return Score(float(solved), solved, answer)
 
     def committed(self, message: str) -> str | None:
-        found = re.findall(r"#\d+", message)
-        return found[-1] if found else None
+        marks = re.findall(r"#\d+", message)
+        return marks[-1] if marks else None
 
     def instructions(self, role: str, style: Style = "full") -> str:
         return f"A {role} adds up." if style == "full" else ""
@@ -65,19 +65,19 @@ class Sums(Benchmark):
 
 @pytest.fixture
 def sums() -> Sums:
-    """The benchmark itself."""
+    """Return the benchmark."""
     return Sums()
 
 
 @pytest.fixture
 def tasks() -> tuple[Task, ...]:
-    """Its three tasks: `fruit` (7), `birds` (13) and `unknown` (4, without relevance flags)."""
+    """Return its three tasks: `fruit` (7), `birds` (13), `unknown` (4, without relevance flags)."""
     return TASKS
 
 
 @pytest.fixture
 def make_env() -> Callable[..., DialogueEnv]:
-    """Makes an environment; one character is one token, so lengths can be counted by eye."""
+    """Make an environment in which a character is a token, so lengths can be counted by eye."""
 
     def make(kind: type[DialogueEnv] = DialogueEnv, **settings: Any) -> DialogueEnv:
         return kind(Sums(), **{"tasks": TASKS, "tokenize": list, **settings})
@@ -87,7 +87,7 @@ def make_env() -> Callable[..., DialogueEnv]:
 
 @pytest.fixture
 def start(make_env: Callable[..., DialogueEnv]) -> Callable[..., DialogueEnv]:
-    """Starts a task with solver_0, helper_0 and helper_1, and at most three rounds."""
+    """Start a task with solver_0, helper_0 and helper_1, and at most three rounds."""
 
     def begin(*, seed: int = 0, task: str = "fruit", **settings: Any) -> DialogueEnv:
         env = make_env(**{"team": {"solver": 1, "helper": 2}, "rounds": 3, **settings})

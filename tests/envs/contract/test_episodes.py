@@ -31,8 +31,8 @@ def test_what_is_sampled_follows_from_the_seed_and_the_first_difference_is_told(
     one, same, other = (play(make(), seed, random_action) for seed in (5, 5, 6))
     assert difference(one, same) == ""
     assert difference(one, other).startswith("different after 0 steps")
-    said = play(make(), 5, saying("a")), play(make(), 5, saying("b"))
-    assert difference(*said).startswith("different after 1 steps")
+    messages = play(make(), 5, saying("a")), play(make(), 5, saying("b"))
+    assert difference(*messages).startswith("different after 1 steps")
 
 
 def test_a_broken_rule_is_told_by_the_first_line_of_its_docstring():

@@ -131,11 +131,11 @@ def quote(task, written):
 
 
 def writing(kind=DialogueEnv):
-    """Two authors who hear nobody, and an expert who says what they wrote."""
-    made = envs.make("tldr", tasks=3, rounds=2, team={"concise": 1, "detailed": 1}, answer="joint")
+    """Return two authors who hear no agent, and an expert who quotes them."""
+    env = envs.make("tldr", tasks=3, rounds=2, team={"concise": 1, "detailed": 1}, answer="joint")
     return kind(
-        made.benchmark,
-        tuple(made.tasks.values()),
+        env.benchmark,
+        tuple(env.tasks.values()),
         team={"concise": 1, "detailed": 1},
         answer="joint",
         rounds=2,
@@ -164,7 +164,7 @@ def test_quotes_in_feedback_that_read_as_another_agents_words_are_found():
 
 def test_a_line_that_poses_as_the_expert_is_found():
     class Alone(Unindented):
-        """An agent has nobody to pose as but the expert."""
+        """Only the expert is left to pose as."""
 
         def _news(self, agents, comments):
             news = super()._news(agents, comments)

@@ -22,7 +22,7 @@ STYLE = TeacherStyle(terse=0.5, silent=0.5, best=0.5, frames=1)
         ("Ten each.\n> catch 10", "Ten each.", "> catch 10"),
         ("Ten each.\n> catch 10\n \n", "Ten each.", "> catch 10"),
         ("> catch 3\n> catch 10", "> catch 3", "> catch 10"),
-        # What is not the last line, does not begin with the mark or quotes others is speech.
+        # Other lines, lines without the mark, and quotes are speech.
         ("> catch 10\nTen each.", "> catch 10\nTen each.", ""),
         ("Ten each. > catch 10", "Ten each. > catch 10", ""),
         ("See:\n  > catch 50", "See:\n  > catch 50", ""),
@@ -41,7 +41,7 @@ def test_speech_and_act_are_put_together_as_they_are_taken_apart():
 
 @pytest.fixture(params=worlds.names())
 def world(request):
-    """Every world there is, with its defaults."""
+    """Return every world with its defaults."""
     return worlds.world(request.param)()
 
 
@@ -84,15 +84,16 @@ def test_every_script_and_the_teacher_play(world):
     for name in world.script_names:
         script = world.script(f"{name}3" if name.endswith(":") else name)
         for speaker in (script, world.teacher(STYLE)):
-            random, (seen, infos) = Random(0), env.reset(seed=0)
+            random, (observations, infos) = Random(0), env.reset(seed=0)
             while env.agents:
-                said = {
+                messages = {
                     agent: speaker(
-                        TurnView(agent, infos[agent]["facts"], seen[agent]["text"], False), random
+                        TurnView(agent, infos[agent]["facts"], observations[agent]["text"], False),
+                        random,
                     )
                     for agent in env.agents
                 }
-                seen, *_, infos = env.step(said)
-                assert all(info["legal"] for info in infos.values()), (name, said)
+                observations, *_, infos = env.step(messages)
+                assert all(info["legal"] for info in infos.values()), (name, messages)
     with pytest.raises(UnknownNameError):
         world.script("nobody")

@@ -1,4 +1,4 @@
-"""A team in a world: budgets, prices, silence, acts and who hears whom, on the commons."""
+"""A team in a world: budgets, prices, silence, acts and topology, on the commons."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ VARIANTS = [
 ]
 
 
-@pytest.fixture(params=VARIANTS, ids=lambda one: "-".join(map(str, one)) or "plain")
+@pytest.fixture(params=VARIANTS, ids=lambda settings: "-".join(map(str, settings)) or "plain")
 def make(request):
-    """Makes the commons in each variant; a character is a token."""
+    """Make the commons in each variant; a character is a token."""
     return lambda **more: envs.make("commons", tasks=4, tokenize=list, **request.param | more)
 
 
@@ -67,29 +67,29 @@ def test_speech_is_charged_and_an_act_is_not():
         reward={"price": 1.0, "normalizer": 10},
         budget={"message": 4},
     )
-    seen, _ = env.reset(seed=0)
+    observations, _ = env.reset(seed=0)
     # Room for a line break and the longest act, and none to say anything.
     act_room = len("\n> next fisher_999")
-    assert seen["fisher_0"]["tokens_left"].tolist() == [act_room, *[UNLIMITED] * 3]
+    assert observations["fisher_0"]["tokens_left"].tolist() == [act_room, *[UNLIMITED] * 3]
     _, rewards, _, _, infos = env.step(dict.fromkeys(FIVE, "> catch 12"))
     assert rewards == pytest.approx(dict.fromkeys(FIVE, 0.1), rel=1e-12)
     assert infos["fisher_0"]["tokens_said"] == 0
-    seen, rewards, _, _, infos = env.step({"fisher_0": "Hello\n> next fisher_2"})
+    observations, rewards, _, _, infos = env.step({"fisher_0": "Hello\n> next fisher_2"})
     # Cut to 4 characters of speech, 0.1 each; the act is heard and done all the same.
     assert rewards["fisher_0"] == pytest.approx(-0.4, rel=1e-12)
     assert infos["fisher_0"]["message"] == "Hell" and infos["fisher_0"]["cut"]
     assert infos["fisher_0"]["act"] == "> next fisher_2"
-    assert seen["fisher_2"]["text"] == "fisher_0: Hell"
-    assert seen["fisher_2"]["tokens_left"][0] == 4 + act_room
+    assert observations["fisher_2"]["text"] == "fisher_0: Hell"
+    assert observations["fisher_2"]["tokens_left"][0] == 4 + act_room
 
 
 def test_who_has_no_tokens_left_can_still_act():
     env = envs.make("commons", tasks=1, tokenize=list, talk_rounds=1, budget={"episode": 3})
     env.reset(seed=0)
     env.step(dict.fromkeys(FIVE, "> catch 10"))
-    seen, *_ = env.step(dict.fromkeys(FIVE, "Well"))
+    observations, *_ = env.step(dict.fromkeys(FIVE, "Well"))
     assert sum(len(message.text) for message in env.messages) == 3
-    assert seen["fisher_0"]["tokens_left"][0] > 0
+    assert observations["fisher_0"]["tokens_left"][0] > 0
     _, rewards, _, _, infos = env.step(dict.fromkeys(FIVE, "> catch 6"))
     assert rewards["fisher_4"] == 0.05 and infos["fisher_4"]["legal"]
 
@@ -126,14 +126,14 @@ def test_the_topology_says_who_hears_whom_and_lost_messages_are_lost():
     env = envs.make("commons", tasks=1, topology="star")
     env.reset(seed=0)
     env.step({})
-    seen, *_ = env.step({"fisher_1": "Eight each."})
-    assert seen["fisher_0"]["text"] == "fisher_1: Eight each."
-    assert seen["fisher_2"]["text"] == "Nobody spoke."
+    observations, *_ = env.step({"fisher_1": "Eight each."})
+    assert observations["fisher_0"]["text"] == "fisher_1: Eight each."
+    assert observations["fisher_2"]["text"] == "Nobody spoke."
     env = envs.make("commons", tasks=1, channel={"lose": 1.0, "mark": True})
     env.reset(seed=0)
     env.step({})
-    seen, *_ = env.step({"fisher_1": "Eight each."})
-    assert seen["fisher_2"]["text"] == "fisher_1 could not be heard."
+    observations, *_ = env.step({"fisher_1": "Eight each."})
+    assert observations["fisher_2"]["text"] == "fisher_1 could not be heard."
 
 
 def test_infos_tell_acts_and_facts_and_at_the_end_the_outcome():
@@ -177,8 +177,8 @@ def test_the_room_for_acts_is_counted_by_the_tokenizer_at_hand():
     # `>`, `next`, `fisher_999`; then a character each, a line break too.
     for tokenize, room in ((str.split, 3), (list, len("\n> next fisher_999"))):
         pieces[0] = tokenize
-        seen, _ = env.reset(seed=0)
-        assert seen["fisher_0"]["tokens_left"][0] == room
+        observations, _ = env.reset(seed=0)
+        assert observations["fisher_0"]["tokens_left"][0] == room
 
 
 @pytest.mark.parametrize("charge", ["own", "team"])
@@ -221,8 +221,8 @@ def test_fair_shares_gain_the_most_that_a_world_says_its_task_pays(wording, mont
     assert gained == pytest.approx(most, rel=1e-12)
 
 
-def _first(env, message):
-    """What a round in which fisher_0 alone does something says of it: ledgers, flags and bill."""
+def _round_of(env, message):
+    """Return the ledgers, flags and bill of a round in which only fisher_0 acts."""
     *_, infos = env.step({"fisher_0": message})
     info = infos["fisher_0"]
     names = ("message", "tokens_said", "tokens_thought", "legal", "cut", "act")
@@ -250,7 +250,7 @@ def test_a_line_that_is_no_legal_act_is_charged_as_a_thought(message, found):
     env = envs.make("commons", **PRICED)
     env.reset(seed=0)
     # Nobody is heard while all harvest.
-    assert _first(env, message) == found
+    assert _round_of(env, message) == found
 
 
 def test_an_act_out_of_place_is_charged_beside_the_speech_before_it():
@@ -258,10 +258,10 @@ def test_an_act_out_of_place_is_charged_beside_the_speech_before_it():
     env.reset(seed=0)
     env.step({})
     # Two tokens said, and a harvest of ten tokens while all talk.
-    assert _first(env, "Hi\n> catch 10") == ("Hi", 2, 10, False, False, "", 12)
+    assert _round_of(env, "Hi\n> catch 10") == ("Hi", 2, 10, False, False, "", 12)
     half = envs.make("commons", **PRICED | {"reward": {**PRICED["reward"], "thought_weight": 0.5}})
     half.reset(seed=0)
-    assert _first(half, "> 12345678") == ("", 0, 10, False, False, "", 5)
+    assert _round_of(half, "> 12345678") == ("", 0, 10, False, False, "", 5)
 
 
 def test_a_line_that_is_no_legal_act_is_capped_with_the_thought_before_it():
@@ -269,8 +269,8 @@ def test_a_line_that_is_no_legal_act_is_capped_with_the_thought_before_it():
     env.reset(seed=0)
     env.step({})
     # Two tokens thought and three of the line, which is longer than that: charged and silent.
-    assert _first(env, "<think>ab</think>Hi\n> four") == ("", 0, 5, False, True, "", 5)
-    assert _first(env, "<think>a</think>Hi\n> 42") == ("Hi", 2, 10, False, False, "", 7)
+    assert _round_of(env, "<think>ab</think>Hi\n> four") == ("", 0, 5, False, True, "", 5)
+    assert _round_of(env, "<think>a</think>Hi\n> 42") == ("Hi", 2, 10, False, False, "", 7)
 
 
 def test_a_line_of_an_agent_that_has_no_room_is_neither_heard_nor_charged():

@@ -1,4 +1,4 @@
-"""Small environments of several benchmarks, which differ in what there is to say."""
+"""Small environments of several benchmarks with different kinds of messages."""
 
 from __future__ import annotations
 
@@ -39,15 +39,17 @@ TASK = Task(
 
 @pytest.fixture(params=SETTINGS)
 def make_text(request: pytest.FixtureRequest) -> Callable[..., DialogueEnv]:
-    """Makes an environment of each benchmark."""
+    """Make an environment of each benchmark."""
     name = request.param
     return lambda **more: envs.make(name, tasks=12, **(SETTINGS[name] | more))
 
 
 @pytest.fixture
 def make_signal() -> Callable[..., DialogueEnv]:
-    """Makes an environment with one task: the cup is asked for, and red; three helpers hold one
-    statement each. A message of a statement has five tokens, an answer five, silence none."""
+    """Make an environment with one task, a red cup, whose three helpers hold one statement each.
+
+    A message of a statement has five tokens, an answer five, silence none.
+    """
 
     def make(**more: Any) -> DialogueEnv:
         return DialogueEnv(

@@ -1,4 +1,4 @@
-"""What wrappers share."""
+"""The base classes of wrappers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from laconic.envs.wrappers.token_arrays import TokenArrays
 
 
 class Blank(ArrayWrapper):
-    """Agents see nothing and say nothing."""
+    """Agents observe nothing and say nothing."""
 
     def _message(self, agent, action):
         return ""
@@ -25,7 +25,7 @@ class Blank(ArrayWrapper):
 
 @pytest.fixture
 def env():
-    """Two tasks, two agents."""
+    """Return an environment of two tasks and two agents."""
     return envs.make("gsm8k", tasks=2, team={"solver": 1, "helper": 1})
 
 
@@ -42,8 +42,8 @@ def test_the_text_of_an_observation_is_itself_or_stands_under_its_name():
 def test_tasks_are_named_by_number_or_key_and_by_nothing_else(env):
     wrapped = Blank(env, Box(0.0, 1.0, (3,)), lambda: Discrete(2))
     keys = list(env.tasks)
-    for named in (1, np.int64(1), keys[1]):
-        _, infos = wrapped.reset(seed=0, options={"task": named})
+    for options in (1, np.int64(1), keys[1]):
+        _, infos = wrapped.reset(seed=0, options={"task": options})
         assert infos["solver_0"]["task"] == keys[1]
     with pytest.raises(
         UnknownNameError, match="number of a task 2. Did you mean|number of a task 2"

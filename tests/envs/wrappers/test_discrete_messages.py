@@ -17,19 +17,19 @@ SILENCE, STATEMENT, RED, ABSTAIN = range(4)
 
 @pytest.fixture
 def make(make_signal: Any) -> Any:
-    """Signal's environment as numbers; the menu is silence, statement, `#### red`, abstention."""
+    """Make signal with numbers; the menu is silence, statement, `#### red`, abstention."""
     return lambda words=WORDS, mask="info", **more: DiscreteMessages(
         make_signal(**more), words=words, mask=mask
     )
 
 
 def holder(env: Any, statement: str) -> str:
-    """The helper that holds a statement."""
+    """Return the helper that holds a statement."""
     return next(a for a in env.possible_agents if env.entries(a)[STATEMENT] == statement)
 
 
 def split(env: Any, array: Any, name: str) -> Any:
-    """Some entries of an observation, as a list of numbers."""
+    """Return a part of an observation as a list of numbers."""
     return np.asarray(array, np.float64)[env.layout.parts[name]].round(4).tolist()
 
 
@@ -38,16 +38,16 @@ def test_an_observation_says_who_it_is_what_it_knows_and_what_is_left(make: Any)
     observations, _ = env.reset(seed=0)
     agent = holder(env, "The cup is red.")
     number = env.possible_agents.index(agent)
-    seen = observations[agent]
-    assert seen.dtype == np.float32 and seen.shape == (env.layout.size,)
-    assert split(env, seen, "role") == [0.0, 1.0]
-    assert split(env, seen, "agent") == [float(place == number) for place in range(4)]
-    assert split(env, seen, "time") == [0.0, 1.0]
+    observation = observations[agent]
+    assert observation.dtype == np.float32 and observation.shape == (env.layout.size,)
+    assert split(env, observation, "role") == [0.0, 1.0]
+    assert split(env, observation, "agent") == [float(place == number) for place in range(4)]
+    assert split(env, observation, "time") == [0.0, 1.0]
     # 64 tokens are shown as 64 / (64 + 64), 192 as 192 / (192 + 64), no cap as nearly 1.
-    assert split(env, seen, "left") == [0.5, 1.0, 1.0, 0.75]
-    assert split(env, seen, "question") == [1.0, 0.0, 0.0, 1.0]
-    assert split(env, seen, "known") == [1.0, 1.0, 0.0, 0.0]
-    assert not any(split(env, seen, "heard"))
+    assert split(env, observation, "left") == [0.5, 1.0, 1.0, 0.75]
+    assert split(env, observation, "question") == [1.0, 0.0, 0.0, 1.0]
+    assert split(env, observation, "known") == [1.0, 1.0, 0.0, 0.0]
+    assert not any(split(env, observation, "heard"))
 
 
 def test_the_menu_says_what_can_be_said_how_long_it_is_and_how_near_the_question(
@@ -55,42 +55,42 @@ def test_the_menu_says_what_can_be_said_how_long_it_is_and_how_near_the_question
 ) -> None:
     env = make()
     observations, infos = env.reset(seed=0)
-    asked, other = holder(env, "The cup is red."), holder(env, "The key is green.")
+    informed, other = holder(env, "The cup is red."), holder(env, "The key is green.")
     rows = {
-        agent: np.reshape(split(env, seen, "menu"), (4, 4)).tolist()
-        for agent, seen in observations.items()
+        agent: np.reshape(split(env, observation, "menu"), (4, 4)).tolist()
+        for agent, observation in observations.items()
     }
     # Five tokens are shown as 5 / (5 + 16). Of the four words of the statement `the`, `cup` and
     # `is` are in the question, and of the other one `the` and `is`.
     length = round(5 / 21, 4)
-    assert rows[asked][STATEMENT] == [1.0, length, 0.75, 0.0]
+    assert rows[informed][STATEMENT] == [1.0, length, 0.75, 0.0]
     assert rows[other][STATEMENT] == [1.0, length, 0.5, 0.0]
-    assert rows[asked][SILENCE] == [1.0, 0.0, 0.0, 0.0]
-    assert rows[asked][RED] == [0.0, 0.0, 0.0, 0.0]
+    assert rows[informed][SILENCE] == [1.0, 0.0, 0.0, 0.0]
+    assert rows[informed][RED] == [0.0, 0.0, 0.0, 0.0]
     # It is not the solver's turn.
     assert [row[0] for row in rows["solver_0"]] == [1.0, 0.0, 0.0, 0.0]
-    assert infos[asked]["action_mask"].tolist() == [1, 1, 0, 1]
+    assert infos[informed]["action_mask"].tolist() == [1, 1, 0, 1]
     assert infos["solver_0"]["action_mask"].tolist() == [1, 0, 0, 0]
-    assert infos[asked]["action_mask"].dtype == np.int8
+    assert infos[informed]["action_mask"].dtype == np.int8
 
 
 def test_a_number_says_its_message_and_who_hears_it_sees_its_words(make: Any) -> None:
     env = make()
     env.reset(seed=0)
-    asked, other = holder(env, "The cup is red."), holder(env, "The key is green.")
-    observations, *_, infos = env.step({asked: STATEMENT, other: SILENCE})
+    informed, other = holder(env, "The cup is red."), holder(env, "The key is green.")
+    observations, *_, infos = env.step({informed: STATEMENT, other: SILENCE})
     assert [(m.agent, m.text) for m in env.unwrapped.messages if m.text] == [
-        (asked, "The cup is red.")
+        (informed, "The cup is red.")
     ]
-    assert (infos[asked]["tokens_said"], infos[other]["tokens_said"]) == (5, 0)
-    ears = np.reshape(split(env, observations["solver_0"], "heard"), (3, 6)).tolist()
+    assert (infos[informed]["tokens_said"], infos[other]["tokens_said"]) == (5, 0)
+    rows_heard = np.reshape(split(env, observations["solver_0"], "heard"), (3, 6)).tolist()
     helpers = [agent for agent in env.possible_agents if agent != "solver_0"]
-    for agent, ear in zip(helpers, ears, strict=True):
+    for agent, row_heard in zip(helpers, rows_heard, strict=True):
         # Words cup and red; three of its four words are in the question; it spoke.
-        assert ear == ([1.0, 1.0, 0.0, 0.0, 0.75, 1.0] if agent == asked else [0.0] * 6)
+        assert row_heard == ([1.0, 1.0, 0.0, 0.0, 0.75, 1.0] if agent == informed else [0.0] * 6)
     # In a star helpers do not hear each other, and one sees that it has said its message.
     assert not any(split(env, observations[other], "heard"))
-    assert np.reshape(split(env, observations[asked], "menu"), (4, 4))[STATEMENT][3] == 1.0
+    assert np.reshape(split(env, observations[informed], "menu"), (4, 4))[STATEMENT][3] == 1.0
 
 
 def test_the_answer_ends_the_episode_and_infos_have_its_score(make: Any) -> None:
@@ -125,16 +125,19 @@ def test_what_is_heard_adds_up_over_rounds(make: Any) -> None:
     observations, _ = env.reset(seed=0)
     env.step({"helper_0": 1})
     observations, *_ = env.step({"helper_0": 2})
-    ear = np.reshape(split(env, observations["solver_0"], "heard"), (3, 6))[0].tolist()
+    row_heard = np.reshape(split(env, observations["solver_0"], "heard"), (3, 6))[0].tolist()
     # `The ball is blue.` and `The cup is red.`: of the, ball, is, blue, cup, red three are asked.
-    assert ear == [1.0, 1.0, 1.0, 0.0, 0.5, 1.0]
+    assert row_heard == [1.0, 1.0, 1.0, 0.0, 0.5, 1.0]
 
 
 def test_the_mask_is_in_the_observation_on_demand(make: Any) -> None:
     env = make(mask="observation")
     observations, infos = env.reset(seed=0)
-    for agent, seen in observations.items():
-        assert set(seen) == {"observation", "action_mask"} and seen in env.observation_space(agent)
+    for agent, observation in observations.items():
+        assert set(observation) == {
+            "observation",
+            "action_mask",
+        } and observation in env.observation_space(agent)
         assert "action_mask" not in infos[agent]
     with pytest.raises(UnknownNameError, match="mask"):
         make(mask="nowhere")
@@ -146,21 +149,23 @@ def test_another_part_has_the_same_shapes_and_numbers_with_the_menu_of_the_first
         for split in ("train", "evaluation")
     )
     words = vocabulary(train.tasks.values())
-    one = DiscreteMessages(train, words=words)
-    other = DiscreteMessages(evaluation, menu=one.menu, words=words)
-    assert other.menu.answers == one.menu.answers
-    assert other.observation_space("solver_0") == one.observation_space("solver_0")
-    observations, _ = other.reset(seed=0)
-    assert all(seen in one.observation_space(agent) for agent, seen in observations.items())
+    first = DiscreteMessages(train, words=words)
+    second = DiscreteMessages(evaluation, menu=first.menu, words=words)
+    assert second.menu.answers == first.menu.answers
+    assert second.observation_space("solver_0") == first.observation_space("solver_0")
+    observations, _ = second.reset(seed=0)
+    assert all(
+        observation in first.observation_space(agent) for agent, observation in observations.items()
+    )
 
 
-def test_nothing_tells_which_statements_matter(make: Any) -> None:
+def test_no_observation_reveals_the_relevant_statements(make: Any) -> None:
     env = make()
     task = env.unwrapped.tasks["own"]
     swapped = type(task)(task.key, task.question, task.statements, "red", (True, False, False))
-    shown = [env.reset(seed=0, options={"task": one})[0] for one in (task, swapped)]
+    first, second = (env.reset(seed=0, options={"task": each})[0] for each in (task, swapped))
     for agent in env.possible_agents:
-        np.testing.assert_array_equal(shown[0][agent], shown[1][agent])
+        np.testing.assert_array_equal(first[agent], second[agent])
 
 
 @pytest.mark.parametrize("action", [4, -1, 1.0, "1", None, [0, 1]])
@@ -183,7 +188,7 @@ def test_other_environments_are_refused(make_signal: Any) -> None:
         DiscreteMessages(FullTranscript(make_signal()))  # type: ignore[arg-type]
 
 
-def test_a_menu_may_be_ones_own(make_signal: Any) -> None:
+def test_a_menu_can_be_passed(make_signal: Any) -> None:
     env = DiscreteMessages(make_signal(), menu=Menu(1, 0, ("#### red", "#### blue")), words=4)
     env.reset(seed=0)
     assert env.entries("solver_0")[2:4] == ("#### red", "#### blue")

@@ -9,16 +9,20 @@ from laconic.envs.wrappers.full_transcript import FullTranscript
 def test_an_agent_sees_all_it_has_read_and_said(make_signal: Any) -> None:
     plain, env = make_signal(schedule="all"), FullTranscript(make_signal(schedule="all"))
     first = plain.reset(seed=0)[0]["solver_0"]["text"]
-    seen = [env.reset(seed=0)[0]["solver_0"]]
-    said = {"solver_0": "Tell me.", "helper_0": "two\nlines"}
-    seen += [env.step(said)[0]["solver_0"], env.step({"helper_1": "three"})[0]["solver_0"]]
-    assert [each["text"] for each in seen] == [
+    observations = [env.reset(seed=0)[0]["solver_0"]]
+    actions = {"solver_0": "Tell me.", "helper_0": "two\nlines"}
+    observations += [
+        env.step(actions)[0]["solver_0"],
+        env.step({"helper_1": "three"})[0]["solver_0"],
+    ]
+    assert [observation["text"] for observation in observations] == [
         first,
         f"{first}\nsolver_0: Tell me.\nhelper_0: two\n  lines",
         f"{first}\nsolver_0: Tell me.\nhelper_0: two\n  lines\nhelper_1: three",
     ]
     assert (
-        seen[1]["tokens_left"].tolist() == plain.step(said)[0]["solver_0"]["tokens_left"].tolist()
+        observations[1]["tokens_left"].tolist()
+        == plain.step(actions)[0]["solver_0"]["tokens_left"].tolist()
     )
 
 

@@ -40,17 +40,17 @@ def test_silent_teammates_are_the_default(make_signal: Any) -> None:
     assert env.step("")[0]["text"] == "Nobody spoke."
 
 
-def test_every_teammate_may_have_a_mind_of_its_own(make_signal: Any) -> None:
+def test_every_teammate_may_have_its_own_policy(make_signal: Any) -> None:
     team = make_signal()
-    minds = {
+    policies = {
         "helper_0": silent,
         "helper_1": lambda agent, observation, info: f"{agent} in round {info['round']}",
         "helper_2": lambda agent, observation, info: str(observation["tokens_left"][0]),
     }
-    env = SingleAgent(team, "solver_0", minds)
+    env = SingleAgent(team, "solver_0", policies)
     env.reset(seed=0)
-    heard = env.step("")[0]["text"]
-    assert heard == "helper_1: helper_1 in round 0\nhelper_2: 2147483647"
+    text = env.step("")[0]["text"]
+    assert text == "helper_1: helper_1 in round 0\nhelper_2: 2147483647"
 
 
 def test_an_unknown_agent_and_a_missing_teammate_are_refused(make_signal: Any) -> None:
@@ -65,12 +65,12 @@ def test_an_unknown_agent_and_a_missing_teammate_are_refused(make_signal: Any) -
 def test_a_seed_and_a_task_are_handed_on(make_text: Any) -> None:
     env = SingleAgent(make_text(), make_text().possible_agents[0])
     key = list(make_text().tasks)[5]
-    one, info = env.reset(seed=3, options={"task": key})
+    observation, info = env.reset(seed=3, options={"task": key})
     assert info["task"] == key and env.np_random_seed == 3
-    assert str(env.reset(seed=3, options={"task": key})[0]) == str(one)
+    assert str(env.reset(seed=3, options={"task": key})[0]) == str(observation)
     # Without a seed the environment goes on with the generator it has.
-    drawn = {env.reset()[1]["task"] for _ in range(20)}
-    assert len(drawn) > 3
+    tasks = {env.reset()[1]["task"] for _ in range(20)}
+    assert len(tasks) > 3
 
 
 def test_numbers_make_a_vector_of_environments(make_signal: Any) -> None:
@@ -92,13 +92,13 @@ def test_an_oracle_solves_every_task_and_leaves_out_what_does_not_matter() -> No
         for key, task in env.tasks.items():
             observations, infos = env.reset(seed=0, options={"task": key})
             while env.agents:
-                said = {a: oracle(a, observations[a], infos[a]) for a in env.agents}
-                observations, *_, infos = env.step(said)
+                messages = {a: oracle(a, observations[a], infos[a]) for a in env.agents}
+                observations, *_, infos = env.step(messages)
             assert all(info["solved"] for info in infos.values()), (name, task)
-            heard = " ".join(message.text for message in env.messages)
+            messages = " ".join(message.text for message in env.messages)
             flags = task.relevant or ()
             for text, flag in zip(task.statements, flags, strict=True):
-                assert (text in heard) == flag
+                assert (text in messages) == flag
 
 
 def test_an_oracle_does_not_answer_before_it_was_told_and_writes_its_draft_once() -> None:

@@ -1,4 +1,4 @@
-"""A mixture is one of its environments in each episode, and has the agents of all."""
+"""A mixture plays one of its environments in each episode and has the agents of all."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ DEBATE = {
 
 
 def mixture() -> Mixture:
-    """A team of two, one agent alone, and three that debate, on the same tasks."""
+    """Return a team of two, one agent alone, and three that debate, on the same tasks."""
     team = {"team": {"solver": 1, "helper": 1}, "information": "split"}
-    made = {
-        name: envs.make("gsm8k", tasks=4, **{"schedule": "all", **one})
-        for name, one in (("team", team), ("alone", ALONE), ("debate", DEBATE))
+    environments = {
+        name: envs.make("gsm8k", tasks=4, **{"schedule": "all", **settings})
+        for name, settings in (("team", team), ("alone", ALONE), ("debate", DEBATE))
     }
-    return Mixture(made, ["team", "team", "alone", "debate"])
+    return Mixture(environments, ["team", "team", "alone", "debate"])
 
 
 @pytest.fixture
@@ -57,16 +57,16 @@ def test_who_is_in_an_episode_is_who_plays_it(env):
 def test_an_episode_is_that_of_its_part(env):
     options = {"task": next(iter(env.tasks))}
     for name, part in env.parts.items():
-        seen, _ = env.reset(seed=7, options={**options, "part": name})
-        assert str(seen) == str(part.reset(seed=7, options=options)[0])
+        observations, _ = env.reset(seed=7, options={**options, "part": name})
+        assert str(observations) == str(part.reset(seed=7, options=options)[0])
 
 
 def test_the_seed_draws_the_part_and_repeated_names_more_often(env):
-    drawn = parts(env, range(400))
-    assert drawn == parts(env, range(400))
+    names = parts(env, range(400))
+    assert names == parts(env, range(400))
     # 400 draws at 1/2 and 1/4: four standard deviations are 40 and 35.
-    assert abs(drawn.count("team") - 200) < 40
-    assert abs(drawn.count("alone") - 100) < 35
+    assert abs(names.count("team") - 200) < 40
+    assert abs(names.count("alone") - 100) < 35
 
 
 def test_without_a_seed_its_own_generator_goes_on(env):
@@ -77,17 +77,17 @@ def test_without_a_seed_its_own_generator_goes_on(env):
 
 
 def test_tasks_and_price_are_those_of_all(env):
-    kept = dict(list(env.tasks.items())[:1])
-    env.tasks, env.reward = kept, envs.Reward(price=2.0)
-    assert all(one.tasks == kept and one.reward.price == 2.0 for one in env.parts.values())
-    assert env.tasks == kept and env.reward.price == 2.0
+    tasks = dict(list(env.tasks.items())[:1])
+    env.tasks, env.reward = tasks, envs.Reward(price=2.0)
+    assert all(part.tasks == tasks and part.reward.price == 2.0 for part in env.parts.values())
+    assert env.tasks == tasks and env.reward.price == 2.0
     assert (env.metadata["reward"], env.metadata["when"]) == ("common", "always")
     env.reward = envs.Reward(when="solved", paid="round")
     # Two rounds of the first environment.
     assert (env.metadata["when"], env.metadata["max_reward"]) == ("solved", 2.0)
 
 
-def test_what_it_cannot_be_made_of_is_refused(env):
+def test_wrong_parts_and_names_are_refused(env):
     with pytest.raises(SettingError, match="at least one environment"):
         Mixture({})
     with pytest.raises(UnknownNameError, match="alone"):

@@ -1,4 +1,4 @@
-"""Our environments by PettingZoo's `make`."""
+"""Environments by PettingZoo's `make`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def test_every_environment_is_registered_for_both_interfaces(name):
 
 
 def test_settings_and_cycles_are_those_of_the_environment():
-    made = pettingzoo.make("parallel", "laconic/signal-v0", max_cycles=3, information="split")
-    assert isinstance(made, DialogueEnv)
-    assert (made.rounds, made.information) == (3, "split")
+    env = pettingzoo.make("parallel", "laconic/signal-v0", max_cycles=3, information="split")
+    assert isinstance(env, DialogueEnv)
+    assert (env.rounds, env.information) == (3, "split")
     with pytest.raises(SettingError, match="env.rounds"):
         pettingzoo.make("parallel", "laconic/signal-v0", max_cycles=0)
 

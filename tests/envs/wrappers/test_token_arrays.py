@@ -18,7 +18,7 @@ LETTERS = Codec(
 
 
 class Echo(ParallelEnv[str, Any, Any]):
-    """Two agents read bare strings, what the other said last; its infos are empty."""
+    """Two agents observe the other's last message as a bare string; infos are empty."""
 
     def __init__(self) -> None:
         self.metadata = {"name": "echo_v0"}
@@ -36,9 +36,15 @@ class Echo(ParallelEnv[str, Any, Any]):
         return dict.fromkeys(self.agents, "begin"), {agent: {} for agent in self.agents}
 
     def step(self, actions: Any) -> Any:
-        heard = {"left_0": actions["right_0"], "right_0": actions["left_0"]}
-        flags = dict.fromkeys(heard, False)
-        return heard, dict.fromkeys(heard, 0.0), flags, flags, {agent: {} for agent in heard}
+        observations = {"left_0": actions["right_0"], "right_0": actions["left_0"]}
+        flags = dict.fromkeys(observations, False)
+        return (
+            observations,
+            dict.fromkeys(observations, 0.0),
+            flags,
+            flags,
+            {agent: {} for agent in observations},
+        )
 
 
 def padded(*ids: int) -> list[int]:
@@ -53,7 +59,7 @@ def test_ids_go_in_and_out_and_bare_strings_do_too() -> None:
     assert observations["left_0"].dtype == np.int64
     assert (infos["left_0"]["task"], infos["left_0"]["tokens_left"]) == (-1, -1)
     observations, *_ = env.step({"left_0": np.array([1, 2, 0, 3]), "right_0": [0, 1, 2, 3]})
-    # The letters before the first padding are said; what begins with it is silence.
+    # The letters before the first padding are said; an action that begins with it is silence.
     assert observations["right_0"].tolist() == padded(1, 2)
     assert observations["left_0"].tolist() == padded()
     assert env.state().tolist() == padded() + padded(1, 2)
@@ -81,8 +87,8 @@ def test_any_ids_of_bytes_are_some_text() -> None:
 def test_a_dialogue_is_solved_by_ids(make_signal: Any) -> None:
     env = TokenArrays(make_signal(), action_tokens=16, observation_tokens=2048)
     observations, infos = env.reset(seed=0)
-    shown = BYTES.decode(observations["solver_0"][observations["solver_0"] > 0].tolist())
-    assert shown.endswith("Question: What colour is the cup?")
+    text = BYTES.decode(observations["solver_0"][observations["solver_0"] > 0].tolist())
+    assert text.endswith("Question: What colour is the cup?")
     assert {info["tokens_left"] for info in infos.values()} == {0, 2**31 - 1}
     env.step({})
     answer = np.zeros(16, np.int64)

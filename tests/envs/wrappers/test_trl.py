@@ -1,4 +1,4 @@
-"""A seat as TRL meets it; `tests/judges/test_trl.py` trains one."""
+"""An agent as an environment of TRL; `tests/judges/test_trl.py` trains it."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ def make():
 
 
 def test_a_seat_reads_speaks_and_earns():
-    one = seat(make, "helper_0")()
+    player = seat(make, "helper_0")()
     task = next(iter(make().tasks))
-    assert "You are helper_0" in one.reset(task=task, seed=0, prompt="a column of the data")
-    # Five tokens at 0.01 each; nobody else says a word.
-    assert one.say("one two three four five") not in ("", OVER)
-    assert one.say("") == OVER and one.say("late") == OVER
-    assert one.get_reward() == pytest.approx(-0.05)
+    assert "You are helper_0" in player.reset(task=task, seed=0, prompt="a column of the data")
+    # Five tokens at 0.01 each; the other agents are silent.
+    assert player.say("one two three four five") not in ("", OVER)
+    assert player.say("") == OVER and player.say("late") == OVER
+    assert player.get_reward() == pytest.approx(-0.05)
 
 
 def test_who_calls_no_more_is_silent_to_the_end():
-    one = seat(make, "helper_0")()
-    one.reset(seed=0)
-    assert one.get_reward() == 0.0 and one.say("late") == OVER
+    player = seat(make, "helper_0")()
+    player.reset(seed=0)
+    assert player.get_reward() == 0.0 and player.say("late") == OVER
 
 
 def test_an_episode_begins_anew():
-    one = seat(make, "helper_0")()
-    first = one.reset(seed=0)
-    one.say("one"), one.get_reward()
-    assert one.reset(seed=0) == first and one.get_reward() == 0.0
+    player = seat(make, "helper_0")()
+    first = player.reset(seed=0)
+    player.say("one"), player.get_reward()
+    assert player.reset(seed=0) == first and player.get_reward() == 0.0
 
 
 def test_a_seat_that_is_not_there_is_refused_at_once():

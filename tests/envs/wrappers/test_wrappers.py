@@ -40,13 +40,13 @@ NUMERIC = [name for name in WRAPPERS if name != "transcript"]
 
 @pytest.fixture(params=WRAPPERS)
 def make(request: pytest.FixtureRequest, make_text: Any) -> Any:
-    """Makes every wrapped environment."""
+    """Make every wrapped environment."""
     return lambda **settings: WRAPPERS[request.param](make_text(**settings))
 
 
 @pytest.fixture(params=NUMERIC)
 def make_numeric(request: pytest.FixtureRequest, make_text: Any) -> Any:
-    """Makes those whose observations and actions are numbers."""
+    """Make those whose observations and actions are numbers."""
     return lambda: WRAPPERS[request.param](make_text())
 
 
@@ -100,13 +100,13 @@ def test_infos_hold_the_same_numbers_from_the_reset_to_the_end(make_numeric: Any
 
 
 def shapes(infos: Any) -> Any:
-    found = {}
+    kinds = {}
     for agent, info in infos.items():
         for name, value in info.items():
             array = np.asarray(value)
             assert array.dtype.kind in "iuf" and np.isfinite(array).all(), (agent, name, value)
-            found[agent, name] = array.shape, array.dtype.kind
-    return found
+            kinds[agent, name] = array.shape, array.dtype.kind
+    return kinds
 
 
 def test_a_task_is_named_by_its_number_and_by_its_key(make_numeric: Any) -> None:
@@ -121,8 +121,8 @@ def test_a_wrapped_environment_is_copied_by_pickling(make: Any) -> None:
     env = make()
     env.reset(seed=0)
     again = pickle.loads(pickle.dumps(env))
-    one, other = (each.reset(seed=5)[0] for each in (env, again))
-    assert str(one) == str(other)
+    first, second = (each.reset(seed=5)[0] for each in (env, again))
+    assert str(first) == str(second)
 
 
 def test_a_price_is_set_through_a_wrapper(make: Any) -> None:

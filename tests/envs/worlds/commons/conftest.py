@@ -13,7 +13,7 @@ from laconic.envs.worlds import WorldEnv
 
 @pytest.fixture
 def commons() -> Callable[..., Any]:
-    """Makes a commons; the seed of the first reset is 0."""
+    """Make a commons; the seed of the first reset is 0."""
 
     def make(seed: int = 0, **settings: Any) -> Any:
         env = envs.make("commons", tasks=4, **settings)
@@ -25,7 +25,7 @@ def commons() -> Callable[..., Any]:
 
 @pytest.fixture
 def months() -> Callable[..., Any]:
-    """Plays months of harvests, `[{agent: units}, ...]` or one number for all, without talk."""
+    """Play months of harvests, `[{agent: units}, ...]` or a number for all, without talk."""
 
     def play(env: WorldEnv, harvests: Sequence[Mapping[str, int] | int]) -> dict[str, Any]:
         infos: dict[str, Any] = {}
@@ -34,7 +34,7 @@ def months() -> Callable[..., Any]:
                 break
             verb = env.world.words.verb
             wishes = harvest if isinstance(harvest, Mapping) else dict.fromkeys(env.agents, harvest)
-            *_, infos = env.step({agent: f"> {verb} {one}" for agent, one in wishes.items()})
+            *_, infos = env.step({agent: f"> {verb} {units}" for agent, units in wishes.items()})
             while env.agents and env.world_state.talk is not None:
                 *_, infos = env.step({})
         return infos

@@ -35,9 +35,9 @@ def test_constant_harvests(commons, months, units, length, gain, language):
     env = commons(language=language)
     info = months(env, [units] * 12)["fisher_0"]
     assert not env.agents
-    found = info["measures"]
-    assert (found["months"], found["gain"]) == (length, gain)
-    assert found["survived"] == info["solved"] == (units <= 10)
+    measures = info["measures"]
+    assert (measures["months"], measures["gain"]) == (length, gain)
+    assert measures["survived"] == info["solved"] == (units <= 10)
     assert info["score"] == pytest.approx(gain / 120, rel=1e-12)
     assert (
         info["answer"]
@@ -51,10 +51,10 @@ def test_constant_harvests(commons, months, units, length, gain, language):
 
 def test_taking_all_in_the_last_month_pays_most_and_is_a_collapse(commons, months):
     info = months(commons(), [10] * 11 + [100])["fisher_0"]
-    found = info["measures"]
+    measures = info["measures"]
     # 11 * 10 + 100 / 5 = 130.
-    assert found["gain"] == 130
-    assert (found["survived"], found["survived_to_last"], found["months"]) == (0, 1, 12)
+    assert measures["gain"] == 130
+    assert (measures["survived"], measures["survived_to_last"], measures["months"]) == (0, 1, 12)
     assert info["solved"] is False
 
 
@@ -96,8 +96,10 @@ def test_what_agents_read(commons):
 
 def test_without_language_nobody_learns_what_others_got(commons):
     env = commons(language="none", instructions="brief")
-    seen, _, _, _, infos = env.step({"fisher_0": "Hello!\n> catch 7", "fisher_1": "> catch 30"})
-    assert seen["fisher_0"]["text"] == "You got 7 of 7.\nMonth 2: 100 tons."
+    observations, _, _, _, infos = env.step(
+        {"fisher_0": "Hello!\n> catch 7", "fisher_1": "> catch 30"}
+    )
+    assert observations["fisher_0"]["text"] == "You got 7 of 7.\nMonth 2: 100 tons."
     assert infos["fisher_0"]["message"] == "" and infos["fisher_0"]["act"] == "> catch 7"
     assert infos["fisher_0"]["facts"]["last_total"] == 0
 
@@ -138,11 +140,11 @@ def test_acts_out_of_turn_are_none(commons):
 def test_one_speaks_at_a_time_and_passes_the_word_on(commons):
     env = commons(talk="published")
     assert env.rounds == 12 * 10
-    seen, *_ = env.step(dict.fromkeys(FIVE, "> catch 10"))
-    assert [agent for agent in FIVE if seen[agent]["tokens_left"][0]] == ["fisher_0"]
-    seen, *_ = env.step({"fisher_0": "Well?\n> next fisher_3", "fisher_1": "Me!"})
-    assert [agent for agent in FIVE if seen[agent]["tokens_left"][0]] == ["fisher_3"]
-    assert seen["fisher_1"]["text"] == "fisher_0: Well?"
+    observations, *_ = env.step(dict.fromkeys(FIVE, "> catch 10"))
+    assert [agent for agent in FIVE if observations[agent]["tokens_left"][0]] == ["fisher_0"]
+    observations, *_ = env.step({"fisher_0": "Well?\n> next fisher_3", "fisher_1": "Me!"})
+    assert [agent for agent in FIVE if observations[agent]["tokens_left"][0]] == ["fisher_3"]
+    assert observations["fisher_1"]["text"] == "fisher_0: Well?"
     # Neither oneself nor a stranger can be named; the word goes to the next in order.
     env.step({"fisher_3": "Fine.\n> next fisher_3"})
     assert env.world_state.speaker == "fisher_4"
@@ -249,9 +251,9 @@ def test_equal_seeds_draw_equal_lotteries_and_others_do_not(commons, months):
         months(env, [30])
         return tuple(env.world_state.months[0].caught.values())
 
-    found = [caught(seed) for seed in range(6)]
-    assert found == [caught(seed) for seed in range(6)]
-    assert len(set(found)) > 1
+    measures = [caught(seed) for seed in range(6)]
+    assert measures == [caught(seed) for seed in range(6)]
+    assert len(set(measures)) > 1
 
 
 MONTH = Month(100, {"a_0": 12, "a_1": 9}, {"a_0": 12, "a_1": 9}, 10)

@@ -1,4 +1,4 @@
-"""Scripts of a commons, by what comes of them."""
+"""Scripts of a commons, by their outcomes."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from laconic.envs.worlds.commons.scripts import lowest_proposal, proposal
 
 
 def played(script, seed=0, **settings):
-    """The last infos of a team that follows a script."""
+    """Play a team that follows a script and return its last info."""
     env = envs.make("commons", tasks=1, **settings)
     speaker = (
         env.world.teacher(script) if isinstance(script, TeacherStyle) else env.world.script(script)
     )
-    random, (seen, infos) = Random(seed), env.reset(seed=seed)
-    unread = {agent: [one["text"]] for agent, one in seen.items()}
+    random, (observations, infos) = Random(seed), env.reset(seed=seed)
+    unread = {agent: [observation["text"]] for agent, observation in observations.items()}
     while env.agents:
-        said = {}
+        messages = {}
         for agent in env.agents:
-            if seen[agent]["tokens_left"][0]:
+            if observations[agent]["tokens_left"][0]:
                 text = "\n".join(unread[agent])
-                said[agent] = speaker(TurnView(agent, infos[agent]["facts"], text, True), random)
+                messages[agent] = speaker(
+                    TurnView(agent, infos[agent]["facts"], text, True), random
+                )
                 unread[agent] = []
-        seen, *_, infos = env.step(said)
-        for agent, one in seen.items():
-            unread[agent].append(one["text"])
+        observations, *_, infos = env.step(messages)
+        for agent, observation in observations.items():
+            unread[agent].append(observation["text"])
     return infos[f"{env.world.words.role}_0"]
 
 
@@ -48,9 +50,9 @@ def played(script, seed=0, **settings):
     ],
 )
 def test_scripts_reach_what_can_be_worked_out(script, gain, months):
-    found = played(script)["measures"]
-    assert (found["gain"], found["months"]) == (gain, months)
-    assert bool(found["words_per_month"]) == (script == "verbose")
+    measures = played(script)["measures"]
+    assert (measures["gain"], measures["months"]) == (gain, months)
+    assert bool(measures["words_per_month"]) == (script == "verbose")
 
 
 def test_the_share_of_trash_keeps_the_house():
@@ -58,18 +60,18 @@ def test_the_share_of_trash_keeps_the_house():
 
 
 def test_a_newcomer_ruins_a_team_that_cannot_tell_it():
-    told = played("newcomer", newcomer=True, months=15)
-    untold = played("newcomer", newcomer=True, months=15, language="none")
-    assert told["solved"] and told["measures"]["words_per_month"] > 0
-    assert not untold["solved"] and untold["measures"]["months"] < 15
+    informed = played("newcomer", newcomer=True, months=15)
+    uninformed = played("newcomer", newcomer=True, months=15, language="none")
+    assert informed["solved"] and informed["measures"]["words_per_month"] > 0
+    assert not uninformed["solved"] and uninformed["measures"]["months"] < 15
 
 
 def test_the_teacher_heeds_what_it_hears_and_takes_too_much_else():
     style = TeacherStyle(terse=0.5, silent=0.25, best=0.2, frames=3)
     talking = [played(style, seed, talk_rounds=1) for seed in range(10)]
     silent = [played(style, seed, language="none") for seed in range(10)]
-    assert sum(one["solved"] for one in talking) >= 9
-    assert not any(one["solved"] for one in silent)
+    assert sum(info["solved"] for info in talking) >= 9
+    assert not any(info["solved"] for info in silent)
 
 
 def test_proposals_are_read_as_they_are_made():

@@ -27,13 +27,13 @@ def test_every_style_says_how_to_act_or_nothing(wording):
 def test_the_way_to_talk_is_told(settings, way):
     world = Commons(**settings)
     assert world.talk_mode == way and TALK[way] in world.goal
-    assert [one for one, words in TALK.items() if world.goal.endswith(words)] == [way]
+    assert [mode for mode, words in TALK.items() if world.goal.endswith(words)] == [way]
 
 
 def test_wordings_have_names_of_their_own_and_say_the_numbers():
     for field in ("role", "verb", "unit", "story"):
-        assert len({getattr(one, field) for one in WORDINGS.values()}) == len(WORDINGS)
-    for one in WORDINGS.values():
-        assert one.role.isidentifier() and one.verb.isalpha()
-        assert "100" in one.story and one.unit in f"{one.story} pallets"
-    assert [name for name, one in WORDINGS.items() if one.inverse] == ["trash"]
+        assert len({getattr(wording, field) for wording in WORDINGS.values()}) == len(WORDINGS)
+    for wording in WORDINGS.values():
+        assert wording.role.isidentifier() and wording.verb.isalpha()
+        assert "100" in wording.story and wording.unit in f"{wording.story} pallets"
+    assert [name for name, wording in WORDINGS.items() if wording.inverse] == ["trash"]
