@@ -11,7 +11,7 @@ each entry has a folder of its own, as an evaluation has. `resume=true` plays wh
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -21,12 +21,11 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.checks import choice
-from laconic.envs.dialogue.frontier import Frontier, floors
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.mistakes import describe
 from laconic.experiments.command_line.say import say
-from laconic.experiments.comparing import coordination, second_pass, table
+from laconic.experiments.comparing import columns, table
 from laconic.experiments.comparing.arrange import arrange, budget_of, thoughts_of
 from laconic.experiments.comparing.entries import Entry, entries_of_runs, read_entries
 from laconic.experiments.comparing.picture import picture
@@ -35,6 +34,7 @@ from laconic.experiments.comparing.rows import Row, read_row
 from laconic.experiments.comparing.shapes import PASS, Unfit
 from laconic.experiments.reporting.look import LEFT_OUT
 from laconic.experiments.running.checks import check_compare
+from laconic.experiments.running.evaluation import AfterEvaluation, make_hooks
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.run_folder import RunFolder, main_process_folder, write_atomically
 from laconic.experiments.running.setup import (
@@ -61,8 +61,10 @@ class Comparison:
     """Cuts text into the tokens of all entries."""
     rows: dict[str, Row]
     """What is there already, by entry."""
-    floors: Mapping[str, Frontier]
-    """The fewest tokens with which the team as configured reaches an accuracy, by name."""
+    columns: Sequence[AfterEvaluation]
+    """What else is measured of every entry."""
+    facts: Mapping[str, Any]
+    """What these tell of the environment as configured."""
     processes: Processes = SINGLE_PROCESS
     """Those that play together: each its share of every entry."""
 
@@ -109,14 +111,14 @@ def compare(cfg: DictConfig, folder: RunFolder, processes: Processes) -> None:
     entries += entries_of_runs(cfg, {one.name for one in entries})
     check_reference(cfg, entries)
     check_drafts(entries)
-    second_pass.check(cfg.compare.second_pass)
+    hooks = make_hooks(cfg.compare.get("columns"))
     builder = make_team(cfg)
     tasks = {} if cfg.evaluation.tasks is None else {"tasks": cfg.evaluation.tasks}
     environment = make_environments(cfg, 1, cfg.evaluation.split, builder, **tasks)[0]
     tell_conditions(environment)
     write_atomically(folder.path / "config.yaml", OmegaConf.to_yaml(cfg))
-    least = floors(environment, telegraphic=True)
-    comparison = Comparison(cfg, folder, entries, builder.tokenize, {}, least, processes)
+    told = columns.begin(hooks, environment)
+    comparison = Comparison(cfg, folder, entries, builder.tokenize, {}, hooks, told, processes)
     try:
         play_all(comparison)
     finally:
@@ -205,6 +207,7 @@ def play_one(comparison: Comparison, entry: Entry, interrupt: Interrupt) -> Row:
                 interrupt,
                 _reference(comparison, entry),
                 processes,
+                comparison.columns,
             )
         row.save(folder.path)
         folder.write_status("finished", 0)
@@ -241,7 +244,7 @@ def write(comparison: Comparison) -> None:
         "thoughts": thoughts_of(comparison.cfg),
         "reference": comparison.cfg.compare.reference,
         "seed": comparison.cfg.seed,
-        "floors": {name: one.corners for name, one in comparison.floors.items()},
+        **comparison.facts,
     }
     table.write(comparison.folder.path, comparison.title, facts, comparison.ordered)
 
@@ -252,9 +255,9 @@ def finish(comparison: Comparison) -> None:
     if not rows:
         return
     names = [row.name for row in rows if row.state == "finished"]
-    coordination.write(comparison.folder.path, names, comparison.cfg.compare.alone)
-    second_pass.write(comparison.folder.path, comparison.cfg.compare.second_pass)
-    drawn = picture(comparison.title, rows, budget_of(comparison.cfg), comparison.floors)
+    columns.finish(comparison.columns, comparison.folder.path, names)
+    floors = comparison.facts.get("floors", {})
+    drawn = picture(comparison.title, rows, budget_of(comparison.cfg), floors)
     if drawn.png:
         (comparison.folder.path / f"{drawn.name}.png").write_bytes(drawn.png)
     table.show(comparison.title, rows)

@@ -31,14 +31,19 @@ from laconic.experiments.command_line.say import say
 from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running import setup
 from laconic.experiments.running.checks import check_evaluate
-from laconic.experiments.running.evaluation import evaluation_starts, record
+from laconic.experiments.running.evaluation import (
+    EvaluationRun,
+    Findings,
+    evaluation_starts,
+    make_hooks,
+    record,
+    run_hooks,
+)
 from laconic.experiments.running.header import unseen
 from laconic.experiments.running.interrupt import Interrupt
 from laconic.experiments.running.journal import Journal, Keeper
-from laconic.experiments.running.laconic_index import laconic_index
 from laconic.experiments.running.limits import tell_start
 from laconic.experiments.running.played_run import take_run
-from laconic.experiments.running.probe import silence_reliance
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder, main_process_folder
 from laconic.experiments.running.training_price import set_training_price
@@ -98,6 +103,7 @@ def play_all(cfg: DictConfig, folder: RunFolder, processes: Processes) -> float:
     Raises:
         KeyboardInterrupt: the user has asked to stop, and something is missing.
     """
+    hooks = make_hooks(cfg.evaluation.get("after"))
     team = setup.make_team(cfg)
     environments = setup.make_evaluation(cfg, cfg.evaluation.split, team)
     set_training_price(cfg, environments, HydraConfig.get().overrides.task)
@@ -123,17 +129,13 @@ def play_all(cfg: DictConfig, folder: RunFolder, processes: Processes) -> float:
             raise ServerError(f"{error}\n{_left(journal, len(starts), folder)}") from error
         raise
     done = not journal.missing(0, len(starts))
+    evaluation = EvaluationRun(
+        cfg, environments, policies, starts, folder, journal.played, processes=processes
+    )
+    findings = run_hooks(hooks, evaluation)
 
     def finish() -> float:
-        more: dict[str, Interval] = {}
-        if cfg.evaluation.probe_silence and done:
-            how = {"seed": cfg.seed, "greedy": cfg.evaluation.greedy}
-            played = journal.played
-            more["silence_reliance"] = silence_reliance(
-                environments, policies, starts, played, **how
-            )
-        more |= laconic_index(environments, once, journal.played)
-        reward = write_figures(cfg, environments, journal, folder, more)
+        reward = write_figures(evaluation, journal, findings)
         folder.write_status("finished" if done else "interrupted", 0, processes=processes.count)
         say(f"written to {folder.path}")
         return reward
@@ -200,22 +202,16 @@ def play_missing(
             progress.update(len(journal.episodes), summarize(journal.played))
 
 
-def write_figures(
-    cfg: DictConfig,
-    environments: setup.Environments,
-    journal: Journal,
-    folder: RunFolder,
-    more: Mapping[str, Interval],
-) -> float:
-    """Write and print what the episodes amount to, and `more`; returns the mean reward."""
-    episodes, settings = journal.played, cfg.evaluation
-    passes = estimate_passes(journal.episodes, settings.samples, settings.pass_at) | dict(more)
-    kept = settings.transcripts
-    record(environments, episodes, folder, step=0, transcripts=kept, more=passes)
-    estimates = {name: one.mean for name, one in passes.items()}
-    metrics = prefixed(summarize(episodes) | estimates, "eval/")
-    folder.append_metrics({"step": 0, **metrics})
-    show(intervals(episodes) | passes, len(episodes), settings.samples)
+def write_figures(evaluation: EvaluationRun, journal: Journal, findings: Findings) -> float:
+    """Write and print what the episodes amount to, and findings; returns the mean reward."""
+    settings, episodes = evaluation.cfg.evaluation, evaluation.episodes
+    passes = estimate_passes(journal.episodes, settings.samples, settings.pass_at)
+    findings = Findings(figures=passes) | findings
+    record(evaluation, settings.transcripts, findings)
+    estimates = {name: one.mean for name, one in findings.figures.items()}
+    metrics = {**prefixed(summarize(episodes) | estimates, "eval/"), **findings.metrics}
+    evaluation.folder.append_metrics({"step": 0, **metrics})
+    show({**intervals(episodes), **findings.figures}, len(episodes), settings.samples)
     return metrics.get("eval/reward", math.nan)
 
 

@@ -24,8 +24,7 @@ from laconic.experiments.command_line.say import say
 from laconic.experiments.running import run_state, setup
 from laconic.experiments.running.checks import check_train
 from laconic.experiments.running.costs import peak_gigabytes, tokens_per_second
-from laconic.experiments.running.demand import follow
-from laconic.experiments.running.evaluation import evaluate
+from laconic.experiments.running.evaluation import EvaluationRun, evaluate
 from laconic.experiments.running.group_log import log_group
 from laconic.experiments.running.header import header, unseen
 from laconic.experiments.running.interrupt import Interrupt
@@ -167,18 +166,17 @@ def take_step(run: run_state.TrainingRun, step: int) -> dict[str, float]:
             setup.set_price(run.evaluation, row.get("train/price", first))
         sync(run)
         with run.cuttable():
-            row |= evaluate(
+            evaluation = EvaluationRun(
+                run.cfg,
                 run.evaluation,
                 run.policies,
                 run.starts,
                 run.folder,
                 step=step,
-                transcripts=run.cfg.evaluation.transcripts,
                 processes=run.processes,
                 unshard=not run.engine.keeps_copies,
             )
-        if run.cfg.evaluation.demand:
-            row |= follow(run, step)
+            row |= evaluate(evaluation, run.cfg.evaluation.transcripts, run.after_evaluation)
         row["time/evaluation"] = time.perf_counter() - evaluation_started
     row["time/step"] = time.perf_counter() - started
     return row

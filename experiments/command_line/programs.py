@@ -40,6 +40,8 @@ class Program:
     """True if several processes can run it together (`accelerate launch`)."""
     check: str | None = None
     """`module:function` that checks the composed configuration, before torch is imported."""
+    section: str | None = None
+    """`module:function` that returns a `reporting.records.Section` of a run folder, or None."""
 
 
 _RUNNING = "laconic.experiments.running"
@@ -64,12 +66,6 @@ PROGRAMS = {
         "compare",
         several=True,
         check=f"{_RUNNING}.checks:check_compare",
-    ),
-    "demand": Program(
-        "say what each word is worth, and how many a team would buy at each price",
-        "laconic.experiments.demand",
-        "demand",
-        check=f"{_RUNNING}.checks:check_demand",
     ),
     "explain": Program(
         "show how the advantages of a training group came about",

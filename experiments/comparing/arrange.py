@@ -74,7 +74,7 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
                 "draft": entry.draft,
                 "silenced": list(entry.silenced),
                 "blank": entry.blank,
-                "embed": cfg.compare.embed,
+                "columns": _resolved(cfg.compare.get("columns") or OmegaConf.create()),
                 "most_votes": cfg.compare.most_votes,
                 "reference": cfg.compare.reference if entry.matched else None,
                 "source": entry.source,

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from laconic.envs.dialogue.frontier import Frontier
 from laconic.experiments.comparing.rows import Row
 from laconic.experiments.comparing.table import NAME, told
 from laconic.experiments.reporting import look
@@ -29,11 +28,11 @@ def picture(
     title: str,
     rows: Sequence[Row],
     budget: int | None,
-    floors: Mapping[str, Frontier] = MappingProxyType({}),
+    floors: Mapping[str, Sequence[Sequence[float]]] = MappingProxyType({}),
 ) -> look.Picture:
     """Draw the finished rows in the order of the table, and the fewest tokens that would do.
 
-    None is a budget without limit; the frontiers are by name (`envs.dialogue.frontier.floors`).
+    None is a budget without limit; the frontiers are (tokens, accuracy) of corners, by name.
     """
     shown = [row for row in rows if row.state == "finished"]
     metrics = [name for name in told(shown) if name in ("accuracy", "score")] or ["score"]
@@ -43,8 +42,7 @@ def picture(
             _panel(one, metric, shown, budget)
             one.set_title(title if place == 0 else " ")
             if metric == "accuracy" and shown:
-                lines = {name: floor.corners for name, floor in floors.items()}
-                look.floors(one, lines)
+                look.floors(one, floors)
         if axes[-1].get_legend_handles_labels()[0]:
             legend = axes[-1].legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), labelspacing=0.8)
             for line in legend.get_lines():

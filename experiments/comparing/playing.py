@@ -14,16 +14,21 @@ from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError
-from laconic.experiments.comparing import coordination, drafts
+from laconic.experiments.comparing import drafts
 from laconic.experiments.comparing.alone import WRITER, let_write_all, tell
 from laconic.experiments.comparing.arrange import caps_of
+from laconic.experiments.comparing.columns import PlayedEntry
 from laconic.experiments.comparing.entries import MATCHED, Entry
 from laconic.experiments.comparing.rows import Row, figures_of
 from laconic.experiments.comparing.shapes import PASS, Unfit
 from laconic.experiments.comparing.vote import vote, votes_for
-from laconic.experiments.running.evaluation import evaluation_starts, record
+from laconic.experiments.running.evaluation import (
+    AfterEvaluation,
+    evaluation_starts,
+    record,
+    run_hooks,
+)
 from laconic.experiments.running.interrupt import Interrupt
-from laconic.experiments.running.laconic_index import laconic_index
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import (
@@ -37,7 +42,7 @@ from laconic.learners.agents.base import Policy
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode
-from laconic.learners.metrics import summarize
+from laconic.learners.metrics import prefixed, summarize
 from laconic.learners.rollout.play import Start, play
 
 _APART = 1_000_003
@@ -72,6 +77,7 @@ def play_entry(
     interrupt: Interrupt,
     reference: Row | None,
     processes: Processes = SINGLE_PROCESS,
+    columns: Sequence[AfterEvaluation] = (),
 ) -> Row:
     """Play an entry and record it in its folder.
 
@@ -84,6 +90,7 @@ def play_entry(
         interrupt: asked between batches.
         reference: the row whose tokens a matched vote takes; None for other entries.
         processes: each plays its share, and records all.
+        columns: what else is measured of it.
 
     Raises:
         KeyboardInterrupt: the user has asked to stop.
@@ -99,15 +106,25 @@ def play_entry(
     with playing_with(cfg, policies, folder.path, processes):
         episodes, votes = _episodes(match, reference, notes)
     notes += free_thoughts(environments[0], episodes)
-    record(environments, episodes, folder, step=0, transcripts=cfg.evaluation.transcripts)
-    folder.append_metrics({"step": 0, **{f"eval/{k}": v for k, v in summarize(episodes).items()}})
     if entry.shape == PASS:
         drafts.save(folder.path, episodes)
-    vectorize = coordination.vectorizer(cfg.entry.embed, counter)
-    coordination.save(folder.path, coordination.measure(episodes, vectorize, environments[0]))
-    figures = figures_of(episodes, match.seconds)
-    if entry.shape == "team":
-        figures |= laconic_index(environments, starts, episodes)
+    played = PlayedEntry(
+        cfg,
+        environments,
+        policies,
+        starts,
+        folder,
+        episodes,
+        processes=processes,
+        entry=entry,
+        tokenize=counter,
+    )
+    findings = run_hooks(columns, played)
+    record(played, cfg.evaluation.transcripts, findings)
+    means = {name: one.mean for name, one in findings.figures.items()}
+    metrics = prefixed({**summarize(episodes), **means}, "eval/")
+    folder.append_metrics({"step": 0, **metrics, **findings.metrics})
+    figures = {**figures_of(episodes, match.seconds), **findings.figures}
     return Row(
         entry.name,
         "finished",

@@ -30,14 +30,14 @@ FIGURES = (
     "silent_if_uninformed",
     "spoke_if_informed",
     "facts_told",
-    "laconic_index",
     SECONDS,
     "cut_rate",
     "truncated_replies",
     "truncated_rate",
     "rounds",
 )
-"""Figures of a row, in the order of files. Returns are left out: the price is not the point."""
+"""Figures of a row, in the order of files; those of `compare.columns` follow. Returns are left out:
+the price is not the point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,11 @@ def as_json(row: Row) -> dict[str, Any]:
     for figure in found["figures"].values():
         figure |= {end: None for end, value in figure.items() if not math.isfinite(value)}
     return found
+
+
+def further(rows: Sequence[Row]) -> list[str]:
+    """Return the names of figures that `compare.columns` has added."""
+    return [*dict.fromkeys(name for row in rows for name in row.figures if name not in FIGURES)]
 
 
 def figures_of(episodes: Sequence[Episode], seconds: Sequence[float]) -> dict[str, Interval]:

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from laconic.envs.dialogue.messages import printable
-from laconic.experiments.comparing.rows import FIGURES, SECONDS, Row, as_json
+from laconic.experiments.comparing.rows import FIGURES, SECONDS, Row, as_json, further
 from laconic.experiments.reporting.records import graded
 from laconic.experiments.reporting.words import NOTHING, level, text_table
 from laconic.experiments.running.run_folder import write_atomically
@@ -27,7 +27,6 @@ _HEADS = {
     "tokens_read": "tokens read",
     "tokens_thought": "tokens thought",
     "silence_rate": "silence",
-    "laconic_index": "laconic index",
     SECONDS: "s / episode",
 }
 _WIDTH = 160
@@ -35,10 +34,11 @@ _ENDS = ("mean", "low", "high")
 
 
 def told(rows: Sequence[Row]) -> list[str]:
-    """Metrics that some row has; all there may be where none has any."""
+    """Metrics that some row has; all there may be where none has any. Times come last."""
     found = {name for row in rows for name in row.figures} or set(_HEADS)
     scored = graded(row.figures for row in rows)
-    return [name for name in _HEADS if name in found and (name != "score" or scored)]
+    names = [name for name in _HEADS if name in found and (name != "score" or scored)]
+    return sorted([*names, *further(rows)], key=SECONDS.__eq__)
 
 
 def write(folder: Path, title: str, facts: Mapping[str, Any], rows: Sequence[Row]) -> None:
@@ -88,7 +88,7 @@ def _cells(rows: Sequence[Row], gap: str) -> tuple[list[str], list[list[str]]]:
         else:
             texts = (_level(row, name) for name in metrics)
             cells.append([row.name, *(text.replace(" [", f"{gap}[") for text in texts)])
-    return ["entry", *(_HEADS[name] for name in metrics)], cells
+    return ["entry", *(_HEADS.get(name, name.replace("_", " ")) for name in metrics)], cells
 
 
 def _level(row: Row, name: str) -> str:
@@ -116,7 +116,7 @@ def _line(cells: Sequence[str]) -> str:
 def _csv(rows: Sequence[Row]) -> str:
     """All figures with their ends; what is not known is empty."""
     buffer = io.StringIO()
-    ends = [f"{name}_{end}" for name in FIGURES for end in _ENDS]
+    ends = [f"{name}_{end}" for name in (*FIGURES, *further(rows)) for end in _ENDS]
     heads = ["entry", "state", "episodes", "votes", *ends, "notes"]
     writer = csv.DictWriter(buffer, heads, lineterminator="\n")
     writer.writeheader()

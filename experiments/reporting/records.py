@@ -169,8 +169,6 @@ class Run:
     """What is missing or broken in the folder."""
     written_by: Mapping[str, Any] = field(default_factory=dict)
     """The last process that worked on it (`experiments.running.provenance`); empty if unknown."""
-    demand: tuple[Mapping[str, Any], ...] = ()
-    """Measures of what words are worth, steps rising; empty where there is none."""
 
     @property
     def finished(self) -> bool:

@@ -18,7 +18,6 @@ from laconic.experiments.command_line.sweeping import ERROR, reason
 from laconic.experiments.reporting.records import Evaluation, Run, Said, Transcript
 from laconic.experiments.running import provenance
 from laconic.experiments.running.foreign import read_status, without_controls
-from laconic.experiments.running.run_folder import read_rows
 from laconic.learners.metrics import Interval
 from laconic.learners.rollout.strange_files import (
     MAX_ROWS,
@@ -71,14 +70,7 @@ def read_run(folder: Path) -> Run:
         warnings=tuple(str(one) for one in _list(status.get("warnings"))),
         written_by=(without_controls(provenance.read(folder)) or [{}])[-1],
         problems=tuple(problems),
-        demand=tuple(_tried(lambda: _demand(folder / "demand.jsonl"), [])),
     )
-
-
-def _demand(path: Path) -> list[dict[str, Any]]:
-    """The measures of demand, the last of each step; few runs have any."""
-    found = {row["step"]: row for row in read_rows(path) if row.keys() >= {"figures", "curve"}}
-    return [found[step] for step in sorted(found)]
 
 
 def _text(path: Path, problems: list[str]) -> str:

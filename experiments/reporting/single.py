@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from laconic.experiments.reporting import demand
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from pkgutil import resolve_name
+
+from laconic.experiments.command_line import programs
 from laconic.experiments.reporting.curves import curves
 from laconic.experiments.reporting.facts import facts, title
 from laconic.experiments.reporting.look import Picture
@@ -15,6 +20,34 @@ _TILES = ("tokens_said", "tokens_spent", "silent_if_uninformed", "spoke_if_infor
 MARKS = ("solved", "unsolved", "changed", "silent")
 """What transcripts can be filtered by."""
 _MAX_PAIRS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What a registered program adds to the page of a run (`Program.section`)."""
+
+    title: str
+    """Its heading."""
+    picture: Picture
+    """Its picture."""
+    columns: Sequence[str]
+    """Heads of its table."""
+    rows: Sequence[Sequence[str]]
+    """Cells of its table."""
+
+
+def sections(folder: Path) -> tuple[list[Section], list[str]]:
+    """Return what programs add to the page of a run, and why some cannot."""
+    made: list[Section] = []
+    problems: list[str] = []
+    for name in programs.names():
+        try:
+            program = programs.find(name)
+            if program and program.section and (one := resolve_name(program.section)(folder)):
+                made.append(one)
+        except (ImportError, AttributeError, OSError, ValueError) as error:
+            problems.append(f"the section of laconic {name} is left out: {error}")
+    return made, problems
 
 
 def rows(run: Run) -> list[tuple[str, str, str, str]]:
@@ -71,7 +104,7 @@ def marks_of(before: Transcript, after: Transcript | None) -> list[str]:
 def document(run: Run) -> tuple[str, list[Picture]]:
     """The page of a run and the pictures in it."""
     drawn = curves(run)
-    worth = [demand.picture(run.demand)] if run.demand else []
+    further, problems = sections(run.folder)
     about = facts(run)
     last = f"step {run.after.step}" if run.after else "no evaluation after training"
     episodes = run.after.episodes if run.after else 0
@@ -87,12 +120,10 @@ def document(run: Run) -> tuple[str, list[Picture]]:
         ],
         about=about,
         run=run,
-        missing=missing(run),
+        missing=[*missing(run), *problems],
         tiles=_tiles(run),
         drawn=drawn,
-        worth=worth,
-        worth_rows=demand.rows(run.demand) if run.demand else [],
-        worth_columns=demand.COLUMNS[: 1 + min(len(run.demand), 2)],
+        sections=further,
         columns=COLUMNS,
         rows=rows(run),
         pairs=pairs(run),
@@ -100,7 +131,7 @@ def document(run: Run) -> tuple[str, list[Picture]]:
         marks=MARKS,
         marks_of=marks_of,
     )
-    return page, [*drawn, *worth]
+    return page, [*drawn, *(one.picture for one in further)]
 
 
 def _tiles(run: Run) -> list[tuple[str, str, str, str]]:

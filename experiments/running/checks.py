@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from laconic.envs.checks import choice, flag, whole
 from laconic.envs.errors import SettingError
-from laconic.experiments.reporting.sweep import find_runs, is_run
 from laconic.experiments.running.sweep_result import names_of
 
 SPLITS = ("evaluation", "train")
@@ -50,11 +47,11 @@ def check_train(cfg: DictConfig, processes: int = 1) -> None:
         SettingError: names the key and its value.
     """
     names = ("tasks_per_step", "group_size", "checkpoint_every", "evaluate_every")
-    least = {"train.steps": 0, "evaluation.demand": 1} | {f"train.{name}": 1 for name in names}
+    least = {"train.steps": 0} | {f"train.{name}": 1 for name in names}
     check_counts(
         cfg,
         COUNTS | least,
-        ("threads", "train.evaluate_every", "evaluation.tasks", "evaluation.demand"),
+        ("threads", "train.evaluate_every", "evaluation.tasks"),
     )
     names_of(cfg.objective)
     power = OmegaConf.select(cfg, "learner.charge_power", default=0)
@@ -87,7 +84,7 @@ def check_play(
 
 def check_evaluate(cfg: DictConfig) -> None:
     """Check the settings of an evaluation."""
-    check_play(cfg, {"evaluation.samples": 1}, ("resume", "evaluation.probe_silence"))
+    check_play(cfg, {"evaluation.samples": 1}, ("resume",))
     check_samples(cfg.evaluation.samples, cfg.evaluation.pass_at, cfg.evaluation.greedy)
 
 
@@ -95,31 +92,6 @@ def check_compare(cfg: DictConfig) -> None:
     """Check the settings of a comparison."""
     least = {"compare.budget": 1, "compare.most_votes": 1}
     check_play(cfg, least, ("compare.equal",), optional=("compare.budget",))
-
-
-def check_demand(cfg: DictConfig) -> None:
-    """Check the settings of a measurement of demand, and that its runs exist."""
-    counts = {"seed": 0, "threads": 1, "evaluation.tasks": 1, "evaluation.batch": 1}
-    check_counts(cfg, counts, ("threads", "evaluation.tasks"))
-    choice("evaluation.split", cfg.evaluation.split, SPLITS)
-    list_runs(cfg.runs)
-
-
-def list_runs(runs: Any) -> list[Path]:
-    """Return the run folders that `runs` names: a folder or a list, of runs or of sweeps of runs.
-
-    Raises:
-        SettingError: there is no run in one of them.
-    """
-    listed: list[Path] = []
-    for name in [runs] if isinstance(runs, str) else runs or ():
-        folder = Path(str(name)).expanduser()
-        below = [folder] if folder.is_dir() and is_run(folder) else []
-        below = below or (find_runs(folder) if folder.is_dir() else [])
-        if not below:
-            raise SettingError(f"runs must name folders of trained runs; {str(name)!r} holds none")
-        listed += below
-    return listed
 
 
 def check_samples(samples: int, chosen: object, greedy: bool) -> None:

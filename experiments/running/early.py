@@ -12,6 +12,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
+from inspect import isclass
 from pkgutil import resolve_name
 from typing import Any
 
@@ -65,6 +66,7 @@ def check_config(program: str, cfg: DictConfig, overrides: Sequence[str]) -> Non
     if "learner" in cfg:
         check_learner(cfg, agents)
     check_types(program, cfg, overrides)
+    check_hooks(cfg)
     check_with_torch(cfg)
 
 
@@ -168,6 +170,18 @@ def check_types(program: str, cfg: DictConfig, overrides: Sequence[str]) -> None
             raise SettingError(f"{key} must be a number, such as {before!r}; got {value!r}")
         if isinstance(before, bool) and not isinstance(value, bool | None):
             raise SettingError(f"{key} must be true or false; got {value!r}")
+
+
+def check_hooks(cfg: DictConfig) -> None:
+    """Build what of this package runs after an evaluation, and beside the entries of a comparison.
+
+    Raises:
+        SettingError: a setting is out of range.
+    """
+    nodes = [OmegaConf.select(cfg, key) or {} for key in ("evaluation.after", "compare.columns")]
+    for node in (one for group in nodes for one in group.values()):
+        if _target(node).startswith("laconic.") and isclass(resolve_name(node._target_)):
+            instantiate(node, _convert_="all")
 
 
 def check_with_torch(cfg: DictConfig) -> None:

@@ -1,12 +1,21 @@
-"""One greedy evaluation: play every task once, write down figures and some transcripts."""
+"""One greedy evaluation: play every task once, write down figures and some transcripts.
+
+What else is to be measured afterwards stands in `evaluation.after`, by name: nodes whose `_target_`
+is a function or a class of callables. Each is called with an `EvaluationRun` by every process, and
+returns `Findings` or None.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeVar
 
-from laconic.envs.dialogue.frontier import floors
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+
 from laconic.envs.task import Task
 from laconic.experiments.reporting.records import Said, Transcript
 from laconic.experiments.running.run_folder import RunFolder
@@ -18,8 +27,83 @@ from laconic.learners.episode import Episode
 from laconic.learners.metrics import Interval, intervals, prefixed, summarize
 from laconic.learners.rollout.play import Start, play
 
+T = TypeVar("T")
 _DRAWN_EPISODES = 256
 """Episodes of an evaluation where neither the environment nor the configuration says how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRun:
+    """An evaluation and everything it is played with."""
+
+    cfg: DictConfig
+    """Configuration of the program."""
+    environments: Environments
+    """Where it was played."""
+    policies: Mapping[str, Policy]
+    """The policy of each agent."""
+    starts: Sequence[Start]
+    """Where its episodes begin."""
+    folder: RunFolder
+    """Where it is written."""
+    episodes: Sequence[Episode] = ()
+    """What was played, one per start in their order; fewer where it was interrupted."""
+    step: int = 0
+    """Learner updates before it."""
+    processes: Processes = SINGLE_PROCESS
+    """Those that played it together."""
+    unshard: bool = True
+    """Whether weights have to be gathered before a process plays by itself."""
+
+    def by_main(self, function: Callable[[], T]) -> T:
+        """Let the main process alone play and write, with whole weights; all get the result."""
+        with self.processes.unshard() if self.unshard else nullcontext():
+            return self.processes.main(function)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What was measured after an evaluation."""
+
+    figures: Mapping[str, Interval] = field(default_factory=dict)
+    """Figures of the evaluation, by name without prefix."""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """Further metrics of the step, by their whole name."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Further entries of the row in `evaluations.jsonl`."""
+
+    def __or__(self, other: Findings) -> Findings:
+        """Join two; of equal names the second one's value."""
+        return Findings(
+            {**self.figures, **other.figures},
+            {**self.metrics, **other.metrics},
+            {**self.facts, **other.facts},
+        )
+
+
+_NOTHING = Findings()
+AfterEvaluation = Callable[[EvaluationRun], Findings | None]
+"""What runs after an evaluation."""
+
+
+def make_hooks(nodes: DictConfig | None) -> list[AfterEvaluation]:
+    """Build what runs after an evaluation, in the order of the configuration.
+
+    A class is built of its settings; a function is called with them after the evaluation.
+    """
+    hooks: list[AfterEvaluation] = []
+    for node in (nodes or {}).values():
+        made = instantiate(node, _partial_=True, _convert_="all")
+        hooks.append(made() if inspect.isclass(made.func) else made)
+    return hooks
+
+
+def run_hooks(hooks: Sequence[AfterEvaluation], evaluation: EvaluationRun) -> Findings:
+    """Call each and join what they find."""
+    findings = Findings()
+    for hook in hooks:
+        findings |= hook(evaluation) or Findings()
+    return findings
 
 
 def evaluation_starts(environments: Environments, most: int | None = None) -> list[Start]:
@@ -34,49 +118,44 @@ def evaluation_starts(environments: Environments, most: int | None = None) -> li
 
 
 def evaluate(
-    environments: Environments,
-    policies: Mapping[str, Policy],
-    starts: Sequence[Start],
-    folder: RunFolder,
-    *,
-    step: int,
-    transcripts: int,
-    processes: Processes = SINGLE_PROCESS,
-    unshard: bool = True,
+    evaluation: EvaluationRun, transcripts: int, hooks: Sequence[AfterEvaluation] = ()
 ) -> dict[str, float]:
     """Play all evaluation tasks greedily; record the outcome and some transcripts in the folder.
 
-    Every process plays a part of the tasks, with whole weights if it is to `unshard`; the main one
-    writes. Returns the metrics under their `eval/` names.
+    Every process plays a part of the tasks; the main one writes.
+
+    Returns:
+        The metrics by their whole names (`eval/accuracy`).
     """
+    processes = evaluation.processes
     episodes = processes.map_sharded(
-        starts,
-        lambda own: play(environments, policies, own, seed=processes.rank, greedy=True),
-        unshard=unshard,
+        evaluation.starts,
+        lambda own: play(
+            evaluation.environments, evaluation.policies, own, seed=processes.rank, greedy=True
+        ),
+        unshard=evaluation.unshard,
     )
-    processes.main(
-        lambda: record(environments, episodes, folder, step=step, transcripts=transcripts)
-    )
-    return prefixed(summarize(episodes), "eval/")
+    evaluation = replace(evaluation, episodes=episodes)
+    findings = run_hooks(hooks, evaluation)
+    processes.main(lambda: record(evaluation, transcripts, findings))
+    means = {name: one.mean for name, one in findings.figures.items()}
+    return {**prefixed({**summarize(episodes), **means}, "eval/"), **findings.metrics}
 
 
-def record(
-    environments: Environments,
-    episodes: Sequence[Episode],
-    folder: RunFolder,
-    *,
-    step: int,
-    transcripts: int,
-    more: Mapping[str, Interval] | None = None,
-) -> None:
-    """Write intervals, `more` of them too, and the first transcripts of an evaluation."""
-    found = {name: asdict(one) for name, one in (intervals(episodes) | dict(more or {})).items()}
-    row: dict[str, Any] = {"step": step, "episodes": len(episodes), "intervals": found}
-    least = {name: one.corners for name, one in floors(environments[0]).items()}
-    folder.append_evaluation(row | ({"floors": least} if least and episodes else {}))
-    tasks = tasks_of(environments[0])
+def record(evaluation: EvaluationRun, transcripts: int, findings: Findings = _NOTHING) -> None:
+    """Write intervals, what was found beside them, and the first transcripts of an evaluation."""
+    episodes, step = evaluation.episodes, evaluation.step
+    figures = {**intervals(episodes), **findings.figures}
+    row: dict[str, Any] = {
+        "step": step,
+        "episodes": len(episodes),
+        "intervals": {name: asdict(one) for name, one in figures.items()},
+        **findings.facts,
+    }
+    evaluation.folder.append_evaluation(row)
+    tasks = tasks_of(evaluation.environments[0])
     kept = [transcript(one, tasks.get(one.task), step) for one in episodes[:transcripts]]
-    folder.append_transcripts([one.row() for one in kept])
+    evaluation.folder.append_transcripts([one.row() for one in kept])
 
 
 def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:

@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.running import setup
-from laconic.experiments.running.evaluation import evaluation_starts
+from laconic.experiments.running.evaluation import evaluation_starts, make_hooks
 from laconic.experiments.running.rules import Context, Rules
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.run_state import TrainingRun
@@ -72,6 +72,7 @@ def prepare(
         folder=folder,
         processes=processes,
         engine=engine,
+        after_evaluation=make_hooks(cfg.evaluation.get("after")),
         price=setup.price_of(environments[0]),
     )
     run.warnings += told

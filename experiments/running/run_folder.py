@@ -4,9 +4,9 @@
     metrics.jsonl       one flat object per step
     evaluations.jsonl   one flat object per evaluation
     transcripts.jsonl   one object per kept transcript
-    demand.jsonl        one object per measure of the worth of words, if the run measures it
     episodes.jsonl      one object per finished episode, written by `laconic evaluate`
     replies.jsonl       one object per reply of a model server, written by `laconic evaluate`
+    <name>.jsonl        rows of what runs after an evaluation (`append_row`)
     status.json         state, step, processes and warnings, replaced as a whole
     provenance.json     the processes that wrote it: see `experiments.running.provenance`
     checkpoints/        see `learners.checkpoint`
@@ -81,7 +81,6 @@ class RunFolder:
         self.metrics = self.path / "metrics.jsonl"
         self.evaluations = self.path / "evaluations.jsonl"
         self.transcripts = self.path / "transcripts.jsonl"
-        self.demand = self.path / "demand.jsonl"
         self.groups = self.path / "groups.jsonl"
         self.episodes = self.path / "episodes.jsonl"
         self.replies = self.path / "replies.jsonl"
@@ -167,9 +166,9 @@ class RunFolder:
         """Add transcripts; each row holds a `step`."""
         _append(self.transcripts, rows)
 
-    def append_demand(self, row: Mapping[str, Any]) -> None:
-        """Add a measure of the worth of words; `row` holds a `step`."""
-        _append(self.demand, (row,))
+    def append_row(self, name: str, row: Mapping[str, Any]) -> None:
+        """Add a row to a file of this name, ending in `.jsonl`; `row` holds a `step`."""
+        _append(self.path / name, (row,))
 
     def append_group(self, row: Mapping[str, Any]) -> None:
         """Add a training group with its advantages; `row` holds a `step`."""
@@ -186,7 +185,9 @@ class RunFolder:
     @property
     def _rewound(self) -> tuple[Path, ...]:
         """Return the files whose rows a resumed run drops after its checkpoint."""
-        return self.metrics, self.evaluations, self.transcripts, self.demand, self.groups
+        own = (self.metrics, self.evaluations, self.transcripts, self.groups)
+        others = {*self.path.glob("*.jsonl")} - {*own, self.episodes, self.replies}
+        return *own, *(one for one in sorted(others) if next(_lines(one), None))
 
     def rewind(self, step: int) -> None:
         """Drop all rows after a step (-1: every row), and lines that a kill left incomplete."""

@@ -20,6 +20,7 @@ from laconic.experiments.report import print_run, write_report
 from laconic.experiments.reporting.card import places, write_card
 from laconic.experiments.reporting.look import LEFT_OUT, can_draw
 from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.running.evaluation import AfterEvaluation
 from laconic.experiments.running.foreign import without_controls
 from laconic.experiments.running.rules import Rules
 from laconic.experiments.running.run_folder import RunFolder
@@ -71,6 +72,8 @@ class TrainingRun:
     """Context that a signal may cut off. Several processes end together after a step instead."""
     ahead: AsyncRollouts[tuple[float | None, list[Group]]] | None = None
     """Rollouts of coming steps, played during updates. None: no step is played ahead."""
+    after_evaluation: Sequence[AfterEvaluation] = ()
+    """Callables that run after every evaluation."""
     price: float | None = None
     """Price that the environment was made with; None if it has no price."""
     warnings: list[str] = field(default_factory=list)

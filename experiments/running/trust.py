@@ -94,7 +94,7 @@ TYPED = (
     *(f"engine.{name}" for name in ("url", "start", "program", "arguments", "environment")),
     "logger.*",
     # What else a folder may build.
-    *("trust", "compare.trust"),
+    *("trust", "compare.trust", "evaluation.after*", "compare.columns*"),
     # How it is run: see `resuming`.
     "hydra.*",
 )

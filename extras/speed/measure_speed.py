@@ -105,7 +105,7 @@ def main(cfg: DictConfig) -> float:
         progress.begin("environment and grading")
         figures = {
             "env_steps_per_second": scripted_steps_per_second(cfg),
-            **summarise(samples),
+            **summarize(samples),
             "peak_gigabytes": timer.peak,
             # Of a process that has done other things before, the peak may be that of theirs.
             "gigabytes_beyond_model": max(0.0, timer.peak - timer.own - before),
@@ -169,7 +169,7 @@ def graded_per_second(grading: Grading, count: int) -> float:
         return right / (time.perf_counter() - begun)
 
 
-def summarise(samples: Sequence[Sample]) -> dict[str, float]:
+def summarize(samples: Sequence[Sample]) -> dict[str, float]:
     """Medians over the repetitions, and a bootstrap interval for that of the ratio."""
     ratios = np.array([sample.step / sample.bare for sample in samples])
     # Not `scipy.stats.bootstrap`, which refuses a single repetition.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import random
 import string
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +22,6 @@ from typing import Any
 from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.budget import Tokenize, split_words
-from laconic.envs.dialogue.frontier import telegrams
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Style, Task, knows_enough, relevant_statements
@@ -247,7 +247,7 @@ class Telegraph:
     """Speaks as `oracle` does, in few words of each statement that no other of a source has."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
-        """Shorten all statements of a source (`envs.dialogue.frontier.telegrams`)."""
+        """Shorten all statements of a source."""
         self._short = telegrams(text for task in tasks for text in task.statements)
 
     def __call__(self, task: Task, request: Request, generator: random.Random) -> str:
@@ -259,6 +259,36 @@ class Telegraph:
         heard = " ".join((*request.texts, request.text))
         meant = [text for text in task.statements if self._short[text] in heard]
         return _answer(task, replace(request, text=" ".join((request.text, *meant))))
+
+
+def telegrams(statements: Iterable[str]) -> dict[str, str]:
+    """For each statement few of its words, in their order, that no other statement has all of.
+
+    Words are added one by one, each the one that leaves the fewest others, which may be a word more
+    than the fewest. A statement whose words another has all of stays whole.
+    """
+    split = {one: one.split() for one in dict.fromkeys(statements)}
+    having: defaultdict[str, set[str]] = defaultdict(set)
+    for one, words in split.items():
+        for word in words:
+            having[word].add(one)
+    return {one: _telegram(one, words, having) for one, words in split.items()}
+
+
+def _telegram(statement: str, words: Sequence[str], having: Mapping[str, set[str]]) -> str:
+    chosen: set[int] = set()
+    others: set[str] | None = None
+    while others is None or others - {statement}:
+        rest = [place for place in range(len(words)) if place not in chosen]
+        if not rest:
+            return statement
+        left = {at: having[words[at]] & (others or having[words[at]]) for at in rest}
+        best = min(rest, key=lambda at: len(left[at]))
+        if others is not None and len(left[best]) == len(others):
+            return statement
+        chosen.add(best)
+        others = left[best]
+    return " ".join(words[at] for at in sorted(chosen))
 
 
 def _draft(task: Task, request: Request, index: int = 0) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from laconic import envs
+from laconic.extras.analysis.prefixes import worths
 from laconic.learners.agents.base import Reply
 from laconic.learners.rollout.collectors.base import Players
-from laconic.learners.rollout.collectors.prefixes import worths
 from laconic.learners.rollout.collectors.silence import silence
 from laconic.learners.rollout.play import Start, play
 

@@ -11,7 +11,7 @@ import pytest
 from fake_engine import FakeEngine
 from places import ROOT, configs
 
-from laconic.experiments.statistics.demand import GLOSSARY as DEMAND
+from laconic.extras.analysis.demand_statistics import GLOSSARY as DEMAND
 from laconic.learners.metrics import GLOSSARY, MEASURES, ROLES, SPENDING, THINKING
 
 PAGE = ROOT / "docs" / "metrics.md"
@@ -43,7 +43,7 @@ def explained() -> set[str]:
     ):
         assert f"<!-- words: learners/metrics.py {variable} -->" in text
         found |= {f"eval/{name}" for name in names} | {f"train/{name}" for name in names}
-    assert "<!-- words: experiments/statistics/demand.py GLOSSARY -->" in text
+    assert "<!-- words: extras/analysis/demand_statistics.py GLOSSARY -->" in text
     found |= {f"demand/{name}" for name in DEMAND}
     return {re.sub(r"<[^>]*>", "*", one) for one in found}
 

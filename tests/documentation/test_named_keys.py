@@ -24,7 +24,11 @@ OWN = {
     # Settings of classes that a page adds.
     *("env.base_url", "env.expert", "env.expert._target_", "env.expert.base_url", "env.price"),
     *("env.expert.model", "env.game", "env.players", "engine.top_k", "learner.margin"),
-    *("logger.mine", "agent.speech.extra_body.chat_template_kwargs.enable_thinking"),
+    *(
+        "evaluation.after.longest._target_",
+        "logger.mine",
+        "agent.speech.extra_body.chat_template_kwargs.enable_thinking",
+    ),
     # Attributes of objects in Python.
     *("env.act_tokens", "env.layout.parts", "env.metadata", "env.outcome", "env.render_mode"),
     # Of a collector that no yaml names.

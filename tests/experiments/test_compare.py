@@ -243,22 +243,29 @@ def test_an_interrupted_comparison_keeps_the_finished_entries(run, tmp_path, mon
     assert len((folder / "silent" / "evaluations.jsonl").read_text().splitlines()) == 1
 
 
-def test_a_second_pass_is_cut_into_its_parts_and_a_society_plays(run, tmp_path):
+def test_a_second_pass_and_a_society_play(run, tmp_path):
     folder = tmp_path / "run"
     names = "revise,scaffold,draft,resolve,society_mixed,personas"
-    outcome = compare(run, folder, *SCRIPTS, f"entry=[{names}]")
+    compare(run, folder, *SCRIPTS, f"entry=[{names}]")
     rows = rows_of(folder)
     assert {row["state"] for row in rows.values()} == {"finished"}
     # 192 tokens for two passes; the draft is said once more before it is revised.
     assert rows["draft"]["caps"] == rows["revise"]["caps"] == "96 per message, 192 per episode"
     said = {name: row["figures"]["tokens_said"]["mean"] for name, row in rows.items()}
     assert said["revise"] == said["draft"] + said["resolve"] > said["resolve"]
-    with open(folder / "second_pass.csv", newline="") as file:
-        parts = {row["part"]: float(row["gain"]) for row in csv.DictReader(file)}
-    assert parts == {"re_solving": 0, "scaffold": 0, "content": 0, "total": 0}
-    assert "re-solving" in outcome.out and (folder / "flow.csv").exists()
 
 
 def test_drafts_of_no_entry_are_refused_before_anything_is_played(run, tmp_path):
     outcome = compare(run, tmp_path / "run", *SCRIPTS, "entry=[single,revise]", code=1)
     assert "entry of shape pass in entries.revise.draft" in outcome.err
+
+
+def test_a_measure_of_ones_own_is_a_column_and_writes_at_the_end(run, outside, tmp_path):
+    mine = ["+compare.columns.mine._target_=after.Longest", "+compare.columns.mine.at_least=1"]
+    outcome = compare(run, tmp_path / "run", *SCRIPTS, "entry=[oracle,silent]", *mine)
+    found = json.loads((tmp_path / "run" / "comparison.json").read_text())
+    assert found["agents"] == 4
+    figures = {row["name"]: row["figures"]["longest_message"]["mean"] for row in found["entries"]}
+    assert figures["oracle"] > 1 and figures["silent"] == 1
+    assert "longest message" in outcome.out
+    assert (tmp_path / "run" / "longest.txt").read_text() == "oracle silent"

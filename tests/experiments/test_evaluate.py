@@ -261,13 +261,3 @@ def test_an_environment_of_the_users_own_is_evaluated(run, outside, policy_folde
     )
     assert outcome.code == 0, outcome.err
     assert rows(tmp_path / "run" / "evaluations.jsonl")[0]["episodes"] == 3
-
-
-def test_the_probe_of_silence_is_played_on_demand(run, tmp_path, rows):
-    more = ["agent=scripted", "evaluation.tasks=10", "evaluation.probe_silence=true"]
-    outcome = run("evaluate", *more, "env.channel.lose=0.5", f"hydra.run.dir={tmp_path}/e")
-    assert outcome.code == 0, outcome.err
-    (row,) = rows(tmp_path / "e" / "metrics.jsonl")
-    # An oracle says what matters in words; what is lost is lost with and without the probe.
-    assert row["eval/silence_reliance"] == 0.0 and 0 < row["eval/lost_rate"] < 1
-    assert row["eval/accuracy"] < 1.0

@@ -9,7 +9,6 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.image import imread
 
-from laconic.envs.dialogue.frontier import Frontier, coded
 from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.rows import Row
 from laconic.learners.metrics import Interval
@@ -88,7 +87,7 @@ def test_a_budget_is_drawn_where_it_is_not_far_off(drawn):
 
 
 def test_the_fewest_tokens_are_drawn_where_accuracy_is(drawn):
-    floors = {"coded": coded(0.25), "verbatim": Frontier(((0.0, 0.0), (9.0, 1.0)))}
+    floors = {"coded": [(0.0, 0.25), (0.75, 1.0)], "verbatim": [(0.0, 0.0), (9.0, 1.0)]}
     _, lines = drawn([row("team")], floors=floors)
     assert lines["fewest, coded"].get_xdata().tolist() == [0.0, 0.75]
     assert lines["fewest, verbatim"].get_ydata().tolist() == [0.0, 1.0]

@@ -4,14 +4,24 @@ import json
 import math
 
 import pytest
+from omegaconf import OmegaConf
 
 from laconic import envs
 from laconic.experiments.reporting.runs import read_transcript
-from laconic.experiments.running.evaluation import evaluate, evaluation_starts, record, transcript
+from laconic.experiments.running.evaluation import (
+    EvaluationRun,
+    evaluate,
+    evaluation_starts,
+    make_hooks,
+    record,
+    transcript,
+)
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.episode import Episode, Turn
 from laconic.learners.rollout.play import Start
+
+CFG = OmegaConf.create()
 
 
 @pytest.fixture
@@ -43,7 +53,7 @@ def test_an_environment_without_named_tasks_draws_as_many_as_it_is_told():
 def test_an_evaluation_is_recorded_and_its_metrics_returned(environments, folder, rows):
     policies = ScriptedTeam("oracle").policies(environments[0])
     starts = evaluation_starts(environments)
-    metrics = evaluate(environments, policies, starts, folder, step=7, transcripts=2)
+    metrics = evaluate(EvaluationRun(CFG, environments, policies, starts, folder, step=7), 2)
     assert metrics["eval/accuracy"] == 1.0
     (row,) = rows(folder.evaluations)
     assert row["step"] == 7 and row["episodes"] == 5
@@ -60,14 +70,35 @@ def test_an_evaluation_is_recorded_and_its_metrics_returned(environments, folder
     assert all(one["solved"] and one["answer"] == one["reference"] for one in transcripts)
 
 
+def test_what_runs_after_it_adds_figures_metrics_and_facts(environments, folder, rows, outside):
+    nodes = {"first": {"_target_": "after.Longest"}}
+    nodes |= {"second": {"_target_": "after.count_episodes", "prefix": "yours"}}
+    hooks = make_hooks(OmegaConf.create(nodes))
+    policies = ScriptedTeam("silent").policies(environments[0])
+    starts = evaluation_starts(environments)
+    metrics = evaluate(EvaluationRun(CFG, environments, policies, starts, folder), 0, hooks)
+    assert (metrics["eval/longest_message"], metrics["yours/episodes"]) == (0.0, 5.0)
+    (row,) = rows(folder.evaluations)
+    assert row["intervals"]["longest_message"]["mean"] == 0.0 and row["yours"] == "noted"
+    # A resumed run drops its rows after the checkpoint, as those of all files.
+    assert rows(folder.path / "yours.jsonl") == [{"step": 0}]
+    folder.rewind(-1)
+    assert rows(folder.path / "yours.jsonl") == []
+
+
+def test_nothing_runs_after_it_by_default():
+    assert make_hooks(None) == make_hooks(OmegaConf.create()) == []
+
+
 def test_no_transcripts_are_kept_where_none_are_wanted(environments, folder, rows):
     policies = ScriptedTeam("silent").policies(environments[0])
-    evaluate(environments, policies, evaluation_starts(environments), folder, step=0, transcripts=0)
+    starts = evaluation_starts(environments)
+    evaluate(EvaluationRun(CFG, environments, policies, starts, folder), 0)
     assert rows(folder.transcripts) == []
 
 
 def test_no_episode_at_all_is_recorded_as_such(environments, folder, rows):
-    record(environments, [], folder, step=0, transcripts=3)
+    record(EvaluationRun(CFG, environments, {}, [], folder), 3)
     assert rows(folder.evaluations) == [{"step": 0, "episodes": 0, "intervals": {}}]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from laconic import envs
 from laconic.extras.speed.bare_calls import Sample, StepTimer
-from laconic.extras.speed.measure_speed import GRADINGS, graded_per_second, rewritten, summarise
+from laconic.extras.speed.measure_speed import GRADINGS, graded_per_second, rewritten, summarize
 
 
 def test_all_figures_are_measured(run, policy_folder, tmp_path):
@@ -75,7 +75,7 @@ def test_ratios_are_taken_pair_by_pair():
         Sample(8.0, 8.0, 0.8, 3.0, 40.0),
         Sample(2.0, 1.0, 0.1, 5.0, 60.0),
     ]
-    figures = summarise(samples)
+    figures = summarize(samples)
     assert figures["step_over_bare"] == 1.0
     assert figures["step_seconds"] == 2.0
     assert figures["bare_seconds"] == 4.0

@@ -8,17 +8,41 @@ matters in words loses nothing; one for which silence is a word loses what that 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from laconic.envs.checks import flag
 from laconic.envs.dialogue.channel import Channel
 from laconic.envs.errors import SettingError
+from laconic.experiments.running.evaluation import EvaluationRun, Findings
 from laconic.experiments.running.setup import Environments
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import RESAMPLES, Interval, resample
 from laconic.learners.rollout.play import Start, play
+
+
+@dataclass(frozen=True, slots=True)
+class SilenceProbe:
+    """Measures `silence_reliance` after a whole evaluation."""
+
+    probe: bool = False
+    """Whether it does."""
+
+    def __post_init__(self) -> None:
+        """Check the setting."""
+        flag("evaluation.probe_silence", self.probe)
+
+    def __call__(self, evaluation: EvaluationRun) -> Findings:
+        """Play all episodes once more."""
+        if not self.probe or len(evaluation.episodes) < len(evaluation.starts):
+            return Findings()
+        cfg = evaluation.cfg
+        how = {"seed": cfg.seed, "greedy": cfg.evaluation.greedy}
+        played = evaluation.environments, evaluation.policies, evaluation.starts
+        reliance = evaluation.by_main(lambda: silence_reliance(*played, evaluation.episodes, **how))
+        return Findings(figures={"silence_reliance": reliance})
 
 
 def silence_reliance(

@@ -9,9 +9,10 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError
-from laconic.experiments.comparing import coordination, drafts
-from laconic.experiments.comparing.second_pass import check, write
+from laconic.experiments.comparing import drafts
 from laconic.experiments.comparing.shapes import SHAPES, TeamSettings, Unfit
+from laconic.extras.analysis import coordination
+from laconic.extras.analysis.second_pass import SecondPass, write
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.rollout.play import Start, play
 
@@ -91,7 +92,7 @@ def test_without_one_of_the_four_nothing_is_written(folder, tmp_path):
     write(tmp_path, ["draft", "revise", "resolve", "scaffold"])
     assert not list(tmp_path.iterdir())
     with pytest.raises(SettingError, match="must name four entries"):
-        check(["draft"])
+        SecondPass(["draft"])
 
 
 def test_a_pass_is_alone_and_a_revision_has_a_draft_first():
@@ -102,3 +103,19 @@ def test_a_pass_is_alone_and_a_revision_has_a_draft_first():
     assert second["schedule"] == [["drafter"], ["solver"]]
     with pytest.raises(Unfit, match="where one agent answers"):
         SHAPES["revise"](TeamSettings.of({"team": {"main": 1}, "answer": "joint"}), None)
+
+
+def test_a_comparison_of_the_four_writes_the_parts_and_the_flow_of_answers(run, tmp_path):
+    names = "revise,scaffold,draft,resolve,society_mixed"
+    few = ["agent=scripted", "evaluation.tasks=6", "evaluation.batch=3", "threads=1"]
+    outcome = run("compare", *few, f"entry=[{names}]", f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code == 0, outcome.err
+    with open(tmp_path / "run" / "second_pass.csv", newline="") as file:
+        parts = {row["part"]: float(row["gain"]) for row in csv.DictReader(file)}
+    assert parts == {"re_solving": 0, "scaffold": 0, "content": 0, "total": 0}
+    assert "re-solving" in outcome.out and (tmp_path / "run" / "flow.csv").exists()
+
+
+def test_a_comparison_names_four_entries(run, tmp_path):
+    outcome = run("compare", "compare.second_pass=[draft]", f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code == 1 and "compare.second_pass must name four entries" in outcome.message

@@ -1,6 +1,6 @@
 """What a second pass over a draft gains, beside answering anew: `second_pass.csv`.
 
-The four entries are paired task by task (`experiments.statistics.second_pass`).
+The four entries are paired task by task (`extras.analysis.second_pass_statistics`).
 """
 
 from __future__ import annotations
@@ -8,30 +8,47 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.comparing.coordination import read
 from laconic.experiments.reporting.words import level, text_table
+from laconic.experiments.running.evaluation import EvaluationRun
 from laconic.experiments.running.run_folder import write_atomically
-from laconic.experiments.statistics.second_pass import split
+from laconic.extras.analysis.coordination import read
+from laconic.extras.analysis.second_pass_statistics import split
 
 HEADS = ("part", "gain", "gain_low", "gain_high", "tasks")
 
 
-def check(names: Sequence[str]) -> None:
-    """Refuse anything but four names.
+@dataclass(frozen=True, slots=True)
+class SecondPass:
+    """Cuts what a second pass gains into its parts, after a comparison."""
 
-    Raises:
-        SettingError: there are more or fewer.
-    """
-    if len(names) != 4:
-        raise SettingError(
-            "compare.second_pass must name four entries: draft, revision, answer without a draft,"
-            f" and answer over an empty one; got {list(names)!r}"
-        )
+    entries: Sequence[str] = ("draft", "revise", "resolve", "scaffold")
+    """The entries of a draft, of who revises it, of who answers without it, and of who reads it
+    emptied of its content."""
+
+    def __post_init__(self) -> None:
+        """Refuse anything but four names.
+
+        Raises:
+            SettingError: there are more or fewer.
+        """
+        if len(self.entries) != 4:
+            raise SettingError(
+                "compare.second_pass must name four entries: draft, revision, answer without a"
+                f" draft, and answer over an empty one; got {list(self.entries)!r}"
+            )
+
+    def __call__(self, played: EvaluationRun) -> None:
+        """Measure nothing of a single entry."""
+
+    def finish(self, folder: Path, names: Sequence[str]) -> None:
+        """Write and show the parts."""
+        write(folder, self.entries)
 
 
 def write(folder: Path, names: Sequence[str]) -> None:

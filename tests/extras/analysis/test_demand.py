@@ -5,8 +5,9 @@ import json
 
 import pytest
 
-from laconic.experiments.demand import list_runs
 from laconic.experiments.report import write_report
+from laconic.extras.analysis import list_runs
+from laconic.extras.analysis.demand import write_compared
 
 FEW = ["evaluation.tasks=3", "demand.span=2", "demand.points=3", "threads=1"]
 
@@ -75,8 +76,10 @@ def test_what_is_wrong_is_said(run, tmp_path, wrong, expected):
     assert outcome.code == 1 and expected in outcome.message
 
 
-def test_no_runs_are_no_runs():
+def test_no_runs_are_no_runs(tmp_path):
     assert list_runs(None) == []
+    write_compared([], tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_training_refuses_to_follow_no_tasks(run, small, tmp_path):

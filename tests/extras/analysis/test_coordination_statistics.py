@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from laconic.experiments.statistics.coordination import (
+from laconic.extras.analysis.coordination_statistics import (
     answer_flow,
     channels,
     efficiency,

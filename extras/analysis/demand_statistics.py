@@ -1,6 +1,6 @@
 """The demand curve for words: how many tokens a team would buy at each price of one.
 
-Pure functions of what the parts of messages are worth (`learners.rollout.collectors.prefixes`).
+Pure functions of what the parts of messages are worth (`extras.analysis.prefixes`).
 Extensively, a message is bought whole or not at all: where it is worth more than its tokens cost.
 Intensively, each is cut where worth less cost is highest. A price is what `normalizer` tokens cost.
 Prices, worths and surplus are in reward units. Intervals are 95 % intervals, by the percentile
@@ -20,6 +20,8 @@ from laconic.learners.metrics import RESAMPLES, Interval, resample
 Array = NDArray[np.float64]
 _LEVEL = 1e-9
 """Worths that differ by less, in reward units, differ by rounding alone."""
+FILE = "demand.jsonl"
+"""File of a run folder with a row for each measure."""
 _STEP = 1.25
 """By this factor a price is raised and lowered to see how demand answers."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laconic.experiments.statistics.demand import Message, choke
+from laconic.extras.analysis.demand_statistics import Message, choke
 
 
 @dataclass(frozen=True, slots=True)

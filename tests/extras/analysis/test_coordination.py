@@ -6,7 +6,7 @@ import math
 import pytest
 
 from laconic import envs
-from laconic.experiments.comparing.coordination import (
+from laconic.extras.analysis.coordination import (
     FLOW_HEADS,
     HEADS,
     measure,

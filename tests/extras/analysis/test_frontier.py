@@ -9,16 +9,15 @@ import pytest
 
 from laconic import envs
 from laconic.envs.dialogue.budget import split_words
-from laconic.envs.dialogue.frontier import (
+from laconic.envs.task import Task
+from laconic.extras.analysis.frontier import (
     Frontier,
     coded,
     enumerated,
     floors,
     guessed,
     spoken,
-    telegrams,
 )
-from laconic.envs.task import Task
 
 SPLIT = {"information": "split", "topology": "star", "schedule": ["helper", "solver"]}
 
@@ -82,18 +81,6 @@ def test_the_cheapest_tasks_are_solved_first():
         ((1 + answer) / 2, 0.5),
         ((4 + 2 * answer) / 2, 1.0),
     )
-
-
-def test_a_telegram_has_words_that_no_other_statement_has_all_of():
-    table = [f"The {thing} is {colour}." for thing in ("cup", "hat") for colour in ("red", "blue")]
-    found = telegrams([*table, "The cup is red.", "The cup", "It rains."])
-    assert found["The cup is red."] == "cup red."
-    assert found["It rains."] in ("It", "rains.")
-    # All its words stand in others, too.
-    assert found["The cup"] == "The cup"
-    for text, short in found.items():
-        others = [one for one in found if one != text and set(short.split()) <= set(one.split())]
-        assert short == text or not others
 
 
 def played(env, script: str) -> float:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.comparing.coordination import vectorizer
-from laconic.experiments.comparing.embedding import embedded
+from laconic.extras.analysis.coordination import vectorizer
+from laconic.extras.analysis.embedding import embedded
 from laconic.learners.agents.tiny import PATH
 
 

@@ -21,10 +21,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, product
+from typing import Any
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.task import Task, relevant_statements
+from laconic.experiments.running.evaluation import EvaluationRun, Findings
+from laconic.learners.agents.scripted import telegrams
 
 Corner = tuple[float, float]
 """Tokens said, and the accuracy that they buy."""
@@ -120,20 +123,6 @@ def spoken(tasks: Sequence[Task], tokenize: Tokenize, words: Callable[[str], str
     return Frontier.of([(0.0, 0.0), *points])
 
 
-def telegrams(statements: Iterable[str]) -> dict[str, str]:
-    """For each statement few of its words, in their order, that no other statement has all of.
-
-    Words are added one by one, each the one that leaves the fewest others, which may be a word more
-    than the fewest. A statement whose words another has all of stays whole.
-    """
-    split = {one: one.split() for one in dict.fromkeys(statements)}
-    having: defaultdict[str, set[str]] = defaultdict(set)
-    for one, words in split.items():
-        for word in words:
-            having[word].add(one)
-    return {one: _telegram(one, words, having) for one, words in split.items()}
-
-
 def floors(environment: object, telegraphic: bool = False) -> dict[str, Frontier]:
     """The frontiers of an environment by name, answers included; `telegraphic` takes a while.
 
@@ -153,6 +142,23 @@ def floors(environment: object, telegraphic: bool = False) -> dict[str, Frontier
     return found | {"verbatim": spoken(tasks, env.tokenize, str)}
 
 
+class Floors:
+    """Notes the frontiers of an evaluation's environment, which reports and comparisons draw."""
+
+    def __call__(self, evaluation: EvaluationRun) -> Findings:
+        """Note those that take no while, as `floors` of the evaluation."""
+        least = _corners(floors(evaluation.environments[0])) if evaluation.episodes else {}
+        return Findings(facts={"floors": least} if least else {})
+
+    def begin(self, environment: object) -> dict[str, Any]:
+        """Return all of them for a comparison."""
+        return {"floors": _corners(floors(environment, telegraphic=True))}
+
+
+def _corners(frontiers: Mapping[str, Frontier]) -> dict[str, tuple[Corner, ...]]:
+    return {name: one.corners for name, one in frontiers.items()}
+
+
 def _below(first: Corner, middle: Corner, last: Corner) -> bool:
     """Whether a corner lies on or under the line between two others: it is none."""
     rise = (last[1] - first[1]) * (middle[0] - first[0])
@@ -164,19 +170,3 @@ def _commonest(tasks: Sequence[Task]) -> Mapping[str, str]:
     for task in tasks:
         answers[task.question][task.answer] += 1
     return {question: one.most_common(1)[0][0] for question, one in answers.items()}
-
-
-def _telegram(statement: str, words: Sequence[str], having: Mapping[str, set[str]]) -> str:
-    chosen: set[int] = set()
-    others: set[str] | None = None
-    while others is None or others - {statement}:
-        rest = [place for place in range(len(words)) if place not in chosen]
-        if not rest:
-            return statement
-        left = {at: having[words[at]] & (others or having[words[at]]) for at in rest}
-        best = min(rest, key=lambda at: len(left[at]))
-        if others is not None and len(left[best]) == len(others):
-            return statement
-        chosen.add(best)
-        others = left[best]
-    return " ".join(words[at] for at in sorted(chosen))

@@ -11,6 +11,7 @@ import io
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -22,9 +23,9 @@ from numpy.typing import NDArray
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.dialogue.messages import Message, heard
-from laconic.experiments.comparing.embedding import embedded
+from laconic.experiments.comparing.columns import PlayedEntry
 from laconic.experiments.running.run_folder import write_atomically
-from laconic.experiments.statistics.coordination import (
+from laconic.extras.analysis.coordination_statistics import (
     FLOWS,
     Answers,
     answer_flow,
@@ -36,6 +37,7 @@ from laconic.experiments.statistics.coordination import (
     spent_ratio,
     vectors,
 )
+from laconic.extras.analysis.embedding import embedded
 from laconic.learners.episode import Episode, Turn
 from laconic.learners.rollout.strange_files import read_json
 
@@ -70,6 +72,25 @@ FLOW_HEADS = ("entry", "round", *FLOWS, *(f"{name}_conforming" for name in FLOWS
 the round before was, and how many of them conform."""
 Vectorize = Callable[[Sequence[str]], NDArray[np.float64]]
 """From texts to vectors of length 1, (texts, width)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coordination:
+    """Measures every entry of a comparison, and puts them beside one agent alone."""
+
+    alone: str = "single"
+    """The entry of one agent alone."""
+    embed: str | None = None
+    """Embedding model, a folder or a name on the hub; None counts tokens."""
+
+    def __call__(self, played: PlayedEntry) -> None:
+        """Write what an entry did into its folder."""
+        vectorize = vectorizer(self.embed, played.tokenize)
+        save(played.folder.path, measure(played.episodes, vectorize, played.environments[0]))
+
+    def finish(self, folder: Path, names: Sequence[str]) -> None:
+        """Write the tables of all entries."""
+        write(folder, names, self.alone)
 
 
 def vectorizer(embed: str | None, tokenize: Tokenize) -> Vectorize:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from laconic.experiments.reporting import demand
-from laconic.experiments.statistics.demand import GLOSSARY
-from laconic.experiments.statistics.foreseen import Trained
+from laconic.extras.analysis import demand_pages as demand
+from laconic.extras.analysis.demand_statistics import GLOSSARY
+from laconic.extras.analysis.predictions import Trained
 
 
 def estimate(mean: float, high: float | None = None) -> dict:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from types import MappingProxyType
@@ -20,17 +20,17 @@ from laconic.envs.checks import choice, number, whole
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.reward import Reward, free_tokens
 from laconic.envs.errors import SettingError
+from laconic.experiments.running.evaluation import EvaluationRun, Findings
 from laconic.experiments.running.run_folder import RunFolder
-from laconic.experiments.running.run_state import TrainingRun
 from laconic.experiments.running.setup import Environments, set_price
 from laconic.experiments.running.splits import tasks_of
-from laconic.experiments.statistics.demand import Curve, Message, curve, figures
+from laconic.extras.analysis.demand_statistics import FILE, Curve, Message, curve, figures
+from laconic.extras.analysis.prefixes import Worth, worths
 from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import Interval, prefixed
 from laconic.learners.rollout.collectors.base import Players
 from laconic.learners.rollout.collectors.counterfactual import Rule
-from laconic.learners.rollout.collectors.prefixes import Worth, worths
 from laconic.learners.rollout.collectors.shapley import shares
 from laconic.learners.rollout.collectors.silence import differences
 from laconic.learners.rollout.play import Start, play
@@ -77,7 +77,7 @@ class Demand:
     messages: tuple[Message, ...]
     """The same as their buyer sees them."""
     figures: Mapping[str, Interval]
-    """Those of `experiments.statistics.demand.GLOSSARY`, at the environment's price."""
+    """Those of `extras.analysis.demand_statistics.GLOSSARY`, at the environment's price."""
     curve: Curve
     """Demand at other prices."""
     price: float
@@ -127,18 +127,29 @@ def measure(
     return Demand(*records, measured, drawn, reward.price, normalizer, replays)
 
 
-def follow(run: TrainingRun, step: int) -> dict[str, float]:
-    """Measure on the first evaluation tasks of a run; write it down, and return the metrics."""
+@dataclass(frozen=True, slots=True)
+class FollowDemand:
+    """Measures demand after every evaluation of a training, on its first tasks."""
 
-    def work() -> dict[str, float]:
-        starts = run.starts[: run.cfg.evaluation.demand]
-        found = measure(run.evaluation, run.policies, starts, Settings())
-        run.folder.append_demand(row(found, step))
-        return prefixed({name: one.mean for name, one in found.figures.items()}, "demand/")
+    tasks: int | None = None
+    """How many; None for none."""
 
-    # The others wait with whole weights, too, because only together they are gathered.
-    with run.processes.unshard() if not run.engine.keeps_copies else nullcontext():
-        return run.processes.main(work)
+    def __post_init__(self) -> None:
+        """Check the setting."""
+        whole("evaluation.demand", self.tasks, 1, optional=True)
+
+    def __call__(self, evaluation: EvaluationRun) -> Findings:
+        """Measure, write it down, and return the metrics."""
+        if self.tasks is None:
+            return Findings()
+        starts = evaluation.starts[: self.tasks]
+
+        def work() -> dict[str, float]:
+            found = measure(evaluation.environments, evaluation.policies, starts, Settings())
+            evaluation.folder.append_row(FILE, row(found, evaluation.step))
+            return prefixed({name: one.mean for name, one in found.figures.items()}, "demand/")
+
+        return Findings(metrics=evaluation.by_main(work))
 
 
 def row(found: Demand, step: int) -> dict[str, Any]:

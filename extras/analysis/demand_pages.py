@@ -6,15 +6,18 @@ Reads the lines of `demand.jsonl`, which hold figures and curve at some step of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from laconic.experiments.reporting import look
 from laconic.experiments.reporting.runs import read_interval
+from laconic.experiments.reporting.single import Section
 from laconic.experiments.reporting.words import level
-from laconic.experiments.statistics.demand import GLOSSARY
-from laconic.experiments.statistics.foreseen import Trained
+from laconic.experiments.running.run_folder import read_rows
+from laconic.extras.analysis.demand_statistics import FILE, GLOSSARY
+from laconic.extras.analysis.predictions import Trained
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,8 +47,19 @@ _CAPTION = (
     " useful message has after a part of its tokens, the others as said."
 )
 
+_KEYS = {"figures", "curve"}
 Line = Mapping[str, Any]
 """One line of `demand.jsonl`."""
+
+
+def section(folder: Path) -> Section | None:
+    """Return the section of a run's page; None where demand was not measured."""
+    measured = {one["step"]: one for one in read_rows(folder / FILE) if one.keys() >= _KEYS}
+    if not measured:
+        return None
+    lines = [measured[step] for step in sorted(measured)]
+    columns = COLUMNS[: 1 + min(len(lines), 2)]
+    return Section("What its words are worth", picture(lines), columns, rows(lines))
 
 
 def rows(lines: Sequence[Line]) -> list[tuple[str, ...]]:

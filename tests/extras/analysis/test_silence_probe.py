@@ -6,7 +6,8 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError
-from laconic.experiments.running.probe import silence_reliance
+from laconic.experiments.running.evaluation import EvaluationRun, Findings
+from laconic.extras.analysis.silence_probe import SilenceProbe, silence_reliance
 from laconic.learners.agents.base import Reply
 from laconic.learners.rollout.play import Start, play
 
@@ -61,3 +62,20 @@ def test_who_codes_by_silence_loses_what_silence_told():
 def test_an_environment_without_a_channel_is_refused():
     with pytest.raises(SettingError, match="needs an environment with `channel`"):
         silence_reliance([object()], {}, [], [], seed=0, greedy=True)  # type: ignore[list-item]
+
+
+def test_the_probe_of_silence_is_played_on_demand(run, tmp_path, rows):
+    more = ["agent=scripted", "evaluation.tasks=10", "evaluation.probe_silence=true"]
+    outcome = run("evaluate", *more, "env.channel.lose=0.5", f"hydra.run.dir={tmp_path}/e")
+    assert outcome.code == 0, outcome.err
+    (row,) = rows(tmp_path / "e" / "metrics.jsonl")
+    # An oracle says what matters in words; what is lost is lost with and without the probe.
+    assert row["eval/silence_reliance"] == 0.0 and 0 < row["eval/lost_rate"] < 1
+    assert row["eval/accuracy"] < 1.0
+
+
+def test_a_part_of_an_evaluation_is_not_probed_and_the_setting_is_checked():
+    with pytest.raises(SettingError, match="evaluation.probe_silence must be true or false"):
+        SilenceProbe(probe=2)  # type: ignore[arg-type]
+    started = EvaluationRun(None, [], {}, [Start(0)], None)  # type: ignore[arg-type]
+    assert SilenceProbe(probe=True)(started) == SilenceProbe()(started) == Findings()

@@ -4,7 +4,7 @@
     laconic demand runs=<folder of a sweep over prices>
 
 Plays some tasks greedily, then every message again, cut after each of its tokens and without each
-of its stretches (`learners.rollout.collectors.prefixes`). Writes the worth of messages and tokens,
+of its stretches (`extras.analysis.prefixes`). Writes the worth of messages and tokens,
 how many tokens the team would buy at each price, and a picture; `laconic report` shows them, too.
 With `runs`, what trained teams say is put beside what was predicted for their price.
 """
@@ -22,23 +22,24 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from laconic.experiments.command_line.cli import program
-from laconic.experiments.reporting import demand as pages
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.words import text_table
 from laconic.experiments.running import setup
-from laconic.experiments.running.checks import check_demand, list_runs
-from laconic.experiments.running.demand import Demand, measure, row, write
 from laconic.experiments.running.evaluation import evaluation_starts
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder
-from laconic.experiments.statistics.foreseen import Claim, Trained, trained
+from laconic.extras.analysis import check, list_runs
+from laconic.extras.analysis import demand_pages as pages
+from laconic.extras.analysis.demand_measure import Demand, measure, row, write
+from laconic.extras.analysis.demand_statistics import FILE
+from laconic.extras.analysis.predictions import Claim, Trained, trained
 from laconic.learners.metrics import prefixed
 
 
 @program("demand")
 def main(cfg: DictConfig) -> float:
     """Measure as the configuration says; returns the tokens bought at the environment's price."""
-    check_demand(cfg)
+    check(cfg)
     setup.set_up_process(cfg.threads)
     settings = instantiate(cfg.demand)
     folder = RunFolder(HydraConfig.get().runtime.output_dir)
@@ -56,7 +57,7 @@ def main(cfg: DictConfig) -> float:
     figures = {name: one.mean for name, one in found.figures.items()}
     seconds = {"time/evaluation": time.perf_counter() - begun}
     folder.append_metrics({"step": 0, **prefixed(figures, "demand/"), **seconds})
-    folder.append_demand(row(found, 0))
+    folder.append_row(FILE, row(found, 0))
     write(found, folder)
     write_compared(compared, folder.path)
     drawn = pages.picture([row(found, 0)], compared)

@@ -1,7 +1,7 @@
 """How laconic a team is: the place of its tokens between the fewest that would do and many words.
 
-0 is the frontier (`envs.dialogue.frontier.coded`, exact for `signal` and a lower bound elsewhere),
-1 the verbose script, each at the team's accuracy: the script in as many tasks as the team solves.
+0 is the frontier (`frontier.coded`, exact for `signal` and a lower bound elsewhere), 1 the verbose
+script, each at the team's accuracy: the script in as many tasks as the team solves.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from omegaconf import OmegaConf
 
-from laconic.envs.dialogue.frontier import Frontier, floors
 from laconic.envs.errors import SettingError
+from laconic.experiments.running.evaluation import EvaluationRun, Findings
 from laconic.experiments.running.setup import Environments
+from laconic.extras.analysis.frontier import Frontier, floors
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import RESAMPLES, Interval, resample
@@ -23,12 +25,26 @@ _SCRIPTED = 200
 """Tasks on which the verbose script is heard, at most."""
 
 
+def after_evaluation(evaluation: EvaluationRun) -> Findings:
+    """Measure the index after an evaluation, or of an entry that plays as configured."""
+    cfg = evaluation.cfg
+    if OmegaConf.select(cfg, "entry.shape", default="team") != "team":
+        return Findings()
+    # A task may be played several times.
+    starts = evaluation.starts[:: cfg.evaluation.get("samples", 1)]
+
+    def measure() -> dict[str, Interval]:
+        return laconic_index(evaluation.environments, starts, evaluation.episodes)
+
+    return Findings(figures=evaluation.by_main(measure))
+
+
 def laconic_index(
     environments: Environments, starts: Sequence[Start], episodes: Sequence[Episode]
 ) -> dict[str, Interval]:
     """The index of a team over some episodes with its 95 % bootstrap interval, by its name.
 
-    Empty where there is no frontier (`envs.dialogue.frontier.floors`), or nothing was played or
+    Empty where there is no frontier (`extras.analysis.frontier.floors`), or nothing was played or
     solved.
     """
     floor = floors(environments[0]).get("coded")

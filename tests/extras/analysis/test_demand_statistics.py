@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from laconic.experiments.statistics.demand import GLOSSARY, Message, curve, figures
+from laconic.extras.analysis.demand_statistics import GLOSSARY, Message, curve, figures
 
 
 def fact(episode: int, tokens: int, at: int, worth: float = 1.0, **more) -> Message:

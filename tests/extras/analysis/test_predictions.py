@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from laconic.experiments.statistics.demand import Message
-from laconic.experiments.statistics.foreseen import Claim, trained
+from laconic.extras.analysis.demand_statistics import Message
+from laconic.extras.analysis.predictions import Claim, trained
 
 
 def useful(episode: int, tokens: int, at: int) -> Message:

@@ -1,0 +1,52 @@
+"""What a team's words are worth, the fewest that would do, and what working together brings.
+
+`laconic demand` is a program. The rest is measured after an evaluation or beside the entries of a
+comparison (`conf/hook/`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from laconic.experiments.command_line.programs import Program
+
+DEMAND = Program(
+    "say what each word is worth, and how many a team would buy at each price",
+    "laconic.extras.analysis.demand",
+    "demand",
+    check="laconic.extras.analysis:check",
+    section="laconic.extras.analysis.demand_pages:section",
+)
+"""Registered as `demand`."""
+
+
+def check(cfg: Any) -> None:
+    """Check the settings of a measurement of demand, and that its runs exist."""
+    from laconic.envs.checks import choice
+    from laconic.experiments.running.checks import SPLITS, check_counts
+
+    counts = {"seed": 0, "threads": 1, "evaluation.tasks": 1, "evaluation.batch": 1}
+    check_counts(cfg, counts, ("threads", "evaluation.tasks"))
+    choice("evaluation.split", cfg.evaluation.split, SPLITS)
+    list_runs(cfg.runs)
+
+
+def list_runs(runs: Any) -> list[Path]:
+    """Return the run folders that `runs` names: a folder or a list, of runs or of sweeps of runs.
+
+    Raises:
+        SettingError: there is no run in one of them.
+    """
+    from laconic.envs.errors import SettingError
+    from laconic.experiments.reporting.sweep import find_runs, is_run
+
+    listed: list[Path] = []
+    for name in [runs] if isinstance(runs, str) else runs or ():
+        folder = Path(str(name)).expanduser()
+        below = [folder] if folder.is_dir() and is_run(folder) else []
+        below = below or (find_runs(folder) if folder.is_dir() else [])
+        if not below:
+            raise SettingError(f"runs must name folders of trained runs; {str(name)!r} holds none")
+        listed += below
+    return listed

@@ -1,0 +1,29 @@
+"""What a user measures after an evaluation, and of the entries of a comparison."""
+
+from laconic.experiments.running.evaluation import Findings
+from laconic.learners.metrics import Interval
+
+
+class Longest:
+    """The most tokens of a message, as a figure."""
+
+    def __init__(self, at_least=0):
+        self.at_least = at_least
+
+    def begin(self, environment):
+        return {"agents": len(environment.possible_agents)}
+
+    def __call__(self, evaluation):
+        said = [turn.tokens_said for one in evaluation.episodes for turn in one.turns]
+        most = float(max([self.at_least, *said]))
+        return Findings(figures={"longest_message": Interval(most, most, most, len(said))})
+
+    def finish(self, folder, names):
+        (folder / "longest.txt").write_text(" ".join(names))
+
+
+def count_episodes(evaluation, prefix="mine"):
+    """A metric under a name of its own, and rows in a file of its own."""
+    evaluation.folder.append_row(f"{prefix}.jsonl", {"step": evaluation.step})
+    count = float(len(evaluation.episodes))
+    return Findings(metrics={f"{prefix}/episodes": count}, facts={prefix: "noted"})
