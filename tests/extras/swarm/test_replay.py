@@ -105,7 +105,7 @@ def test_replies_are_tokens_of_the_reader_with_its_own_log_probabilities(make_en
     group = replayed(make_envs(), both(reader), shared)
     for episode in group.episodes:
         for turn in episode.turns:
-            assert reader.message(turn.reply_ids) == turn.message
+            assert reader.parse(turn.reply_ids)[0] == turn.message
             assert turn.prompt_ids and turn.reply_ids == reader.write(turn.message)
         for agent in both(reader):
             turns = [turn for turn in episode.turns if turn.agent == agent]
