@@ -103,12 +103,19 @@ class ScriptedTeam:
         """Return one policy for all agents.
 
         Raises:
-            UnknownNameError: the environment has no script of this name.
-            SettingError: the script needs tasks of `envs.task.Task`, and the environment has none.
+            UnknownNameError: there is no script of this name.
+            SettingError: the script needs tasks of `envs.task.Task`, and the environment has none;
+                or it is a script of dialogues, and the environment is a world without it.
         """
-        played = getattr(environment, "world", None)
-        if isinstance(played, World) and self.script not in _ANYWHERE:
-            policy = ScriptedPolicy(of_world(played.script(self.script)), {})
+        world = getattr(environment, "world", None)
+        if isinstance(world, World) and self.script not in _ANYWHERE:
+            if self.script in NAMES and self.script not in world.script_names:
+                scripts = ", ".join((*world.script_names, *_ANYWHERE))
+                raise SettingError(
+                    f"agent.script={self.script} is for dialogues; {world.name} has the scripts"
+                    f" {scripts}"
+                )
+            policy = ScriptedPolicy(of_world(world.script(self.script)), {})
             return dict.fromkeys(environment.possible_agents, policy)
         if self.script not in NAMES:
             raise UnknownNameError("agent.script", self.script, NAMES)

@@ -134,3 +134,13 @@ def test_the_game_is_made_by_its_target(run, my_package, rows, tmp_path):
     assert outcome.code == 0, outcome.err
     scores = [row["episode"]["score"] for row in rows(tmp_path / "run" / "episodes.jsonl")]
     assert scores == [1.0] * 3
+
+
+def test_a_comparison_leaves_out_scripts_that_a_world_lacks(run, my_package, tmp_path):
+    target = ["~env", "+env._target_=my_games.make", "agent=scripted", "agent.script=defect"]
+    entries = ["entry=[verbose,random,silent]", "evaluation.tasks=2"]
+    outcome = run("compare", *target, *entries, f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code == 0, outcome.err
+    assert (
+        "agent.script=verbose is for dialogues; dilemma has the scripts tit_for_tat" in outcome.out
+    )

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from laconic import envs
-from laconic.envs.errors import UnknownNameError
+from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 from laconic.learners.agents.acting import of_world
 from laconic.learners.agents.base import Reply, Request
@@ -53,7 +53,9 @@ def test_a_team_follows_a_script_of_the_world(commons, script, units):
 def test_a_script_of_no_world_or_of_another_environment_is_refused(commons):
     with pytest.raises(UnknownNameError, match=r"agent\.script 'sharing'. Did you mean 'share'"):
         ScriptedTeam("sharing").policies(commons)
-    with pytest.raises(UnknownNameError, match=r"agent\.script 'telegraph'"):
+    with pytest.raises(
+        SettingError, match=r"^agent\.script=telegraph is for dialogues; commons has"
+    ):
         ScriptedTeam("telegraph").policies(commons)
     with pytest.raises(UnknownNameError, match=r"agent\.script 'share'"):
         ScriptedTeam("share").policies(envs.make("signal", tasks=2))
