@@ -25,7 +25,6 @@ from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.load import share_frozen
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.errors import refuse_memory
-from laconic.learners.training.changes import Changes
 from laconic.learners.training.correction import Correction
 from laconic.learners.training.logprobs import current_logprobs, recomputed
 from laconic.learners.training.objective import LossInputs, Objective, metrics_of
@@ -40,6 +39,8 @@ from laconic.learners.training.settings import StepSettings
 
 MakeOptimizer = Callable[..., Optimizer]
 """Constructor of an optimizer from parameters and the settings that a policy has of its own."""
+SAMPLED = 4096
+"""Number of entries of each tensor that `Changes` compares, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,3 +328,39 @@ def microbatches_of_rank(
         return [(part, 1.0) for part in own]
     extra = [([sequences[row[0]]], 0.0) for row in rows[:1]] * (max(map(len, by_rank)) - len(own))
     return [(part, float(processes.count)) for part in own] + extra
+
+
+class Changes:
+    """Fraction of weights that an update changed; bfloat16 may round small steps to zero.
+
+    Only weights for which some step had a gradient count. Others, such as the embeddings of words
+    that did not occur, cannot change.
+    """
+
+    def __init__(self, parameters: Sequence[Tensor]) -> None:
+        """Store a sample of every tensor."""
+        self._parameters = list(parameters)
+        self._before = [_sample(parameter).clone() for parameter in self._parameters]
+        self._moved = [torch.zeros_like(sample, dtype=torch.bool) for sample in self._before]
+
+    def note_gradients(self) -> None:
+        """Record which weights the next step has a gradient for."""
+        for parameter, moved in zip(self._parameters, self._moved, strict=True):
+            if parameter.grad is not None:
+                moved |= _sample(parameter.grad) != 0
+
+    def fraction(self, processes: Processes) -> float | None:
+        """Return the fraction of those weights that changed; None if there are none."""
+        changed = moved = 0.0
+        for parameter, before, had in zip(self._parameters, self._before, self._moved, strict=True):
+            changed += float(((_sample(parameter) != before) & had).sum())
+            moved += float(had.sum())
+        sums = processes.total({"changed": changed, "moved": moved})
+        return sums["changed"] / sums["moved"] if sums["moved"] else None
+
+
+def _sample(tensor: Tensor) -> Tensor:
+    """Return evenly spaced entries of a tensor, or of this process's shard of it."""
+    local = tensor.to_local() if hasattr(tensor, "to_local") else tensor  # type: ignore[operator]
+    flat = local.detach().reshape(-1)
+    return flat[:: max(1, flat.numel() // SAMPLED)]

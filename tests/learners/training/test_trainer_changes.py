@@ -1,4 +1,4 @@
-"""The share of weights that an update changes, counted by hand and in both kinds of numbers."""
+"""Fraction of weights that an update changes, counted by hand, in float32 and in bfloat16."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from updates import played
 from laconic.learners.agents.hf import HFTeam
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
-from laconic.learners.training.changes import SAMPLED, Changes
+from laconic.learners.training.trainer import SAMPLED, Changes
 
 ADAMW = partial(torch.optim.AdamW, lr=1e-6, weight_decay=0.0)
 
@@ -28,7 +28,7 @@ def test_weights_without_a_gradient_are_not_counted():
     assert changes.fraction(SINGLE_PROCESS) == pytest.approx(1 / 3)
 
 
-def test_without_any_gradient_there_is_no_share():
+def test_without_any_gradient_there_is_no_fraction():
     weights = torch.nn.Parameter(torch.zeros(4))
     changes = Changes([weights, torch.nn.Parameter(torch.zeros(0))])
     assert changes.fraction(SINGLE_PROCESS) is None
@@ -37,13 +37,13 @@ def test_without_any_gradient_there_is_no_share():
     assert changes.fraction(SINGLE_PROCESS) is None
 
 
-def test_of_a_large_tensor_a_sample_is_looked_at():
+def test_a_large_tensor_is_sampled():
     weights = torch.nn.Parameter(torch.zeros(10 * SAMPLED))
     changes = Changes([weights])
     weights.grad = torch.ones_like(weights)
     changes.note_gradients()
     weights.data[::20] = 1.0
-    # Every tenth is looked at, and every second of these has changed.
+    # Every tenth entry is sampled, and every second of these has changed.
     assert changes.fraction(SINGLE_PROCESS) == 0.5
 
 
@@ -56,7 +56,7 @@ def test_all_processes_are_counted():
     changes = Changes([weights])
     weights.grad = torch.ones(1)
     changes.note_gradients()
-    # None of one here, and three of three on the other.
+    # None of one changed here, and three of three on the other process.
     assert changes.fraction(Two()) == 3 / 4
 
 
