@@ -4,7 +4,7 @@
     laconic demand runs=<folder of a sweep over prices>
 
 Plays some tasks greedily, then every message again, cut after each of its tokens and without each
-of its stretches (`extras.analysis.prefixes`). Writes the worth of messages and tokens,
+of its stretches (`extras.analysis.demand_measure`). Writes the worth of messages and tokens,
 how many tokens the team would buy at each price, and a picture; `laconic report` shows them, too.
 With `runs`, what trained teams say is put beside what was predicted for their price.
 """
@@ -31,8 +31,7 @@ from laconic.experiments.running.run_folder import RunFolder
 from laconic.extras.analysis import check, list_runs
 from laconic.extras.analysis import demand_pages as pages
 from laconic.extras.analysis.demand_measure import Demand, measure, row, write
-from laconic.extras.analysis.demand_statistics import FILE
-from laconic.extras.analysis.predictions import Claim, Trained, trained
+from laconic.extras.analysis.demand_statistics import FILE, Claim, Trained, trained
 from laconic.learners.metrics import prefixed
 
 

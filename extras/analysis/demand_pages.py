@@ -16,8 +16,7 @@ from laconic.experiments.reporting.runs import read_interval
 from laconic.experiments.reporting.single import Section
 from laconic.experiments.reporting.words import level
 from laconic.experiments.running.run_folder import read_rows
-from laconic.extras.analysis.demand_statistics import FILE, GLOSSARY
-from laconic.extras.analysis.predictions import Trained
+from laconic.extras.analysis.demand_statistics import FILE, GLOSSARY, Trained
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

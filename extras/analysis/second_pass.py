@@ -1,16 +1,18 @@
 """What a second pass over a draft gains, beside answering anew: `second_pass.csv`.
 
-The four entries are paired task by task (`extras.analysis.second_pass_statistics`).
+The four entries are paired task by task (`extras.analysis.second_pass`).
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 
 from laconic.envs.errors import SettingError
@@ -18,7 +20,7 @@ from laconic.experiments.reporting.words import level, text_table
 from laconic.experiments.running.evaluation import EvaluationRun
 from laconic.experiments.running.run_folder import write_atomically
 from laconic.extras.analysis.coordination import read
-from laconic.extras.analysis.second_pass_statistics import split
+from laconic.learners.metrics import RESAMPLES, Interval, resample
 
 HEADS = ("part", "gain", "gain_low", "gain_high", "tasks")
 
@@ -65,3 +67,34 @@ def write(folder: Path, names: Sequence[str]) -> None:
     write_atomically(folder / "second_pass.csv", buffer.getvalue())
     rows = [(name.replace("_", "-"), level("accuracy", one)) for name, one in parts.items()]
     Console().print(text_table("a second pass", ("part", "gain"), rows, whole="first"))
+
+
+PARTS = ("re_solving", "scaffold", "content", "total")
+Solved = Mapping[str, bool]
+"""Who solved what, by task."""
+
+
+def draws(gains: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Gains of each part in tasks (tasks, parts), summed over tasks drawn with return.
+
+    Returns (resamples, parts), whole numbers, so that parts add up exactly.
+    """
+    return resample(RESAMPLES, len(gains), np.random.default_rng(0)) @ gains
+
+
+def split(draft: Solved, revise: Solved, resolve: Solved, scaffold: Solved) -> dict[str, Interval]:
+    """Each of `PARTS` as a share of the tasks that all four played; nothing without such a task."""
+    tasks = sorted(draft.keys() & revise.keys() & resolve.keys() & scaffold.keys())
+    if not tasks:
+        return {}
+    a, b, c, d = (
+        np.array([one[key] for key in tasks], dtype=np.int64)
+        for one in (draft, revise, resolve, scaffold)
+    )
+    gains = np.stack([c - a, d - c, b - d, b - a], axis=1)
+    ends = np.percentile(draws(gains), (2.5, 97.5), axis=0) / len(tasks)
+    means = gains.sum(axis=0) / len(tasks)
+    return {
+        name: Interval(float(means[i]), float(ends[0, i]), float(ends[1, i]), len(tasks))
+        for i, name in enumerate(PARTS)
+    }

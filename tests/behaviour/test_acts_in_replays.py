@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic import envs
-from laconic.extras.analysis.prefixes import worths
+from laconic.extras.analysis.demand_measure import worths
 from laconic.learners.agents.base import Reply
 from laconic.learners.rollout.collectors.base import Players
 from laconic.learners.rollout.collectors.silence import silence

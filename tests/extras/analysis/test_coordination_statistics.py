@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from laconic.extras.analysis.coordination_statistics import (
+from laconic.extras.analysis.coordination import (
     answer_flow,
     channels,
     efficiency,

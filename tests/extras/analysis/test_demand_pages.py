@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 from laconic.extras.analysis import demand_pages as demand
-from laconic.extras.analysis.demand_statistics import GLOSSARY
-from laconic.extras.analysis.predictions import Trained
+from laconic.extras.analysis.demand_statistics import GLOSSARY, Trained
 
 
 def estimate(mean: float, high: float | None = None) -> dict:

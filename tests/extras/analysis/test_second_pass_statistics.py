@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from laconic.extras.analysis.second_pass_statistics import PARTS, draws, split
+from laconic.extras.analysis.second_pass import PARTS, draws, split
 
 
 def test_parts_are_differences_of_conditions_and_add_up():

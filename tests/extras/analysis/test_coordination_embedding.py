@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.extras.analysis.coordination import vectorizer
-from laconic.extras.analysis.embedding import embedded
+from laconic.extras.analysis.coordination import embedded, vectorizer
 from laconic.learners.agents.tiny import PATH
 
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from laconic.extras.viewer.tail import Tail
+from laconic.extras.viewer.episodes import Tail
 
 
 @pytest.fixture

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from laconic.extras.analysis.demand_statistics import Message
-from laconic.extras.analysis.predictions import Claim, trained
+from laconic.extras.analysis.demand_statistics import Claim, Message, trained
 
 
 def useful(episode: int, tokens: int, at: int) -> Message:

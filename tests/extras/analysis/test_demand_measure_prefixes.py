@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.dialogue.budget import split_words
-from laconic.extras.analysis.prefixes import worths
+from laconic.extras.analysis.demand_measure import worths
 from laconic.learners.rollout.collectors.base import Players
 from laconic.learners.rollout.collectors.shapley import shares
 from laconic.learners.rollout.play import Start, play

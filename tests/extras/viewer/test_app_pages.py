@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from laconic.envs.dialogue.reward import Reward
-from laconic.extras.viewer import pages
+from laconic.extras.viewer import app as pages
 from laconic.extras.viewer.episodes import Episodes
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from laconic.extras.swarm.behaviour import scored
+from laconic.extras.swarm.replay import scored
 from laconic.learners.agents.base import Reply
 from laconic.learners.rollout.play import Start, play
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from laconic.extras.speed.engine_speed import rates
+from laconic.extras.speed.measure_speed import rates
 
 
 def test_an_engine_is_timed_on_whole_groups_and_the_step_after_them(run, policy_folder, tmp_path):

@@ -13,8 +13,7 @@ import pytest
 
 from laconic.envs.task import Score, Task
 from laconic.experiments.running.journal import as_plain, episode_from
-from laconic.extras.swarm.exchange import Exchange, SharedGroup, SharedMessage
-from laconic.extras.swarm.records import from_plain, to_plain
+from laconic.extras.swarm.exchange import Exchange, SharedGroup, SharedMessage, from_plain, to_plain
 from laconic.learners.agents.base import Reply, Usage
 from laconic.learners.episode import Episode, Group, Turn
 

@@ -5,8 +5,7 @@ import math
 import pytest
 
 from laconic import envs
-from laconic.extras.analysis.frontier import coded
-from laconic.extras.analysis.laconic_index import index, laconic_index
+from laconic.extras.analysis.frontier import coded, index, laconic_index
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.rollout.play import Start, play
 
