@@ -201,8 +201,8 @@ class World(PromptedTask, Generic[State, Act]):
         """Return the part of the menu that makes sense for an agent now."""
         if not self.is_present(state, agent):
             return ()
-        legal = self.legal_acts(state, agent)
-        acts = tuple(act_line(act) for act in self.acts if act in legal)
+        legal = frozenset(self.legal_acts(state, agent))
+        acts = tuple(act_line(act) for act in self.acts if act in legal) if legal else ()
         return acts + (tuple(self.signals) if self.may_talk(state, agent) else ())
 
     def script(self, name: str) -> Script:

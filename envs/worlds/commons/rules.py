@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from random import Random
 from typing import Any, ClassVar, Literal
 
@@ -38,11 +39,16 @@ UTTERANCES = 9
 """Messages of a month where agents speak one at a time; the report is the first of ten."""
 JOINS = 3
 """Index of the month in which a newcomer joins."""
-_MENU = (*range(21), 25, 30, 50, 100)
+_HARVESTS = (*range(21), 25, 30, 50, 100)
 """Harvests that numeric agents choose from, in units."""
 _PROPOSALS = (0, 5, 8, 10, 12)
 """Shares that numeric agents can propose, in units."""
 _PASS, _END = re.compile(r"next (\w+)"), "end"
+
+
+@cache
+def _harvest_acts(verb: str) -> tuple[str, ...]:
+    return tuple(f"{verb} {units}" for units in _HARVESTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,7 @@ class Commons(WordedCommons):
     @property
     def acts(self) -> tuple[str, ...]:  # type: ignore[override]
         """Harvests that numeric agents choose from."""
-        return tuple(f"{self.words.verb} {units}" for units in _MENU)
+        return _harvest_acts(self.words.verb)
 
     @property
     def signals(self) -> tuple[str, ...]:  # type: ignore[override]
