@@ -19,6 +19,7 @@ from pettingzoo import AECEnv
 
 from laconic.envs.checks import check_agents
 from laconic.envs.errors import SettingError
+from laconic.envs.task import PromptedTask
 
 REQUIRED = ("agent", "env", "learner", "optimizer")
 """Config groups that must name a class; a run does without a class of the other groups."""
@@ -107,11 +108,11 @@ def check_environments(environments: Sequence[Any], target: str) -> None:
         required = ("possible_agents", "reset", "step")
         missing = [name for name in required if not hasattr(environment, name)]
         if isinstance(environment, AECEnv) or missing:
-            advice = (
-                "put it through pettingzoo.utils.conversions.turn_based_aec_to_parallel"
-                if isinstance(environment, AECEnv)
-                else f"it has no {', '.join(missing)}"
-            )
+            advice = f"it has no {', '.join(missing)}"
+            if isinstance(environment, AECEnv):
+                advice = "put it through pettingzoo.utils.conversions.turn_based_aec_to_parallel"
+            elif isinstance(environment, PromptedTask):
+                advice = "name a function that returns laconic.envs.make(...) of it, or register it"
             raise SettingError(
                 "env._target_ must name what makes a pettingzoo.ParallelEnv;"
                 f" {target} made {_with_article(environment)}: {advice} (docs/bring_your_own.md)"

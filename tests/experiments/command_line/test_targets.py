@@ -7,6 +7,7 @@ from omegaconf import OmegaConf
 from pettingzoo import AECEnv, ParallelEnv
 
 from laconic.envs.errors import SettingError
+from laconic.envs.worlds.commons import Commons
 from laconic.experiments.command_line.targets import (
     check_environments,
     check_learner,
@@ -123,6 +124,8 @@ def test_environments_are_parallel_and_each_is_a_new_one():
         check_environments([Learner()], "mine.Learner")
     with pytest.raises(SettingError, match="made a Turns: put it through .*aec_to_parallel"):
         check_environments([Turns()], "mine.Turns")
+    with pytest.raises(SettingError, match="made a Commons: name a function that returns .*make"):
+        check_environments([Commons()], "mine.Commons")
     with pytest.raises(SettingError, match="mine.world made the same one again"):
         check_environments([World()] * 2, "mine.world")
 
