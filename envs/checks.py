@@ -133,8 +133,8 @@ def check_agents(possible_agents: Any) -> None:
     """
     listed = isinstance(possible_agents, Collection) and not isinstance(possible_agents, str)
     names: list[Any] = list(possible_agents) if listed else []
-    named = all(isinstance(name, str) and name.isprintable() for name in names)
-    short = named and all(1 <= len(name.encode()) <= LONGEST_NAME for name in names)
+    printable = all(isinstance(name, str) and name.isprintable() for name in names)
+    short = printable and all(1 <= len(name.encode()) <= LONGEST_NAME for name in names)
     if not names or not short or len(set(names)) < len(names):
         raise SettingError(
             "an environment must name its agents by distinct, printable strings of 1 to 80 bytes,"

@@ -39,8 +39,8 @@ class UnknownNameError(ValueError):
         names = sorted(known)
         near = get_close_matches(str(name), names, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-        super().__init__(f"unknown {kind} {name!r}.{hint} Known: {shown or 'none'}")
+        text = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        super().__init__(f"unknown {kind} {name!r}.{hint} Known: {text or 'none'}")
 
 
 class SourceError(ValueError):
@@ -63,6 +63,6 @@ class ContractError(AssertionError):
 
     def __init__(self, rule: str, received: object, agent: str = "") -> None:
         """Write the message: the rule, the agent if one is concerned, and what was received."""
-        shown = received if isinstance(received, str) else repr(received)
+        text = received if isinstance(received, str) else repr(received)
         at = f" Agent {agent!r}:" if agent else ""
-        super().__init__(f"{rule}{at} got {shown[:500]}")
+        super().__init__(f"{rule}{at} got {text[:500]}")

@@ -95,9 +95,9 @@ def relevant_statements(task: Task, share: Sequence[int]) -> list[str]:
     return [task.statements[index] for index in share if flags[index]]
 
 
-def knows_enough(task: Task, share: Sequence[int], heard: str) -> bool:
+def knows_enough(task: Task, share: Sequence[int], read: str) -> bool:
     """Return whether a share of the statements and a text contain all relevant statements."""
-    lacking = [index for index, text in enumerate(task.statements) if text not in heard]
+    lacking = [index for index, text in enumerate(task.statements) if text not in read]
     return not relevant_statements(task, sorted({*lacking} - {*share}))
 
 

@@ -67,8 +67,8 @@ def _parts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
     require(hasattr(env, "possible_agents"), _parts, "no `possible_agents`")
     agents: Any = env.possible_agents
     listed = isinstance(agents, Collection) and not isinstance(agents, str) and len(agents) > 0
-    named = listed and all(isinstance(agent, str) for agent in agents)
-    require(named, _parts, f"possible_agents={agents!r}")
+    valid = listed and all(isinstance(agent, str) for agent in agents)
+    require(valid, _parts, f"possible_agents={agents!r}")
     for agent in agents:
         for name in ("observation_space", "action_space"):
             try:
@@ -146,8 +146,8 @@ def _leaving(make: Callable[[], Env], seeds: Sequence[int]) -> None:
         for step in play(make(), seed, random_action).steps:
             _, _, terminated, truncated, _ = step.returned
             staying = {agent for agent in step.alive if not (terminated[agent] or truncated[agent])}
-            wrong = sorted(staying.symmetric_difference(step.left))
-            require(not wrong, _leaving, f"agents {step.left}", ", ".join(wrong))
+            wrong = sorted(staying.symmetric_difference(step.remaining))
+            require(not wrong, _leaving, f"agents {step.remaining}", ", ".join(wrong))
 
 
 def _endings(make: Callable[[], Env], seeds: Sequence[int]) -> None:
@@ -156,7 +156,7 @@ def _endings(make: Callable[[], Env], seeds: Sequence[int]) -> None:
         env = make()
         steps = play(env, seed, random_action).steps
         limit = getattr(env, "rounds", MAX_STEPS)
-        ended = bool(steps) and not steps[-1].left
+        ended = bool(steps) and not steps[-1].remaining
         require(ended and len(steps) <= limit, _endings, f"an episode of {len(steps)} steps so far")
 
 
@@ -193,15 +193,15 @@ def _pay(make: Callable[[], Env], seeds: Sequence[int]) -> None:
                 lacking = [key for key in PAY if key not in info]
                 require(not lacking, _pay, f"an info without {', '.join(lacking)}", agent)
                 values = [info[key] for key in PAY]
-                shown = ", ".join(f"{key}={info[key]!r}" for key in PAY)
+                figures = ", ".join(f"{key}={info[key]!r}" for key in PAY)
                 numbers = all(isinstance(value, int | float | np.number) for value in values)
-                require(numbers and all(map(math.isfinite, values)), _pay, shown, agent)
-                require(info["billed"] >= 0, _pay, shown, agent)
+                require(numbers and all(map(math.isfinite, values)), _pay, figures, agent)
+                require(info["billed"] >= 0, _pay, figures, agent)
                 reward = step.returned[1][agent]
                 paid = info["task_reward"] - info["charged"]
                 # Other environments may round rewards to another precision.
                 same = math.isclose(reward, paid, rel_tol=1e-6, abs_tol=1e-6)
-                require(same, _pay, f"a reward of {reward!r}, {shown}", agent)
+                require(same, _pay, f"a reward of {reward!r}, {figures}", agent)
 
 
 def _replay(make: Callable[[], Env], seeds: Sequence[int]) -> None:

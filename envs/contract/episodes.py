@@ -32,7 +32,7 @@ class Transition:
     """Agents before the step."""
     returned: tuple[Any, ...]
     """Observations, rewards, terminations, truncations, infos; for a reset the first and last."""
-    left: tuple[str, ...]
+    remaining: tuple[str, ...]
     """Agents after the step."""
 
     @property
@@ -101,9 +101,9 @@ def broken(rule: Callable[..., None], received: object, agent: str = "") -> Cont
 
 def difference(first: PlayedEpisode, second: PlayedEpisode) -> str:
     """Describe the first step in which two episodes differ; empty if they are equal."""
-    for number, (one, other) in enumerate(zip(first, second, strict=False)):
-        if not data_equivalence(astuple(one), astuple(other), exact=True):
-            return f"different after {number} steps: {one.returned!r} and {other.returned!r}"
+    for number, (step, other) in enumerate(zip(first, second, strict=False)):
+        if not data_equivalence(astuple(step), astuple(other), exact=True):
+            return f"different after {number} steps: {step.returned!r} and {other.returned!r}"
     lengths = len(first.steps), len(second.steps)
     return "" if lengths[0] == lengths[1] else f"episodes of {lengths[0]} and {lengths[1]} steps"
 

@@ -144,15 +144,15 @@ def _budgets(make: Callable[[], Env], seeds: Sequence[int]) -> None:
 
 def _check_round(before: Transition, after: Transition, budget: object) -> None:
     totals = {agent: info["tokens_said"] for agent, info in after.infos.items()}
-    said = {agent: total - before.infos[agent]["tokens_said"] for agent, total in totals.items()}
-    for agent, tokens in said.items():
+    spent = {agent: total - before.infos[agent]["tokens_said"] for agent, total in totals.items()}
+    for agent, tokens in spent.items():
         _within(tokens, budget, "message", agent)
         _within(totals[agent], budget, "agent", agent)
         observation = before.observations[agent]
         if _is_mapping(observation) and "tokens_left" in observation:
-            left = int(np.ravel(observation["tokens_left"])[0])
-            require(tokens <= left, _budgets, f"{tokens} tokens with {left} left", agent)
-    _within(sum(said.values()), budget, "round")
+            limit = int(np.ravel(observation["tokens_left"])[0])
+            require(tokens <= limit, _budgets, f"{tokens} tokens with {limit} left", agent)
+    _within(sum(spent.values()), budget, "round")
     _within(sum(totals.values()), budget, "episode")
 
 
@@ -190,12 +190,12 @@ def _thoughts(make: Callable[[], Env], seeds: Sequence[int]) -> None:
             play(make(), seeds[0], saying(join_thought(t, text))) for t in ("", _SECRET)
         )
         require(len(plain.steps) == len(thinking.steps), _thoughts, "an episode of other length")
-        for one, other in zip(plain, thinking, strict=True):
-            alike = data_equivalence(one.observations, other.observations, exact=True)
-            require(alike, _thoughts, f"{one.observations!r} and {other.observations!r}")
-            for agent, info in other.infos.items():
-                shown = [key for key, value in info.items() if _SECRET in str(value)]
-                require(not shown, _thoughts, f"the thought under {shown} of the infos", agent)
+        for first, second in zip(plain, thinking, strict=True):
+            alike = data_equivalence(first.observations, second.observations, exact=True)
+            require(alike, _thoughts, f"{first.observations!r} and {second.observations!r}")
+            for agent, info in second.infos.items():
+                keys = [key for key, value in info.items() if _SECRET in str(value)]
+                require(not keys, _thoughts, f"the thought under {keys} of the infos", agent)
 
 
 def _is_mapping(value: object) -> bool:

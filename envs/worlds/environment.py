@@ -152,9 +152,9 @@ class WorldEnv(TeamEnv):
 
     def _room(self, agent: str) -> tuple[int, int, int, int]:
         """Return the caps; an agent that is to act has room for the act in its next message."""
-        left, own, round, episode = super()._room(agent)
+        message, own, round, episode = super()._room(agent)
         acts = bool(self.agents) and agent in self._turns.acting
-        return min(left + acts * self._act_tokens, UNLIMITED), own, round, episode
+        return min(message + acts * self._act_tokens, UNLIMITED), own, round, episode
 
     def _act(self, agent: str, message: str) -> tuple[str, str, str]:
         speech, line = split_act(message)
@@ -187,7 +187,7 @@ class WorldEnv(TeamEnv):
     def _hears(self) -> Mapping[str, Collection[str]]:
         hears, previous = super()._hears(), self._previous_turns
         deaf = previous.absent if previous.talking else hears
-        return {agent: () if agent in deaf else heard for agent, heard in hears.items()}
+        return {agent: () if agent in deaf else speakers for agent, speakers in hears.items()}
 
     def _own_info(self, agent: str) -> dict[str, Any]:
         latest = self._latest.get(agent)

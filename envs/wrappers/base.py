@@ -121,12 +121,12 @@ class ArrayWrapper(Wrapper, ABC):
 
     def _figures(self, observation: Any, info: Mapping[str, Any]) -> dict[str, Any]:
         """Return the numbers of an info."""
-        left = observation.get("tokens_left") if isinstance(observation, Mapping) else None
+        tokens_left = observation.get("tokens_left") if isinstance(observation, Mapping) else None
         informed = info.get("informed")
         return {
             "task": self._numbers.get(info.get("task"), -1),
             "round": int(info.get("round", 0)),
-            "tokens_left": -1 if left is None else int(np.ravel(left)[0]),
+            "tokens_left": -1 if tokens_left is None else int(np.ravel(tokens_left)[0]),
             "tokens_said": int(info.get("tokens_said", 0)),
             "tokens_read": int(info.get("tokens_read", 0)),
             "tokens_thought": int(info.get("tokens_thought", 0)),
@@ -143,8 +143,8 @@ class ArrayWrapper(Wrapper, ABC):
             return options
         keys = tuple(self._numbers)
         if not 0 <= number < len(keys):
-            known = [f"0 to {len(keys) - 1}"] if keys else []
-            raise UnknownNameError("number of a task", int(number), known)
+            numbers = [f"0 to {len(keys) - 1}"] if keys else []
+            raise UnknownNameError("number of a task", int(number), numbers)
         return {**(options or {}), "task": keys[number]}
 
 

@@ -103,8 +103,10 @@ class DiscreteMessages(ArrayWrapper):
             reader = self._readers[agent]
             if "facts" in info:
                 reader.learn(info["facts"])
-            progress, left = info["round"] / info["rounds"], observation["tokens_left"]
-            array = self._last[agent] = reader.look(progress, left, self._team.offered(agent))
+            progress, tokens_left = info["round"] / info["rounds"], observation["tokens_left"]
+            array = self._last[agent] = reader.look(
+                progress, tokens_left, self._team.offered(agent)
+            )
             figures[agent] = self._figures(observation, info)
             if self._masked:
                 arrays[agent] = {"observation": array, "action_mask": reader.mask}

@@ -25,13 +25,13 @@ class Mixture(ParallelEnv[str, Any, Any]):
     take part.
     """
 
-    def __init__(self, parts: Parts, drawn: Sequence[str] | None = None) -> None:
+    def __init__(self, parts: Parts, names: Sequence[str] | None = None) -> None:
         """Join environments.
 
         Args:
             parts: environments by name. The first one answers for all of them on tasks, price and
                 tokens.
-            drawn: names to draw from, uniformly; a repeated name is drawn more often. None takes
+            names: names to draw from, uniformly; a repeated name is drawn more often. None takes
                 each once.
 
         Raises:
@@ -39,7 +39,7 @@ class Mixture(ParallelEnv[str, Any, Any]):
             UnknownNameError: no environment has a name that is drawn.
         """
         self.parts = dict(parts)
-        self._names = tuple(self.parts if drawn is None else drawn)
+        self._names = tuple(self.parts if names is None else names)
         if not self._names:
             raise SettingError("a mixture needs at least one environment; got none")
         for name in self._names:

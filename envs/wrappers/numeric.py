@@ -107,12 +107,12 @@ class Menu:
             agent: name of the agent.
             answering: whether the agent answers.
         """
-        known = [task.statements[index] for index in share]
+        statements = [task.statements[index] for index in share]
         drafts = list(task.drafts.get(role_of(agent), ()))
         Random(f"{task.key}/{agent}").shuffle(drafts)
         answers = self.answers if answering and not task.drafts else ("",) * len(self.answers)
-        known, drafts = _padded(known, self.statements), _padded(drafts, self.drafts)
-        return ("", *known, *drafts, *answers, ABSTAIN)
+        statements, drafts = _padded(statements, self.statements), _padded(drafts, self.drafts)
+        return ("", *statements, *drafts, *answers, ABSTAIN)
 
 
 _WORD = re.compile(r"\w+")
@@ -287,23 +287,23 @@ class Reader:
         """Entries on the menu, int8 of shape (menu.size,)."""
 
     def look(
-        self, progress: float, left: Sequence[int], offered: Collection[str] | None = None
+        self, progress: float, tokens_left: Sequence[int], offered: Collection[str] | None = None
     ) -> Floats:
         """Return the present array, and update `mask`.
 
         Args:
             progress: fraction of the rounds played.
-            left: tokens left under the four caps, those of the next message first.
+            tokens_left: tokens left under the four caps, those of the next message first.
             offered: messages that make sense now; None for any.
         """
-        on = (self._tokens > 0) & (self._tokens <= left[0])
+        on = (self._tokens > 0) & (self._tokens <= tokens_left[0])
         if offered is not None:
             on &= [text in offered for text in self.entries]
         on[0] = True
         self.mask = on.astype(np.int8)
         self._menu[:, _ON] = on
-        self._time[:] = progress, left[0] > 0
-        caps = np.asarray(left, np.float64)
+        self._time[:] = progress, tokens_left[0] > 0
+        caps = np.asarray(tokens_left, np.float64)
         self._left[:] = caps / (caps + _LONG_BUDGET)
         return self._array.copy()
 

@@ -97,7 +97,7 @@ class TokenArrays(ArrayWrapper):
             agent: self._figures(observation, infos[agent])
             for agent, observation in observations.items()
         }
-        arrays = {agent: self._array(text_of(seen)) for agent, seen in observations.items()}
+        arrays = {agent: self._array(text_of(text)) for agent, text in observations.items()}
         self._last |= arrays
         return dict(arrays), figures
 

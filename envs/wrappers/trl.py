@@ -41,9 +41,9 @@ class Seat:
             The first observation; TRL appends it to the prompt.
         """
         options = {} if task is None else {"task": task}
-        seen, self._info = self._env.reset(seed=seed, options=options)
+        observation, self._info = self._env.reset(seed=seed, options=options)
         self._over, self._earned = False, 0.0
-        return text_of(seen)
+        return text_of(observation)
 
     def say(self, message: str) -> str:
         """
@@ -57,10 +57,10 @@ class Seat:
         """  # noqa: D212  # TRL's parser of docstrings wants it so.
         if self._over:
             return OVER
-        seen, reward, terminated, truncated, self._info = self._env.step(str(message))
+        observation, reward, terminated, truncated, self._info = self._env.step(str(message))
         self._earned += reward
         self._over = terminated or truncated
-        return OVER if self._over else text_of(seen) or "(nothing new)"
+        return OVER if self._over else text_of(observation) or "(nothing new)"
 
     def get_reward(self) -> float:
         """Return what the agent earned, after playing the rest of the episode in silence."""

@@ -256,10 +256,10 @@ class Commons(WordedCommons):
         self, state: State, acts: Mapping[str, Act], generator: np.random.Generator
     ) -> tuple[State, Mapping[str, float]]:
         present = self.present(state)
-        wanted = {agent: int(acts.get(agent, 0)) for agent in present}
-        granted = GRANTS[self.grant](tuple(wanted.values()), state.stock, generator)
+        wishes = {agent: int(acts.get(agent, 0)) for agent in present}
+        granted = GRANTS[self.grant](tuple(wishes.values()), state.stock, generator)
         caught = dict(zip(present, granted, strict=True))
-        month = Month(state.stock, wanted, caught, self.fair(state))
+        month = Month(state.stock, wishes, caught, self.fair(state))
         rest = month.after
         collapsed = stock.littered(rest) > CAPACITY if self.words.inverse else rest < LEAST
         state = replace(

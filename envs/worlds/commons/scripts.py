@@ -18,7 +18,6 @@ import re
 from dataclasses import dataclass
 from random import Random
 
-from laconic.envs.checks import is_whole
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.worlds.base import Script, TeacherStyle, TurnView
 from laconic.envs.worlds.commons.stock import CAPACITY
@@ -56,7 +55,7 @@ def script(name: str, verb: str) -> Script:
     """
     kind, colon, number = name.partition(":")
     if kind + colon == "constant:":
-        if not number.isdecimal() or not is_whole(int(number)):
+        if not number.isdecimal():
             raise SettingError(
                 f"agent.script=constant:<n> needs a whole number of units; got {name!r}"
             )

@@ -96,34 +96,34 @@ def littered(rest: int) -> int:
     return rest + ADDED
 
 
-def lottery(wanted: Sequence[int], stock: int, generator: np.random.Generator) -> list[int]:
+def lottery(wishes: Sequence[int], stock: int, generator: np.random.Generator) -> list[int]:
     """Grant wishes; if they exceed the stock, give each unit to a uniformly drawn agent.
 
     An agent takes part in the draw until it has all it wanted.
     """
-    if sum(wanted) <= stock:
-        return list(wanted)
+    if sum(wishes) <= stock:
+        return list(wishes)
     # No agent gets more than the stock, so larger wishes change nothing.
-    left = [min(units, stock) for units in wanted]
-    granted = [0] * len(left)
+    open_wishes = [min(units, stock) for units in wishes]
+    granted = [0] * len(open_wishes)
     for _ in range(stock):
-        candidates = [index for index, units in enumerate(left) if units]
+        candidates = [index for index, units in enumerate(open_wishes) if units]
         winner = candidates[int(generator.integers(len(candidates)))]
         granted[winner] += 1
-        left[winner] -= 1
+        open_wishes[winner] -= 1
     return granted
 
 
-def proportional(wanted: Sequence[int], stock: int, generator: np.random.Generator) -> list[int]:
+def proportional(wishes: Sequence[int], stock: int, generator: np.random.Generator) -> list[int]:
     """Grant wishes; if they exceed the stock, divide it in proportion, without chance.
 
     Units left after rounding down go to the largest remainders, the first of equal ones.
     """
-    total = sum(wanted)
+    total = sum(wishes)
     if total <= stock:
-        return list(wanted)
-    granted = [stock * units // total for units in wanted]
-    remainders = sorted(range(len(wanted)), key=lambda index: -(stock * wanted[index] % total))
+        return list(wishes)
+    granted = [stock * units // total for units in wishes]
+    remainders = sorted(range(len(wishes)), key=lambda index: -(stock * wishes[index] % total))
     for index in remainders[: stock - sum(granted)]:
         granted[index] += 1
     return granted

@@ -78,13 +78,13 @@ WORDINGS = {
 
 def report(month: Month, agent: str, *, public: bool) -> str:
     """Write an agent's report of a harvest: its own share and, if public, everyone's."""
-    wanted, caught = month.wanted.get(agent), month.caught.get(agent)
-    own = "" if wanted is None else f"You got {caught} of {wanted}."
+    wish, caught = month.wanted.get(agent), month.caught.get(agent)
+    own = "" if wish is None else f"You got {caught} of {wish}."
     if not public:
         return own
     shares = " ".join(map(str, month.caught.values()))
     everyone = f"All got {shares}, left {month.after}."
-    return everyone if wanted == caught else f"{own} {everyone}".strip()
+    return everyone if wish == caught else f"{own} {everyone}".strip()
 
 
 class WordedCommons(World[State, Act]):

@@ -20,9 +20,9 @@ def test_an_episode_has_its_reset_and_every_step_with_who_was_there(make):
     # Nobody commits to an answer and all speak, so all three rounds are played.
     assert len(episode.steps) == 3 and len(list(episode)) == 4
     agents = ("solver_0", "helper_0")
-    assert (episode.start.alive, episode.start.left) == ((), agents)
+    assert (episode.start.alive, episode.start.remaining) == ((), agents)
     assert [step.alive for step in episode.steps] == [agents] * 3
-    assert [step.left for step in episode.steps] == [agents, agents, ()]
+    assert [step.remaining for step in episode.steps] == [agents, agents, ()]
     assert episode.steps[-1].infos["helper_0"]["tokens_said"] == 3
     assert "helper_0: one" in episode.steps[0].observations["solver_0"]["text"]
 
