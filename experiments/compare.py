@@ -32,7 +32,6 @@ from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.playing import play_entry
 from laconic.experiments.comparing.rows import Row, read_row
 from laconic.experiments.comparing.shapes import PASS, Unfit
-from laconic.experiments.reporting.look import LEFT_OUT
 from laconic.experiments.running.checks import check_compare
 from laconic.experiments.running.evaluation import AfterEvaluation, make_hooks
 from laconic.experiments.running.interrupt import Interrupt
@@ -258,11 +257,8 @@ def finish(comparison: Comparison) -> None:
     columns.finish(comparison.columns, comparison.folder.path, names)
     floors = comparison.facts.get("floors", {})
     drawn = picture(comparison.title, rows, budget_of(comparison.cfg), floors)
-    if drawn.png:
-        (comparison.folder.path / f"{drawn.name}.png").write_bytes(drawn.png)
+    drawn.save(comparison.folder.path)
     table.show(comparison.title, rows)
-    if not drawn.png:
-        say(f"picture: {LEFT_OUT}")
     say(f"written to {comparison.folder.path}")
 
 

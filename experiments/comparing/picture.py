@@ -54,11 +54,11 @@ def picture(
 
 def _panel(axes: Axes, metric: str, rows: Sequence[Row], budget: int | None) -> None:
     if not rows:
-        look.say(axes, "no finished entry yet")
+        look.placeholder(axes, "no finished entry yet")
         return
     rows = [row for row in rows if {"tokens_said", metric} <= row.figures.keys()]
     if not rows:
-        look.say(axes, "the environment does not tell how many tokens are said")
+        look.placeholder(axes, "the environment does not tell how many tokens are said")
         return
     for number, (row, style) in enumerate(zip(rows, _marks(rows), strict=True)):
         # Where marks coincide, those drawn first are larger and show around the others.

@@ -102,7 +102,7 @@ def _over_training(run: Run, name: str, metrics: Sequence[str], caption: str) ->
         ]
         axes.set_title(title, pad=28)
         if not any(drawn):
-            look.say(axes, "nothing recorded yet")
+            look.placeholder(axes, "nothing recorded yet")
             return
         _frame(axes, run, metrics)
         legend = axes.legend(

@@ -35,7 +35,7 @@ def frontier(sweep: Sweep, environment: str = "") -> look.Picture:
         tokens = "tokens said and thought" if thinking else "tokens said"
         axes.set_title(f"{where} against {tokens}")
         if not settings:
-            look.say(axes, "no finished run yet")
+            look.placeholder(axes, "no finished run yet")
             return
         for setting, style in zip(settings, look.marks(len(settings)), strict=True):
             _mark(axes, setting, goal, style)

@@ -14,11 +14,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from laconic.experiments.command_line.say import say
 from laconic.learners.metrics import Interval
 
 if TYPE_CHECKING:
@@ -93,7 +95,14 @@ class Picture:
     wide: bool = False
     """True when it needs the whole width of a page."""
     points: tuple[tuple[float, float, str], ...] = ()
-    """What a page tells of places in it: percent from the left and from the top, and words."""
+    """Labels of points for a page: percent from the left, percent from the top, text."""
+
+    def save(self, folder: Path) -> None:
+        """Write the picture into a folder; print a note where it could not be drawn."""
+        if self.png:
+            (folder / f"{self.name}.png").write_bytes(self.png)
+        else:
+            say(f"picture: {LEFT_OUT}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +184,8 @@ def _named(axes: Axes, figure: Figure) -> Iterator[Point]:
                 yield Point((100 * across, 100 * (1 - up)), name, (float(x), float(y)))
 
 
-def say(axes: Axes, words: str) -> None:
-    """Write words where there is nothing to draw."""
+def placeholder(axes: Axes, words: str) -> None:
+    """Write words on axes where there is nothing to draw."""
     axes.set(xticks=[], yticks=[])
     axes.grid(False)
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=MUTED)

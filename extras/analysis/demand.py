@@ -60,7 +60,7 @@ def main(cfg: DictConfig) -> float:
     write(found, folder)
     write_compared(compared, folder.path)
     drawn = pages.picture([row(found, 0)], compared)
-    (folder.path / f"{drawn.name}.png").write_bytes(drawn.png)
+    drawn.save(folder.path)
     folder.write_status("finished", 0)
     show(found, compared)
     print(f"written to {folder.path}")

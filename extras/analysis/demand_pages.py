@@ -144,7 +144,7 @@ def _worth(axes: Axes, lines: Sequence[Line]) -> None:
     axes.set_title("Where the worth stands")
     shown = [one for one in (lines[0], *lines[1:][-1:]) if one["curve"]["reached"]]
     if not shown:
-        look.say(axes, "no message is worth anything")
+        look.placeholder(axes, "no message is worth anything")
         return
     for line, colour in zip(shown[::-1], (look.BLUE, look.GREY), strict=False):
         reached = line["curve"]["reached"]

@@ -26,14 +26,14 @@ def laconic(*arguments, cwd):
 
 
 def test_a_training_on_the_default_config_leaves_pictures_and_events_out(small, tmp_path):
-    sizes = [one for one in small if not one.startswith(("report=", "train.steps="))]
+    sizes = [text for text in small if not text.startswith(("report=", "train.steps="))]
     folder = tmp_path / "run"
     ended = laconic("train", "train.steps=1", *sizes, f"hydra.run.dir={folder}", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     lines = ended.stdout.splitlines()
     for package, extra in (("tensorboard is missing", "tensorboard"), ("matplotlib", "pictures")):
-        said = [line for line in lines if package in line and f"laconic[{extra}]" in line]
-        assert len(said) == 1, ended.stdout
+        notes = [line for line in lines if package in line and f"laconic[{extra}]" in line]
+        assert len(notes) == 1, ended.stdout
     assert json.loads((folder / "status.json").read_text())["state"] == "finished"
     page = (folder / "report.html").read_text()
     assert "Before and after" in page and "<img" not in page

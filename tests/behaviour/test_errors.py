@@ -1,7 +1,7 @@
-"""What a user did wrong is said in one message that names the key and what to do; nothing is lost.
+"""A user's mistake is answered in one line with the key and a remedy, and leaves nothing behind.
 
-Resuming with another configuration, a full disk and signals are in `test_resume.py`, wrong
-overrides in general in `test_cli.py`.
+Resuming with another configuration, a full disk and signals are in `test_resume.py`; wrong
+overrides are in `test_cli.py`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import json
 import pytest
 
 AGAIN = pytest.mark.slow
-"""Of what one check refuses: another wrong value of the same key, another key or program."""
+"""Mark of a further value, key or program that the same check refuses."""
 
-# A refusal of Hydra's own (a wrong command line) exits with 2, one of ours with 1.
+# Exit code 2: Hydra refuses the command line; 1: a check of this package refuses a value.
 COMMAND_LINE = [
     (["env=gsm8"], ["unknown option 'gsm8' of group 'env'. Did you mean 'gsm8k'?"]),
     pytest.param(
@@ -106,13 +106,13 @@ VALUES = [
 
 @pytest.fixture
 def refused(run, small, tmp_path, monkeypatch):
-    """Run a program that must refuse; gives the message after checking that nothing was begun."""
+    """Run a program that must refuse; return the message if nothing was left behind."""
     monkeypatch.chdir(tmp_path)
 
     def call(name, arguments, code=1):
         dated, before = "resume=true" in arguments, set(tmp_path.iterdir())
         folder = [] if dated else [f"hydra.run.dir={tmp_path}/run"]
-        # A warm start makes weights of its own.
+        # A warm start begins with new weights.
         sizes = small if name == "train" and "experiment=warm_start" not in arguments else []
         outcome = run(name, *sizes, *arguments, *folder)
         assert outcome.code == code, outcome.out
@@ -257,10 +257,10 @@ def test_a_warm_start_refuses_what_it_cannot_do(refused, arguments, words):
 def test_a_learning_rate_at_which_training_diverges_ends_it_with_the_reason(run, small, tmp_path):
     folder = tmp_path / "run"
     # The shipped weights, which solve tasks, so that there is something to learn.
-    sizes = [one for one in small if not one.startswith(("agent.", "learner."))]
+    sizes = [text for text in small if not text.startswith(("agent.", "learner."))]
     sizes += ["train.steps=2", "train.group_size=4", "optimizer.lr=1000"]
     outcome = run("train", *sizes, f"hydra.run.dir={folder}")
     assert outcome.code == 1, outcome.out
     assert "training diverged" in outcome.message and "lower optimizer.lr" in outcome.message
-    # It has rows, so it stays.
+    # The folder has rows, so it stays.
     assert json.loads((folder / "status.json").read_text())["state"] == "failed"

@@ -10,10 +10,10 @@ import pytest
 from laconic.experiments import share
 
 
-@pytest.mark.parametrize("given", [[], ["me/team", "--folder", "x"]])
-def test_a_repository_or_a_folder_is_named_and_not_both(capsys, given):
+@pytest.mark.parametrize("arguments", [[], ["me/team", "--folder", "x"]])
+def test_a_repository_or_a_folder_is_named_and_not_both(capsys, arguments):
     with pytest.raises(SystemExit) as end:
-        share.main(["run", *given])
+        share.main(["run", *arguments])
     assert end.value.code == 2
     assert "expected a repository (<owner>/<name>) or --folder" in capsys.readouterr().err
 
@@ -21,9 +21,9 @@ def test_a_repository_or_a_folder_is_named_and_not_both(capsys, given):
 def test_a_folder_without_policies_is_refused_in_words(capsys, tmp_path):
     with pytest.raises(SystemExit) as end:
         share.main([str(tmp_path), "--folder", str(tmp_path / "new")])
-    said = capsys.readouterr().err
+    message = capsys.readouterr().err
     assert end.value.code == 1 and not (tmp_path / "new").exists()
-    assert said.startswith("error: ") and "has no policies with a team.json" in said
+    assert message.startswith("error: ") and "has no policies with a team.json" in message
 
 
 def test_a_repository_is_private_and_its_commit_named_after_the_run_unless_told(
@@ -47,9 +47,11 @@ def test_a_repository_is_private_and_its_commit_named_after_the_run_unless_told(
 def test_the_command_on_the_card_gives_its_figures(trained, run, rows, tmp_path):
     card = (trained[0] / "policy" / "README.md").read_text("utf-8")
     (command,) = re.findall(r"^laconic evaluate (.*)$", card, re.M)
-    wanted = shlex.split(command.replace("agent.model=policy", f"agent.model={trained[0]}/policy"))
-    outcome = run("evaluate", *wanted, "threads=1", f"hydra.run.dir={tmp_path}/again")
+    overrides = shlex.split(
+        command.replace("agent.model=policy", f"agent.model={trained[0]}/policy")
+    )
+    outcome = run("evaluate", *overrides, "threads=1", f"hydra.run.dir={tmp_path}/again")
     assert outcome.code == 0, outcome.err
-    last, again = (rows(one / "metrics.jsonl")[-1] for one in (trained[0], tmp_path / "again"))
+    last, again = (rows(path / "metrics.jsonl")[-1] for path in (trained[0], tmp_path / "again"))
     names = [name for name in again if name.startswith("eval/")]
     assert names and {name: last[name] for name in names} == {name: again[name] for name in names}

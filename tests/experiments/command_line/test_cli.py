@@ -307,8 +307,8 @@ def test_ctrl_c_lets_a_program_leave_in_good_order_from_any_working_folder(conf,
     assert child.stdout.readline() == "ready\n"
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
-    told = "stopping in good order; once more ends at once\ninterrupted\n"
-    assert (child.returncode, out, err) == (130, "left in good order\n", told)
+    notes = "stopping in good order; once more ends at once\ninterrupted\n"
+    assert (child.returncode, out, err) == (130, "left in good order\n", notes)
 
 
 def test_the_choices_lie_beside_the_package():

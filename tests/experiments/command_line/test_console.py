@@ -40,13 +40,13 @@ def test_every_program_is_listed_and_nothing_else():
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])
 def test_without_a_program_the_programs_are_listed(call, arguments):
-    code, said = call(*arguments)
-    assert code == 0 and said.out.startswith("usage: laconic <program>")
-    assert all(f"  {name}" in said.out for name in programs.names())
+    code, output = call(*arguments)
+    assert code == 0 and output.out.startswith("usage: laconic <program>")
+    assert all(f"  {name}" in output.out for name in programs.names())
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "closest"),
     [
         ("trian", "'train'"),
         ("warm_starts", "'warm-start'"),
@@ -54,28 +54,28 @@ def test_without_a_program_the_programs_are_listed(call, arguments):
         ("zzz", None),
     ],
 )
-def test_an_unknown_program_is_answered_with_the_nearest_or_its_new_name(call, name, meant):
-    code, said = call(name)
-    hint = f"; did you mean {meant}?" if meant else ""
+def test_an_unknown_program_is_answered_with_the_closest(call, name, closest):
+    code, output = call(name)
+    hint = f"; did you mean {closest}?" if closest else ""
     assert code == f"\nerror: expected one of these programs; got {name!r}{hint}"
-    assert "usage: laconic" in said.err
+    assert "usage: laconic" in output.err
 
 
 @pytest.mark.parametrize("name", ["measure-speed", "measure_speed"])
 def test_a_program_is_found_with_a_dash_and_as_its_module_is_called(call, name):
-    code, said = call(name, "--cfg", "job")
-    assert code == 0 and "repetitions" in said.out
+    code, output = call(name, "--cfg", "job")
+    assert code == 0 and "repetitions" in output.out
 
 
 @pytest.mark.parametrize("name", ["warm-start", "warm_start"])
 def test_a_warm_start_is_a_training_with_a_setting_with_a_dash_or_without(call, name):
-    code, said = call(name, "--cfg", "job")
-    assert code == 0 and "Imitated" in said.out
+    code, output = call(name, "--cfg", "job")
+    assert code == 0 and "Imitated" in output.out
 
 
 def test_the_version_is_told(call):
-    code, said = call("--version")
-    assert code == 0 and said.out.startswith("laconic 0.")
+    code, output = call("--version")
+    assert code == 0 and output.out.startswith("laconic 0.")
 
 
 def test_a_configuration_names_modules_of_the_present_folder_and_hides_none_installed(
@@ -84,14 +84,14 @@ def test_a_configuration_names_modules_of_the_present_folder_and_hides_none_inst
     (tmp_path / "thing_of_my_own.py").write_text("here = True")
     (tmp_path / "json.py").write_text("raise ImportError('not this one')")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [one for one in sys.path if one])
-    found = []
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
+    places = []
     monkeypatch.setattr(
-        console, "start", lambda program: found.append(import_module("thing_of_my_own").here)
+        console, "start", lambda program: places.append(import_module("thing_of_my_own").here)
     )
     monkeypatch.delitem(sys.modules, "json")
     call("train")
-    assert found == [True] and import_module("json").loads("1") == 1
+    assert places == [True] and import_module("json").loads("1") == 1
     assert sys.path[-1] == str(tmp_path)
 
 

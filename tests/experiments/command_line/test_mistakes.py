@@ -24,7 +24,7 @@ from laconic.experiments.command_line.mistakes import (
 
 
 @pytest.mark.parametrize(
-    ("typed", "known"),
+    ("typed", "valid"),
     [
         ("env.reward.prise", "env.reward.price"),
         # The last part alone is enough, and so is a part in the middle.
@@ -33,12 +33,12 @@ from laconic.experiments.command_line.mistakes import (
         ("trian.steps", "train.steps"),
     ],
 )
-def test_the_closest_key_is_offered(typed, known):
-    assert closest(typed, [known, "seed", "env.reward.normalizer"]) == known
+def test_the_closest_key_is_offered(typed, valid):
+    assert closest(typed, [valid, "seed", "env.reward.normalizer"]) == valid
 
 
 @pytest.mark.parametrize(
-    ("typed", "known"),
+    ("typed", "valid"),
     [
         ("qqq", "env.reward.price"),
         ("train.epochs", "train.steps"),
@@ -49,16 +49,16 @@ def test_the_closest_key_is_offered(typed, known):
         ("env.max_tokens", "env.max_rounds"),
     ],
 )
-def test_a_far_fetched_suggestion_is_worse_than_none(typed, known):
-    assert closest(typed, [known, "threads"]) is None
+def test_a_far_fetched_suggestion_is_worse_than_none(typed, valid):
+    assert closest(typed, [valid, "threads"]) is None
 
 
 def test_without_a_close_key_the_neighbors_are_listed():
-    known = ["env", "env.rounds", "env.reward", "env.reward.price", "hydra.run"]
-    assert unknown_key("env.zzz", known) == (
+    keys = ["env", "env.rounds", "env.reward", "env.reward.price", "hydra.run"]
+    assert unknown_key("env.zzz", keys) == (
         "unknown config key 'env.zzz'. Known in env: reward, rounds."
     )
-    assert unknown_key("env.round", known, can_be_added=True) == (
+    assert unknown_key("env.round", keys, can_be_added=True) == (
         "unknown config key 'env.round'. Did you mean 'env.rounds'?"
         " (a new key is added with '+env.round=...')"
     )

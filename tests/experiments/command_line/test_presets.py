@@ -17,7 +17,7 @@ def composed(*overrides):
 
 
 @pytest.mark.parametrize(
-    ("name", "key", "value"), [(name, *one) for name in PRESETS for one in PRESETS[name].items()]
+    ("name", "key", "value"), [(name, *item) for name in PRESETS for item in PRESETS[name].items()]
 )
 def test_a_preset_is_the_default_of_its_environment(name, key, value):
     assert name in envs.names()
@@ -41,5 +41,5 @@ def test_a_pretrained_model_keeps_its_own_teacher():
 def test_an_environment_has_as_many_tasks_as_its_preset_asks_for(name):
     cfg = composed(f"env={name}")
     generator = OmegaConf.to_container(cfg.env.generator, resolve=True)
-    made = envs.make(name, tasks=cfg.env.tasks, generator=generator)
-    assert len(made.tasks) == PRESETS[name]["env.tasks"]
+    environment = envs.make(name, tasks=cfg.env.tasks, generator=generator)
+    assert len(environment.tasks) == PRESETS[name]["env.tasks"]

@@ -1,4 +1,4 @@
-"""Programs and configurations that packages register, and what is said of broken ones."""
+"""Programs and configurations that packages register, and the errors of broken ones."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def test_a_program_of_the_core_keeps_its_name(register):
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [("no_such_module:IT", "which cannot be imported"), ("json:dumps", "must name a Program")],
 )
-def test_a_program_that_is_none_is_answered_with_what_registers_it(register, value, said):
+def test_a_program_that_is_none_is_answered_with_what_registers_it(register, value, message):
     register(programs.PROGRAM_GROUP, "broken", value)
-    with pytest.raises(SettingError, match=said):
+    with pytest.raises(SettingError, match=message):
         programs.find("broken")
 
 
@@ -83,6 +83,6 @@ def test_a_clone_without_metadata_finds_the_extras(monkeypatch):
 
 
 def test_every_program_with_a_configuration_has_one_yaml():
-    found = [program for name in programs.names() if (program := programs.find(name))]
-    wanted = {program.config for program in found if program.config}
-    assert wanted == {*configs("*.yaml")}
+    loaded = [program for name in programs.names() if (program := programs.find(name))]
+    expected = {program.config for program in loaded if program.config}
+    assert expected == {*configs("*.yaml")}

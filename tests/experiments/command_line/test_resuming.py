@@ -13,7 +13,7 @@ from laconic.experiments.command_line.resuming import command, quoted, spell_out
 
 @pytest.fixture
 def folder(tmp_path):
-    """A run folder, as Hydra leaves one, of these overrides."""
+    """Make a run folder of these overrides, as Hydra leaves one."""
 
     def make(*task, hydra=(), name="train", at="a run"):
         path = tmp_path / at
@@ -51,8 +51,8 @@ def test_what_would_run_code_or_call_a_server_has_to_be_typed(folder):
     typed = [f"resume={path}", *hostile]
     with pytest.raises(SettingError, match=r"add to the command: 'hydra.searchpath=\[file:///x\]'"):
         spell_out(typed, "train")
-    found = spell_out([*typed, "hydra.searchpath=[file:///y]"], "train")
-    assert found[0] == "env.rounds=3" and "+env._target_=os.system" in found
+    arguments = spell_out([*typed, "hydra.searchpath=[file:///y]"], "train")
+    assert arguments[0] == "env.rounds=3" and "+env._target_=os.system" in arguments
     with pytest.raises(SettingError, match="os.system"):
         spell_out([f"resume={path}"], "train")
 
@@ -66,18 +66,18 @@ def test_the_command_that_goes_on_types_all_that_has_to_be_typed(folder):
 
 
 def test_what_is_no_folder_of_such_a_run_is_refused_with_what_to_do(folder, tmp_path):
-    def said(path, *more):
+    def message(path, *more):
         with pytest.raises(SettingError) as error:
             spell_out([*more, f"resume={path}"], "train")
         return str(error.value)
 
-    assert "there is no such folder" in said(tmp_path / "nowhere")
-    assert "resume=true hydra.run.dir=" in said(tmp_path)
-    assert "laconic evaluate run=" in said(folder(name="evaluate", at="other"))
+    assert "there is no such folder" in message(tmp_path / "nowhere")
+    assert "resume=true hydra.run.dir=" in message(tmp_path)
+    assert "laconic evaluate run=" in message(folder(name="evaluate", at="other"))
     sweep = folder(at="sweep")
-    assert "resume=true hydra.sweep.dir=" in said(sweep, "-m")
+    assert "resume=true hydra.sweep.dir=" in message(sweep, "-m")
     (sweep / "multirun.yaml").touch()
-    assert "the folder of a sweep" in said(sweep)
+    assert "the folder of a sweep" in message(sweep)
 
 
 @pytest.mark.parametrize("text", ["a/b-c.d_0", "a b", "it's", "x,y=[1]"])

@@ -59,19 +59,19 @@ def test_errors_about_a_folder_are_text(run, tmp_path, capsys):
         assert outcome.code != 0 and outcome.err.startswith("error: ")
         assert _is_harmless(outcome.out + outcome.err)
     for program in (share.main, report.main):
-        given = [str(folder), "--folder", "x"] if program is share.main else [f"{folder}x"]
+        arguments = [str(folder), "--folder", "x"] if program is share.main else [f"{folder}x"]
         with pytest.raises(SystemExit):
-            program(given)
+            program(arguments)
         assert _is_harmless(capsys.readouterr().err.replace("\r", "\n"))
 
 
 def test_errors_of_programs_are_said_by_these_functions_alone():
     prints = []
-    files = (one for floor in ("experiments", "extras") for one in (ROOT / floor).rglob("*.py"))
+    files = (file for floor in ("experiments", "extras") for file in (ROOT / floor).rglob("*.py"))
     for path in sorted(files):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 if node.func.id == "print" and path.name != "say.py":
-                    prints += [path.name for one in node.keywords if one.arg == "file"]
+                    prints += [path.name for keyword in node.keywords if keyword.arg == "file"]
     # The list of programs, which holds nothing that anybody typed.
     assert prints == ["console.py"]

@@ -1,4 +1,4 @@
-"""A process that lacks what every program needs says so in one line."""
+"""A process that cannot run any program says why in one line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROGRAMS = [
 
 
 def _started(arguments, folder, prepare=None, **environment):
-    """What `laconic <arguments>` leaves in a process of its own."""
+    """Run `laconic <arguments>` in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "laconic", *arguments],
         cwd=folder,
@@ -75,10 +75,10 @@ wrapped = RuntimeError("no tokenizer")
 wrapped.__cause__ = library
 causes = [MemoryError(), library, wrapped, OSError(12, "Cannot allocate memory")]
 others = [ImportError("No module named 'x'"), OSError(2, "No such file"), RuntimeError("no")]
-print([find_memory_limit(one) for one in causes].count(None))
+print([find_memory_limit(error) for error in causes].count(None))
 resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
-print([find_memory_limit(one) for one in causes].count(None), find_problem())
-print([find_memory_limit(one) for one in others].count(None))
+print([find_memory_limit(error) for error in causes].count(None), find_problem())
+print([find_memory_limit(error) for error in others].count(None))
 """
 
 
@@ -90,5 +90,5 @@ def test_an_error_is_laid_to_memory_where_a_limit_can_have_caused_it():
         text=True,
         check=True,
     )
-    # Without a limit no error is; with one, all four that memory causes, and no other.
+    # Without a limit memory causes no error; with one, all four of these and no other.
     assert ended.stdout.split("\n")[:3] == ["4", "0 None", "3"]

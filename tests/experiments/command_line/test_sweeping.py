@@ -67,7 +67,7 @@ def test_failed_jobs_are_found_in_the_folder_of_the_sweep_until_they_run_again(t
     assert str(failures()[0]) == "1/deep: seed=1 env.price=0.5: no luck"
     unmark(tmp_path / "many" / "2")
     unmark(tmp_path / "many" / "2")
-    assert [one.folder for one in failures()] == ["1/deep"]
+    assert [failure.folder for failure in failures()] == ["1/deep"]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -93,7 +93,7 @@ def test_the_folder_of_a_sweep_does_not_depend_on_where_a_job_works(tmp_path, mo
     mark(tmp_path / "elsewhere" / "0", "lost")
     hydra = {"runtime": {"cwd": "/nowhere"}, "sweep": {"dir": str(tmp_path / "elsewhere")}}
     sweeping.remember(OmegaConf.create(hydra))
-    assert [one.reason for one in failures()] == ["lost"]
+    assert [failure.reason for failure in failures()] == ["lost"]
 
 
 def test_an_error_outside_the_jobs_is_told_with_the_way_on(tmp_path):

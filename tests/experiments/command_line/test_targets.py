@@ -52,13 +52,13 @@ OWN = f"{__name__}.Own"
 
 @pytest.fixture
 def cfg():
-    made = OmegaConf.create(YAML)
-    OmegaConf.set_struct(made, True)
-    return made
+    config = OmegaConf.create(YAML)
+    OmegaConf.set_struct(config, True)
+    return config
 
 
 def settled(cfg, *overrides):
-    """The keys of `env` and the notes, once the overrides are in place."""
+    """Return the keys of `env` and the notes after `settle`."""
     cfg.env._target_ = OWN
     notes = settle(cfg, list(overrides))
     return [key for key in cfg.env if key != "_target_"], notes
@@ -71,8 +71,8 @@ def test_a_class_is_asked_for_its_names_and_those_that_it_passes_on():
 
 
 def test_settings_of_the_class_before_are_left_out_and_said_once(cfg):
-    kept, notes = settled(cfg, f"env._target_={OWN}", "steps=3")
-    assert kept == ["rounds", "first"]
+    keys, notes = settled(cfg, f"env._target_={OWN}", "steps=3")
+    assert keys == ["rounds", "first"]
     assert notes == [
         f"note: {OWN} does not take env.name, env.reward, left out;"
         " kept as in the yaml files: env.rounds, env.first"
@@ -83,28 +83,28 @@ def test_settings_of_the_class_before_are_left_out_and_said_once(cfg):
 
 @pytest.mark.parametrize("form", ["env._target_", "+env._target_", "++env._target_"])
 def test_what_was_typed_stays_whether_the_class_takes_it_or_not(cfg, form):
-    kept, _ = settled(cfg, f"{form}={OWN}", "env.reward.price=1", "+env.rounds=3")
-    assert kept == ["rounds", "reward", "first"]
+    keys, _ = settled(cfg, f"{form}={OWN}", "env.reward.price=1", "+env.rounds=3")
+    assert keys == ["rounds", "reward", "first"]
 
 
 def test_an_override_may_be_a_mapping(cfg):
-    kept, _ = settled(cfg, "~env", f"+env={{_target_: {OWN}, reward: {{price: 1}}}}")
-    assert kept == ["rounds", "reward", "first"]
+    keys, _ = settled(cfg, "~env", f"+env={{_target_: {OWN}, reward: {{price: 1}}}}")
+    assert keys == ["rounds", "reward", "first"]
     assert typed_keys(["+a={b: {c: 1}}", "~d", "e/f=g"]) == {"a", "a.b", "a.b.c", "e", "e.f"}
 
 
 def test_nothing_is_left_out_of_a_class_that_no_override_names(cfg):
-    kept, notes = settled(cfg, "env.rounds=3")
-    assert kept == ["name", "rounds", "reward", "first"] and notes == []
+    keys, notes = settled(cfg, "env.rounds=3")
+    assert keys == ["name", "rounds", "reward", "first"] and notes == []
     assert settle(cfg, ["learner._target_=mine.Learner"]) == [] and "rate" in cfg.learner
 
 
-@pytest.mark.parametrize("given", [None, {"price": 1}])
-def test_a_group_that_was_deleted_needs_a_class(cfg, given):
+@pytest.mark.parametrize("node", [None, {"price": 1}])
+def test_a_group_that_was_deleted_needs_a_class(cfg, node):
     OmegaConf.set_struct(cfg, False)
     del cfg.env
-    if given:
-        cfg.env = given
+    if node:
+        cfg.env = node
     with pytest.raises(SettingError, match=r"^~env leaves no class; add \+env\._target_="):
         settle(cfg, ["~env"])
 
@@ -149,7 +149,7 @@ def test_a_learner_has_an_update_and_a_price_that_is_a_schedule():
 
 def test_a_users_classes_train_by_their_targets_alone(run, small, my_package, rows, tmp_path):
     folder = tmp_path / "run"
-    sizes = [one for one in small if not one.startswith(("env.", "learner."))]
+    sizes = [text for text in small if not text.startswith(("env.", "learner."))]
     chosen = ["env._target_=my_package.Password", "learner._target_=my_package.BestOfGroup"]
     # Its learner's yaml sets a budget and a reward, which the environment does not take.
     method = ["learner=agent_gspo", "train.steps=1", "train.evaluate_every=null"]
@@ -159,8 +159,11 @@ def test_a_users_classes_train_by_their_targets_alone(run, small, my_package, ro
     assert outcome.err.count("note: my_package.BestOfGroup does not take learner.") == 1
     assert "learner/imitated" in rows(folder / "metrics.jsonl")[-1]
     settings = OmegaConf.load(folder / "config.yaml")
-    kept = {"rounds": 2, "max_rounds": 1000}
-    assert dict(settings.env) == {"_target_": "my_package.Password", **kept}
+    assert dict(settings.env) == {
+        "_target_": "my_package.Password",
+        "rounds": 2,
+        "max_rounds": 1000,
+    }
 
 
 def test_a_typed_setting_that_the_class_does_not_take_is_the_users_mistake(
@@ -174,7 +177,7 @@ def test_a_typed_setting_that_the_class_does_not_take_is_the_users_mistake(
 
 def test_what_is_no_learner_is_refused_by_the_program(run, small, my_package, tmp_path):
     chosen = ["~learner", "+learner._target_=my_package.Password"]
-    sizes = [one for one in small if not one.startswith("learner.")]
+    sizes = [text for text in small if not text.startswith("learner.")]
     outcome = run("train", *chosen, *sizes, f"hydra.run.dir={tmp_path}/run")
     assert outcome.code == 1
     assert "my_package.Password made a Password without `update`" in outcome.message

@@ -9,7 +9,7 @@ from laconic.experiments.reporting.card import _environment, _with_base, public,
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("env.source=/home/me/data/gsm8k", "env.source=<gsm8k>"),
         ("agent.model=~/models/a.b", "agent.model=<a.b>"),
@@ -19,33 +19,33 @@ from laconic.experiments.reporting.card import _environment, _with_base, public,
         ("learner/price=ramp 1/2", "learner/price=ramp 1/2"),
     ],
 )
-def test_paths_are_shown_by_their_last_part(text, shown):
-    assert public(text) == shown
+def test_paths_are_shown_by_their_last_part(text, expected):
+    assert public(text) == expected
 
 
 def test_who_speaks_with_which_folder(tmp_path):
-    one, other, script = object(), object(), object()
+    first, other, script = object(), object(), object()
     for agent in ("a_0", "b_0"):
         (tmp_path / agent).mkdir()
         (tmp_path / agent / "config.json").touch()
-    team = {"a_0": one, "b_0": other, "b_1": other, "c_0": script}
+    team = {"a_0": first, "b_0": other, "b_1": other, "c_0": script}
     # The second policy lies under its first agent; the script lies nowhere.
     assert saved_places(team, tmp_path) == {"a_0": "a_0", "b_0": "b_0", "b_1": "b_0", "c_0": None}
     (tmp_path / "config.json").touch()
-    assert saved_places(dict.fromkeys(("a_0", "b_0"), one), tmp_path) == {"a_0": ".", "b_0": "."}
+    assert saved_places(dict.fromkeys(("a_0", "b_0"), first), tmp_path) == {"a_0": ".", "b_0": "."}
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("typed", "expected"),
     [
         (["agent=hf"], ["env=gsm8k"]),
         (["agent=hf", "env.budget.message=255"], ["env=gsm8k", "env.budget.message=255"]),
         (["+env.budget.message=255"], ["env=gsm8k", "env.budget.message=255"]),
     ],
 )
-def test_limits_that_followed_the_agent_are_not_set_and_those_that_were_set_are(given, expected):
+def test_limits_that_followed_the_agent_are_not_set_and_those_that_were_set_are(typed, expected):
     env = _with_base(CONF / "env" / "gsm8k.yaml")
     # As the run resolved them: by agent=hf, or by the command.
     env["budget"] |= {"message": 255, "episode": 1020}
     env["instructions"] = "full"
-    assert _environment(env, given) == expected
+    assert _environment(env, typed) == expected

@@ -14,7 +14,14 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from PIL import Image
 
-from laconic.experiments.reporting.look import PALETTE, against_tokens, draw, mark, marks, say
+from laconic.experiments.reporting.look import (
+    PALETTE,
+    against_tokens,
+    draw,
+    mark,
+    marks,
+    placeholder,
+)
 from laconic.learners.metrics import Interval
 
 
@@ -39,7 +46,9 @@ def test_a_picture_has_the_size_it_was_asked_for_and_its_panels() -> None:
 
 def test_drawing_leaves_the_settings_of_the_library_alone_and_is_the_same_each_time() -> None:
     before = dict(matplotlib.rcParams)
-    pictures = {draw(2.0, 1.0, 1, lambda axes: say(axes, "nothing $x^{2 yet")) for _ in range(2)}
+    pictures = {
+        draw(2.0, 1.0, 1, lambda axes: placeholder(axes, "nothing $x^{2 yet")) for _ in range(2)
+    }
     assert len(pictures) == 1
     assert dict(matplotlib.rcParams) == before
 

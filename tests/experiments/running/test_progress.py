@@ -10,7 +10,7 @@ from laconic.experiments.running.progress import Progress, duration, pace, shown
 
 
 class Clock:
-    """Time that moves only when told to."""
+    """A clock that a test moves."""
 
     def __init__(self):
         self.now = 100.0
@@ -148,15 +148,15 @@ def test_a_part_of_a_step_says_how_long_it_takes_and_how_long_it_took_before(mak
 
 
 def test_a_long_step_shows_life_in_plain_lines_and_a_short_one_does_not(make, clock):
-    for seconds, told in ((0.01, True), (60.0, False)):
+    for seconds, printed in ((0.01, True), (60.0, False)):
         progress, file = make(4, doing=lambda: ("rollout", 100.0), life_seconds=seconds)
         with progress:
             clock.now = 225.0
             until = time.monotonic() + 5.0
-            while told and not file.getvalue() and time.monotonic() < until:
+            while printed and not file.getvalue() and time.monotonic() < until:
                 time.sleep(0.01)
-        assert file.getvalue().startswith("step 1/4  rollout 2:05\n" if told else "")
-        assert bool(file.getvalue()) is told
+        assert file.getvalue().startswith("step 1/4  rollout 2:05\n" if printed else "")
+        assert bool(file.getvalue()) is printed
 
 
 def test_a_program_tells_its_parts_itself(make, clock):

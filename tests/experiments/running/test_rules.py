@@ -1,4 +1,4 @@
-"""What the rules say to rows of metrics, row by row."""
+"""The warnings of rules about rows of metrics, row by row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def row(silence: float, accuracy: float, prefix: str = "train/") -> dict[str, fl
 
 
 def feed(rule, *observations: tuple[float, float], start: int = 0) -> list[int]:
-    """The places of the observations (silence rate, accuracy) that drew a warning."""
+    """Return the places of the observations (silence rate, accuracy) with a warning."""
     return [
         place
         for place, observation in enumerate(observations)
@@ -180,9 +180,9 @@ def test_every_streak_has_its_rule(wrong, rows, words) -> None:
     rules = Rules(Context(ratio=True, charge_power=2.0))
     for step in range(20):
         assert rules.observe(step, HEALTHY) == []
-    said = [rules.observe(step, {**HEALTHY, **wrong}) for step in range(20, 20 + rows)]
-    assert [len(each) for each in said] == [0] * (rows - 1) + [1]
-    assert words in said[-1][0] and f"step {19 + rows}" in said[-1][0]
+    warnings = [rules.observe(step, {**HEALTHY, **wrong}) for step in range(20, 20 + rows)]
+    assert [len(each) for each in warnings] == [0] * (rows - 1) + [1]
+    assert words in warnings[-1][0] and f"step {19 + rows}" in warnings[-1][0]
 
 
 def test_an_environment_without_bills_is_named_once() -> None:
@@ -196,9 +196,9 @@ def test_an_environment_without_bills_is_named_once() -> None:
 def test_a_price_above_what_is_earned_is_said_where_it_is_always_charged() -> None:
     dear = {**HEALTHY, "train/billed": 0.6}
     always, by_rate = Rules(Context(charge_power=0.0)), Rules(Context(charge_power=2.0))
-    said = [always.observe(step, dear) for step in range(5)]
-    assert [len(each) for each in said] == [0, 0, 0, 0, 1]
-    assert "cost more than it earned" in said[-1][0]
+    warnings = [always.observe(step, dear) for step in range(5)]
+    assert [len(each) for each in warnings] == [0, 0, 0, 0, 1]
+    assert "cost more than it earned" in warnings[-1][0]
     assert all(by_rate.observe(step, dear) == [] for step in range(5))
 
 
@@ -216,10 +216,10 @@ def test_a_resumed_run_warns_like_one_that_never_stopped(cut) -> None:
     ]
     whole, first, second = (Rules(Context(charge_power=2.0)) for _ in range(3))
     expected = [whole.observe(step, each) for step, each in enumerate(rows)]
-    said = [first.observe(step, each) for step, each in enumerate(rows[:cut])]
+    warnings = [first.observe(step, each) for step, each in enumerate(rows[:cut])]
     second.load_state_dict(json.loads(json.dumps(first.state_dict())))
-    said += [second.observe(cut + step, each) for step, each in enumerate(rows[cut:])]
-    assert said == expected
+    warnings += [second.observe(cut + step, each) for step, each in enumerate(rows[cut:])]
+    assert warnings == expected
     assert sum(map(len, expected)) >= 2
 
 
