@@ -40,7 +40,7 @@ LEVELS = Levels(
 THE_PAPERS = "hub:OpenMLRL/arXiv_abstract"
 """The data set of the paper."""
 ITS_SPLITS: Mapping[Split, str] = {"train": "train", "evaluation": "val"}
-"""What that data set calls its splits."""
+"""Names of that data set's splits."""
 _MARK = re.compile(r"</?S>")
 """Sentences of the original arXiv set stand between such marks."""
 
@@ -73,12 +73,12 @@ class Arxiv(WritingBenchmark, FamilyBenchmark):
     generator = staticmethod(generate)
 
     def rows(self, path: str | Path, split: Split) -> Iterator[tuple[Row, str, str]]:
-        """The rows of a source; the data set of the paper has a split of another name."""
+        """Return the rows of a source; the paper's data set has a split of another name."""
         own = str(path).partition("#")[0] == THE_PAPERS
         return keyed_rows(path, split, ITS_SPLITS if own else FILES)
 
     def read(self, row: Row, where: str, key: str) -> Task:
-        """An abstract, with its title and the introduction where the row has them."""
+        """Return the task of an abstract, with title and introduction where the row has them."""
         abstract = _text(row, "source" if "source" in row else "abstract_text", where)
         heading = field(row, "title", where).strip() if "title" in row else ""
         question = f"TITLE: {heading}\n\nABSTRACT: {abstract}" if heading else abstract
@@ -87,7 +87,7 @@ class Arxiv(WritingBenchmark, FamilyBenchmark):
 
 
 def _text(row: Row, name: str, where: str) -> str:
-    """A field that is a text or a list of sentences, as one paragraph."""
+    """Return a field that is a text or a list of sentences, as one paragraph."""
     value = row.get(name)
     sentences = value if isinstance(value, list) else [field(row, name, where)]
     for sentence in sentences:

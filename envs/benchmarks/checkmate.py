@@ -62,7 +62,7 @@ class Checkmate(MarkedAnswers):
         return generate(seed, count, split, level)
 
     def read(self, row: Row, where: str, key: str) -> Task:
-        """The position after the moves of a game in `input`, and its mate in `target`."""
+        """Return the task of a row: the moves of a game in `input`, and its mate in `target`."""
         from laconic.envs.families.chess.generate import task_of
         from laconic.envs.families.chess.notation import parse, replay
         from laconic.envs.families.chess.search import mates
@@ -101,7 +101,7 @@ class Checkmate(MarkedAnswers):
 
 
 def _target(row: Row, where: str) -> str:
-    """The field `target`, or else the move that `target_scores` gives 1."""
+    """Return the field `target`, or else the move that `target_scores` gives 1."""
     if "target" in row or "target_scores" not in row:
         return field(row, "target", where)
     scores = field(row, "target_scores", where, dict)

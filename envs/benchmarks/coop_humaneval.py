@@ -26,17 +26,17 @@ class CoopHumanEval(CooperativeCoding):
     name = "coop_humaneval"
 
     def read(self, row: Row, where: str, key: str) -> Task:
-        """The task of a row, whose solution may be missing."""
+        """Return the task of a row, whose solution may be missing."""
         solution = field(row, _SOLUTION, where) if _SOLUTION in row else ""
         return _by_assert(humaneval.read(row, where, key, solution))
 
     def pose(self, item: Item) -> Task:
-        """A prompt with a docstring of steps and examples, and asserts on other inputs."""
+        """Return a prompt with a docstring of steps and examples, and asserts on other inputs."""
         return _by_assert(humaneval.BENCHMARK.pose(item))
 
 
 def _by_assert(task: Task) -> Task:
-    """A task of HumanEval whose check is cut into its asserts."""
+    """Return a task of HumanEval with its check cut into asserts."""
     exam: Exam = task.details["exam"]
     tests = tuple(piece for test in exam.tests for piece in split(test, exam.name))
     return replace(task, details={**task.details, "exam": replace(exam, tests=tests)})

@@ -20,11 +20,11 @@ class CoopMBPP(CooperativeCoding):
     name = "coop_mbpp"
 
     def read(self, row: Row, where: str, key: str) -> Task:
-        """The task of an original row, as in `envs.benchmarks.mbpp`."""
+        """Return the task of an original row, as in `envs.benchmarks.mbpp`."""
         return mbpp.BENCHMARK.read(row, where, key)
 
     def pose(self, item: Item) -> Task:
-        """A text of steps, two asserts to show and other asserts to test with."""
+        """Return a text of steps, two asserts to show, and other asserts for testing."""
         return mbpp.BENCHMARK.pose(item)
 
 

@@ -37,11 +37,11 @@ class HumanEval(CodingBenchmark):
     )
 
     def read(self, row: Row, where: str, key: str) -> Task:
-        """The task of a row with its reference solution."""
+        """Return the task of a row with its reference solution."""
         return read(row, where, key, field(row, "canonical_solution", where))
 
     def pose(self, item: Item) -> Task:
-        """A prompt with a docstring of steps and examples, and a check on other inputs."""
+        """Return a prompt with a docstring of steps and examples, and a check on other inputs."""
         name = item.puzzle.name
         examples = [f">>> {name}({value!r})\n{result!r}" for value, result in item.puzzle.examples]
         told = "\n".join((*item.statements, "", *examples)).replace("\n", "\n    ")
@@ -56,7 +56,7 @@ class HumanEval(CodingBenchmark):
 
 
 def read(row: Row, where: str, key: str, solution: str = "") -> Task:
-    """The task of a row with `task_id`, `prompt`, `entry_point` and `test`, as `read` gives it.
+    """Return the task of a row with `task_id`, `prompt`, `entry_point` and `test`.
 
     `solution` is a body that completes the prompt; empty where the source has none.
     """
@@ -90,7 +90,7 @@ def read(row: Row, where: str, key: str, solution: str = "") -> Task:
 
 
 def _head(prompt: str, name: str, where: str) -> tuple[str, str]:
-    """A prompt without the docstring of its function, and that docstring."""
+    """Split a prompt into the part without its function's docstring, and that docstring."""
     module = parse(prompt)
     found = function(module, name) if module else None
     if found is None:

@@ -69,7 +69,7 @@ class MATH(MarkedAnswers):
     read = staticmethod(original.read)
 
     def rows(self, path: str | Path, split: Split) -> Iterator[tuple[Row, str, str]]:
-        """The rows of a source in any of its forms."""
+        """Return the rows of a source in any of its forms."""
         return original.keyed(path, split)
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
@@ -109,9 +109,9 @@ class MATH(MarkedAnswers):
 
 
 def _echoes(task: Task, answer: str) -> bool:
-    r"""Whether an answer stands in the problem, as it is or dressed up.
+    r"""Return whether an answer is copied from the problem, literally or in disguise.
 
-    Dressed up is what holds an expression of the problem that equals the reference, letter for
+    A disguise holds an expression of the problem that equals the reference, letter for
     letter or in its form (`+ 0`, `^1`, `\frac{2(..)}{2}`); and a number that is written with all
     numbers of that expression, where the reference is not: it has not been worked out.
     """

@@ -44,7 +44,7 @@ class MBPP(CodingBenchmark):
     )
 
     def pose(self, item: Item) -> Task:
-        """A text of steps, two asserts to show and other asserts to test with."""
+        """Return a text of steps, two asserts to show, and other asserts for testing."""
         name, chain = item.puzzle.name, item.puzzle.chain
         question = (
             f"Write a Python function {name} that takes {NAMES[chain[0].move.takes]} and gives"
@@ -58,7 +58,7 @@ class MBPP(CodingBenchmark):
         return pose(item, question, whole, Exam(name, tests, (name,)))
 
     def read(self, row: Row, where: str, key: str) -> Task:
-        """The task of a row in the full or the sanitized form."""
+        """Return the task of a row in the full or the sanitized form."""
         sanitized = _SANITIZED in row and "text" not in row
         text = field(row, _SANITIZED if sanitized else "text", where).replace("\r\n", "\n").strip()
         code = field(row, "code", where).replace("\r\n", "\n")
@@ -97,7 +97,7 @@ def _texts(row: Row, name: str, where: str) -> list[str]:
 def _called(
     code: str, tests: tuple[str, ...], setup: str, imports: str, where: str
 ) -> tuple[str, ...]:
-    """The functions of the program that its tests use, the one that is tested first."""
+    """Return the functions of the program that its tests use, the tested one first."""
     module = parse(code)
     if module is None or not defined(module):
         raise SourceError(
@@ -122,7 +122,7 @@ def _bound(source: str) -> set[str]:
 
 
 def _used(tests: Iterable[str]) -> Iterator[str]:
-    """The names that tests call, of nested calls the outer one first, then all they read."""
+    """Return the names that tests call, outer calls first, then all names that they read."""
     nodes = [node for test in tests for node in ast.walk(ast.parse(test))]
     for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

@@ -77,13 +77,13 @@ def _table(random: Random, key: str, kinds: _Kinds) -> Task:
 
 
 def commitment(text: str) -> tuple[str, str] | None:
-    """The last `#### red` of a text, letter for letter, and its colour; None without one."""
+    """Return the last `#### red` of a text, letter for letter, and its color; None without one."""
     found = list(_MARKED.finditer(text, max(0, len(text) - _WINDOW)))
     return (found[-1].group(), found[-1]["colour"].lower()) if found else None
 
 
 def answer_in(text: str) -> str | None:
-    """The last marked colour of a text, or else the last one that it names; None without any."""
+    """Return the last marked color of a text, or else the last color that it names, or None."""
     marked = commitment(text)
     found = [] if marked else list(_NAMED.finditer(text, max(0, len(text) - _WINDOW)))
     return marked[1] if marked else found[-1]["colour"].lower() if found else None
@@ -114,7 +114,7 @@ class Signal(ShortAnswers):
     exempt = Benchmark.exempt
 
     def read(self, row: Row, where: str, key: str) -> Task:
-        """A question, a list of statements and the colour, perhaps with flags."""
+        """Return the task of a row: question, statements and color, perhaps with flags."""
         question = field(row, "question", where)
         answer = field(row, "answer", where).strip().lower()
         statements = field(row, "statements", where, list)

@@ -58,7 +58,7 @@ class Sports(ShortAnswers):
     commitment = staticmethod(partial(commitment, plausible=True))
 
     def read(self, row: Row, where: str, key: str) -> Task:
-        """A sentence in `input`, and yes or no in `target`."""
+        """Return the task of a row: a sentence in `input`, and yes or no in `target`."""
         question, target = field(row, "input", where).strip(), field(row, "target", where)
         answer = target.strip().lower()
         if filled(question, "input", where) and answer not in ("yes", "no"):

@@ -65,7 +65,7 @@ class StrategyQA(ShortAnswers):
     commitment = staticmethod(commitment)
 
     def read(self, row: Row, where: str, key: str, facts: bool | None = None) -> Task:
-        """A question of BIG-bench in `input`, or one of the original release in `question`."""
+        """Return the task of a row; BIG-bench has `input`, the original release `question`."""
         if facts is not None:
             flag("env.reader.facts", facts)
         if "input" in row:
@@ -79,7 +79,7 @@ class StrategyQA(ShortAnswers):
 
 
 def _told(task: Task, facts: tuple[str, ...]) -> Task:
-    """The task with these facts, on all of which the answer rests by its author's word."""
+    """Return the task with these facts; by its author's word, the answer depends on all of them."""
     return replace(task, statements=facts, relevant=(True,) * len(facts))
 
 
@@ -110,7 +110,7 @@ def _question(row: Row, name: str, where: str) -> str:
 
 
 def _texts(row: Row, name: str, where: str) -> tuple[str, ...]:
-    """A list of sentences; some copies on the hub have them as one text."""
+    """Return a field that is a list of sentences, which some copies on the hub have as one text."""
     if isinstance(row.get(name), str):
         return split_sentences(row[name])
     texts = field(row, name, where, list)

@@ -57,7 +57,7 @@ class Tldr(WritingBenchmark, FamilyBenchmark):
     generator = staticmethod(generate)
 
     def read(self, row: Row, where: str, key: str) -> Task:
-        """A post with a summary, in either form; each summary is the reference."""
+        """Return the task of a post with a summary, which is the reference, in either form."""
         if "prompt" in row:
             post = field(row, "prompt", where).strip().removesuffix("TL;DR:").strip()
             summary = field(row, "completion", where).strip()

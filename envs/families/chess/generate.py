@@ -14,7 +14,7 @@ from laconic.envs.families.common.generation import Candidate, Span, draw_differ
 from laconic.envs.task import Split, Task
 
 LEVELS = (min(SIZES), max(SIZES))
-"""From a queen or two rooks and next to nothing else, to games with most pieces on the board."""
+"""Levels from a queen or two rooks and little else to games with most pieces on the board."""
 
 
 def generate(seed: int, count: int, split: Split, level: Span = (1, 3)) -> tuple[Task, ...]:
@@ -39,9 +39,9 @@ def generate(seed: int, count: int, split: Split, level: Span = (1, 3)) -> tuple
 
 
 def task_of(key: str, board: chess.Board, mate: chess.Move, moves: str = "") -> Task:
-    """The task of a position; the usual short form of the mate is the reference answer.
+    """Return the task of a position; the usual short form of the mate is the reference answer.
 
-    `moves` says how the position came about, for who may read everything; empty: the placement.
+    `moves` tells the game to agents that may read everything. If empty, they read the placement.
     """
     statements, relevant = tell(board, mate)
     question = f"{side_to_move(board)} to move. Which move gives checkmate at once?"

@@ -62,6 +62,6 @@ def move_text(text: str) -> str | None:
 
 
 def _tail(text: str) -> tuple[str, str]:
-    """The window at the end of a text, as written and in ASCII signs of the same length."""
+    """Return the window at the end of a text, as written and in ASCII signs of the same length."""
     tail = text[-WINDOW:]
     return tail, ascii_alike(tail).translate(_SIGNS)

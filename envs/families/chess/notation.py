@@ -49,7 +49,7 @@ def parse(board: chess.Board, written: str) -> chess.Move | None:
 
 
 def replay(moves: str) -> chess.Board:
-    """The board after the moves of a game, which may end in a bare move number.
+    """Return the board after the moves of a game, which may end in a bare move number.
 
     A move that cannot be read, or is illegal where it stands, raises ValueError.
     """

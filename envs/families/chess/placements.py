@@ -28,9 +28,9 @@ def side_to_move(board: chess.Board) -> str:
 
 
 def tell(board: chess.Board, mate: chess.Move) -> tuple[tuple[str, ...], tuple[bool, ...]]:
-    """The position in sentences, and for each whether the mate depends on it.
+    """Describe the position in sentences, and say for each whether the mate depends on it.
 
-    The sentences flagged are enough and none of them is too many: on a board with only what they
+    The flagged sentences are sufficient and none is superfluous: on a board with only what they
     say, the move is legal and mates, and without any single one it is not or does not. Where pieces
     could stand in for each other (two guards of one square), one of them is flagged.
     """
@@ -72,7 +72,7 @@ def _needed(board: chess.Board, mate: chess.Move, facts: Sequence[_Fact]) -> lis
 
 
 def _mates_with(board: chess.Board, mate: chess.Move, facts: Collection[_Fact]) -> bool:
-    """Whether the move is legal and mates on a board with nothing but these facts."""
+    """Return whether the move is legal and mates on a board with nothing but these facts."""
     kept = board.copy(stack=False)
     stays = chess.BB_EMPTY
     for fact in facts:
@@ -87,7 +87,7 @@ def _mates_with(board: chess.Board, mate: chess.Move, facts: Collection[_Fact]) 
 
 
 def _may_pass(board: chess.Board) -> bool:
-    """Whether the pawn that could be captured en passant is still there."""
+    """Return whether the pawn that could be captured en passant is still there."""
     if board.ep_square is None:
         return False
     pawn = board.ep_square + (-8 if board.turn == chess.WHITE else 8)

@@ -24,7 +24,7 @@ _LONGEST = 300
 _PER_GAME = 3
 """Most positions taken from one game, so that none rules the tasks."""
 _AT_THE_RIM = 0.75
-"""How often the king that is to be mated is set up at the rim, where mates are."""
+"""Probability that the mated king is set up at the rim, where most mates happen."""
 
 _ATTACKS = (
     (chess.QUEEN,),
@@ -34,7 +34,7 @@ _ATTACKS = (
     (chess.QUEEN, chess.BISHOP),
 )
 _SIMPLE_ATTACKS = 2
-"""How many of the attacks level 1 has: a queen, or two rooks."""
+"""Number of attacks that level 1 uses: a queen, or two rooks."""
 _OTHERS = (chess.PAWN, chess.PAWN, chess.PAWN, chess.KNIGHT, chess.BISHOP, chess.ROOK)
 _IDLE = (chess.PAWN, chess.PAWN, chess.KNIGHT, chess.BISHOP)
 _RIM = tuple(chess.SquareSet(chess.BB_RANK_1 | chess.BB_RANK_8 | chess.BB_FILE_A | chess.BB_FILE_H))
@@ -49,9 +49,9 @@ def positions(random: Random, level: int, split: Split) -> Iterator[tuple[chess.
 
 
 def frame(board: chess.Board) -> str:
-    """Where the kings and pawns stand; its digest tells the split of a position.
+    """Return the placement of kings and pawns, whose digest determines the split of a position.
 
-    Swapped colours and a mirrored board make no other frame.
+    Swapped colors and a mirrored board give the same frame.
     """
     masks = []
     for color in (board.turn, not board.turn):
@@ -62,7 +62,7 @@ def frame(board: chess.Board) -> str:
 
 
 def content(board: chess.Board) -> str:
-    """What makes this position this position, whatever its colours and whichever way it is seen."""
+    """Return the identity of a position, independent of colors and of mirroring."""
     rows = board.board_fen().split("/")
     if board.turn == chess.BLACK:
         rows = [row.swapcase() for row in reversed(rows)]
@@ -70,7 +70,7 @@ def content(board: chess.Board) -> str:
 
 
 def _set_up(random: Random, level: int, split: Split) -> Iterator[tuple[chess.Board, chess.Move]]:
-    """One try: pieces at random; a position comes out when exactly one move mates."""
+    """Place pieces at random; return the position if exactly one move mates."""
     board = _placed(random, level)
     if split_of(frame(board)) != split or board.was_into_check():
         return
@@ -99,7 +99,7 @@ def _placed(random: Random, level: int) -> chess.Board:
 
 
 def _play(random: Random, level: int, split: Split) -> Iterator[tuple[chess.Board, chess.Move]]:
-    """One game of random moves, in which nobody mates; its positions with exactly one mate."""
+    """Play random moves that never mate; yield the positions with exactly one mate."""
     board, (fewest, greatest) = chess.Board(), SIZES[level]
     taken: set[chess.Move] = set()
     for _ in range(_LONGEST):
@@ -118,7 +118,7 @@ def _play(random: Random, level: int, split: Split) -> Iterator[tuple[chess.Boar
 
 
 def _random_move(random: Random, board: chess.Board) -> chess.Move | None:
-    """A random legal move; None where the game is over."""
+    """Return a random legal move; None where the game is over."""
     # Legality is tested move by move, which is cheaper than for all of them.
     moves = list(board.generate_pseudo_legal_moves())
     random.shuffle(moves)

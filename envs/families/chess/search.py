@@ -12,9 +12,9 @@ from laconic.envs.families.chess.library import chess
 
 
 def mating_moves(board: chess.Board, max_found: int | None = None) -> list[chess.Move]:
-    """The legal moves of the side to move that give checkmate; the board is left as it was.
+    """Return the legal moves that give checkmate; the board does not change.
 
-    With `max_found` only so many are looked for.
+    The search stops after `max_found` moves.
     """
     found: list[chess.Move] = []
     for move in _checking_moves(board):
@@ -26,7 +26,7 @@ def mating_moves(board: chess.Board, max_found: int | None = None) -> list[chess
 
 
 def mates(board: chess.Board, move: chess.Move) -> bool:
-    """Whether a legal move gives checkmate; the board is left as it was."""
+    """Return whether a legal move gives checkmate; the board does not change."""
     board.push(move)
     found = board.is_checkmate()
     board.pop()
@@ -34,7 +34,7 @@ def mates(board: chess.Board, move: chess.Move) -> bool:
 
 
 def _checking_moves(board: chess.Board) -> Iterator[chess.Move]:
-    """All legal moves that give check, and a few that do not."""
+    """Return all legal moves that give check, and a few others."""
     own = board.occupied_co[board.turn]
     king = board.king(not board.turn)
     if king is None:

@@ -35,7 +35,7 @@ class ProgramBenchmark(FamilyBenchmark):
     slow = True
 
     def conditions(self) -> Mapping[str, str]:
-        """How programs are shut in on this machine."""
+        """Return how programs are isolated on this machine."""
         return sandbox.conditions()
 
     def load(
@@ -53,7 +53,7 @@ class ProgramBenchmark(FamilyBenchmark):
 
     @abstractmethod
     def pose(self, item: Item) -> Task:
-        """The task of a generated function, in this benchmark's form."""
+        """Return the task of a generated function, in this benchmark's form."""
 
 
 class CodingBenchmark(ProgramBenchmark):
@@ -101,11 +101,11 @@ class CodingBenchmark(ProgramBenchmark):
         return Score(float(verdict.passed), verdict.passed, code, fields_of(verdict))
 
     def committed(self, message: str) -> str | None:
-        """The last fence with a function or body in it, or else code with a function; or None."""
+        """Return the last fence with a function or body, or else code with a function, or None."""
         return commitment(message)
 
     def exempt(self, message: str, task: Task) -> str:
-        """The code of the answer in a fence, without comments, docstrings and idle constants."""
+        """Return the code of the answer in a fence, without comments and idle constants."""
         code = "\n".join(block.code for block in fences(commitment(message) or "")[-1:])
         found = working(code or commitment(message) or "")
         return fenced(found) if found else ""
@@ -134,14 +134,14 @@ def _idle(line: ast.AST) -> bool:
 
 
 def vote(programs: Iterable[str | None]) -> str | None:
-    """The commonest program by its text, the earliest of equally common ones; None for none."""
+    """Return the most common program by its text, the earliest of equally common ones, or None."""
     texts = [code for code in programs if code is not None]
     commonest = majority(map(str.strip, texts))
     return next((code for code in texts if code.strip() == commonest), None)
 
 
 def fields_of(verdict: sandbox.Verdict) -> dict[str, Any]:
-    """What a score's detail says of a program that was run."""
+    """Return the fields of a score's detail for a program that was run."""
     return {
         "outcome": verdict.outcome,
         "form": verdict.form,
@@ -153,6 +153,6 @@ def fields_of(verdict: sandbox.Verdict) -> dict[str, Any]:
 
 
 def fields_without_run(outcome: str, message: str, tests: int) -> dict[str, Any]:
-    """The same fields for a reply that was never run."""
+    """Return the same fields for a reply that was never run."""
     fields = {"outcome": outcome, "form": "", "level": "", "passed": 0, "total": tests}
     return {**fields, "message": message}

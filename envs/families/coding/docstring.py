@@ -18,7 +18,7 @@ _ITEM = re.compile(r"(?:[-*•]|\d+[.)])\s")
 
 
 def conditions(docstring: str, name: str) -> tuple[str, ...]:
-    """The statements of a docstring about the function `name`, in reading order.
+    """Return the statements of a docstring about the function `name`, in reading order.
 
     An example becomes "`f(1)` gives `2`". A docstring without words gives none.
     """
@@ -36,7 +36,7 @@ def conditions(docstring: str, name: str) -> tuple[str, ...]:
 
 
 def _lines(docstring: str, name: str) -> Iterator[tuple[str, str]]:
-    """Each line as `text` of a paragraph, as its `start`, or as a statement of its `own`."""
+    """Classify each line: `text` of a paragraph, its `start`, or a statement of its `own`."""
     lines = [line.strip() for line in docstring.split("\n")]
     index = 0
     while index < len(lines):

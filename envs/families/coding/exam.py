@@ -35,14 +35,14 @@ class Exam:
 
     @property
     def limits(self) -> sandbox.Limits:
-        """The sandbox's limits; the clock leaves a busy machine twice the processor time."""
+        """Return the sandbox's limits; the clock leaves a busy machine twice the processor time."""
         return sandbox.Limits(seconds=2 * self.seconds, cpu_seconds=self.seconds)
 
     def find(self, reply: str) -> str | None:
-        """The program in a reply, complete with what was given; None without one."""
+        """Return the program in a reply, completed by the given code; None without one."""
         return extract.program(reply, self.name, prompt=self.prompt, preamble=self.preamble)
 
     def sheet(self, code: str) -> sandbox.Program:
-        """A program together with its tests, for the sandbox."""
+        """Join a program and its tests, for the sandbox."""
         helpers = "\n".join(filter(None, (self.imports, self.preamble)))
         return sandbox.Program(code, self.tests, self.called, self.setup, helpers)

@@ -59,7 +59,7 @@ _QUOTED = re.compile(r"^>[ ]?", re.MULTILINE)
 _STARTS = 3
 """Places in a reply at which code without a fence is looked for."""
 _CUTS = 4
-"""How often the end of code without a fence is moved up to where it stops being Python."""
+"""Attempts to move the end of code without a fence up to where it stops being Python."""
 _LAMBDA = "lambda"
 
 
@@ -76,14 +76,14 @@ class Block:
 
 
 def program(reply: str, name: str, *, prompt: str = "", preamble: str = "") -> str | None:
-    """The program of a reply: a module that defines `name`.
+    """Return the program of a reply: a module that defines `name`.
 
     Args:
         reply: any text.
-        name: what the program has to define.
+        name: function or class that the program has to define.
         prompt: a module that ends in the head of function `name`, which a bare body completes.
             Empty: a body alone is no program.
-        preamble: what is put before a program that uses a name defined there and not in itself.
+        preamble: code put before a program that uses a name defined there and not in itself.
 
     Returns:
         The module's source, or None where the reply holds no such program.
@@ -109,7 +109,7 @@ def _program(text: str, name: str, prompt: str, preamble: str) -> str | None:
 
 
 def fences(text: str) -> tuple[Block, ...]:
-    """The fenced pieces of a message, in order; one left open ends with the message."""
+    """Return the fenced pieces of a message, in order; an open one ends with the message."""
     lines = text.split("\n")
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     blocks: list[Block] = []
@@ -135,7 +135,7 @@ def fences(text: str) -> tuple[Block, ...]:
 
 
 def commitment(message: str) -> str | None:
-    """The part of a message that commits to a program, letter for letter; None without one.
+    """Return the part of a message that commits to a program, letter for letter, or None.
 
     That is the last fence with a function or a body in it, or else the first code without a fence
     that defines a function.
@@ -151,30 +151,30 @@ def commitment(message: str) -> str | None:
 
 
 def fenced(code: str) -> str:
-    """A program as agents are asked to write it."""
+    """Write a program in the form that agents are asked for."""
     return f"{_FENCE}python\n{code.strip(chr(10))}\n{_FENCE}"
 
 
 def _closing(line: str) -> int:
-    """Where a line closes a fence: at its beginning, whatever follows, or at its end; else -1."""
+    """Return the place at which a line closes a fence, its beginning or its end; -1 for none."""
     if line.lstrip().startswith(_FENCE):
         return line.find(_FENCE)
     return len(line) - len(_FENCE) if line.endswith(_FENCE) else -1
 
 
 def _closing_line(lines: Sequence[str], first: int) -> int:
-    """The first line, from one on, that closes a fence; how many there are where none does."""
+    """Return the first line from `first` on that closes a fence; the line count for none."""
     later = range(first, len(lines))
     return next((line for line in later if _closing(lines[line].rstrip()) >= 0), len(lines))
 
 
 def _in_string(code: str) -> bool:
-    """Whether code ends inside of a string of several lines, by its quotation marks."""
+    """Return whether code ends inside a string of several lines, by its quotation marks."""
     return any(code.count(quotes) % 2 for quotes in ('"""', "'''"))
 
 
 def _line_after_string(lines: Sequence[str], body: int, closing: int) -> int:
-    """The line that closes a fence whose `closing` line stands in a string; else `closing`.
+    """Return the line that closes a fence if `closing` stands in a string; otherwise `closing`.
 
     What stands before that line has to be Python.
     """
@@ -267,7 +267,7 @@ def _bare(text: str) -> Iterator[Block]:
 
 
 def _parsing(lines: Sequence[str], prefix: str = "") -> int:
-    """How many of the lines, from the first one on, are Python together; 0 for none."""
+    """Count the lines, from the first one on, that together are Python."""
     count, head = len(lines), prefix.count("\n")
     for _ in range(_CUTS):
         code = "\n".join(lines[:count])
@@ -281,7 +281,7 @@ def _parsing(lines: Sequence[str], prefix: str = "") -> int:
 
 
 def _completed(prompt: str, body: str, name: str) -> str | None:
-    """The prompt with a body under it; the body ends where it stops being Python."""
+    """Put a body under the prompt; the body ends where it stops being Python."""
     if len(body) > MAX_CODE or ("return" not in body and "yield" not in body):
         return None
     head = prompt if prompt.endswith("\n") else prompt + "\n"
@@ -296,7 +296,7 @@ def _completed(prompt: str, body: str, name: str) -> str | None:
 
 
 def _layouts(body: str) -> Iterator[list[str]]:
-    """A body as it is, with its first line alone indented, and indented as a whole."""
+    """Return a body as it is, with only its first line indented, and indented as a whole."""
     body = "\n".join(_spaced(line) for line in body.strip("\n").split("\n"))
     yield body.split("\n")
     if not body.startswith(" "):
@@ -305,6 +305,6 @@ def _layouts(body: str) -> Iterator[list[str]]:
 
 
 def _spaced(line: str) -> str:
-    """A line whose indentation is of spaces, for it has to go with the prompt's."""
+    """Indent a line by spaces, to match the prompt."""
     bare = line.lstrip(" \t")
     return line[: len(line) - len(bare)].expandtabs(len(_TAB)) + bare

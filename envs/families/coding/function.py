@@ -26,17 +26,17 @@ class Step:
     """A move with its parameter."""
 
     move: Move
-    """What happens."""
+    """Move of the step."""
     choice: Any = None
     """The parameter; None where the move has none."""
 
     @property
     def words(self) -> str:
-        """The step in plain words."""
+        """Return the step in plain words."""
         return self.move.words.replace("$k", str(self.choice))
 
     def code(self, variable: str) -> str:
-        """The step as an expression of a variable."""
+        """Return the step as an expression of a variable."""
         return self.move.code.replace("$v", variable).replace("$k", str(self.choice))
 
 
@@ -45,14 +45,14 @@ Chain = tuple[Step, ...]
 
 
 def run(chain: Chain, value: Any) -> Any:
-    """The value after all steps; the value given is left as it is."""
+    """Return the value after all steps; the input is not changed."""
     for step in chain:
         value = step.move.run(value, step.choice)
     return value
 
 
 def draw(random: Random, length: int) -> Chain:
-    """A chain of so many steps, beginning with any kind of value."""
+    """Draw a chain of this many steps, beginning with any kind of value."""
     move = random.choice(MOVES)
     chain = [Step(move, random.choice(move.choices))]
     while len(chain) < length:
@@ -62,7 +62,7 @@ def draw(random: Random, length: int) -> Chain:
 
 
 def shortened(chain: Chain) -> Iterator[Chain]:
-    """The chain without one of its steps, wherever the rest still fits together."""
+    """Yield the chain without one of its steps, where the rest still fits together."""
     for index in range(len(chain)):
         rest = chain[:index] + chain[index + 1 :]
         if rest and fits(rest) and rest[0].move.takes == chain[0].move.takes:
@@ -70,7 +70,7 @@ def shortened(chain: Chain) -> Iterator[Chain]:
 
 
 def neighbours(chain: Chain, random: Random) -> Iterator[Chain]:
-    """Chains that are easily mistaken for this one.
+    """Yield chains that are easily mistaken for this one.
 
     A step is left out, two steps change places, a parameter is the next one, or another move of
     the same kinds takes the place of one.
@@ -86,18 +86,18 @@ def neighbours(chain: Chain, random: Random) -> Iterator[Chain]:
 
 
 def fits(chain: Chain) -> bool:
-    """Whether each step takes what the one before gives."""
+    """Return whether each step takes what the step before returns."""
     return all(one.move.gives == two.move.takes for one, two in zip(chain, chain[1:], strict=False))
 
 
 def signature(name: str, chain: Chain) -> str:
-    """The head of the function, without a body: `def mend(numbers: list[int]) -> int:`."""
+    """Return the head of the function, without a body: `def mend(numbers: list[int]) -> int:`."""
     takes, gives = chain[0].move.takes, chain[-1].move.gives
     return f"def {name}({takes}: {TYPES[takes]}) -> {TYPES[gives]}:"
 
 
 def body(chain: Chain) -> str:
-    """The reference solution's body, indented, one line a step."""
+    """Return the body of the reference solution, indented, one line per step."""
     *before, last = chain
     lines = [f"    {step.move.gives} = {step.code(step.move.takes)}" for step in before]
     return "\n".join([*lines, f"    return {last.code(last.move.takes)}"]) + "\n"
@@ -114,7 +114,7 @@ def inputs(kind: ValueKind, count: int, random: Random) -> list[Any]:
 
 
 def modest(values: Sequence[Any]) -> bool:
-    """Whether results are short enough to be read: small numbers, short lists and texts."""
+    """Return whether results are short enough to read: small numbers, short lists and texts."""
     return all(_modest(value) for value in values)
 
 

@@ -44,17 +44,17 @@ class Item:
 
     @property
     def head(self) -> str:
-        """The function's first line."""
+        """Return the function's first line."""
         return signature(self.puzzle.name, self.puzzle.chain)
 
     @property
     def solution(self) -> str:
-        """The reference solution: the whole function."""
+        """Return the reference solution: the whole function."""
         return f"{self.head}\n{body(self.puzzle.chain)}"
 
 
 def pose(item: Item, question: str, whole: str, exam: Exam) -> Task:
-    """The task of a function, whatever the form of its words and tests."""
+    """Return the task of a function, whatever the form of its words and tests."""
     return Task(
         key=item.key,
         question=question,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 ValueKind = Literal["numbers", "number", "text"]
-"""What a value is: a list of whole numbers, a whole number, or a text."""
+"""Kind of a value: a list of whole numbers, a whole number, or a text."""
 TYPES: dict[ValueKind, str] = {"numbers": "list[int]", "number": "int", "text": "str"}
 """The kinds as Python's annotations."""
 NAMES: dict[ValueKind, str] = {
@@ -31,13 +31,13 @@ class Move:
     gives: ValueKind
     """ValueKind of the value after."""
     words: str
-    """What happens, with `$k` for the parameter; no capital and no full stop."""
+    """Description with `$k` for the parameter; no capital and no full stop."""
     code: str
     """A Python expression of `$v` and `$k` that leaves `$v` as it is and never raises."""
     choices: tuple[Any, ...] = (None,)
     """Parameters to choose from; neighbours in this order are easily mistaken for each other."""
     run: Callable[[Any, Any], Any] = field(init=False, repr=False, compare=False)
-    """What the code says: from value and parameter to the next value."""
+    """Function of the code: from value and parameter to the next value."""
 
     def __post_init__(self) -> None:
         """Compile the code, which is the table's own."""
@@ -123,7 +123,7 @@ text -> number
 text -> numbers
     list the length of every word | [len(w) for w in $v.split()]
 """
-"""Under its kinds each move: words, code and, where it has a parameter, what to choose it from."""
+"""Moves by their kinds: words, code and, for a parameter, the values to choose from."""
 
 
 def _read(table: str) -> Iterator[Move]:

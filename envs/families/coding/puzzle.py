@@ -33,7 +33,7 @@ class Puzzle:
     name: str
     """The function's name, which says nothing about it."""
     chain: Chain
-    """What it does, step by step."""
+    """Steps of the function."""
     examples: tuple[tuple[Any, Any], ...]
     """Inputs and results that are shown."""
     tests: tuple[tuple[Any, Any], ...]
@@ -41,7 +41,7 @@ class Puzzle:
 
 
 def puzzle(name: str, chain: Chain, random: Random) -> Puzzle | None:
-    """The puzzle of a chain, or None where it makes no good one."""
+    """Return the puzzle of a chain, or None where it makes no good one."""
     pool = inputs(chain[0].move.takes, _POOL, random)
     results = [run(chain, value) for value in pool]
     if not modest(results) or len({repr(result) for result in results}) < _FEWEST_RESULTS:
@@ -60,7 +60,7 @@ def puzzle(name: str, chain: Chain, random: Random) -> Puzzle | None:
 
 @lru_cache(maxsize=65_536)
 def behaviour(chain: Chain) -> str:
-    """What a function does, whatever its words: its results on fixed inputs."""
+    """Return the results of a function on fixed inputs, which identify it whatever its words."""
     kind = chain[0].move.takes
     return f"{kind}: {[run(chain, value) for value in _FIXED[kind]]!r}"
 

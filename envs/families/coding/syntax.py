@@ -21,7 +21,7 @@ _QUIET = Lock()
 
 
 def parse(code: str) -> ast.Module | None:
-    """The syntax tree of a module; None where the text is not one, or has over 20,000 characters.
+    """Return the syntax tree of a module; None for other text or over 20,000 characters.
 
     Never raises, whatever the text: null characters, surrogates and endless nesting are no module.
     """
@@ -30,7 +30,7 @@ def parse(code: str) -> ast.Module | None:
 
 
 def parse_or_fault(code: str) -> ast.Module | int:
-    """The syntax tree, or the line (from 1) at which the text stops being Python.
+    """Return the syntax tree, or the line (from 1) at which the text stops being Python.
 
     The line is 0 where the text as a whole cannot be read.
     """
@@ -48,12 +48,12 @@ def parse_or_fault(code: str) -> ast.Module | int:
 
 
 def defined(module: ast.Module) -> set[str]:
-    """The names that running a module binds in it, also inside of `if`, `try`, `for` and `with`."""
+    """Return the names that running a module binds, also inside `if`, `try`, `for` and `with`."""
     return {name for node in outside(module.body) for name in _bound(node)}
 
 
 def missing(module: ast.Module) -> set[str]:
-    """The names that a module reads and binds nowhere, neither itself nor in its functions."""
+    """Return the names that a module reads but binds nowhere, its functions included."""
     read: set[str] = set()
     bound: set[str] = set()
     for node in ast.walk(module):
@@ -64,28 +64,28 @@ def missing(module: ast.Module) -> set[str]:
 
 
 def function(module: ast.Module, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The last function of that name at the top of a module; None without one."""
+    """Return the last function of that name at the top of a module; None without one."""
     found = (node for node in reversed(module.body) if isinstance(node, _FUNCTIONS))
     return next((node for node in found if node.name == name), None)
 
 
 def returns(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a function gives anything back: it holds a `return` or `yield` of its own."""
+    """Return whether a function holds a `return` or `yield` of its own."""
     return any(isinstance(node, _RETURNS) for node in outside(function.body))
 
 
 def strays(module: ast.Module) -> bool:
-    """Whether a `return` or `yield` stands outside of every function, where it cannot run."""
+    """Return whether a `return` or `yield` stands outside every function, where it cannot run."""
     return any(isinstance(node, _RETURNS) for node in outside(module.body))
 
 
 def defines_function(module: ast.Module) -> bool:
-    """Whether there is a function in a module: a `def`, with or without a class, or a `lambda`."""
+    """Return whether a module has a function: a `def`, in a class or not, or a `lambda`."""
     return any(isinstance(node, (*_FUNCTIONS, ast.Lambda)) for node in ast.walk(module))
 
 
 def before(source: str, name: str) -> str:
-    """What a module says before its function `name`: imports and other functions, as written.
+    """Return the source before the function `name`: imports and other functions, as written.
 
     Empty where there is no such function, or nothing before it.
     """
@@ -98,7 +98,7 @@ def before(source: str, name: str) -> str:
 
 
 def under(code: str, preamble: str) -> str:
-    """A module with a preamble before it, but after its imports from `__future__`.
+    """Put a preamble before a module, but after its imports from `__future__`.
 
     Python takes those at the very beginning only.
     """
@@ -141,7 +141,7 @@ def _is_wording(line: ast.stmt, known: set[str]) -> bool:
 
 
 def outside(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
-    """The nodes of some statements that are not inside of a function or class among them."""
+    """Yield the nodes of statements that are not inside a function or class among them."""
     left: list[ast.AST] = list(body)
     while left:
         node = left.pop()

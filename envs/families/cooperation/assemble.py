@@ -48,7 +48,7 @@ class Work:
 
     @property
     def is_python(self) -> bool:
-        """Whether the program has a syntax tree."""
+        """Return whether the program has a syntax tree."""
         return bool(self.code) and parse(self.code) is not None
 
 
@@ -68,7 +68,7 @@ def assemble(auxiliary: str, main: str, name: str, given: str = "") -> Work:
 
 
 def find(reply: str, name: str) -> Found | None:
-    """The function of that name in a reply; None without one. Never raises."""
+    """Return the function of that name in a reply; None without one. Never raises."""
     code = extract.program(reply, name)
     if code is None:
         code = _lines(reply, name)
@@ -84,7 +84,7 @@ def find(reply: str, name: str) -> Found | None:
 
 
 def _lines(reply: str, name: str) -> str | None:
-    """The lines of a function whose text is not Python."""
+    """Return the lines of a function whose text is not Python."""
     lines = reply.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     head = re.compile(rf"def[ \t]+{re.escape(name)}[ \t]*\(")
     start = max((index for index, line in enumerate(lines) if head.match(line)), default=None)

@@ -88,13 +88,13 @@ class CooperativeCoding(ProgramBenchmark):
         return Score(found.total, solved, work.code, detail)
 
     def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
-        """What each agent is told of the levels that its function reached."""
+        """Return feedback for each agent on the levels that its function reached."""
         name = task.details["exam"].name
         return {agent: told(role_of(agent), name, score.detail) for agent in agents}
 
 
 def timed(task: Task, seconds: float) -> Task:
-    """A coding task with another time for each of its tests."""
+    """Return a coding task with another time limit for each of its tests."""
     exam = replace(task.details["exam"], seconds=seconds)
     return replace(task, details={**task.details, "exam": exam})
 

@@ -15,9 +15,9 @@ _ON_EACH = frozenset({"map", "filter"})
 
 
 def calls_auxiliary(main: Found) -> bool:
-    """Whether the main function calls the auxiliary.
+    """Return whether the main function calls the auxiliary.
 
-    It does where its body, functions inside of it included, holds `aux(...)`, or hands `aux` over
+    It does if its body, functions inside it included, holds `aux(...)`, or hands `aux` over
     to be called: `map(aux, ...)`, `filter(aux, ...)`, `key=aux`. A reply that binds the name `aux`
     anywhere (its own function, an import, a parameter) never calls the other agent's.
     """
@@ -27,9 +27,9 @@ def calls_auxiliary(main: Found) -> bool:
 
 
 def is_thin(main: ast.FunctionDef, auxiliary: str = AUXILIARY) -> bool:
-    """Whether a main function does nothing but pass on a call of the auxiliary.
+    """Return whether a main function only passes on a call of the auxiliary.
 
-    It does where its body, without docstring and `pass`, consists of calls of `aux` whose
+    It does if its body, without docstring and `pass`, consists of calls of `aux` whose
     arguments are main's own parameters (or constants), of giving such a call or parameter a name,
     and of returning such a call. So `return aux(x)` and `y = aux(x, 2)`, `return y` are thin;
     `return aux(x) + 1`, `return aux(sorted(x))` and `return aux(x) if x else 0` are not.
@@ -51,7 +51,7 @@ def is_thin(main: ast.FunctionDef, auxiliary: str = AUXILIARY) -> bool:
 
 
 def ignored(main: ast.FunctionDef, auxiliary: str = AUXILIARY) -> list[ast.expr]:
-    """The calls of the auxiliary whose result a main function throws away.
+    """Return the calls of the auxiliary whose result a main function ignores.
 
     Those are the calls that are a statement of their own, and those whose result is given to names
     alone (`y = aux(x)`, `a, b = aux(x)`) none of which is read anywhere in the function. A name
@@ -69,23 +69,23 @@ def ignored(main: ast.FunctionDef, auxiliary: str = AUXILIARY) -> list[ast.expr]
 
 
 def inside(main: ast.FunctionDef) -> Iterator[ast.AST]:
-    """The nodes of a function's body."""
+    """Yield the nodes of a function's body."""
     for statement in main.body:
         yield from ast.walk(statement)
 
 
 def is_call(node: object, auxiliary: str = AUXILIARY) -> bool:
-    """Whether a node is a call `aux(...)`."""
+    """Return whether a node is a call `aux(...)`."""
     return isinstance(node, ast.Call) and is_name(node.func, {auxiliary})
 
 
 def is_use(node: object, auxiliary: str = AUXILIARY) -> bool:
-    """Whether a node is a call of the auxiliary, or one to which it is handed to be called."""
+    """Return whether a node calls the auxiliary, or hands it over to be called."""
     return is_call(node, auxiliary) or is_on_each(node, auxiliary)
 
 
 def is_on_each(node: object, auxiliary: str = AUXILIARY) -> bool:
-    """Whether a node is a call that applies the auxiliary to every item of something."""
+    """Return whether a node is a call that applies the auxiliary to every item of something."""
     if not isinstance(node, ast.Call):
         return False
     handed = [one.value for one in node.keywords if one.arg == "key"]
@@ -95,12 +95,12 @@ def is_on_each(node: object, auxiliary: str = AUXILIARY) -> bool:
 
 
 def parameters(function: ast.FunctionDef) -> set[str]:
-    """The names of a function's parameters."""
+    """Return the names of a function's parameters."""
     return {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
 
 
 def names_given(node: ast.AST) -> set[str] | None:
-    """The names that an assignment binds; None where it is none, or writes elsewhere too."""
+    """Return the names that an assignment binds; None for other nodes and other targets."""
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
     found: set[str] = set()
     left = list(targets)
@@ -118,14 +118,14 @@ def names_given(node: ast.AST) -> set[str] | None:
 
 
 def passes_on(node: object, own: set[str], auxiliary: str = AUXILIARY) -> bool:
-    """Whether a node is a call of the auxiliary with nothing but these names and constants."""
+    """Return whether a node is a call of the auxiliary with only these names and constants."""
     if not isinstance(node, ast.Call) or not is_call(node, auxiliary):
         return False
     return all(_is_plain(one, own) for one in (*node.args, *(kw.value for kw in node.keywords)))
 
 
 def _is_plain(node: ast.expr | None, own: set[str]) -> bool:
-    """Whether an expression is one of these names or a constant."""
+    """Return whether an expression is one of these names or a constant."""
     while isinstance(node, (ast.Starred, ast.UnaryOp)):
         if isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
             return False
@@ -134,7 +134,7 @@ def _is_plain(node: ast.expr | None, own: set[str]) -> bool:
 
 
 def is_name(node: object, names: Container[str]) -> bool:
-    """Whether a node is one of these names."""
+    """Return whether a node is one of these names."""
     return isinstance(node, ast.Name) and node.id in names
 
 
@@ -144,7 +144,7 @@ def _says_nothing(statement: ast.stmt) -> bool:
 
 
 def _target(statement: ast.AST) -> str:
-    """The name that a plain assignment gives its value to; empty where it is none or several."""
+    """Return the name that a plain assignment binds; empty for none or several."""
     plain = isinstance(statement, (ast.Assign, ast.AnnAssign))
     names = names_given(statement) if plain else None
     return "".join(names) if names and len(names) == 1 else ""

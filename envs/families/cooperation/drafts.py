@@ -19,11 +19,11 @@ _CALL = f"{AUXILIARY}({_VALUE})"
 
 
 def drafts(item: Item) -> dict[str, tuple[str, ...]]:
-    """The drafts of each role.
+    """Return the drafts of each role.
 
-    Of the auxiliary: the first step; a step easily mistaken for it, or none; the first step, but
-    nothing is returned; words. Of main: the other steps on what the auxiliary gives; all steps, and
-    a call whose result is ignored; all steps by itself; a thin wrapper; what is no Python; words.
+    Auxiliary: the first step; a step easily mistaken for it, or none; the first step, but
+    nothing is returned; words. Main: the other steps on the auxiliary's result; all steps, and
+    a call whose result is ignored; all steps by itself; a thin wrapper; invalid Python; words.
     The function has at least two steps.
     """
     chain, name = item.puzzle.chain, item.puzzle.name
@@ -54,13 +54,13 @@ def _define(name: str, lines: Sequence[str]) -> str:
 
 
 def _lines(chain: Chain) -> list[str]:
-    """The body of a function, one line a step."""
+    """Return the body of a function, one line per step."""
     *before, last = (step.code(_VALUE) for step in chain)
     return [*(f"{_VALUE} = {code}" for code in before), f"return {last}"]
 
 
 def _mistaken(chain: Chain, key: str) -> list[str]:
-    """The body of a neighbour that is written differently, or, of a step without one, nothing."""
+    """Return the body of a neighbor that is written differently; empty for a step without one."""
     right = _lines(chain)
     others = (_lines(other) for other in neighbours(chain, Random(key)))
     return next((lines for lines in others if lines != right), [f"return {_VALUE}"])

@@ -14,10 +14,10 @@ _LONGEST = 200
 
 
 def told(role: str, name: str, detail: Mapping[str, Any]) -> str:
-    """What an agent is told of a graded program; one sentence or two for each level reached.
+    """Return feedback on a graded program: one or two sentences for each level reached.
 
-    The roles are `auxiliary` and `main`; others hear about both functions together. `name` is the
-    function asked for, `detail` that of the score.
+    The roles are `auxiliary` and `main`; others read about both functions together. `name` is the
+    requested function, `detail` that of the score.
     """
     points: Mapping[str, float] = detail["points"]
     own, lacking = {
@@ -47,7 +47,7 @@ def _together(points: Mapping[str, float], detail: Mapping[str, Any], role: str)
 
 
 def spelled(message: str, written: Mapping[str, str]) -> list[str]:
-    """The roles in whose words the text of an exception stands, letter for letter.
+    """Return the roles whose messages contain the text of an exception, letter for letter.
 
     A program writes the text, and could speak through it to an agent that may not hear its author.
     Which of two functions raised it a program can forge; what an agent has written it cannot.
@@ -57,7 +57,7 @@ def spelled(message: str, written: Mapping[str, str]) -> list[str]:
 
 
 def _kind(detail: Mapping[str, Any]) -> str:
-    """The built-in exception that was raised, which all are told."""
+    """Return the built-in exception that was raised, which all agents may know."""
     name = str(detail["message"]).partition(":")[0]
     raised = getattr(builtins, name, None)
     known = isinstance(raised, type) and issubclass(raised, BaseException)

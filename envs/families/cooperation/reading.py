@@ -38,7 +38,7 @@ class Reading:
 
     @cached_property
     def outcomes(self) -> list[ast.expr]:
-        """What the function may give back, each case by itself."""
+        """Return the expressions that the function may return, one per case."""
         found: list[ast.expr] = []
         for node in outside(self._function.body):
             if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) and node.value:
@@ -47,7 +47,7 @@ class Reading:
 
     @cached_property
     def given(self) -> dict[str, list[ast.expr]]:
-        """What every name is given in the function."""
+        """Return the values that each name is bound to in the function."""
         found: dict[str, list[ast.expr]] = {}
         for node in self._nodes:
             value = getattr(node, "value", None)
@@ -73,13 +73,13 @@ class Reading:
 
     @cached_property
     def judged(self) -> bool:
-        """Whether the result stands in a test, or the auxiliary is what `filter` tests with."""
+        """Return whether the result stands in a test, or the auxiliary is the test of `filter`."""
         filtered = any(calls.is_name(node.func, {"filter"}) for node in self.on_each)
         return filtered or any(id(node) in self._tests for node in self._results_read)
 
     @cached_property
     def before_or(self) -> bool:
-        """Whether the result stands before an `or` outside of tests."""
+        """Return whether the result stands before an `or` outside tests."""
         return any(
             self._is_result(value)
             for node in self._nodes
@@ -90,7 +90,7 @@ class Reading:
 
     @cached_property
     def caught(self) -> bool:
-        """Whether what a call raises is caught."""
+        """Return whether exceptions of a call are caught."""
         return any(
             calls.is_use(inner, self._auxiliary)
             for node in self._nodes
@@ -100,20 +100,20 @@ class Reading:
         )
 
     def hands_back(self, outcome: ast.expr) -> bool:
-        """Whether an outcome is the result, or holds it outside of tests."""
+        """Return whether an outcome is the result, or holds it outside tests."""
         # A call whose result is named in a test is given back by that name.
         return self._is_result(outcome) or any(
             self._is_result(node) and id(node) not in self._tests for node in ast.walk(outcome)
         )
 
     def computes(self, outcome: ast.expr) -> bool:
-        """Whether an outcome is computed from something, and not from the result."""
+        """Return whether an outcome is computed from something other than the result."""
         names = {node.id for node in ast.walk(outcome) if isinstance(node, ast.Name)}
         return bool(names - _BUILTINS) and not self.hands_back(outcome)
 
     @property
     def splits(self) -> bool:
-        """Whether the auxiliary is called on each of several things."""
+        """Return whether the auxiliary is called on each of several items."""
         if self.on_each or any(self._is_repeated(node) for node in self.calls):
             return True
         arguments = [[*call.args, *(one.value for one in call.keywords)] for call in self.calls]
@@ -123,7 +123,7 @@ class Reading:
 
     @property
     def prepares(self) -> bool:
-        """Whether an argument of a call is neither a parameter of the function nor a constant."""
+        """Return whether an argument of a call is neither a parameter nor a constant."""
         own = calls.parameters(self._function)
         return any(
             not calls.passes_on(call, own - self._changed_before(call), self._auxiliary)
@@ -131,7 +131,7 @@ class Reading:
         )
 
     def finishes(self, *, or_too: bool) -> bool:
-        """Whether the result is part of a larger expression outside of tests.
+        """Return whether the result is part of a larger expression outside tests.
 
         With `or_too` an `or` makes an expression larger.
         """
@@ -146,13 +146,13 @@ class Reading:
 
     @property
     def is_check(self) -> bool:
-        """Whether all that the function gives back is truth values or constants."""
+        """Return whether the function returns only truth values or constants."""
         constants = [one.value for one in self.outcomes if isinstance(one, ast.Constant)]
         silent = len(constants) == len(self.outcomes) and all(one is None for one in constants)
         return not silent and all(map(_is_truth, self.outcomes))
 
     def is_call(self, node: object) -> bool:
-        """Whether a node is a call of the auxiliary."""
+        """Return whether a node is a call of the auxiliary."""
         return calls.is_call(node, self._auxiliary)
 
     @cached_property
@@ -161,7 +161,7 @@ class Reading:
 
     @cached_property
     def _tests(self) -> set[int]:
-        """The nodes that stand in tests."""
+        """Return the nodes that stand in tests."""
         found: list[ast.AST] = []
         for node in self._nodes:
             if isinstance(node, (ast.If, ast.While, ast.IfExp)):
@@ -188,7 +188,7 @@ class Reading:
         return self.is_call(node) or (read and calls.is_name(node, self.results))
 
     def _cases(self, value: ast.expr, depth: int = 0) -> list[ast.expr]:
-        """The expressions that a value is one of."""
+        """Return the expressions that a value may stand for."""
         parts: list[ast.expr] = []
         if isinstance(value, ast.IfExp):
             parts = [value.body, value.orelse]
@@ -203,7 +203,7 @@ class Reading:
         return [one for part in parts for one in self._cases(part, depth + 1)]
 
     def _is_repeated(self, node: ast.AST) -> bool:
-        """Whether a node runs for each of several things: in a loop, comprehension or lambda."""
+        """Return whether a node runs per item: in a loop, comprehension or lambda."""
         while parent := self._parents.get(id(node)):
             once = getattr(parent, "iter", None) is node
             if isinstance(parent, ast.comprehension):

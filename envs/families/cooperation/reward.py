@@ -44,11 +44,11 @@ class LevelPoints:
     points: Mapping[str, float]
     """Points of every level that was reached, by its name in `LEVELS`."""
     verdict: sandbox.Verdict | None = None
-    """What the sandbox says; None where nothing was run."""
+    """Verdict of the sandbox; None if nothing was run."""
 
     @property
     def total(self) -> float:
-        """The reward, from 0 to 4."""
+        """Return the reward, from 0 to 4."""
         return math.fsum(self.points.values())
 
 

@@ -40,7 +40,7 @@ SCHEMES = ("fallback", "decorator", "coordinator", "strategy_filter")
 
 
 def schemes(program: str, main: str, auxiliary: str = AUXILIARY) -> tuple[str, ...]:
-    """The cooperation schemes that a program of these two functions shows, in their order.
+    """Return the cooperation schemes that a program of these two functions shows, in order.
 
     Empty where a function is missing, the program is not Python, main does not call the auxiliary,
     or does nothing but pass on its call.
@@ -57,7 +57,7 @@ def schemes(program: str, main: str, auxiliary: str = AUXILIARY) -> tuple[str, .
 
 
 def _shown(reading: Reading, check: bool) -> dict[str, bool]:
-    """Whether each scheme is shown."""
+    """Return whether each scheme is shown."""
     handed = any(map(reading.hands_back, reading.outcomes))
     asked = reading.judged or reading.caught or (reading.before_or and not check)
     fallback = asked and handed and any(map(reading.computes, reading.outcomes))

@@ -34,9 +34,9 @@ def run(exam: Exam, code: str) -> sandbox.Verdict:
 
 
 def split(test: str, name: str) -> tuple[str, ...]:
-    """The tests in a source that defines `check(candidate)`, each a piece that runs by itself.
+    """Split a source that defines `check(candidate)` into tests that run by themselves.
 
-    There is at least one: where no assert has to do with the candidate, or functions are defined in
+    There is at least one: if no assert uses the candidate, or functions are defined in
     `check`, all of it is one test of the function `name`.
     """
     module = parse(test)
@@ -57,7 +57,7 @@ def split(test: str, name: str) -> tuple[str, ...]:
 
 
 def _bodies(statements: Iterable[ast.stmt], candidate: str) -> Iterator[list[ast.stmt]]:
-    """Each statement that tests the candidate, with the preparations before it."""
+    """Yield each statement that tests the candidate, with the preparations before it."""
     # Names whose values come from the candidate.
     own, before = {candidate}, list[ast.stmt]()
     for statement in statements:

@@ -15,11 +15,11 @@ class Piece:
     """What is read, and what may be written about it."""
 
     core: str
-    """What makes this piece this piece, whatever else its text says."""
+    """Identity of the piece, whatever else its text says."""
     text: str
-    """What everybody reads."""
+    """Text that all agents read."""
     reference: str
-    """What the author of the text might have written."""
+    """Reference that the author of the text might have written."""
     drafts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Drafts of each role, the best first."""
 

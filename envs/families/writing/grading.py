@@ -35,9 +35,9 @@ class WritingBenchmark(Benchmark):
 
 
 def texts_of(answers: Mapping[str, str], roles: Sequence[str]) -> tuple[str, ...]:
-    """What each role wrote: the texts of its agents, joined by line breaks in their order.
+    """Return the text of each role: those of its agents, joined by line breaks in order.
 
-    A role of which nobody wrote has the empty text; agents of other roles are left out.
+    A role without a message has the empty text; agents of other roles are left out.
     """
     return tuple(
         "\n".join(text for agent, text in answers.items() if role_of(agent) == role)
@@ -71,12 +71,12 @@ def score(levels: Levels, answers: Mapping[str, str], source: str = "") -> Score
 
 
 def findings(levels: Levels, detail: Mapping[str, Any], agents: Sequence[str]) -> dict[str, str]:
-    """What each agent is told: per level the points, what was found and what is wanted.
+    """Return feedback for each agent: per level the points, the finding and the goal.
 
     Args:
         levels: the thresholds.
-        detail: of a score that `score` gave.
-        agents: who listens; those of other roles are told nothing.
+        detail: detail of the score.
+        agents: the listeners; those of other roles are told nothing.
     """
     return {
         agent: "\n".join(_lines(levels, detail, levels.roles.index(role_of(agent))))
@@ -153,7 +153,7 @@ def _advice(count: int, fewest: int, most: int) -> str:
 
 
 def _wanted(plateau: Plateau, ratio: float, author: int) -> str:
-    """The plateau in words, and what this author can do about a ratio beside it."""
+    """Return the plateau in words, and what this author can do about a ratio outside it."""
     wanted = f"{plateau.full_from:g} to {plateau.full_to:g} times are wanted"
     if plateau.full_to == inf:
         wanted = f"at least {plateau.full_from:g} times are wanted"

@@ -48,16 +48,16 @@ class Plateau:
     """How much of its points a ratio earns."""
 
     lowest: float
-    """Below it the level fails."""
+    """Least value with which the level is passed."""
     full_from: float
-    """From here on it earns all points."""
+    """Value from which on the level earns all points."""
     full_to: float = inf
     """Up to here it does."""
     highest: float = inf
     """Above it the level fails."""
 
     def share(self, ratio: float | None) -> float | None:
-        """The share of the points, from 0 to 1; None where the level fails."""
+        """Return the share of the points, from 0 to 1; None where the level fails."""
         if ratio is None or not self.lowest <= ratio <= self.highest:
             return None
         if ratio < self.full_from:
@@ -72,7 +72,7 @@ class Levels:
     """The thresholds of one benchmark."""
 
     roles: tuple[str, str]
-    """Who writes the first text, and who the second."""
+    """Roles that write the first and the second text."""
     words: tuple[int, int]
     """Fewest and most words of each text."""
     length_ratio: Plateau
@@ -99,7 +99,7 @@ class LevelScores:
 
     @property
     def value(self) -> float:
-        """The sum of the points."""
+        """Return the sum of the points."""
         return sum(self.points.values())
 
 
@@ -120,7 +120,7 @@ def grade(levels: Levels, first: str, second: str) -> LevelScores:
 
 
 def _looked_at(levels: Levels, first: str, second: str) -> Iterator[_Finding]:
-    """The levels in order, each measured when it is come to."""
+    """Yield the levels in order, each measured only when it is reached."""
     counts = spaced_words(first), spaced_words(second)
     fits = all(levels.words[0] <= count <= levels.words[1] for count in counts)
     yield "length", 1.0 if fits else None, {"words": counts}

@@ -21,17 +21,17 @@ def spaced_words(text: str) -> int:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in reading order, lower case and without punctuation."""
+    """Return the words of a text in reading order, lower case and without punctuation."""
     return _WORD.findall(text.replace("’", "'").lower())
 
 
 def vocabulary(text: str) -> frozenset[str]:
-    """The different words of a text, without stop-words."""
+    """Return the different words of a text, without stop-words."""
     return frozenset(words(text)) - STOP_WORDS
 
 
 def ratio(first: int, second: int) -> float | None:
-    """How many times as large the second number is; None where the first is 0."""
+    """Return the ratio of the second number to the first; None where the first is 0."""
     return second / first if first else None
 
 
@@ -42,9 +42,9 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def source_overlap(source: str, *texts: str) -> float:
-    """The share of the texts' different words that stand in the source, from 0 to 1.
+    """Return the share of the texts' different words that stand in the source, from 0 to 1.
 
-    Stop-words do not count; texts without another word have 0. Tells a summary from words that were
+    Stop-words do not count; texts of stop-words have 0. It tells a summary from words that were
     written without reading.
     """
     said = vocabulary("\n".join(texts))
@@ -52,7 +52,7 @@ def source_overlap(source: str, *texts: str) -> float:
 
 
 def connectives(*texts: str) -> tuple[str, ...]:
-    """The categories of connectives that appear in any of the texts, in the order of the table.
+    """Return the categories of connectives that appear in the texts, in the order of the table.
 
     Where two connectives begin with the same word the longer one counts: `so that` is a purpose,
     and not a result as well.
@@ -80,7 +80,7 @@ def _categories(said: list[str]) -> set[str]:
 
 
 def _by_first_word() -> dict[str, list[tuple[_Phrase, str]]]:
-    """The connectives that begin with each word, the longest first."""
+    """Return the connectives that begin with each word, the longest first."""
     table: dict[str, list[tuple[_Phrase, str]]] = defaultdict(list)
     for category, texts in CONNECTIVES.items():
         for text in texts:

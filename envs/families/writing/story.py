@@ -10,7 +10,7 @@ PEOPLE = (
     *(("mother", "she"), ("nephew", "he"), ("neighbour", "he"), ("niece", "she")),
     *(("roommate", "she"), ("sister", "she"), ("son", "he"), ("teacher", "she"), ("uncle", "he")),
 )
-"""Who it is about, and the pronoun that goes with it."""
+"""People of the story, with their pronouns."""
 TIMES = (
     *("on Monday", "on Friday", "on Sunday", "last week", "last month", "last night"),
     *("this morning", "at Easter", "in March", "in August", "over Christmas", "yesterday"),
@@ -34,15 +34,15 @@ class Plot(NamedTuple):
     """A kind of story; `{thing}` stands for the thing it is about."""
 
     event: str
-    """How it began, in the past."""
+    """Beginning of the story, in the past tense."""
     harms: tuple[str, ...]
-    """What was then done to the thing, in the past."""
+    """Harm that was then done to the thing, in the past tense."""
     places: tuple[str, ...]
-    """Where or how."""
+    """Places or circumstances."""
     things: tuple[str, ...]
-    """What it is about."""
+    """Things that the story is about."""
     needs: tuple[str, ...]
-    """What the thing is needed for."""
+    """Purposes of the thing."""
 
 
 PLOTS = (

@@ -33,7 +33,7 @@ WEAKNESSES = (
     ("are misled by noise", "they weigh every input alike"),
     ("require a constant network", "they are too large for a device"),
 )
-"""What earlier systems do badly, and why."""
+"""Weaknesses of earlier systems, with reasons."""
 RIVALS = (
     *("deep ensemble", "large transformer", "kernel machine", "nearest neighbour search"),
     *("recurrent network", "rule grammar", "graph network", "random forest", "hidden Markov chain"),
@@ -94,7 +94,7 @@ HISTORY = (
     "With the first computers came keyword lists, statistical tests and later learned features,"
     " each of them hailed as a final answer and each of them soon replaced.",
 )
-"""What a background may do without."""
+"""Sentences that a background may omit."""
 METHOD = (
     "We present {name}, a {kind} that {idea}, as an accurate and affordable system for {task}.",
     "[First, {name}|{name}] reads the {sources} and {step}.",

@@ -65,7 +65,7 @@ _BARE, _BARE_PLAUSIBLE = _pattern("", _YES_NO), _pattern("", _PLAUSIBLE)
 
 
 def answer_in(text: str, plausible: bool = False) -> Verdict | None:
-    """The answer of a text by the rule above; None without any.
+    """Return the answer of a text by the rule above; None without any.
 
     Args:
         text: any text.
@@ -90,7 +90,7 @@ def _verdict(answer: re.Match[str]) -> Verdict:
 
 
 def _last(text: str, patterns: Sequence[re.Pattern[str]]) -> re.Match[str] | None:
-    """The last match, in a tail of the text in which words offered beside others are blank."""
+    """Return the last match at the end of a text, in which alternatives are blanked out."""
     tail = _tail(text)
     cleared = _OFFER.sub(lambda offer: "\n" * len(offer[0]), tail)
     # The first letter of a tail shows whether a word begins behind it; it is not read itself.

@@ -17,7 +17,7 @@ Make = Callable[[Random, bool], Problem]
 
 
 def generator(makes: Mapping[int, Sequence[Make]]) -> Callable[..., tuple[Task, ...]]:
-    """A generator (`leveled`) of problems that are made, for each level, by one of several.
+    """Return a generator (`leveled`) of problems that draws one of several makers for each level.
 
     Of an even number of tasks half are answered with yes.
     """

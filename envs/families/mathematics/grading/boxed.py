@@ -26,7 +26,7 @@ _SOMETHING = re.compile(r"[^\W_]|\u2205|\\\{[\s\\,]*\\\}")
 
 
 def commitment(text: str) -> tuple[str, str] | None:
-    r"""The last marked answer of a message: the marker letter for letter, and what it holds.
+    r"""Return the last marked answer of a message: the marker letter for letter, and its content.
 
     A marker is `\boxed{...}` (braces nest), `\boxed 5`, `\fbox{...}` or `#### x` to the end of its
     line. One without a letter, digit or empty set in it, and a box that is not closed, are none, so
@@ -47,9 +47,9 @@ def commitment(text: str) -> tuple[str, str] | None:
 
 
 def answer_in(text: str) -> str | None:
-    """The answer of a message: the marked one, or else what `answer is` names, or else the last.
+    """Return the answer of a message: the marked one, else that after `answer is`, else the last.
 
-    Without any words of commitment the last `$...$` or number counts, whichever comes later.
+    Without words that commit to an answer the last `$...$` or number counts.
     """
     marked = commitment(text)
     if marked is not None:
@@ -62,7 +62,7 @@ def answer_in(text: str) -> str | None:
 
 
 def _boxes(text: str, start: int) -> list[tuple[int, int, int]]:
-    """Where each closed box begins, where its content begins and where it ends, in order."""
+    """Return the places of each closed box: its begin, and begin and end of its content."""
     closing = _closing_braces(text, start)
     boxes = []
     for found in _BOX.finditer(text, start):
@@ -76,7 +76,7 @@ def _boxes(text: str, start: int) -> list[tuple[int, int, int]]:
 
 
 def _closing_braces(text: str, start: int) -> dict[int, int]:
-    r"""For each opening brace that is closed, the place of its closing one; `\{` is no brace."""
+    r"""Map the place of each closed opening brace to that of its closing one; `\{` is no brace."""
     closing: dict[int, int] = {}
     opened: list[int] = []
     place = start
@@ -93,7 +93,7 @@ def _closing_braces(text: str, start: int) -> dict[int, int]:
 
 
 def _within(said: str) -> str:
-    """The expression in the words after `answer is`; all of them where there is none."""
+    """Return the expression in the words after `answer is`; all of them if there is none."""
     found = _MATHS.search(said)
     return found["answer"].strip() if found else said.strip().strip("*")
 

@@ -38,7 +38,7 @@ _CONSTANTS = frozenset((r"\pi", r"\infty", "e", "i"))
 
 
 def same(gold: str, given: str, decide: Decide) -> bool:
-    """Whether a tidied answer equals a tidied reference answer.
+    """Return whether a tidied answer equals a tidied reference answer.
 
     Args:
         gold: the reference answer.
@@ -69,7 +69,7 @@ def same(gold: str, given: str, decide: Decide) -> bool:
 
 
 def value_of(tidied: str) -> str:
-    """What an answer says of the thing it names: `x = 5` says `5`; other answers are kept."""
+    """Return the value that an answer states: `5` for `x = 5`; other answers stay the same."""
     found = structure_of(tidied)
     named = (
         found.kind == "equation" and len(found.parts) == 2 and _is_name(squeezed(found.parts[0]))
@@ -78,12 +78,12 @@ def value_of(tidied: str) -> str:
 
 
 def _structure(text: str) -> Structure:
-    """The structure of an answer; a number with grouping commas is no list."""
+    """Return the structure of an answer; a number with grouping commas is no list."""
     return Structure("single", (text,)) if quantity(text).number is not None else structure_of(text)
 
 
 def _as_vector(got: Structure, wanted: Structure) -> Structure:
-    """A tuple between any pair of brackets as a row or column of the size that is wanted."""
+    """Return a tuple in any brackets as a row or column of the expected size."""
     count = len(got.parts)
     sizes = (f"1x{count}", "x".join(map(str, (count, *[1] * count))))
     paired = got.form in ("()", "[]", "<>")
@@ -104,7 +104,7 @@ def _same_parts(wanted: Structure, got: Structure, decide: Decide) -> bool:
 
 
 def _same_in_any_order(wanted: Sequence[str], got: Sequence[str], decide: Decide) -> bool:
-    """Whether each part has a partner; equal letters and numbers find theirs without `decide`."""
+    """Return whether each part has a partner; equal letters and numbers need no `decide`."""
     left = list(got)
     undecided = []
     for part in wanted:
@@ -178,7 +178,7 @@ def _same_quantity(wanted: Quantity, got: Quantity, decide: Decide) -> bool:
 def _same_number_in_base(
     wanted: Quantity, got: Quantity, gold: tuple[str, int] | None, given: tuple[str, int] | None
 ) -> bool:
-    """The base may be left out of an answer whose digits are right; a wrong one is wrong."""
+    """Compare numbers in a base; an answer with the right digits may omit the base."""
     if gold and given:
         return gold == given
     if gold:

@@ -62,13 +62,13 @@ def grade(gold: str, given: str) -> Comparison:
 
 @lru_cache(maxsize=_KEPT)
 def same_form(one: str, other: str) -> bool:
-    """Whether two answers are one expression, but for what cancels at sight (`+ 0`, `2x/2`)."""
+    """Return whether two answers are one expression up to trivial terms (`+ 0`, `2x/2`)."""
     first, second = tidy(one), tidy(other)
     return bool(first and second) and POOL.verdict(first or "", second or "", form=True) == "yes"
 
 
 def plain(answer: str) -> str:
-    """An answer in a form that is the same for many ways of writing it; for counting votes."""
+    """Return an answer in a form that many spellings share, for counting votes."""
     tidied = tidy(answer)
     if tidied is None:
         return answer.strip()[:100]

@@ -11,7 +11,7 @@ import re
 from laconic.envs.families.mathematics.grading.typography import to_latex
 
 WORD, DROW = "\ue001", "\ue002"
-"""What stands around words in a tidied answer."""
+"""Marks around words in a tidied answer."""
 MAX_CHARACTERS = 1000
 """Longer answers are not read."""
 _MAX_DEPTH = 40
@@ -127,7 +127,7 @@ _TRAILING = re.compile(r"(?:\s|(?<!\\)[.,;:])+$")
 
 
 def tidy(answer: str) -> str | None:
-    r"""An answer in tidied form; None where it is too long or too deeply nested to be read.
+    r"""Return an answer in tidied form; None if it is too long or too deeply nested.
 
     Layout, sizes of brackets and ways of writing one thing are gone: `\left( \dfrac12,\,3
     \right)` becomes `( \frac{1}{2}, 3 )`. Spaces between words and numbers stay.
@@ -154,19 +154,19 @@ def tidy(answer: str) -> str | None:
 
 
 def squeezed(text: str) -> str:
-    """A tidied answer without white space and marks of words: what is compared letter by letter."""
+    """Return a tidied answer without white space and marks of words, for literal comparison."""
     return "".join(text.split()).replace(WORD, "").replace(DROW, "")
 
 
 def _without_tags(text: str) -> str:
-    """A text without tags of HTML, of which the closing ones are no mathematics."""
+    """Remove HTML tags from a text, since closing tags are no mathematics."""
     for name in set(_CLOSING_TAG.findall(text)):
         text = re.sub(rf"</?{name}>", " ", text)
     return text
 
 
 def _with_modulus(text: str) -> str:
-    """A text whose modulus is a unit in words; a congruence is an equation then."""
+    """Write the modulus of a text as a unit in words, so that a congruence is an equation."""
     for pattern in _MODULUS:
         text, count = pattern.subn(rf"{WORD}mod \1{DROW}", text)
         if count:
@@ -204,7 +204,7 @@ def _braced(text: str) -> str:
 
 
 def _argument(text: str, place: int) -> tuple[str, int]:
-    """The argument of a command that starts at a place, without braces, and where it ends."""
+    """Return the argument of a command that starts at a place, without braces, and its end."""
     while place < len(text) and text[place] == " ":
         place += 1
     if place >= len(text) or text[place] in "}])":

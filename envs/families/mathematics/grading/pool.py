@@ -40,7 +40,7 @@ class GraderPool(ProcessPool):
         seconds: float = SECONDS,
         wall_seconds: float = WALL_SECONDS,
     ) -> None:
-        """Nothing is started yet.
+        """Store the limits; the first answer starts a process.
 
         Args:
             processes: most processes; None takes one per core there is, at most eight.
@@ -51,7 +51,7 @@ class GraderPool(ProcessPool):
         self._seconds, self._wall_seconds = seconds, wall_seconds
 
     def verdict(self, gold: str, given: str, form: bool = False) -> Equality:
-        """Whether an answer equals the reference answer, or took too long to tell.
+        """Return whether an answer equals the reference answer, or whether grading took too long.
 
         With `form` it has to have the same form as well (`verify.same_form`).
 

@@ -118,7 +118,7 @@ def letters(text: str) -> str:
 
 
 def rational(text: str) -> Fraction | None:
-    """The exact number that a tidied text spells: whole, decimal, fraction or mixed; or None."""
+    """Return the exact number of a tidied text: whole, decimal, fraction or mixed, or None."""
     text = text.strip().removeprefix("+").strip()
     negative = text.startswith("-")
     bare = text.removeprefix("-").strip()
@@ -128,7 +128,7 @@ def rational(text: str) -> Fraction | None:
 
 
 def based(text: str) -> tuple[str, int] | None:
-    """The digits and the base of a number written like `1011_2`; None where it is none."""
+    """Return the digits and the base of a number written like `1011_2`; None for other texts."""
     found = _BASED.fullmatch(text)
     if not found:
         return None
@@ -137,7 +137,7 @@ def based(text: str) -> tuple[str, int] | None:
 
 
 def in_base(digits: str, base: int) -> int | None:
-    """The number that digits spell in a base; None where a digit is too large."""
+    """Return the number that digits spell in a base; None if a digit is too large."""
     try:
         return int(digits, base)
     except ValueError:
@@ -175,9 +175,9 @@ def _mixed(found: re.Match[str]) -> Fraction | None:
 
 
 def _split_unit(text: str) -> tuple[str, str]:
-    """A quantity's value and the name of its unit; the value as it is where there is no unit.
+    """Split a quantity into its value and the name of its unit, which may be empty.
 
-    A remainder has its modulus for a unit, so two different ones never agree.
+    The unit of a remainder is its modulus, so two different ones never agree.
     """
     if modulus := _MODULUS.search(text):
         value = text[: modulus.start()].strip()
@@ -211,7 +211,7 @@ def _split_unit(text: str) -> tuple[str, str]:
 
 
 def _is_remark(words: str) -> bool:
-    """Whether words after a number say more than a unit: another number, or second thoughts."""
+    """Return whether words after a number say more than a unit: another number, or a doubt."""
     said = words.lower().replace(",", " ").split()
     return (
         len(said) > _MAX_UNIT_WORDS or bool(re.search("[0-9]", words)) or bool(_REMARKS & {*said})
@@ -219,7 +219,7 @@ def _is_remark(words: str) -> bool:
 
 
 def _unit(words: str, power: str | None) -> str:
-    """One name of a known unit, with its power: `square inches` and `in^2` are `inch^2`.
+    """Return the standard name of a unit, with its power: `in^2` is `inch^2`.
 
     A unit per another is both names, as in `mile/hour`; empty where either is missing.
     """

@@ -46,11 +46,11 @@ class Structure:
     parts: tuple[str, ...]
     """Its parts in order; the rows of a matrix follow each other."""
     form: str = ""
-    """What else must agree: the brackets of a tuple, the size of a matrix."""
+    """Further property that must agree: the brackets of a tuple, the size of a matrix."""
 
 
 def structure_of(text: str) -> Structure:
-    r"""The structure of a tidied answer.
+    r"""Return the structure of a tidied answer.
 
     A `list` is unordered (`1, 2`, `\{1, 2\}`, `3 \pm \sqrt{2}`), a `tuple` is ordered and has
     brackets (a point, a vector, an interval). Inequalities about one letter are intervals.
@@ -88,7 +88,7 @@ def structure_of(text: str) -> Structure:
 
 
 def split(text: str, separators: tuple[str, ...]) -> tuple[str, ...]:
-    """The parts between separators that stand in no bracket, stripped."""
+    """Return the stripped parts between separators outside brackets."""
     parts, start, depth = [], 0, 0
     for place, token in _tokens(text):
         depth += _step(token)
@@ -108,7 +108,7 @@ def _is_relation(text: str, place: int, token: str) -> bool:
 
 
 def _encloses(text: str) -> bool:
-    """Whether the first bracket is closed by the last one."""
+    """Return whether the last bracket closes the first one."""
     depth = 0
     for place, token in _tokens(text):
         depth += _step(token)
@@ -118,7 +118,7 @@ def _encloses(text: str) -> bool:
 
 
 def _step(token: str) -> int:
-    """How much deeper in brackets the text goes with a token."""
+    """Return the change of the depth of brackets at a token."""
     name = token.partition("{")[0] if token.startswith((r"\begin", r"\end")) else token
     return (name in _OPENING) - (name in _CLOSING)
 
@@ -135,7 +135,7 @@ def _unwrapped(text: str) -> str:
 
 
 def _members(parts: tuple[str, ...]) -> tuple[str, ...]:
-    r"""The parts of a list, where `1 \pm x` is two of them."""
+    r"""Return the parts of a list, where `1 \pm x` is two of them."""
     members: list[str] = []
     for part in parts:
         if part.count(r"\pm") == 1 and len(split(part, (r"\cup",))) == 1:
@@ -146,7 +146,7 @@ def _members(parts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _tuple(parts: tuple[str, ...], brackets: str) -> Structure:
-    """A tuple; rows of one length between square brackets are a matrix."""
+    """Return a tuple; rows of one length between square brackets are a matrix."""
     if brackets == "[]" and all(part[:1] + part[-1:] == "[]" and _encloses(part) for part in parts):
         rows = [split(part[1:-1], (",",)) for part in parts]
         if len({len(row) for row in rows}) == 1 and len(rows) > 1:
@@ -155,7 +155,7 @@ def _tuple(parts: tuple[str, ...], brackets: str) -> Structure:
 
 
 def _transposed(text: str, inside: Structure) -> Structure:
-    """A matrix with rows for columns; a tuple is taken for a row."""
+    """Return a matrix with rows and columns swapped; a tuple counts as a row."""
     if inside.kind == "tuple":
         return _of_rows([(part,) for part in inside.parts])
     if inside.kind != "matrix" or "|" in inside.form:
@@ -178,7 +178,7 @@ def _matrix(found: re.Match[str]) -> Structure:
 
 
 def _without(text: str) -> str:
-    r"""An interval without points or a part, as a union; anything else as it is.
+    r"""Write an interval without points or without a part as a union; keep other texts.
 
     `\mathbb{R} \setminus \{0\}` and `x \ne 0` are `(-\infty,0)\cup(0,\infty)`. Several points have
     to be rational, for they are put in order.
@@ -209,7 +209,7 @@ def _without(text: str) -> str:
 
 
 def _cut(low: str, high: str, brackets: str, points: tuple[str, ...], text: str) -> str:
-    """An interval without inner points, in order; the text where they cannot be put in order."""
+    """Cut inner points out of an interval; return the text if they cannot be ordered."""
     values = [rational(point) for point in points]
     if len(points) > 1:
         if None in values:

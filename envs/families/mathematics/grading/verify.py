@@ -26,7 +26,7 @@ _TOLERANCE = Rational(1, 10**12)
 
 
 def expressions_equal(gold: str, given: str) -> bool:
-    """Whether two expressions are equal; what cannot be read equals nothing.
+    """Return whether two expressions are equal; unreadable expressions equal nothing.
 
     Decimals are handed over as the fractions they spell, because math-verify rounds them.
     """
@@ -43,7 +43,7 @@ def expressions_equal(gold: str, given: str) -> bool:
 
 
 def same_form(one: str, other: str) -> bool:
-    """Whether two expressions are alike once arithmetic is done and what cancels is gone.
+    """Return whether two expressions are alike after arithmetic and cancellation.
 
     So `x + 0`, `(x)^1` and `2x/2` have the form of `x`; products stay apart from sums.
     """
@@ -64,7 +64,7 @@ def _evaluated(tree: Any) -> Any:
 
 
 def _apart(wanted: Any, got: Any) -> bool:
-    """Whether two expressions that are said to be equal differ in value after all.
+    """Return whether two expressions differ in value although the library calls them equal.
 
     The library takes differences below some size for none, so that tiny numbers are all alike.
     """
@@ -90,7 +90,7 @@ def _parsed(text: str) -> list[Any]:
 
 
 def _with_imaginary_unit(tree: Any) -> Any:
-    """An expression whose `i` is the number and no variable, so that its square is -1."""
+    """Replace the variable `i` of an expression by the imaginary unit."""
     if not isinstance(tree, Expr):
         return tree
     return tree.subs({symbol: I for symbol in tree.free_symbols if str(symbol) == "i"})

@@ -21,14 +21,14 @@ _THINGS = tuple(
 
 
 def algebra(random: Random) -> Problem:
-    """Two letters and their sum, difference or product."""
+    """Ask for the sum, difference or product of two letters."""
     one, other = random.sample(_LETTERS, 2)
     facts = f"Let {one} = {{first}}.", f"Let {other} = {{second}}."
     return _step(random, facts, {sign: f"What is {one} {sign} {other}?" for sign in "+-*"})
 
 
 def number_theory(random: Random) -> Problem:
-    """The remainder of a division."""
+    """Ask for the remainder of a division."""
     person = somebody(random)
     first, second = random.randint(2, 9), random.randint(2, 9)
     item = random.choice(ITEMS)
@@ -49,7 +49,7 @@ def counting(random: Random) -> Problem:
 
 
 def geometry(random: Random) -> Problem:
-    """The area of a rectangle, or the sum of its sides."""
+    """Ask for the area of a rectangle, or the sum of its sides."""
     owned = f"{somebody(random)}'s {random.choice(_THINGS)}"
     facts = f"{owned} is {{first}} long.", f"{owned} is {{second}} wide."
     asks = {"*": f"What is the area of {owned}?", "+": f"What is the length plus width of {owned}?"}
@@ -57,14 +57,14 @@ def geometry(random: Random) -> Problem:
 
 
 def precalculus(random: Random) -> Problem:
-    """The value of a function at a point."""
+    """Ask for the value of a function at a point."""
     name, point = random.choice("FGHPQRST"), random.choice("ABCDKLMN")
     facts = f"{point} is {{first}}.", f"{name}(x) is x {{sign}} {{second}}."
     return _step(random, facts, dict.fromkeys("+-*", f"What is {name}({point})?"))
 
 
 def _step(random: Random, facts: Sequence[str], questions: Mapping[str, str]) -> Problem:
-    """One step with two digits; the facts have gaps for `first`, `second` and `sign`.
+    """Make a step with two digits; the facts have gaps for `first`, `second` and `sign`.
 
     `questions` is what is asked for each sign that may be drawn.
     """

@@ -75,7 +75,7 @@ def congruences(random: Random) -> Problem:
 
 
 def in_base(number: int, base: int) -> str:
-    """A positive number's digits in a base up to ten."""
+    """Return the digits of a positive number in a base up to ten."""
     return (in_base(number // base, base) if number >= base else "") + str(number % base)
 
 

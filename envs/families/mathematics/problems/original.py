@@ -28,13 +28,13 @@ _LEVEL = re.compile(r"(?:Level |MATH-Level)?(?P<level>[1-5])")
 
 
 def keyed(source: str | Path, split: Split) -> Iterator[tuple[Row, str, str]]:
-    """The rows of a source, each with its place and the key of its task.
+    """Yield the rows of a source, each with its place and the key of its task.
 
     Args:
         source: a file, a folder or `hub:<id>`; a folder holds `train.jsonl` (or
             `train_answers.jsonl`) and `test.jsonl`, any of them with `.gz`, or the folders
             `train` and `test` with a folder per subject.
-        split: which file of a folder, or split of a hub data set, to read.
+        split: file of a folder, or split of a hub data set, to read.
 
     Raises:
         SourceError: the source is missing or empty, or a row cannot be read.
@@ -47,7 +47,7 @@ def keyed(source: str | Path, split: Split) -> Iterator[tuple[Row, str, str]]:
 
 
 def _split_folder(source: str | Path, split: Split) -> Path | None:
-    """The folder of a split in the original distribution's layout; None for any other source."""
+    """Return the folder of a split in the original distribution's layout; None for others."""
     if split not in FILES:
         return None
     for folder in (Path(source) / FILES[split], Path(source)):
@@ -58,7 +58,7 @@ def _split_folder(source: str | Path, split: Split) -> Path | None:
 
 
 def _objects(folder: Path) -> Iterator[tuple[Row, str, str]]:
-    """Each file of the original layout: what it holds, its name and its key."""
+    """Yield each file of the original layout: its content, name and key."""
     files = sorted(folder.glob("*/*.json"), key=lambda one: (one.parent.name, _order(one.stem)))
     for file in files:
         try:
@@ -75,7 +75,7 @@ def _order(stem: str) -> tuple[int, str]:
 
 
 def read(row: Row, where: str, key: str) -> Task | None:
-    """The task of a row; None for a row of the answers-only form without an answer."""
+    """Return the task of a row; None for a row of the answers-only form without an answer."""
     answers_only = "prompt" in row and "problem" not in row
     name = "prompt" if answers_only else "problem"
     problem = filled(field(row, name, where), name, where, "problem")
@@ -104,7 +104,7 @@ def read(row: Row, where: str, key: str) -> Task | None:
 
 
 def _details(row: Row, where: str) -> dict[str, Any]:
-    """What is known of a problem: level (1 to 5), subject, and its name in the data set."""
+    """Return the known details: level (1 to 5), subject, and name in the data set."""
     said = {
         "level": row.get("level", row.get("source")),
         "subject": row.get("subject", row.get("type")),

@@ -24,7 +24,7 @@ _ASKS = re.compile(
 
 
 def cut(problem: str) -> tuple[tuple[str, ...], str]:
-    """The conditions of a problem, and the question with all that follows it.
+    """Cut a problem into its conditions and the question, which includes all that follows it.
 
     The question begins with the first sentence that holds a question mark or asks for something
     (`Find`, `Compute`, ...). A problem that cannot be cut safely is all question.

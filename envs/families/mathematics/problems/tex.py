@@ -14,7 +14,7 @@ Family = Callable[[Random], Problem]
 
 
 def tex(number: Fraction | int) -> str:
-    r"""A number in LaTeX: `3`, `-\frac{1}{2}`."""
+    r"""Return a number in LaTeX: `3`, `-\frac{1}{2}`."""
     number = Fraction(number)
     if number.denominator == 1:
         return str(number.numerator)
@@ -23,7 +23,7 @@ def tex(number: Fraction | int) -> str:
 
 
 def times(number: Fraction | int, symbol: str) -> str:
-    r"""A multiple of a symbol: `\pi`, `-x`, `\frac{2}{3}\pi`, and 0 for none of it."""
+    r"""Return a multiple of a symbol: `\pi`, `-x`, `\frac{2}{3}\pi`, and 0 for none."""
     number = Fraction(number)
     if number == 0:
         return "0"
@@ -31,7 +31,7 @@ def times(number: Fraction | int, symbol: str) -> str:
 
 
 def surd(square: int) -> tuple[int, int]:
-    """The root of a positive whole number as `outside * sqrt(inside)`, nothing left to take out."""
+    """Return the root of a positive whole number as `outside * sqrt(inside)`, fully reduced."""
     outside, inside, factor = 1, square, 2
     while factor * factor <= inside:
         if inside % (factor * factor) == 0:
@@ -43,21 +43,21 @@ def surd(square: int) -> tuple[int, int]:
 
 
 def root(square: int) -> str:
-    r"""The root of a whole number in LaTeX: `3`, `2\sqrt{5}`."""
+    r"""Return the root of a whole number in LaTeX: `3`, `2\sqrt{5}`."""
     outside, inside = surd(square)
     return str(outside) if inside == 1 else times(outside, rf"\sqrt{{{inside}}}")
 
 
 def signed(number: int) -> str:
-    """A number with its sign, to be put after something else: `+ 3`, `- 3`."""
+    """Return a number with its sign, as a second term: `+ 3`, `- 3`."""
     return f"{'-' if number < 0 else '+'} {abs(number)}"
 
 
 def given(form: str, **values: object) -> tuple[str, ...]:
-    """A sentence for each name and value, which stand for the gaps of the form."""
+    """Return a sentence for each name and value, which fill the gaps of the form."""
     return tuple(form.format(name, value) for name, value in values.items())
 
 
 def somebody(random: Random) -> str:
-    """A name."""
+    """Draw a name."""
     return random.choice(PEOPLE)

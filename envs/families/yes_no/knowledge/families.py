@@ -37,7 +37,7 @@ TOWNS = tuple(
 LANGUAGES = tuple("Czech Danish Dutch Finnish Greek Hindi Irish Latin Polish Thai Welsh".split())
 """Languages, of which everybody reads one."""
 RELATIONS = tuple("boss coach cousin doctor friend neighbor teacher".split())
-"""Of each kind everybody has one."""
+"""Relations of a person: each person has one of each kind."""
 
 _Draw = Callable[[Random, bool], tuple[str, str]]
 
@@ -53,14 +53,14 @@ class Family:
     question: str
     """A sentence with `{who}` and `{thing}`."""
     things: tuple[str, ...]
-    """What it is asked about."""
+    """Things that questions are about."""
     draw: _Draw
     """Draws the values of person and thing for the answer yes (True) or no."""
     verdicts: tuple[str, str]
-    """What is concluded from the two values: for no, and for yes."""
+    """Conclusions from the two values: for no, and for yes."""
 
     def working(self, values: tuple[str, str], holds: bool) -> str:
-        """Both values beside each other, and what they come to: `Oslo, Rome: different.`."""
+        """Return both values and the conclusion from them: `Oslo, Rome: different.`."""
         return f"{values[0]}, {values[1]}: {self.verdicts[holds]}."
 
 
@@ -81,7 +81,7 @@ def _coins(random: Random, holds: bool) -> tuple[str, str]:
 
 
 def _years(random: Random, holds: bool) -> tuple[str, str]:
-    """The year in which a person died, and another in which a thing was made."""
+    """Draw the year in which a person died, and the year in which a thing was made."""
     early, late = sorted(random.sample(range(1000, 2000), 2))
     return (str(late), str(early)) if holds else (str(early), str(late))
 

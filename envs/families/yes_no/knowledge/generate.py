@@ -17,13 +17,13 @@ from laconic.envs.families.yes_no.inference import generator
 from laconic.envs.families.yes_no.knowledge.families import FAMILIES, PEOPLE, RELATIONS, Family
 
 _EASY = FAMILIES[:2]
-"""What level 1 asks, which is short enough."""
+"""Families of level 1, whose facts are short enough."""
 _Fact = tuple[tuple[str, ...], str]
-"""What a fact is about, and its sentence; a knowledge base has one fact of each subject."""
+"""Subject of a fact, and its sentence; a knowledge base has one fact of each subject."""
 
 
 def question(random: Random, holds: bool, level: int, family: Family) -> Problem:
-    """A question that joins `level + 1` facts and is answered with yes (True) or no."""
+    """Make a question that joins `level + 1` facts and whose answer is yes (True) or no."""
     people = random.sample(PEOPLE, level)
     relations = [random.choice(RELATIONS) for _ in people[1:]]
     thing, values = random.choice(family.things), family.draw(random, holds)
@@ -54,7 +54,7 @@ def _far(random: Random, family: Family, person: str, thing: str) -> _Fact:
 def _near(
     random: Random, family: Family, people: list[str], thing: str, taken: frozenset[object]
 ) -> _Fact:
-    """A fact about a person or thing of the question, or another one, that is not taken."""
+    """Draw a fact, often about a person or thing of the question, whose subject is not used yet."""
     while True:
         other = random.choice((family, *FAMILIES))
         values = other.draw(random, random.random() < 0.5)

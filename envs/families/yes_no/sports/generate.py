@@ -28,13 +28,13 @@ from laconic.envs.families.yes_no.sports.table import (
 )
 
 _Fact = tuple[str, str]
-"""What a fact is about, and its sentence."""
+"""Subject of a fact, and its sentence."""
 _PLAYS, _MEMBER, _CLUB = "{} plays {}.", "{} is with the {}.", "The {} play {}."
 _BELONGS, _CUP = "Whoever {} plays {}.", "The {} is for {}."
 
 
 def sentence(random: Random, holds: bool, level: int) -> Problem:
-    """A sentence about an athlete that is plausible (True) or not."""
+    """Make a sentence about an athlete that is plausible (True) or not."""
     first, last = random.choice(FIRST_NAMES), random.choice(LAST_NAMES)
     verb, move = random.choice(VERBS), random.choice(MOVES)
     sport, club, cup = random.choice(SPORTS), random.choice(CLUBS), random.choice(CUPS)
@@ -73,7 +73,7 @@ class _Names(NamedTuple):
 
 
 def _other_sports(random: Random, sport: str, level: int, holds: bool) -> tuple[str, str]:
-    """The sports of an action and a cup; where it is not to hold, one or both do not fit."""
+    """Draw the sports of an action and a cup; without `holds`, one or both do not fit."""
     if holds:
         return sport, sport
     wrong = random.choice(("action", "cup", "both")) if level == 3 else "action"
@@ -91,7 +91,7 @@ def _far(random: Random, names: _Names) -> _Fact:
 
 
 def _near(random: Random, names: _Names, taken: frozenset[str]) -> _Fact:
-    """A fact like those of the task whose subject is none of theirs."""
+    """Draw a fact like those of the task about another subject."""
     first, last, verb, move = names
     while True:
         family = f"{first} {another(random, LAST_NAMES, last)}"

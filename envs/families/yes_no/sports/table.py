@@ -24,7 +24,7 @@ VERBS = tuple(
     " lifted lost made missed nailed opened passed played pulled pushed saved sank set shot"
     " spun stole threw took won".split()
 )
-"""What is done with a move, in the past."""
+"""Verbs of moves, in the past tense."""
 MOVES = tuple(
     "bilp bork brell brint crask crunt dilf dorve drusk fenk flimp flork frisp glant glemp"
     " gorsk grelk hulm jask jelt jorp kemp klint krelp lorve lusk mipe mordle nask nemp nolk"
