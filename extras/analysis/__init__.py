@@ -1,6 +1,6 @@
-"""What a team's words are worth, the fewest that would do, and what working together brings.
+"""Analysis of teams: demand for words, frontiers, coordination, second passes, reliance on silence.
 
-`laconic demand` is a program. The rest is measured after an evaluation or beside the entries of a
+`laconic demand` is a program. Everything else is measured after an evaluation, or as a column of a
 comparison (`conf/hook/`).
 """
 

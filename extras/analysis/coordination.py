@@ -1,7 +1,13 @@
-"""What the teams of a comparison cost and gain in coordination, beside one agent alone.
+"""Measure what coordination costs a team and gains it, against a single agent.
 
-Every entry leaves `coordination.json` in its folder; `coordination.csv` puts them beside the entry
-that stands for one agent alone (`compare.alone`), and `flow.csv` has every round's answers.
+Every entry of a comparison leaves `coordination.json` in its folder. `coordination.csv` compares
+all entries with the single agent (`compare.alone`), and `flow.csv` counts answers by round.
+
+Overhead and efficiency are those of "Towards a Science of Scaling Agent Systems" (arXiv
+2512.08296); a turn is a call of an agent, a silent one too. Effective channels K* are those of
+arXiv 2602.03794, on counts of tokens or on the vectors of an embedding model. Intervals of paired
+differences belong to McNemar's exact test: Clopper-Pearson on the tasks that only one of the two
+solves.
 """
 
 from __future__ import annotations
@@ -35,9 +41,9 @@ from laconic.learners.rollout.strange_files import read_json
 
 FILE = "coordination.json"
 FLOWS = ("tt", "tf", "ft", "ff")
-"""From right (t) or wrong (f) in a round to right or wrong in the next."""
+"""Changes of an answer from one round to the next: right (t) or wrong (f), before and after."""
 Answers = Mapping[str, tuple[str, bool]]
-"""For each agent that answered in a round: its answer, and whether it is right."""
+"""Answers of a round: agent -> answer, and whether it is right."""
 HEADS = (
     "entry",
     "turns",
@@ -60,27 +66,26 @@ HEADS = (
     *FLOWS,
     "conformity",
 )
-"""Columns of the table; density is messages a turn, silent turns among them, and heard the share of
-messages that another agent read. Flows are shares of the answers that an agent gave in two rounds
-in a row."""
+"""Columns of the table. Density is messages per turn, and `heard` the share of messages that
+another agent read. Flows are shares of the answers that an agent gave in two consecutive rounds."""
 FLOW_HEADS = ("entry", "round", *FLOWS, *(f"{name}_conforming" for name in FLOWS))
-"""Columns of `flow.csv`: counts of answers in a round, from 1, by what the same agent's answer in
-the round before was, and how many of them conform."""
+"""Columns of `flow.csv`: number of answers in a round by their change since the round before, and
+how many of them conform. Rounds count from 1."""
 Vectorize = Callable[[Sequence[str]], NDArray[np.float64]]
-"""From texts to vectors of length 1, (texts, width)."""
+"""Function from texts to unit vectors, (texts, width)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coordination:
-    """Measures every entry of a comparison, and puts them beside one agent alone."""
+    """Column of a comparison that measures coordination and writes its tables."""
 
     alone: str = "single"
-    """The entry of one agent alone."""
+    """Name of the entry of a single agent."""
     embed: str | None = None
     """Embedding model, a folder or a name on the hub; None counts tokens."""
 
     def __call__(self, played: PlayedEntry) -> None:
-        """Write what an entry did into its folder."""
+        """Measure an entry and write the result into its folder."""
         vectorize = vectorizer(self.embed, played.tokenize)
         save(played.folder.path, measure(played.episodes, vectorize, played.environments[0]))
 
@@ -90,7 +95,7 @@ class Coordination:
 
 
 def vectorizer(embed: str | None, tokenize: Tokenize) -> Vectorize:
-    """Texts as an embedding model has them; without its name, as counts of tokens."""
+    """Return what turns texts into vectors: an embedding model, or counts of tokens without one."""
     if embed is not None:
         return partial(embedded, str(embed))
     return lambda texts: vectors([tokenize(text) for text in texts])
@@ -99,20 +104,21 @@ def vectorizer(embed: str | None, tokenize: Tokenize) -> Vectorize:
 def measure(
     episodes: Sequence[Episode], vectorize: Vectorize, environment: object = None
 ) -> dict[str, Any]:
-    """What an entry did, means over its episodes; redundancy and channels are of each round.
+    """Return the measures of an entry, means over its episodes.
 
-    The environment grades what each agent answered in between, where that is quick.
+    Redundancy and channels are means over rounds. The environment grades the answers of single
+    rounds, if grading is fast.
     """
     graded = [_graded(one, environment) for one in episodes]
-    found = [vectorize(said) for one in episodes for said in _by_round(one.turns) if len(said) > 1]
+    rounds = [vectorize(said) for one in episodes for said in _by_round(one.turns) if len(said) > 1]
     turns = [len(one.turns) for one in episodes]
     said = [sum(bool(turn.message) for turn in one.turns) for one in episodes]
     return {
         "turns": float(np.mean(turns)),
         "messages": float(np.mean(said)),
         "heard": float(np.mean([_heard(one.turns) for one in episodes])),
-        "redundancy": _mean(map(redundancy, found)),
-        "channels": _mean(map(channels, found)),
+        "redundancy": _mean(map(redundancy, rounds)),
+        "channels": _mean(map(channels, rounds)),
         **{
             f"channels_{name}": _mean(
                 channels(vectorize(said))
@@ -132,11 +138,11 @@ def measure(
 
 
 Graded = Mapping[int, Mapping[str, tuple[Turn, str, bool]]]
-"""By round and agent: its turn, the answer it gave there, and whether that is right."""
+"""Round -> agent -> its turn, its answer there, and whether the answer is right."""
 
 
 def _graded(episode: Episode, environment: object) -> Graded:
-    """What each agent answered; nothing where one agent answers, or all one work."""
+    """Return the answers of each agent; empty for a single answering agent or a joint work."""
     env = environment
     if not isinstance(env, DialogueEnv) or env.benchmark.slow or env.joint:
         return {}
@@ -153,17 +159,17 @@ def _graded(episode: Episode, environment: object) -> Graded:
 
 
 def _heard(turns: Sequence[Turn]) -> int:
-    """Messages that another agent read: not those of the last round, nor lost ones.
+    """Count the messages that another agent read.
 
-    What was read tells it, and not the topology, because a channel may lose messages.
+    Observations decide, not the topology, because a channel may lose messages.
     """
     return sum(_reached(turn, turns) for turn in turns if turn.message)
 
 
 def _reached(said: Turn, turns: Sequence[Turn]) -> bool:
-    """Whether some other agent read this before its next turn, in lines of its own and unchanged.
+    """Return whether another agent read this message unchanged before its next turn.
 
-    What somebody quotes stands within another line, and does not count.
+    A quotation stands within another line and does not count.
     """
     next_turns = {one.agent: one for one in reversed(turns) if one.round > said.round}
     line = heard((Message(said.agent, said.round, said.message, said.tokens_said),), (said.agent,))
@@ -180,17 +186,17 @@ def _by_round(turns: Iterable[Turn]) -> list[list[str]]:
 
 
 def _alike(rounds: Iterable[Mapping[str, tuple[Turn, str, bool]]], right: bool) -> list[list[str]]:
-    """The messages of each round whose answer is right, or those whose answer is wrong."""
+    """Return the messages of each round whose answers are right, or wrong."""
     return [[turn.message for turn, _, solved in one.values() if solved is right] for one in rounds]
 
 
-def _mean(found: Iterable[float]) -> float | None:
-    kept = list(found)
-    return float(np.mean(kept)) if kept else None
+def _mean(values: Iterable[float]) -> float | None:
+    listed = list(values)
+    return float(np.mean(listed)) if listed else None
 
 
 def _flow(graded: Sequence[Graded]) -> dict[str, dict[str, list[int]]]:
-    """Counts of `answer_flow` over all episodes, by the round that is flowed to."""
+    """Sum the counts of `answer_flow` over all episodes, by the later of the two rounds."""
     total: dict[str, dict[str, list[int]]] = {}
     for rounds in graded:
         answers: list[tuple[int, Answers]] = [
@@ -205,31 +211,31 @@ def _flow(graded: Sequence[Graded]) -> dict[str, dict[str, list[int]]]:
 
 
 def save(folder: Path, measured: dict[str, Any]) -> None:
-    """Write what an entry did into its folder."""
+    """Write the measures of an entry into its folder."""
     write_atomically(folder / FILE, json.dumps(measured, indent=2) + "\n")
 
 
 def read(folder: Path) -> dict[str, Any] | None:
-    """What an entry did; None where it was not played."""
+    """Return the measures of an entry; None if it was not played."""
     path = folder / FILE
     if not path.is_file():
         return None
-    found: dict[str, Any] = read_json(path)
-    return found
+    measured: dict[str, Any] = read_json(path)
+    return measured
 
 
 def write(folder: Path, names: Sequence[str], alone: str) -> None:
-    """Write the tables of the entries that were played; the first not where `alone` was not."""
-    told = {name: one for name in names if (one := read(folder / name)) is not None}
+    """Write the tables of all entries that were played; `coordination.csv` needs `alone`."""
+    measured = {name: one for name in names if (one := read(folder / name)) is not None}
     flows = [
         (name, place, *(one["flow"][place][flow][i] for i in (0, 1) for flow in FLOWS))
-        for name, one in told.items()
+        for name, one in measured.items()
         for place in one["flow"]
     ]
     if flows:
         _table(folder / "flow.csv", FLOW_HEADS, flows)
-    if alone in told:
-        lines = [_line(name, one, told[alone]) for name, one in told.items()]
+    if alone in measured:
+        lines = [_line(name, one, measured[alone]) for name, one in measured.items()]
         _table(folder / "coordination.csv", HEADS, lines)
 
 
@@ -267,44 +273,44 @@ def _line(name: str, one: dict[str, Any], alone: dict[str, Any]) -> list[Any]:
 
 
 def overhead(turns: float, alone: float) -> float:
-    """By which share a team takes more turns than one agent alone: (T - T1) / T1."""
+    """Return the overhead of a team over a single agent in turns: (T - T1) / T1."""
     return (turns - alone) / alone
 
 
 def efficiency(success: float, turns: float, alone: float) -> float:
-    """Success for as many turns as one agent alone takes: S / (T / T1)."""
+    """Return the success per turns of a single agent: S / (T / T1)."""
     return success / (turns / alone)
 
 
 def vectors(replies: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-    """Counts of tokens in replies as vectors of length 1, (replies, tokens); empty ones are 0."""
+    """Return token counts of replies as unit vectors, (replies, tokens); empty replies are 0."""
     names = sorted(set().union(*replies))
     counts = [Counter(reply) for reply in replies]
-    made = np.array([[one[name] for name in names] for one in counts], dtype=np.float64)
-    norms = np.linalg.norm(made, axis=1, keepdims=True)
-    found: NDArray[np.float64] = np.divide(made, norms, out=np.zeros_like(made), where=norms > 0)
-    return found
+    rows = np.array([[one[name] for name in names] for one in counts], dtype=np.float64)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    units: NDArray[np.float64] = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+    return units
 
 
-def redundancy(found: NDArray[np.float64]) -> float:
-    """Mean cosine of all pairs of unit vectors (count, size); NaN of fewer than two."""
-    return fmean([float(a @ b) for a, b in combinations(found, 2)]) if len(found) > 1 else math.nan
+def redundancy(units: NDArray[np.float64]) -> float:
+    """Return the mean cosine of all pairs of unit vectors (count, size); NaN for less than two."""
+    return fmean([float(a @ b) for a, b in combinations(units, 2)]) if len(units) > 1 else math.nan
 
 
-def channels(found: NDArray[np.float64]) -> float:
-    """K* = 2^H of unit vectors (count, size): H the entropy of their Gram matrix's spectrum.
+def channels(units: NDArray[np.float64]) -> float:
+    """Return K* = 2^H of unit vectors (count, size), H the entropy of their Gram spectrum.
 
-    1 where all are equal, their number where no two have anything in common.
+    K* is 1 if all are equal, and their number if no two have anything in common.
     """
-    spectrum = np.linalg.eigvalsh(found @ found.T).clip(0.0)
+    spectrum = np.linalg.eigvalsh(units @ units.T).clip(0.0)
     shares = spectrum[spectrum > 1e-12] / spectrum.sum()
     return float(2.0 ** -(shares * np.log2(shares)).sum())
 
 
 def paired(alone: Mapping[str, bool], team: Mapping[str, bool]) -> tuple[int, int, Interval]:
-    """Tasks that the team broke and that it fixed; and its gain as a share of all, with interval.
+    """Return how many tasks the team broke, how many it fixed, and its gain as a share of all.
 
-    Takes who solved what, by task; tasks that only one of the two played are left out.
+    Only tasks that both have played count.
     """
     tasks = alone.keys() & team.keys()
     broken = sum(alone[one] and not team[one] for one in tasks)
@@ -317,17 +323,16 @@ def paired(alone: Mapping[str, bool], team: Mapping[str, bool]) -> tuple[int, in
 
 
 def spent_ratio(alone: Mapping[str, int], team: Mapping[str, int]) -> Interval | None:
-    """Tokens that the team spends for each that the one does, with a paired bootstrap interval.
+    """Return the team's tokens per token of the single agent, with a paired bootstrap interval.
 
-    Takes tokens by task, and looks at the tasks of both. None where there are none, or the one
-    spends nothing.
+    Only tasks of both count. None if there are none, or if the single agent spends nothing.
     """
     tasks = sorted(alone.keys() & team.keys())
     spent = np.array([(team[one], alone[one]) for one in tasks], dtype=np.float64).reshape(-1, 2)
     if not spent[:, 1].any():
         return None
     drawn = resample(RESAMPLES, len(tasks), np.random.default_rng(0)) @ spent
-    # A draw in which the one says nothing has no ratio.
+    # A draw in which the single agent says nothing has no ratio.
     drawn = drawn[drawn[:, 1] > 0]
     low, high = np.percentile(drawn[:, 0] / drawn[:, 1], (2.5, 97.5))
     mean = spent[:, 0].sum() / spent[:, 1].sum()
@@ -335,31 +340,32 @@ def spent_ratio(alone: Mapping[str, int], team: Mapping[str, int]) -> Interval |
 
 
 def answer_flow(rounds: Sequence[Answers]) -> dict[str, tuple[int, int]]:
-    """How answers change from round to round (MachineSoM, arXiv 2310.02124).
+    """Count how answers change from round to round (MachineSoM, arXiv 2310.02124).
 
-    For each of `FLOWS`: how often an agent that answered in two rounds in a row went so; and in how
-    many of these its new answer was among the commonest of the others' answers before.
+    Returns:
+        For each of `FLOWS`: how often an answer changed in this way, and in how many of these cases
+        the new answer was among the most common answers of the other agents before.
     """
-    found = {name: [0, 0] for name in FLOWS}
+    flows = {name: [0, 0] for name in FLOWS}
     for before, after in pairwise(rounds):
         for agent in before.keys() & after.keys():
             others = Counter(answer for one, (answer, _) in before.items() if one != agent)
             most = max(others.values(), default=0)
             (_, was), (answer, now) = before[agent], after[agent]
-            counts = found["ft"[was] + "ft"[now]]
+            counts = flows["ft"[was] + "ft"[now]]
             counts[0] += 1
             counts[1] += bool(most) and others[answer] == most
-    return {name: (count, conforming) for name, (count, conforming) in found.items()}
+    return {name: (count, conforming) for name, (count, conforming) in flows.items()}
 
 
 @lru_cache(maxsize=1)
 def load(name: str) -> tuple[Any, Any]:
-    """Tokenizer and model of a folder, or of a name on the hub.
+    """Return tokenizer and model of a folder, or of a name on the hub.
 
     Raises:
         SettingError: there is none.
     """
-    # Imported here because comparisons without it need not wait for them.
+    # Imported late: comparisons without an embedding model do not need it.
     from transformers import AutoModel, AutoTokenizer
 
     try:
@@ -372,7 +378,7 @@ def load(name: str) -> tuple[Any, Any]:
 
 
 def embedded(name: str, texts: Sequence[str]) -> NDArray[np.float64]:
-    """Vectors of length 1, (texts, width); texts without a token are 0."""
+    """Return the unit vectors of texts, (texts, width); texts without a token are 0."""
     import torch
 
     tokenizer, model = load(name)

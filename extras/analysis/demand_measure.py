@@ -1,6 +1,13 @@
-"""Measures a team's demand for words: what each token of its messages is worth, and what it costs.
+"""Measure a team's demand for words: what each token of its messages is worth and what it costs.
 
-Worths are gross: the environments are played at price 0 meanwhile, with the prompts they have.
+A message is cut after each of its tokens and the episode is replayed. The worth of the first k
+tokens is what they add to a return, compared with silence. Everything before the message stays as
+recorded, and later rounds are played on, so worths are exact for a team that decodes greedily. A
+rule of `counterfactual` chooses the other speakers of the round. Beginnings mislead if the relevant
+part stands at the end, because everything before it looks needed. So stretches of a message can be
+left out as well.
+
+Worths are gross: environments are played at price 0, with the prompts that they have.
 """
 
 from __future__ import annotations
@@ -39,24 +46,23 @@ from laconic.learners.rollout.play import Start, play
 RULES: Mapping[str, Rule] = MappingProxyType(
     {"silence": differences, "shapley": partial(shares, samples=4)}
 )
-"""By which sets of a round's other speakers a message is measured."""
+"""Rules for the sets of other speakers with which a message is measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How demand is measured."""
+    """Settings of a measurement of demand."""
 
     worth: Literal["own", "team"] = "own"
-    """Task reward that the speaker earns by a message, or that the team earns. They differ where
-    agents are paid gains of their own."""
+    """Task reward of the speaker or of the team, which differ if agents have own rewards."""
     credit: Literal["silence", "shapley"] = "silence"
-    """Against the message's silence alone, or its Shapley value among those of its round."""
+    """Comparison with silence, or Shapley value among the messages of the round."""
     span: int = 4
-    """Tokens of a stretch that is left out of a message; 0 leaves none out."""
+    """Length of the stretches that are left out of a message, in tokens; 0 leaves none out."""
     points: int = 61
-    """Prices of the curve."""
+    """Number of prices of the curve."""
     most_price: float | None = None
-    """The highest of them; None takes one at which little is left."""
+    """Highest price of the curve; None takes one at which little is bought."""
 
     def __post_init__(self) -> None:
         """Check every setting."""
@@ -69,24 +75,24 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A team's demand for words."""
+    """Demand of a team for words."""
 
     episodes: tuple[Episode, ...]
-    """As they were played, at price 0."""
+    """Episodes as they were played, at price 0."""
     worths: tuple[Worth, ...]
-    """Every message of these."""
+    """Worth of every message of the episodes."""
     messages: tuple[Message, ...]
-    """The same as their buyer sees them."""
+    """The same messages as their buyer sees them."""
     figures: Mapping[str, Interval]
-    """Those of `extras.analysis.demand_statistics.GLOSSARY`, at the environment's price."""
+    """Figures of `demand_statistics.GLOSSARY`, at the price of the environment."""
     curve: Curve
     """Demand at other prices."""
     price: float
-    """The environment's."""
+    """Price of the environment."""
     normalizer: float
-    """Tokens that cost one price."""
+    """Number of tokens that cost one price."""
     replays: int
-    """Episodes that were played for it beyond `episodes`."""
+    """Number of episodes that were replayed."""
 
 
 def measure(
@@ -95,7 +101,7 @@ def measure(
     starts: Sequence[Start],
     settings: Settings,
 ) -> Demand:
-    """Play greedily from each start, and every message again in parts.
+    """Play greedily from each start, then replay every message in parts.
 
     Raises:
         SettingError: the environment has no price, or its messages no tokens.
@@ -110,7 +116,7 @@ def measure(
         )
     with _free(environments, reward.price):
         episodes = play(environments, policies, starts, seed=0, greedy=True)
-        found, replays = worths(
+        message_worths, replays = worths(
             Players(environments, policies),
             starts,
             episodes,
@@ -118,61 +124,60 @@ def measure(
             rule=RULES[settings.credit],
             span=settings.span,
         )
-    messages = list(_messages(environment, episodes, found, settings.worth))
+    messages = list(_messages(environment, episodes, message_worths, settings.worth))
     normalizer = reward.normalizer
     measured = figures(messages, len(episodes), reward.price, normalizer)
     most = settings.most_price or _most_price(messages, normalizer)
     prices = [float(one) for one in np.linspace(0, most, settings.points)]
     drawn = curve(messages, len(episodes), prices, normalizer)
-    records = tuple(episodes), tuple(found), tuple(messages)
+    records = tuple(episodes), tuple(message_worths), tuple(messages)
     return Demand(*records, measured, drawn, reward.price, normalizer, replays)
 
 
 @dataclass(frozen=True, slots=True)
 class FollowDemand:
-    """Measures demand after every evaluation of a training, on its first tasks."""
+    """Measures demand after every evaluation of a training."""
 
     tasks: int | None = None
-    """How many; None for none."""
+    """Number of evaluation tasks to measure it on; None measures nothing."""
 
     def __post_init__(self) -> None:
         """Check the setting."""
         whole("evaluation.demand", self.tasks, 1, optional=True)
 
     def __call__(self, evaluation: EvaluationRun) -> Findings:
-        """Measure, write it down, and return the metrics."""
+        """Measure demand, add a row to `demand.jsonl` and return the metrics."""
         if self.tasks is None:
             return Findings()
         starts = evaluation.starts[: self.tasks]
 
         def work() -> dict[str, float]:
-            found = measure(evaluation.environments, evaluation.policies, starts, Settings())
-            evaluation.folder.append_row(FILE, row(found, evaluation.step))
-            return prefixed({name: one.mean for name, one in found.figures.items()}, "demand/")
+            demand = measure(evaluation.environments, evaluation.policies, starts, Settings())
+            evaluation.folder.append_row(FILE, row(demand, evaluation.step))
+            return prefixed({name: one.mean for name, one in demand.figures.items()}, "demand/")
 
         return Findings(metrics=evaluation.by_main(work))
 
 
-def row(found: Demand, step: int) -> dict[str, Any]:
-    """One line of `demand.jsonl`: figures and curve at a step of training."""
-    drawn = {
-        "price": found.curve.prices,
-        "bought": [asdict(one) for one in found.curve.bought],
-        "bought_cut": [asdict(one) for one in found.curve.bought_cut],
-        "reached": reached(found.messages),
+def row(demand: Demand, step: int) -> dict[str, Any]:
+    """Return a row of `demand.jsonl`: figures and curve at a step of training."""
+    points = {
+        "price": demand.curve.prices,
+        "bought": [asdict(one) for one in demand.curve.bought],
+        "bought_cut": [asdict(one) for one in demand.curve.bought_cut],
+        "reached": reached(demand.messages),
     }
-    measured = {name: asdict(one) for name, one in found.figures.items()}
     return {
         "step": step,
-        "episodes": len(found.episodes),
-        "price": found.price,
-        "figures": measured,
-        "curve": drawn,
+        "episodes": len(demand.episodes),
+        "price": demand.price,
+        "figures": {name: asdict(one) for name, one in demand.figures.items()},
+        "curve": points,
     }
 
 
 def reached(messages: Sequence[Message], points: int = 21) -> list[float]:
-    """How much of their worth useful messages have after 0, 5, ..., 100 % of their tokens, mean."""
+    """Return the mean share of their worth that useful messages reach after 0, 5, ..., 100 %."""
     useful = [one for one in messages if one.useful and one.worth[-1] > 0]
     at = np.linspace(0, 1, points)
     shares = [
@@ -181,18 +186,20 @@ def reached(messages: Sequence[Message], points: int = 21) -> list[float]:
     return [float(one) for one in np.mean(shares, axis=0)] if shares else []
 
 
-def write(found: Demand, folder: RunFolder) -> None:
-    """Write the tables: `demand.csv`, a line a price; `messages.csv`; `tokens.csv`."""
+def write(demand: Demand, folder: RunFolder) -> None:
+    """Write the tables: `demand.csv` with a line per price, `messages.csv` and `tokens.csv`."""
     names = ("bought", "bought_cut")
     heads = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
-    both = zip(found.curve.bought, found.curve.bought_cut, strict=True)
+    both = zip(demand.curve.bought, demand.curve.bought_cut, strict=True)
     ends = [[x for one in pair for x in (one.mean, one.low, one.high)] for pair in both]
-    more = zip(found.curve.prices, ends, found.curve.pays, found.curve.surplus, strict=True)
+    more = zip(demand.curve.prices, ends, demand.curve.pays, demand.curve.surplus, strict=True)
     rows = [(price, *cells, pays, surplus) for price, cells, pays, surplus in more]
     _table(folder, "demand.csv", ("price", *heads, "pays", "surplus"), rows)
     head = ("task", "round", "agent", "informed")
-    pairs = list(zip(found.worths, found.messages, strict=True))
-    who = [(found.episodes[w.episode].task, w.turn.round, w.turn.agent, m.useful) for w, m in pairs]
+    pairs = list(zip(demand.worths, demand.messages, strict=True))
+    who = [
+        (demand.episodes[w.episode].task, w.turn.round, w.turn.agent, m.useful) for w, m in pairs
+    ]
     _table(
         folder,
         "messages.csv",
@@ -233,13 +240,13 @@ def _free(environments: Environments, price: float) -> Iterator[None]:
 def _messages(
     environment: ParallelEnv[str, Any, Any],
     episodes: Sequence[Episode],
-    found: Sequence[Worth],
+    message_worths: Sequence[Worth],
     worth: str,
 ) -> Iterator[Message]:
     count = _counter(environment)
-    told = any(turn.informed is not None for one in episodes for turn in one.turns)
+    knows_informed = any(turn.informed is not None for one in episodes for turn in one.turns)
     committed: set[tuple[int, str]] = set()
-    for one in found:
+    for one in message_worths:
         who = one.episode, one.turn.agent
         texts = ("".join(one.pieces[:k]) for k in range(len(one.pieces) + 1))
         task = episodes[one.episode].task
@@ -250,7 +257,7 @@ def _messages(
         at = 1 if worth == "own" else 2
         yield Message(
             one.episode,
-            one.turn.informed if told else True,
+            one.turn.informed if knows_informed else True,
             one.own if worth == "own" else one.team,
             tuple(charged),
             tuple((span[0], span[at]) for span in one.spans),
@@ -258,13 +265,13 @@ def _messages(
 
 
 def _counter(environment: ParallelEnv[str, Any, Any]) -> Callable[[str, str, str, bool], int]:
-    """Counts the charged tokens of what an agent says on a task, perhaps with a free answer."""
+    """Return a function that counts the charged tokens of a text, with or without a free answer."""
     env: Any = environment
     tasks, tokenize = tasks_of(environment), env.tokenize
 
     def count(task: str, agent: str, text: str, free: bool) -> int:
         tokens = len(tokenize(text))
-        # In a world there is no answer that could be free.
+        # A world has no answer that could be free.
         graded = isinstance(env, DialogueEnv) and agent in env.answering
         if not (free and graded and env.reward.exempt_answer):
             return tokens
@@ -274,28 +281,27 @@ def _counter(environment: ParallelEnv[str, Any, Any]) -> Callable[[str, str, str
 
 
 def _most_price(messages: Sequence[Message], normalizer: float) -> float:
-    """Three times the price that half of the useful messages are worth; 1 without any."""
+    """Return three times the price that half of the useful messages are worth; 1 without any."""
     rates = [one.highest for one in messages if one.useful and 0 < one.highest < np.inf]
     return 3 * float(np.median(rates)) * normalizer if rates else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What the parts of one message are worth, in reward units."""
+    """Worth of the parts of one message, in reward units."""
 
     episode: int
-    """Place of its episode."""
+    """Index of its episode."""
     turn: Turn
-    """The turn in which it was said."""
+    """Turn in which it was said."""
     pieces: tuple[str, ...]
-    """Its tokens, (tokens,)."""
+    """Tokens of the message, (tokens,)."""
     own: tuple[float, ...]
-    """Task reward that its first k tokens earn its author, (tokens + 1,); the first entry is 0."""
+    """Task reward that its first k tokens earn its author, (tokens + 1,), from 0."""
     team: tuple[float, ...]
-    """Task reward that they earn the team, (tokens + 1,); see `credit.team_parts`."""
+    """Task reward that its first k tokens earn the team, (tokens + 1,); see `credit.team_parts`."""
     spans: tuple[tuple[int, float, float], ...] = ()
-    """Each stretch of it in turn: its tokens, and what the message loses without it, of its worth
-    to its author and to all."""
+    """Stretches in their order: tokens, and loss of worth to the author and to the team."""
 
 
 def worths(
@@ -311,16 +317,16 @@ def worths(
     """Measure every message of some episodes.
 
     Args:
-        players: environments, and who speaks in them. Worths are of the task reward alone.
-        starts: where the episodes began.
-        episodes: as they were played.
-        tokenize: cuts text into tokens that joined are the text.
-        rule: the sets of speakers that a message is measured by.
-        span: tokens of a stretch that is left out; 0 leaves none out.
-        seed: of what the rule draws.
+        players: environments and policies. Worths are of the task reward alone.
+        starts: starts of the episodes.
+        episodes: episodes as they were played.
+        tokenize: cuts text into tokens; joined they are the text.
+        rule: chooses the sets of speakers that a message is measured with.
+        span: length of the stretches that are left out, in tokens; 0 leaves none out.
+        seed: seed of what the rule draws.
 
     Returns:
-        The worths in the order of the turns; and how many episodes were played for them.
+        Worths in the order of the turns, and the number of replayed episodes.
     """
     generator, replays, plans = np.random.default_rng((seed, 1)), list[Replay](), list[_Plan]()
     for place, (start, episode) in enumerate(zip(starts, episodes, strict=True)):
@@ -337,27 +343,27 @@ def worths(
 
 
 _Plan = tuple[int, Turn, tuple[str, ...], tuple[float, ...]]
-"""Place of the episode, turn, its tokens, and the weights of the sets it is measured by."""
+"""Index of the episode, turn, its tokens, and weights of the sets it is measured with."""
 
 
 def _texts(pieces: Sequence[str], span: int) -> list[str]:
-    """The beginnings of a message, silence first, and the message without each stretch."""
+    """Return the beginnings of a message, silence first, and the message without each stretch."""
     beginnings = ["".join(pieces[:count]) for count in range(len(pieces) + 1)]
     firsts = range(0, len(pieces), span) if span else ()
     return beginnings + ["".join((*pieces[:at], *pieces[at + span :])) for at in firsts]
 
 
 def _changed(one: Replay, turn: Turn, text: str, said: frozenset[str]) -> Replay:
-    """The replay in which these speakers alone speak, and the author of a turn says a text."""
+    """Return the replay in which only these speakers speak and the author says a text."""
     instead = dict.fromkeys(one.speakers - said, "")
     return replace(one, instead=instead if text == turn.message else {**instead, turn.agent: text})
 
 
 def _worths(plans: Sequence[_Plan], ends: Iterator[Episode], span: int) -> list[Worth]:
-    found = []
+    measured = []
     for place, turn, pieces, weights in plans:
         count = len(_texts(pieces, span))
-        # (texts, sets, 2): the return of the author, and of all.
+        # (texts, sets, 2): return of the author and of the team.
         returns = np.array([[_pair(next(ends), turn) for _ in weights] for _ in range(count)])
         values = np.einsum("tsr,s->tr", returns, np.array(weights))
         worth, without = values[: len(pieces) + 1] - values[0], values[len(pieces) + 1 :]
@@ -365,11 +371,11 @@ def _worths(plans: Sequence[_Plan], ends: Iterator[Episode], span: int) -> list[
         sizes = [min(span, len(pieces) - at * span) for at in range(len(lost))]
         spans = tuple((n, float(o), float(t)) for n, (o, t) in zip(sizes, lost, strict=True))
         own, team = (tuple(map(float, column)) for column in worth.T)
-        found.append(Worth(place, turn, pieces, own, team, spans))
-    return found
+        measured.append(Worth(place, turn, pieces, own, team, spans))
+    return measured
 
 
 def _pair(episode: Episode, turn: Turn) -> tuple[float, float]:
-    """Return what the task paid the author of a turn, and what it paid the team."""
+    """Return the task reward of the author of a turn, and that of the team."""
     rewards = episode.task_rewards or episode.rewards
     return sum(rewards[turn.agent]), team_parts(episode).task

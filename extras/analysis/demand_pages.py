@@ -1,6 +1,6 @@
-"""What a team's words are worth, as rows of a table and as a picture.
+"""Show the worth of a team's words as a table and as a picture.
 
-Reads the lines of `demand.jsonl`, which hold figures and curve at some step of training.
+A row of `demand.jsonl` holds figures and curve at a step of training.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from laconic.experiments.reporting.runs import read_interval
 from laconic.experiments.reporting.single import Section
 from laconic.experiments.reporting.words import level
 from laconic.experiments.running.run_folder import read_rows
-from laconic.extras.analysis.demand_statistics import FILE, GLOSSARY, Trained
+from laconic.extras.analysis.demand_statistics import FILE, GLOSSARY, TrainedRun
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,21 +38,21 @@ LABELS: Mapping[str, str] = {
     "choke_price": "choke price",
     "weakest_link": "weakest link stops paying",
 }
-"""Words for people, in the order of `GLOSSARY`."""
+"""Label of each figure, in the order of `GLOSSARY`."""
 _SHARES = ("worthless_tokens", "needed_share", "spare_tokens", "pays")
 _CAPTION = (
-    "Left: tokens an episode of the messages that are worth more than they cost, whole, and cut"
-    " where they pay best; bands are 95 % intervals over tasks. Right: how much of its worth a"
-    " useful message has after a part of its tokens, the others as said."
+    "Left: tokens per episode of messages that are worth more than they cost, whole, or cut where"
+    " they pay best. Bands are 95 % intervals over tasks. Right: share of its worth that a useful"
+    " message has after a part of its tokens, with all other messages as they were said."
 )
 
 _KEYS = {"figures", "curve"}
 Line = Mapping[str, Any]
-"""One line of `demand.jsonl`."""
+"""Row of `demand.jsonl`."""
 
 
 def section(folder: Path) -> Section | None:
-    """Return the section of a run's page; None where demand was not measured."""
+    """Return the section of a run's page; None if demand was not measured."""
     measured = {one["step"]: one for one in read_rows(folder / FILE) if one.keys() >= _KEYS}
     if not measured:
         return None
@@ -62,14 +62,14 @@ def section(folder: Path) -> Section | None:
 
 
 def rows(lines: Sequence[Line]) -> list[tuple[str, ...]]:
-    """Each figure at the first step measured and, where there are several, at the last."""
+    """Return each figure at the first measured step and, if there are several, at the last."""
     shown = [lines[0], *lines[-1:]] if len(lines) > 1 else list(lines)
     cells = {name: [_level(name, one["figures"].get(name)) for one in shown] for name in GLOSSARY}
     return [(LABELS[name], *each) for name, each in cells.items()]
 
 
-def run_rows(compared: Sequence[Trained]) -> list[tuple[str, ...]]:
-    """Trained runs beside their predictions."""
+def run_rows(compared: Sequence[TrainedRun]) -> list[tuple[str, ...]]:
+    """Return a table row for each trained run and its predictions."""
     return [
         (
             f"seed {one.seed}" if one.seed else one.run,
@@ -84,8 +84,8 @@ def run_rows(compared: Sequence[Trained]) -> list[tuple[str, ...]]:
     ]
 
 
-def picture(lines: Sequence[Line], compared: Sequence[Trained] = ()) -> look.Picture:
-    """Demand against price, with the runs that were trained under prices; and worth by place."""
+def picture(lines: Sequence[Line], compared: Sequence[TrainedRun] = ()) -> look.Picture:
+    """Draw demand against price, with trained runs, and worth against the part of a message."""
     last = lines[-1]
 
     def paint(demand: Axes, worth: Axes) -> None:
@@ -105,33 +105,33 @@ def picture(lines: Sequence[Line], compared: Sequence[Trained] = ()) -> look.Pic
 def _curve(axes: Axes, line: Line) -> None:
     drawn, prices = line["curve"], line["curve"]["price"]
     names = {"bought": ("messages whole", look.BLUE), "bought_cut": ("messages cut", look.GREEN)}
-    for name, (label, colour) in names.items():
+    for name, (label, color) in names.items():
         mean, low, high = ([one[k] for one in drawn[name]] for k in ("mean", "low", "high"))
-        axes.plot(prices, mean, color=colour, label=label)
-        axes.fill_between(prices, low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.plot(prices, mean, color=color, label=label)
+        axes.fill_between(prices, low, high, color=color, alpha=0.15, linewidth=0)
     choke = line["figures"].get("choke_price")
     if line["price"] <= prices[-1]:
         _upright(axes, line["price"], "price", 0.03, "bottom")
     if choke and choke["mean"] <= prices[-1]:
         _upright(axes, choke["mean"], "choke price", 0.97, "top")
-    axes.set(xlabel="price (reward units)", ylabel="tokens an episode")
+    axes.set(xlabel="price (reward units)", ylabel="tokens per episode")
     axes.set_title("What the team would buy")
     axes.set_xlim(0, prices[-1])
     axes.set_ylim(bottom=0)
 
 
 def _upright(axes: Axes, at: float, words: str, height: float, side: str) -> None:
-    """Draw a broken line at a price, with words along it."""
+    """Draw a labeled dashed line at a price."""
     axes.axvline(at, color=look.MUTED, alpha=0.6, linewidth=0.9, linestyle=(0, (4, 4)))
     where: Any = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
     axes.annotate(words, (at, height), (3, 0), color=look.MUTED, rotation=90, va=side, **where)
 
 
-def _runs(axes: Axes, compared: Sequence[Trained]) -> None:
+def _runs(axes: Axes, compared: Sequence[TrainedRun]) -> None:
     for collapsed, label in ((False, "trained"), (True, "trained, silent")):
-        kept = [one for one in compared if one.collapsed == collapsed]
-        if kept:
-            x, y = [one.price for one in kept], [one.tokens_said for one in kept]
+        runs = [one for one in compared if one.collapsed == collapsed]
+        if runs:
+            x, y = [one.price for one in runs], [one.tokens_said for one in runs]
             face = "white" if collapsed else look.RED
             axes.scatter(
                 x, y, s=26, color=face, edgecolor=look.RED, zorder=5, label=label, clip_on=False
@@ -141,24 +141,22 @@ def _runs(axes: Axes, compared: Sequence[Trained]) -> None:
 
 
 def _worth(axes: Axes, lines: Sequence[Line]) -> None:
-    axes.set_title("Where the worth stands")
+    axes.set_title("Where the worth is")
     shown = [one for one in (lines[0], *lines[1:][-1:]) if one["curve"]["reached"]]
     if not shown:
         look.placeholder(axes, "no message is worth anything")
         return
-    for line, colour in zip(shown[::-1], (look.BLUE, look.GREY), strict=False):
+    for line, color in zip(shown[::-1], (look.BLUE, look.GREY), strict=False):
         reached = line["curve"]["reached"]
         at = np.linspace(0, 1, len(reached))
-        axes.plot(at, reached, color=colour, label=f"step {line['step']}")
+        axes.plot(at, reached, color=color, label=f"step {line['step']}")
     look.in_percent(axes.xaxis, axes.yaxis)
     axes.set(xlabel="tokens of a useful message, from the first", ylabel="share of its worth")
     if len(shown) > 1:
         axes.legend(loc="upper left")
 
 
-def _level(name: str, told: Mapping[str, Any] | None) -> str:
-    if told is None:
-        return level(name, None)
-    found = read_interval(told)
-    # Written as another share is, so that all pages write percents alike.
-    return level("accuracy" if name in _SHARES else name, found)
+def _level(name: str, entry: Mapping[str, Any] | None) -> str:
+    # Shares are written in percent, as accuracy is.
+    interval = None if entry is None else read_interval(entry)
+    return level("accuracy" if name in _SHARES else name, interval)

@@ -1,10 +1,15 @@
-"""The demand curve for words: how many tokens a team would buy at each price of one.
+"""Compute the demand curve for words: how many tokens a team would buy at each price.
 
-Pure functions of what the parts of messages are worth (`extras.analysis.prefixes`).
-Extensively, a message is bought whole or not at all: where it is worth more than its tokens cost.
-Intensively, each is cut where worth less cost is highest. A price is what `normalizer` tokens cost.
-Prices, worths and surplus are in reward units. Intervals are 95 % intervals, by the percentile
-bootstrap over whole episodes (B. Efron, 1979).
+Pure functions of the worths of messages (`extras.analysis.demand_measure`). There are two margins:
+
+- extensive (`bought`): a message is bought whole if it is worth more than its tokens cost;
+- intensive (`bought_cut`): a message is cut where worth minus cost is highest.
+
+A price is the cost of `normalizer` tokens. Prices, worths and surplus are in reward units.
+Intervals are 95 %, by the percentile bootstrap over episodes (B. Efron, 1979).
+
+`PredictionCheck` tests a claim: below the choke price a trained team says what was predicted,
+within 25 %, and every run that falls silent has a price above it.
 """
 
 from __future__ import annotations
@@ -19,11 +24,11 @@ from laconic.learners.metrics import RESAMPLES, Interval, resample
 
 Array = NDArray[np.float64]
 _LEVEL = 1e-9
-"""Worths that differ by less, in reward units, differ by rounding alone."""
+"""Differences of worth below this, in reward units, are rounding."""
 FILE = "demand.jsonl"
-"""File of a run folder with a row for each measure."""
+"""File in a run folder with a row for each measurement."""
 _STEP = 1.25
-"""By this factor a price is raised and lowered to see how demand answers."""
+"""Factor by which a price is raised and lowered to compute the elasticity."""
 
 GLOSSARY: Mapping[str, str] = {
     "worth": "Gross worth of a message: what the return loses when it is not said.",
@@ -52,72 +57,72 @@ GLOSSARY: Mapping[str, str] = {
         " answers too."
     ),
 }
-"""Figures of a team's demand, and what each means; `bought` to `elasticity` at the price as set."""
+"""Figures of demand and their meanings; `bought` to `elasticity` are at the configured price."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message as its buyer sees it."""
+    """A message as its buyer sees it."""
 
     episode: int
-    """Place of its episode."""
+    """Index of its episode."""
     useful: bool | None
-    """Whether its author had something useful to tell; None for one whose part it is to answer."""
+    """Whether its author held relevant statements; None for an answering agent."""
     worth: tuple[float, ...]
     """Gross worth of its first k tokens, (tokens + 1,)."""
     charged: tuple[int, ...]
-    """How many of these are charged, (tokens + 1,)."""
+    """Number of charged tokens among the first k, (tokens + 1,)."""
     spans: tuple[tuple[int, float], ...] = ()
-    """Tokens of each stretch, and what the message loses without it."""
+    """Tokens of each stretch, and loss of worth without it."""
 
     @property
     def tokens(self) -> int:
-        """Its length."""
+        """Length in tokens."""
         return len(self.worth) - 1
 
     @property
     def highest(self) -> float:
-        """The rate (reward units a token) at which it is worth just what it costs."""
+        """Rate (reward units per token) at which worth equals cost."""
         if self.charged[-1] == 0:
             return np.inf if self.worth[-1] > -_LEVEL else -np.inf
         return self.worth[-1] / self.charged[-1]
 
     @property
     def needed(self) -> int:
-        """The fewest first tokens from which on its worth stays what it is."""
+        """Number of tokens after which the worth no longer changes."""
         other = [k for k, one in enumerate(self.worth) if abs(one - self.worth[-1]) > _LEVEL]
         return max(other, default=-1) + 1
 
     def bought(self, rate: float) -> bool:
-        """Whether it is worth more than it costs; what is free and does no harm is."""
+        """Return whether it is worth more than it costs; free and harmless messages are bought."""
         return self.highest > rate + _LEVEL
 
     def best_cut(self, rate: float) -> int:
-        """After how many tokens worth less cost is highest; the fewest of several."""
+        """Return after how many tokens worth minus cost is highest; the smallest of several."""
         net = np.array(self.worth) - rate * np.array(self.charged)
         return int(np.argmax(net > net.max() - _LEVEL))
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Demand at some prices, each an estimate with its interval."""
+    """Demand at several prices."""
 
     prices: tuple[float, ...]
-    """Reward units that `normalizer` tokens cost, rising."""
+    """Prices in reward units per `normalizer` tokens, rising."""
     bought: tuple[Interval, ...]
-    """Tokens an episode, messages whole or not at all."""
+    """Tokens bought per episode, messages whole or not at all."""
     bought_cut: tuple[Interval, ...]
-    """Tokens an episode, messages cut where they pay best."""
+    """Tokens bought per episode, messages cut where they pay best."""
     pays: tuple[float, ...]
     """Share of useful messages that pay; NaN without any."""
     surplus: tuple[float, ...]
-    """Reward units an episode."""
+    """Surplus in reward units per episode."""
 
 
 def curve(
     messages: Sequence[Message], episodes: int, prices: Sequence[float], normalizer: float
 ) -> Curve:
-    """Demand at each price, over so many episodes."""
+    """Return the demand at each price, over this number of episodes."""
     weights = _weights(episodes)
     useful = [one for one in messages if one.useful]
 
@@ -142,9 +147,9 @@ def curve(
 def figures(
     messages: Sequence[Message], episodes: int, price: float, normalizer: float
 ) -> dict[str, Interval]:
-    """The figures of `GLOSSARY` with their intervals; what has nothing behind it is left out."""
+    """Return the figures of `GLOSSARY` with their intervals, without those that have no data."""
     rate, weights = price / normalizer, _weights(episodes)
-    found: dict[str, Interval] = {}
+    measured: dict[str, Interval] = {}
     for name, column in _columns(rate).items():
         sums = np.zeros((2, episodes))
         for one in messages:
@@ -154,12 +159,12 @@ def figures(
         if sums[1].sum():
             with np.errstate(invalid="ignore"):
                 drawn = (weights @ sums[0]) / (weights @ sums[1])
-            found[name] = _interval(sums[0].sum() / sums[1].sum(), drawn, int(sums[1].sum()))
+            measured[name] = _interval(sums[0].sum() / sums[1].sum(), drawn, int(sums[1].sum()))
     levels = np.zeros((2, episodes))
     for one in messages:
         levels[:, one.episode] += [one.tokens * one.bought(r) for r in (rate / _STEP, rate * _STEP)]
     if levels.sum() and rate:
-        found["elasticity"] = _interval(
+        measured["elasticity"] = _interval(
             float(_elasticity(levels.sum(axis=1)[None])[0]),
             _elasticity(weights @ levels.T),
             episodes,
@@ -167,21 +172,23 @@ def figures(
     useful = [one for one in messages if one.useful and one.highest > 0]
     if useful:
         once = choke(useful, np.ones((1, episodes)))[0] * normalizer
-        found["choke_price"] = _interval(once, choke(useful, weights) * normalizer, len(useful))
+        measured["choke_price"] = _interval(once, choke(useful, weights) * normalizer, len(useful))
     links = _weakest(messages, episodes)
     there = np.isfinite(links)
     if there.any():
         of_all = float(_middle(links[there], there[None, there].astype(np.float64))[0])
         drawn = _middle(links[there], weights[:, there])
-        found["weakest_link"] = _interval(of_all * normalizer, drawn * normalizer, int(there.sum()))
-    return found
+        measured["weakest_link"] = _interval(
+            of_all * normalizer, drawn * normalizer, int(there.sum())
+        )
+    return measured
 
 
 _PER_EPISODE = ("tokens", "bought", "bought_cut", "surplus")
 
 
 def _columns(rate: float) -> dict[str, Callable[[Message], tuple[float, float]]]:
-    """What each message adds to a figure: above, and below the line."""
+    """Return for each figure what a message adds to its numerator and to its denominator."""
     return {
         "worth": lambda one: (one.worth[-1], 1),
         "worth_informed": lambda one: (one.worth[-1], 1) if one.useful else (0, 0),
@@ -213,76 +220,79 @@ def _gain(one: Message, rate: float) -> float:
 
 
 def _weights(episodes: int) -> Array:
-    """How often each episode is drawn, (resamples, episodes)."""
+    """Return how often each episode is drawn, (resamples, episodes)."""
     return resample(RESAMPLES, episodes, np.random.default_rng(0))
 
 
 def _interval(mean: float, drawn: Array, count: int) -> Interval:
-    # A resample may hold nothing that counts; it says nothing.
-    kept = drawn[np.isfinite(drawn)]
-    low, high = np.percentile(kept, (2.5, 97.5)) if len(kept) else (np.nan, np.nan)
+    # A resample may hold nothing that counts.
+    finite = drawn[np.isfinite(drawn)]
+    low, high = np.percentile(finite, (2.5, 97.5)) if len(finite) else (np.nan, np.nan)
     return Interval(float(mean), float(low), float(high), count)
 
 
 def _elasticity(levels: Array) -> Array:
-    """Of demand (draws, 2) at a lower and a higher price: its relative change over the price's."""
+    """Return the relative change of demand (draws, 2) over that of the price."""
     low, high = levels.T
     relative = 2 * (_STEP - 1 / _STEP) / (_STEP + 1 / _STEP)
     with np.errstate(invalid="ignore"):
-        found: Array = 2 * (high - low) / (high + low) / relative
-    return found
+        elasticity: Array = 2 * (high - low) / (high + low) / relative
+    return elasticity
 
 
 def choke(messages: Sequence[Message], weights: Array) -> Array:
-    """The rate (draws,) at which half the tokens of messages, as often as drawn, are bought."""
+    """Return the rate (draws,) at which half of the tokens of messages are bought."""
     tokens = weights[:, [one.episode for one in messages]] * [one.tokens for one in messages]
     return _middle(np.array([one.highest for one in messages]), tokens)
 
 
 def _weakest(messages: Sequence[Message], episodes: int) -> Array:
-    """The lowest rate (episodes,) at which a message worth something stops paying; inf for none."""
-    found = np.full(episodes, np.inf)
+    """Return the lowest rate (episodes,) at which a message of positive worth stops paying.
+
+    It is infinite for an episode without such a message.
+    """
+    lowest = np.full(episodes, np.inf)
     for one in messages:
         if one.worth[-1] > _LEVEL:
-            found[one.episode] = min(found[one.episode], one.highest)
-    return found
+            lowest[one.episode] = min(lowest[one.episode], one.highest)
+    return lowest
 
 
 def _middle(values: Array, weights: Array) -> Array:
-    """The value (draws,) below and at which half of the weight (draws, values) lies."""
+    """Return the weighted median (draws,) of values, with weights (draws, values)."""
     order = np.argsort(values)
-    gone = np.cumsum(weights[:, order], axis=1)
-    total = gone[:, -1:]
-    found = values[order][np.argmax(gone >= total / 2, axis=1)]
-    return np.where(total[:, 0] > 0, found, np.nan)
+    cumulative = np.cumsum(weights[:, order], axis=1)
+    total = cumulative[:, -1:]
+    median = values[order][np.argmax(cumulative >= total / 2, axis=1)]
+    return np.where(total[:, 0] > 0, median, np.nan)
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
-    """What a run came to under a price, beside what was predicted before it was trained."""
+class TrainedRun:
+    """Outcome of a run under a price, and what was predicted before it was trained."""
 
     run: str
-    """Its folder."""
+    """Name of its folder."""
     seed: str
-    """Its seed."""
+    """Seed of the run."""
     price: float
-    """What `normalizer` tokens cost it."""
+    """Price in reward units per `normalizer` tokens."""
     tokens_said: float
-    """Tokens an episode after training."""
+    """Tokens said per episode after training."""
     accuracy: float
-    """Tasks solved after training; NaN where nobody tells."""
+    """Share of tasks solved after training; NaN if unknown."""
     spoke_if_informed: float
-    """How often it spoke with something useful; NaN where nobody tells."""
+    """Share of informed turns with a message after training; NaN if unknown."""
     bought: float
-    """Tokens predicted, messages whole or not at all."""
+    """Tokens predicted per episode, messages whole or not at all."""
     bought_cut: float
-    """Tokens predicted, messages cut where they pay best."""
+    """Tokens predicted per episode, messages cut where they pay best."""
     collapsed: bool
-    """Whether it speaks in less than one in ten turns with something useful."""
+    """Whether it speaks in less than a tenth of its informed turns."""
     below_choke: bool
     """Whether its price is below the choke price."""
     near: bool
-    """Whether what it says is within 25 % of the better of the two predictions."""
+    """Whether its tokens are within 25 % of one of the two predictions."""
 
 
 _NEAR, _COLLAPSED = 0.25, 0.1
@@ -293,48 +303,56 @@ def trained(
     episodes: int,
     normalizer: float,
     runs: Sequence[tuple[str, str, float, Mapping[str, float]]],
-) -> list[Trained]:
-    """Trained runs (folder, seed, price, metrics after training) beside what the messages predict.
+) -> list[TrainedRun]:
+    """Compare trained runs with what the messages predict for their prices.
 
-    The price rises down the list.
+    Args:
+        messages: messages of the untrained team.
+        episodes: number of episodes they come from.
+        normalizer: number of tokens that cost one price.
+        runs: folder, seed, price, and metrics after training.
+
+    Returns:
+        Runs in the order of rising prices.
     """
     useful = [one for one in messages if one.useful and one.highest > 0]
     highest = float(choke(useful, np.ones((1, episodes)))[0]) * normalizer if useful else np.nan
-    found = []
-    for run, seed, price, told in sorted(runs, key=lambda one: (one[2], one[1])):
-        rate, said = price / normalizer, told["tokens_said"]
+    compared = []
+    for run, seed, price, metrics in sorted(runs, key=lambda one: (one[2], one[1])):
+        rate, said = price / normalizer, metrics["tokens_said"]
         bought = sum(one.tokens * one.bought(rate) for one in messages) / episodes
         cut = sum(one.best_cut(rate) for one in messages) / episodes
-        spoke = told.get("spoke_if_informed", np.nan)
-        near = any(abs(said - foreseen) <= _NEAR * foreseen for foreseen in (bought, cut))
-        at = run, seed, price, said, told.get("accuracy", np.nan), spoke, bought, cut
-        found.append(Trained(*at, bool(spoke < _COLLAPSED), bool(price < highest), near))
-    return found
+        spoke = metrics.get("spoke_if_informed", np.nan)
+        near = any(abs(said - predicted) <= _NEAR * predicted for predicted in (bought, cut))
+        at = run, seed, price, said, metrics.get("accuracy", np.nan), spoke, bought, cut
+        silent, below = bool(spoke < _COLLAPSED), bool(price < highest)
+        compared.append(TrainedRun(*at, silent, below, near))
+    return compared
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """How much of the claim some runs bear out."""
+class PredictionCheck:
+    """Number of runs that agree with the prediction."""
 
     below: int
-    """Runs with a price below the choke price."""
+    """Number of runs with a price below the choke price."""
     near: int
-    """Those of them that say what was predicted."""
+    """Number of these that say what was predicted."""
     collapsed: int
-    """Runs that fell silent."""
+    """Number of runs that fell silent."""
     above: int
-    """Those of them whose price is not below the choke price."""
+    """Number of these whose price is not below the choke price."""
 
     @classmethod
-    def of(cls, runs: Sequence[Trained]) -> Claim:
-        """Count runs."""
+    def of(cls, runs: Sequence[TrainedRun]) -> PredictionCheck:
+        """Count the runs."""
         below = [one for one in runs if one.below_choke]
         silent = [one for one in runs if one.collapsed]
         above = sum(not one.below_choke for one in silent)
         return cls(len(below), sum(one.near for one in below), len(silent), above)
 
     def __str__(self) -> str:
-        """One line of it."""
+        """Return one line."""
         return (
             f"{self.near} of {self.below} runs below the choke price say what was predicted, within"
             f" 25 %; {self.above} of {self.collapsed} runs that fell silent are above it"

@@ -1,17 +1,19 @@
-"""How few tokens would do? Frontiers of accuracy against tokens said, for `split` information.
+"""Compute how few tokens a team needs for an accuracy, with `split` information.
 
-A frontier is the least that a team has to say on average at each accuracy; between its corners a
-team mixes two ways. Some are exact, and others bounds:
+A frontier gives the fewest tokens said per episode at each accuracy. Between its corners a team
+mixes two strategies. Some frontiers are exact, others are bounds:
 
-- `enumerated`, exact for one agent who holds one of a few contents: all codebooks from contents to
-  words or silence, each decoded in the best way.
-- `coded`, a lower bound for every team: silence tells one answer for each question, and every other
-  answer takes a word of one token at the least. For `signal` it is the frontier itself.
-- `verbatim`: what matters is said as it stands, in the tasks that are solved.
-- `telegraphic`: the same in few words of a statement, which no other of the source has all of.
+- `enumerated`: exact for one agent who holds one of a few contents. It tries every codebook from
+  contents to words or silence, decoded optimally.
+- `coded`: a lower bound for every team, exact for `signal`. Silence stands for one answer of a
+  question, and every other answer takes one token.
+- `verbatim`: a bound for teams that guess nothing and say the relevant statements as they are.
+- `telegraphic`: the same for teams that say the few words that distinguish a statement.
 
-The last two bound the teams that speak so and guess nothing, and no others. An answer is stated in
-the fewest tokens there are (one) under `coded`, and in the benchmark's own form elsewhere.
+Under `coded` an answer takes one token; otherwise it has the form of the benchmark.
+
+The laconic index places a team between the `coded` frontier (0) and the verbose script (1), each at
+the accuracy of the team: the script in as many tasks as the team solves.
 """
 
 from __future__ import annotations
@@ -38,31 +40,31 @@ from laconic.learners.metrics import RESAMPLES, Interval, resample
 from laconic.learners.rollout.play import Start, play
 
 Corner = tuple[float, float]
-"""Tokens said, and the accuracy that they buy."""
+"""Tokens said per episode, and the accuracy that they buy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """The fewest tokens at every accuracy, by its corners: both rise, ever more slowly."""
+    """Fewest tokens at every accuracy, a concave line through corners."""
 
     corners: tuple[Corner, ...]
-    """(tokens, accuracy), from the silent team to the most accurate."""
+    """Corners (tokens, accuracy), from the silent team to the most accurate."""
 
     @classmethod
     def of(cls, points: Iterable[Corner]) -> Frontier:
-        """The frontier of teams that reach some points, and of their mixtures."""
-        kept: list[Corner] = []
-        # Of equally accurate ones the thriftiest; from the thriftiest of all upwards.
+        """Return the frontier of teams that reach these points, and of their mixtures."""
+        corners: list[Corner] = []
+        # Tokens rise, and of equally accurate points only the cheapest counts.
         for tokens, accuracy in sorted(points, key=lambda one: (one[0], -one[1])):
-            if kept and accuracy <= kept[-1][1]:
+            if corners and accuracy <= corners[-1][1]:
                 continue
-            while len(kept) > 1 and _below(kept[-2], kept[-1], (tokens, accuracy)):
-                kept.pop()
-            kept.append((tokens, accuracy))
-        return cls(tuple(kept))
+            while len(corners) > 1 and _below(corners[-2], corners[-1], (tokens, accuracy)):
+                corners.pop()
+            corners.append((tokens, accuracy))
+        return cls(tuple(corners))
 
     def tokens(self, accuracy: float) -> float:
-        """The fewest tokens at which so many tasks are solved; infinite where no team does."""
+        """Return the fewest tokens for an accuracy; infinite if no team reaches it."""
         before = self.corners[0]
         for corner in self.corners:
             if accuracy <= corner[1] + 1e-12:
@@ -73,21 +75,21 @@ class Frontier:
         return math.inf
 
     def best_return(self, price: float) -> float:
-        """Return the most that a team earns, task reward less all bills, at a price per token."""
+        """Return the highest return of a team, task reward less bills, at a price per token."""
         return max(accuracy - price * tokens for tokens, accuracy in self.corners)
 
     def answered(self, tokens: float) -> Frontier:
-        """The frontier when every solved task takes so many tokens more, for its answer."""
-        told = ((said + solved * tokens, solved) for said, solved in self.corners)
-        return Frontier.of([(0.0, 0.0), *told])
+        """Return the frontier if the answer of a solved task takes this number of tokens more."""
+        points = ((said + solved * tokens, solved) for said, solved in self.corners)
+        return Frontier.of([(0.0, 0.0), *points])
 
 
 def enumerated(chances: Sequence[float], lengths: Sequence[float]) -> Frontier:
-    """The exact frontier of one who holds one of some contents and of one who has to name it.
+    """Return the exact frontier of one agent who holds a content and another who has to name it.
 
     Args:
-        chances: how likely each content is.
-        lengths: tokens of each word there is, beside silence; more words than contents serve none.
+        chances: probability of each content.
+        lengths: tokens of each word besides silence; more words than contents are of no use.
     """
     signals, points = (0.0, *lengths), []
     for book in product(range(len(signals)), repeat=len(chances)):
@@ -100,24 +102,24 @@ def enumerated(chances: Sequence[float], lengths: Sequence[float]) -> Frontier:
 
 
 def coded(guessed: float) -> Frontier:
-    """The bound for a team that solves a share of the tasks when nobody tells it anything."""
+    """Return the bound for a team that solves this share of the tasks by guessing."""
     return Frontier.of([(0.0, guessed), (1.0 - guessed, 1.0)])
 
 
 def guessed(tasks: Sequence[Task]) -> float:
-    """The share of tasks whose answer is the commonest one of their question."""
-    commonest = _commonest(tasks)
-    return sum(task.answer == commonest[task.question] for task in tasks) / len(tasks)
+    """Return the share of tasks whose answer is the most common one of their question."""
+    most_common = _most_common(tasks)
+    return sum(task.answer == most_common[task.question] for task in tasks) / len(tasks)
 
 
 def spoken(tasks: Sequence[Task], tokenize: Tokenize, words: Callable[[str], str]) -> Frontier:
-    """The frontier of teams that say what matters in these words, and the answer, or nothing.
+    """Return the frontier of teams that say the relevant statements and the answer, or nothing.
 
     Args:
-        tasks: with flags of what matters.
-        tokenize: counts the tokens; a statement has those that it takes at the beginning or within
-            a message, whichever are fewer.
-        words: the words in which a statement is said.
+        tasks: tasks with flags of relevance.
+        tokenize: cuts text into tokens. A statement counts as at the beginning of a message or
+            within it, whichever takes fewer tokens.
+        words: returns the words in which a statement is said.
     """
     costs = []
     for task in tasks:
@@ -132,10 +134,10 @@ def spoken(tasks: Sequence[Task], tokenize: Tokenize, words: Callable[[str], str
 
 
 def floors(environment: object, telegraphic: bool = False) -> dict[str, Frontier]:
-    """The frontiers of an environment by name, answers included; `telegraphic` takes a while.
+    """Return the frontiers of an environment by name, answers included; `telegraphic` is slow.
 
-    Empty where they mean nothing: everybody reads the whole task, who answers holds a share, or
-    nobody can say what matters.
+    Empty if frontiers have no meaning: all agents read the whole task, the answering agent holds a
+    part of it, or tasks have no flags of relevance.
     """
     env = environment
     if not isinstance(env, DialogueEnv) or env.information != "split":
@@ -143,23 +145,23 @@ def floors(environment: object, telegraphic: bool = False) -> dict[str, Frontier
     tasks = tuple(env.tasks.values())
     if set(env.answering) & set(env.holders) or any(task.relevant is None for task in tasks):
         return {}
-    found = {"coded": coded(guessed(tasks)).answered(1.0)}
+    frontiers = {"coded": coded(guessed(tasks)).answered(1.0)}
     if telegraphic:
         short = telegrams(text for task in tasks for text in task.statements)
-        found["telegraphic"] = spoken(tasks, env.tokenize, short.__getitem__)
-    return found | {"verbatim": spoken(tasks, env.tokenize, str)}
+        frontiers["telegraphic"] = spoken(tasks, env.tokenize, short.__getitem__)
+    return frontiers | {"verbatim": spoken(tasks, env.tokenize, str)}
 
 
 class Floors:
-    """Notes the frontiers of an evaluation's environment, which reports and comparisons draw."""
+    """Records the frontiers of an environment, which reports and comparisons draw."""
 
     def __call__(self, evaluation: EvaluationRun) -> Findings:
-        """Note those that take no while, as `floors` of the evaluation."""
+        """Record all but `telegraphic`, which is slow, as `floors` of an evaluation."""
         least = _corners(floors(evaluation.environments[0])) if evaluation.episodes else {}
         return Findings(facts={"floors": least} if least else {})
 
     def begin(self, environment: object) -> dict[str, Any]:
-        """Return all of them for a comparison."""
+        """Return all frontiers, for a comparison."""
         return {"floors": _corners(floors(environment, telegraphic=True))}
 
 
@@ -168,12 +170,12 @@ def _corners(frontiers: Mapping[str, Frontier]) -> dict[str, tuple[Corner, ...]]
 
 
 def _below(first: Corner, middle: Corner, last: Corner) -> bool:
-    """Whether a corner lies on or under the line between two others: it is none."""
+    """Return whether a point lies on or under the line between two others."""
     rise = (last[1] - first[1]) * (middle[0] - first[0])
     return (middle[1] - first[1]) * (last[0] - first[0]) <= rise + 1e-12
 
 
-def _commonest(tasks: Sequence[Task]) -> Mapping[str, str]:
+def _most_common(tasks: Sequence[Task]) -> Mapping[str, str]:
     answers: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for task in tasks:
         answers[task.question][task.answer] += 1
@@ -182,15 +184,15 @@ def _commonest(tasks: Sequence[Task]) -> Mapping[str, str]:
 
 NAME = "laconic_index"
 _SCRIPTED = 200
-"""Tasks on which the verbose script is heard, at most."""
+"""Largest number of tasks on which the verbose script is played."""
 
 
 def measure_index(evaluation: EvaluationRun) -> Findings:
-    """Measure the index after an evaluation, or of an entry that plays as configured."""
+    """Measure the laconic index after an evaluation, or of an entry of shape `team`."""
     cfg = evaluation.cfg
     if OmegaConf.select(cfg, "entry.shape", default="team") != "team":
         return Findings()
-    # A task may be played several times.
+    # The samples of a task stand beside each other.
     starts = evaluation.starts[:: cfg.evaluation.get("samples", 1)]
 
     def measure() -> dict[str, Interval]:
@@ -202,10 +204,9 @@ def measure_index(evaluation: EvaluationRun) -> Findings:
 def laconic_index(
     environments: Environments, starts: Sequence[Start], episodes: Sequence[Episode]
 ) -> dict[str, Interval]:
-    """The index of a team over some episodes with its 95 % bootstrap interval, by its name.
+    """Return the laconic index of a team with its 95 % bootstrap interval, by its name.
 
-    Empty where there is no frontier (`extras.analysis.frontier.floors`), or nothing was played or
-    solved.
+    Empty if there is no frontier (`floors`), or if no episode was played or solved.
     """
     floor = floors(environments[0]).get("coded")
     counted = all(one.solved is not None and one.tokens_said for one in episodes)
@@ -217,19 +218,26 @@ def laconic_index(
         return {}
     wordy = play(environments, policies, starts[:_SCRIPTED], seed=0)
     verbose = float(np.mean([_tokens(one) for one in wordy]))
-    told = np.array([(_tokens(one), float(bool(one.solved))) for one in episodes])
-    tokens, solved = told.mean(axis=0)
+    totals = np.array([(_tokens(one), float(bool(one.solved))) for one in episodes])
+    tokens, solved = totals.mean(axis=0)
     mean = index(tokens, solved, floor, verbose)
-    weights = resample(RESAMPLES, len(told), np.random.default_rng(0))
-    drawn = [index(said, share, floor, verbose) for said, share in weights @ told / len(told)]
+    weights = resample(RESAMPLES, len(totals), np.random.default_rng(0))
+    drawn = [index(said, share, floor, verbose) for said, share in weights @ totals / len(totals)]
     if not np.isfinite(mean):
         return {}
     low, high = np.nanpercentile(drawn, (2.5, 97.5))
-    return {NAME: Interval(mean, float(low), float(high), len(told))}
+    return {NAME: Interval(mean, float(low), float(high), len(totals))}
 
 
 def index(tokens: float, accuracy: float, floor: Frontier, verbose: float) -> float:
-    """The index of a team that says so many tokens; NaN where it solves nothing."""
+    """Return the laconic index of a team; NaN if it solves nothing.
+
+    Args:
+        tokens: tokens that it says per episode.
+        accuracy: share of tasks that it solves.
+        floor: `coded` frontier of the environment.
+        verbose: tokens that the verbose script says per episode.
+    """
     least = floor.tokens(accuracy)
     most = accuracy * verbose
     return float((tokens - least) / (most - least)) if most > least else float("nan")

@@ -1,6 +1,16 @@
-"""What a second pass over a draft gains, beside answering anew: `second_pass.csv`.
+"""Split the gain of a second pass over a draft into three parts: `second_pass.csv`.
 
-The four entries are paired task by task (`extras.analysis.second_pass`).
+After "Revision or re-solving" (arXiv 2604.01029), of which only a digest was read. Four entries
+play the same tasks: A a weak draft, B a strong agent that revises it, C the strong agent alone, and
+D the strong agent over a draft without content. The total gain B - A has three parts:
+
+| part | difference |
+|---|---|
+| re-solving | C - A |
+| scaffold | D - C |
+| content | B - D |
+
+Intervals are 95 %, by a paired bootstrap over tasks (B. Efron, 1979).
 """
 
 from __future__ import annotations
@@ -27,11 +37,10 @@ HEADS = ("part", "gain", "gain_low", "gain_high", "tasks")
 
 @dataclass(frozen=True, slots=True)
 class SecondPass:
-    """Cuts what a second pass gains into its parts, after a comparison."""
+    """Column of a comparison that splits the gain of a second pass at the end."""
 
     entries: Sequence[str] = ("draft", "revise", "resolve", "scaffold")
-    """The entries of a draft, of who revises it, of who answers without it, and of who reads it
-    emptied of its content."""
+    """Names of four entries: draft, revision, answer without a draft, and over an empty one."""
 
     def __post_init__(self) -> None:
         """Refuse anything but four names.
@@ -46,17 +55,17 @@ class SecondPass:
             )
 
     def __call__(self, played: EvaluationRun) -> None:
-        """Measure nothing of a single entry."""
+        """Measure nothing after a single entry."""
 
     def finish(self, folder: Path, names: Sequence[str]) -> None:
-        """Write and show the parts."""
+        """Write and show the parts of the gain."""
         write(folder, self.entries)
 
 
 def write(folder: Path, names: Sequence[str]) -> None:
-    """Write and show the parts of the gain where all four entries were played, nothing else."""
-    found = [read(folder / name) for name in names]
-    solved = [one["solved"] for one in found if one is not None]
+    """Write and show the parts of the gain if all four entries were played."""
+    measured = [read(folder / name) for name in names]
+    solved = [one["solved"] for one in measured if one is not None]
     parts = split(*solved) if len(solved) == len(names) else {}
     if not parts:
         return
@@ -71,19 +80,20 @@ def write(folder: Path, names: Sequence[str]) -> None:
 
 PARTS = ("re_solving", "scaffold", "content", "total")
 Solved = Mapping[str, bool]
-"""Who solved what, by task."""
+"""Whether each task was solved, by its key."""
 
 
 def draws(gains: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Gains of each part in tasks (tasks, parts), summed over tasks drawn with return.
+    """Sum the gains of each part (tasks, parts) over tasks drawn with replacement.
 
-    Returns (resamples, parts), whole numbers, so that parts add up exactly.
+    Returns:
+        Sums (resamples, parts), whole numbers, so that the parts add up exactly.
     """
     return resample(RESAMPLES, len(gains), np.random.default_rng(0)) @ gains
 
 
 def split(draft: Solved, revise: Solved, resolve: Solved, scaffold: Solved) -> dict[str, Interval]:
-    """Each of `PARTS` as a share of the tasks that all four played; nothing without such a task."""
+    """Return each of `PARTS` as a share of the tasks that all four played; empty without any."""
     tasks = sorted(draft.keys() & revise.keys() & resolve.keys() & scaffold.keys())
     if not tasks:
         return {}

@@ -1,8 +1,8 @@
-"""Does a team read something off silence? Its silences are marked as losses, and it plays again.
+"""Measure whether a team reads information from silence.
 
-The probe of `envs.dialogue.channel`: `silence_reliance` is by how much fewer tasks are solved when
-every silence that an agent chose reads as if a message had been lost. A team that says all that
-matters in words loses nothing; one for which silence is a word loses what that word told.
+The team plays again with every chosen silence shown as a lost message (`envs.dialogue.channel`).
+`silence_reliance` is the drop in the share of solved tasks. It is 0 for a team that says everything
+relevant in words, and positive for one that uses silence as a word.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from laconic.learners.rollout.play import Start, play
 
 @dataclass(frozen=True, slots=True)
 class SilenceProbe:
-    """Measures `silence_reliance` after a whole evaluation."""
+    """Measures `silence_reliance` after a complete evaluation."""
 
     probe: bool = False
-    """Whether it does."""
+    """Whether to measure it; all episodes are then played twice."""
 
     def __post_init__(self) -> None:
         """Check the setting."""
         flag("evaluation.probe_silence", self.probe)
 
     def __call__(self, evaluation: EvaluationRun) -> Findings:
-        """Play all episodes once more."""
+        """Play all episodes once more and return the figure."""
         if not self.probe or len(evaluation.episodes) < len(evaluation.starts):
             return Findings()
         cfg = evaluation.cfg
@@ -54,21 +54,21 @@ def silence_reliance(
     seed: int,
     greedy: bool,
 ) -> Interval:
-    """By how much the share of solved tasks drops when chosen silences are marked as lost.
+    """Return how much the share of solved tasks drops if chosen silences look like lost messages.
 
     Args:
         environments: equal environments with a channel.
-        policies: who speaks for each agent.
-        starts: where the episodes began.
-        episodes: as they were played without the probe.
-        seed: of what is sampled.
-        greedy: whether policies take their likeliest reply.
+        policies: policy of each agent.
+        starts: starts of the episodes.
+        episodes: episodes as they were played without the probe.
+        seed: seed of what is sampled.
+        greedy: whether policies take their most likely reply.
 
     Returns:
-        The drop with its 95 % bootstrap interval over tasks.
+        Drop with its 95 % bootstrap interval over tasks.
 
     Raises:
-        SettingError: the environment has no channel, or does not tell what is solved.
+        SettingError: the environment has no channel, or does not report which tasks are solved.
     """
     channel = getattr(environments[0], "channel", None)
     if not isinstance(channel, Channel) or any(one.solved is None for one in episodes):

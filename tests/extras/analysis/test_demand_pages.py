@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from laconic.extras.analysis import demand_pages as demand
-from laconic.extras.analysis.demand_statistics import GLOSSARY, Trained
+from laconic.extras.analysis.demand_statistics import GLOSSARY, TrainedRun
 
 
 def estimate(mean: float, high: float | None = None) -> dict:
@@ -32,8 +32,8 @@ def test_the_first_and_the_last_step_stand_beside_each_other():
 
 
 def test_a_picture_is_drawn_of_one_step_of_several_and_with_runs():
-    run = Trained("a", "0", 3.0, 8.0, 1.0, 1.0, 9.0, 9.0, False, True, True)
-    silent = Trained("b", "1", 6.0, 0.0, 0.0, 0.0, 1.0, 1.0, True, False, False)
+    run = TrainedRun("a", "0", 3.0, 8.0, 1.0, 1.0, 9.0, 9.0, False, True, True)
+    silent = TrainedRun("b", "1", 6.0, 0.0, 0.0, 0.0, 1.0, 1.0, True, False, False)
     lines = [line(0, choke_price=2.0), line(9)]
     drawn = [
         demand.picture(lines[:1]),

@@ -1,8 +1,8 @@
-"""Trained runs beside what was predicted for their price, and how much of the claim holds."""
+"""Trained runs are compared with what was predicted for their prices."""
 
 from __future__ import annotations
 
-from laconic.extras.analysis.demand_statistics import Claim, Message, trained
+from laconic.extras.analysis.demand_statistics import Message, PredictionCheck, trained
 
 
 def useful(episode: int, tokens: int, at: int) -> Message:
@@ -43,7 +43,7 @@ def test_the_claim_is_counted_by_its_two_halves():
         run("d", 5.1, 0.0, 0.05),
         run("e", 9.0, 2.0, 0.5),
     ]
-    found = Claim.of(trained(TEAM, 2, 100.0, rows))
-    assert found == Claim(below=3, near=1, collapsed=2, above=1)
+    found = PredictionCheck.of(trained(TEAM, 2, 100.0, rows))
+    assert found == PredictionCheck(below=3, near=1, collapsed=2, above=1)
     assert str(found).startswith("1 of 3 runs below the choke price say what was predicted")
-    assert Claim.of([]) == Claim(0, 0, 0, 0)
+    assert PredictionCheck.of([]) == PredictionCheck(0, 0, 0, 0)
