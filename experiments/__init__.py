@@ -11,7 +11,3 @@ if __name__ == "experiments":
 # Read once, when torch loads its threads. By default threads spin while they wait for each other,
 # and two programs on one machine then take ten times as long as one after the other.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
-# Every configuration may refer to them, whoever composes it.
-from laconic.experiments.command_line import presets as presets  # noqa: E402
-from laconic.experiments.command_line import room as room  # noqa: E402

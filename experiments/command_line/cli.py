@@ -43,7 +43,7 @@ from laconic.experiments.command_line.programs import CONFIG_GROUP, config_folde
 from laconic.experiments.command_line.resuming import spell_out
 from laconic.experiments.command_line.say import complain
 from laconic.experiments.command_line.surroundings import find_problem
-from laconic.experiments.command_line.targets import settle
+from laconic.experiments.command_line.targets import accept_hidden, settle
 from laconic.experiments.running import lock, new_folder
 from laconic.experiments.running.interrupt import received
 from laconic.learners.distributed import launcher
@@ -124,7 +124,7 @@ def _run(
         sys.stdout = open(os.devnull, "w")
     launch = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)
     try:
-        sys.argv[1:] = flags_last(spell_out(sys.argv[1:], config_name))
+        sys.argv[1:] = flags_last(accept_hidden(spell_out(sys.argv[1:], config_name)))
         offer_environments(sys.argv[1:], CONF)
         with _errors_raised():
             launch(_job(main, with_traceback))()

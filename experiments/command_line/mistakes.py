@@ -25,7 +25,12 @@ from hydra.errors import (
 from omegaconf import OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from laconic.experiments.command_line.targets import chosen_options, dotted, named_parameters
+from laconic.experiments.command_line.targets import (
+    HIDDEN,
+    chosen_options,
+    dotted,
+    named_parameters,
+)
 
 OWN = ("laconic.envs.errors", "laconic.learners.errors")
 """Modules whose errors are messages to the user already."""
@@ -116,7 +121,7 @@ def compose_keys(config_name: str, config_path: str, arguments: Sequence[str]) -
             cfg = compose(flags.config_name, overrides=options, return_hydra_config=True)
     except HydraException:
         return set()
-    return set(dotted(OmegaConf.to_container(cfg)))
+    return {*dotted(OmegaConf.to_container(cfg)), *HIDDEN}
 
 
 def unknown_key(key: str, valid: Iterable[str], can_be_added: bool = False) -> str:

@@ -8,6 +8,7 @@ the class does not take it, the user made a mistake, and building the class refu
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pkgutil import resolve_name
 from typing import Any
@@ -20,21 +21,37 @@ from pettingzoo import AECEnv
 from laconic.envs.checks import check_agents
 from laconic.envs.errors import SettingError
 from laconic.envs.task import PromptedTask
+from laconic.experiments.command_line.defaults import apply_defaults
 
 REQUIRED = ("agent", "env", "learner", "optimizer")
 """Config groups that must name a class; a run does without a class of the other groups."""
 KEPT = ("env.max_rounds",)
 """Keys that the rollout reads, whatever the class takes."""
 
+HIDDEN = (
+    *(f"env.{name}" for name in ("holdout", "holdout_seed", "reader", "max_rounds")),
+    *(f"env.{name}" for name in ("agree_at", "channel", "tokens_left")),
+    *("env.reward.thought_weight", "env.reward.multiply_by"),
+    *("agent.lora", "agent.frozen", "agent.optimizer"),
+    *("learner.whiten", "learner.decay", "learner.seed", "learner.correction"),
+    *("learner.correction_low", "learner.correction_high"),
+    *("learner.objective.normalizer", "learner.advantages.leave_out_pivot"),
+    *("train.shapes", "evaluation.demand", "report"),
+)
+"""Keys that constructors and programs take, and that the composed configuration does not show."""
+
 _TARGET = "._target_"
+_PLAIN_OVERRIDE = re.compile(r"(?P<key>[a-z_][\w.]*)=")
+_MEMBER = re.compile(r"^agent\.members\.\w+")
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
-    """Fit `cfg`, in place, to the classes that the command line names.
+    """Fit `cfg`, in place, to the classes that the command line names, and apply their defaults.
 
     Returns:
-        Notes for the user, one line for each class that does not take every setting.
+        Notes for the user: one line for each class that does not take every setting, and for each
+        default of the team or the learner that differs from the composed value.
 
     Raises:
         SettingError: a group was deleted (`~env`), and no class took its place.
@@ -42,7 +59,25 @@ def settle(cfg: DictConfig, overrides: Sequence[str]) -> list[str]:
     _check_groups(cfg, overrides)
     typed = typed_keys(overrides)
     nodes = sorted(key.removesuffix(_TARGET) for key in typed if key.endswith(_TARGET))
-    return [note for node in nodes if (note := _drop_foreign_settings(cfg, node, typed))]
+    notes = [note for node in nodes if (note := _drop_foreign_settings(cfg, node, typed))]
+    experiments = [
+        option.strip()
+        for override in overrides
+        if override.startswith("experiment=")
+        for option in override.partition("=")[2].strip("[]").split(",")
+    ]
+    return [*notes, *apply_defaults(cfg, typed, experiments)]
+
+
+def accept_hidden(arguments: Iterable[str]) -> list[str]:
+    """Return command line arguments in which hidden keys may be set without a plus sign."""
+    accepted = []
+    for argument in arguments:
+        match = _PLAIN_OVERRIDE.match(argument)
+        key = _MEMBER.sub("agent", match["key"]) if match else ""
+        hidden = any(key == name or key.startswith(f"{name}.") for name in HIDDEN)
+        accepted.append(f"++{argument}" if hidden else argument)
+    return accepted
 
 
 def typed_keys(overrides: Iterable[str]) -> set[str]:

@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.roster import agent_names, role_of
+from laconic.experiments.command_line.defaults import team_defaults
 from laconic.experiments.comparing.entries import Entry
 from laconic.experiments.comparing.shapes import (
     BUDGET,
@@ -52,11 +53,14 @@ def arrange(cfg: DictConfig, entry: Entry) -> DictConfig:
         agent = _with_members_of(agent, settings)
     if cfg.compare.equal:
         _let_speak(agent, entry, settings)
-    made = OmegaConf.create({"agent": agent, "env": settings})
-    brief = OmegaConf.select(made, "env.instructions") == "brief"
-    if entry.say and entry.votes is None and brief:
+    if "_target_" in entry.agent and "instructions" not in entry.env:
+        # A team of its own reads the form of first observation that suits it.
+        form = team_defaults(OmegaConf.create(agent)).get("env.instructions")
+        if form is not None and "instructions" in settings:
+            settings["instructions"] = form
+    if entry.say and entry.votes is None and settings.get("instructions") == "brief":
         raise Unfit(
-            "its policy reads no instructions (agent.instructions=brief), so nobody would be told"
+            "its policy reads no instructions (env.instructions=brief), so nobody would be told"
             " its words"
         )
     greedy = cfg.evaluation.greedy if entry.greedy is None else entry.greedy
@@ -120,9 +124,7 @@ def _dialogue(cfg: DictConfig, entry: Entry, settings: dict[str, Any]) -> dict[s
 
 def _agent(cfg: DictConfig, entry: Entry) -> dict[str, Any]:
     if entry.script is not None:
-        # Scripts read what the others read, so that their tokens compare.
-        form = OmegaConf.select(cfg, "agent.instructions", default="full")
-        return {"_target_": _SCRIPTED, "script": entry.script, "instructions": form}
+        return {"_target_": _SCRIPTED, "script": entry.script}
     if "_target_" in entry.agent:
         return dict(entry.agent)
     merged: dict[str, Any] = _plain(OmegaConf.merge(cfg.agent, dict(entry.agent)))

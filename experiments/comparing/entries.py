@@ -160,7 +160,7 @@ def entries_of_runs(cfg: DictConfig, taken: Collection[str]) -> list[Entry]:
 def _read(name: str, node: Any) -> Entry:
     if not OmegaConf.is_dict(node):
         raise SettingError(f"entries.{name} must be settings of an entry; got {node!r}")
-    # Unresolved, because what an entry refers to (`agent.instructions`) is its own.
+    # Unresolved, because an entry may refer to settings of its own.
     settings: dict[str, Any] = OmegaConf.to_container(node, resolve=False)  # type: ignore[assignment]
     known = {one.name for one in fields(Entry)} - {"name", "source"}
     check_names(f"setting in entries.{name}", settings, known)

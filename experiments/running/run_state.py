@@ -222,7 +222,7 @@ def finish(run: TrainingRun) -> None:
         write_status(run, "finished" if done else "interrupted")
         read = read_run(run.folder.path)
         print_run(read, Console())
-        if run.cfg.report:
+        if run.cfg.get("report", True):
             say(f"report: {write_report(run.folder.path)}")
             if not can_draw():
                 say(f"pictures: {LEFT_OUT}")

@@ -29,7 +29,7 @@ from laconic.experiments.command_line.mistakes import compose_keys, describe
 from laconic.experiments.command_line.own_environments import offer_environments
 from laconic.experiments.command_line.surroundings import find_problem
 from laconic.experiments.command_line.sweeping import check
-from laconic.experiments.command_line.targets import settle
+from laconic.experiments.command_line.targets import accept_hidden, settle
 from laconic.experiments.report import print_run, write_report
 from laconic.experiments.reporting.records import Transcript
 from laconic.experiments.reporting.runs import read_run
@@ -78,7 +78,7 @@ def train(*overrides: str, folder: str | Path | None = None, **settings: Any) ->
         raise SettingError(problem)
     from laconic.experiments.train import main
 
-    given = [*overrides, *spelled(settings)]
+    given = accept_hidden([*overrides, *spelled(settings)])
     path = Path(folder or f"outputs/{time.strftime('%Y-%m-%d/%H-%M-%S')}-{time.time_ns() % 10**6}")
     with _in_words(), _as_hydra_would("train", given, path.absolute()) as cfg:
         try:
@@ -94,7 +94,7 @@ def compose(*overrides: str, program: str = "train", **settings: Any) -> DictCon
     Raises:
         SettingError: a setting does not exist.
     """
-    return _composed(program, [*overrides, *spelled(settings)], whole=False)
+    return _composed(program, accept_hidden([*overrides, *spelled(settings)]), whole=False)
 
 
 @dataclass(frozen=True)

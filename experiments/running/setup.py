@@ -184,8 +184,12 @@ def make_learner(
     # Made once in vain, so that what an optimiser refuses is said of its own key.
     instantiate(cfg.optimizer, [torch.zeros(1)], _partial_=False, _convert_="all")
     optimizer = instantiate(cfg.optimizer, _partial_=True, _convert_="all")
+    # The order in which sequences enter the minibatches follows the seed of the run.
+    seeded = {} if "seed" in cfg.learner else _accepted(cfg.learner, {"seed": cfg.seed})
     if processes.count == 1:
-        alone = instantiate(cfg.learner, policies, optimizer, _partial_=False, _convert_="all")
+        alone = instantiate(
+            cfg.learner, policies, optimizer, _partial_=False, _convert_="all", **seeded
+        )
         check_learner(alone, cfg.learner._target_)
         return as_learner(alone)
     if not _accepted(cfg.learner, {"processes": processes}):
@@ -193,7 +197,7 @@ def make_learner(
             f"{cfg.learner._target_} takes no argument `processes`, so it learns in one process"
             " alone; start it without accelerate launch (docs/scaling.md says what it would need)"
         )
-    make = instantiate(cfg.learner, _partial_=True, _convert_="all")
+    make = instantiate(cfg.learner, _partial_=True, _convert_="all", **seeded)
     made = make(policies, optimizer, processes=processes)
     check_learner(made, cfg.learner._target_)
     learner = as_learner(made)

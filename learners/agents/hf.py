@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from pettingzoo import ParallelEnv
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.task import Style
 from laconic.learners.agents.base import by_agent
 from laconic.learners.agents.folders import agent_folders, check_model, fetched
 from laconic.learners.agents.lora import (
@@ -88,27 +87,11 @@ class HFTeam:
     """`4bit` or `8bit`: the base of adapters, or frozen weights, packed by `bitsandbytes`."""
     step: int | None = None
     """Where `model` is a run folder: the checkpoint of that step; None: its last one."""
-    budget: Mapping[str, int | None] = field(
-        default_factory=lambda: {"message": 255, "episode": 1020}
-    )
-    """Tokens that such a model needs for a message and a team of four for an episode; for
-    `env.budget`, which alone reads it."""
-    instructions: Style | Mapping[str, str] = "full"
-    """The form of first observation these weights understand; for `env.instructions`."""
-    learning_rates: Mapping[str, float] = field(
-        default_factory=lambda: {"shared": 1e-6, "separate": 1e-6, "lora": 1e-4}
-    )
-    """By `sharing`: a learning rate that suits; adapters take larger steps than whole models."""
-    learning_rate: float = 1e-6
-    """That of them which is meant; for `optimizer.lr`, which alone reads it."""
-    teaching: Mapping[str, float] = field(
-        default_factory=lambda: {"silent_informed": 0.0, "silent_uninformed": 0.6, "others": 0.8}
-    )
-    """A teacher that tells the two kinds of silence apart, and the share of conversations of those
-    who do not answer which is imitated. For `learner.collect`, which alone reads it."""
 
     def __post_init__(self) -> None:
         """Check what can be checked without loading."""
+        if isinstance(self.lora, Mapping):
+            self.lora = Lora(**self.lora)
         if self.sharing not in get_args(Sharing):
             raise UnknownNameError("agent.sharing", self.sharing, get_args(Sharing))
         if self.precision not in PRECISIONS:
@@ -124,6 +107,26 @@ class HFTeam:
             )
         if self._run is None:
             check_model(self.model)
+
+    def defaults(self, imitates: bool = False) -> dict[str, Any]:
+        """Return the settings of other groups that suit a language model, by dotted key.
+
+        Args:
+            imitates: whether the team learns from demonstrations.
+        """
+        rate = 1e-4 if imitates or self.sharing == "lora" else 1e-6
+        teacher = "learner.collect.teacher"
+        return {
+            "env.instructions": "full",
+            "env.budget.message": 255,
+            "env.budget.episode": 1020,
+            "optimizer.lr": rate,
+            "learner.objective.normalizer": float(self.speech.max_reply_tokens),
+            # A teacher that tells the two kinds of silence apart.
+            f"{teacher}.silent_informed": 0.0,
+            f"{teacher}.silent_uninformed": 0.6,
+            "learner.collect.others": 0.8,
+        }
 
     def _check_quantization(self, kind: str) -> None:
         if self.sharing != "lora" and not self.frozen:

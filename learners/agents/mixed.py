@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from pettingzoo import ParallelEnv
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.task import Style
 from laconic.learners.agents.base import Policy, by_agent
 from laconic.learners.agents.folders import fetched, folder_name
 from laconic.learners.agents.hf import HFTeam, give_optimizers
@@ -39,15 +38,6 @@ class MixedTeam:
     there."""
     optimizer: Mapping[str, Mapping[str, Any]] | None = None
     """By role or agent: settings of its optimiser that differ from those of `optimizer`."""
-    instructions: Style = "brief"
-    """The form of first observation that all members understand; for `env.instructions`, which
-    alone reads it. The default suits the shipped policy, as do members by default."""
-    learning_rate: float = 1e-4
-    """A learning rate that suits those who are trained; for `optimizer.lr`, which alone reads it.
-    The members' own are not read."""
-    teaching: Mapping[str, float] | None = None
-    """How a warm start's teacher differs for those who are trained; for `learner.collect`, which
-    alone reads it."""
 
     def __post_init__(self) -> None:
         """Check that there are members, and that they are builders.
@@ -66,6 +56,25 @@ class MixedTeam:
                 )
         if self.counted_by is not None and self.counted_by not in self.members:
             raise UnknownNameError("agent.counted_by", self.counted_by, self.members)
+
+    def defaults(self, imitates: bool = False) -> dict[str, Any]:
+        """Return the settings of other groups that suit the team, by dotted key.
+
+        Budgets are the largest that any member states. Everything else is as the first trained
+        member states, or the first member if none is trained.
+        """
+        stated = [
+            (member, dict(member.defaults(imitates)))
+            for member in self.members.values()
+            if hasattr(member, "defaults")
+        ]
+        trained = [own for member, own in stated if not getattr(member, "frozen", True)]
+        merged: dict[str, Any] = dict(next(iter(trained or [own for _, own in stated]), {}))
+        for key in ("env.budget.message", "env.budget.episode"):
+            caps = [own[key] for _, own in stated if key in own]
+            if caps:
+                merged[key] = None if None in caps else max(caps)
+        return merged
 
     @property
     def tokenize(self) -> Callable[[str], Sequence[str]]:

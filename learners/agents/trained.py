@@ -112,7 +112,7 @@ def _at(folder: Path, step: int | None) -> Path | None:
 
 def _usual(target: str) -> str | None:
     """The model of an agent that is told none."""
-    if target == "laconic.learners.agents.tiny.team":
+    if target == "laconic.learners.agents.tiny.TinyTeam":
         return str(Path(__file__).parent / "tiny")
     if target.startswith("laconic.learners.agents.smollm2"):
         from laconic.learners.agents.smollm2 import found

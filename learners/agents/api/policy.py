@@ -22,7 +22,6 @@ from pettingzoo import ParallelEnv
 from laconic.envs.dialogue.budget import Tokenize, split_words, well_formed
 from laconic.envs.dialogue.messages import SilenceWord, find_thought
 from laconic.envs.errors import SettingError
-from laconic.envs.task import Style
 from laconic.learners.agents.api.answers import Answer
 from laconic.learners.agents.api.client import Client, client_of
 from laconic.learners.agents.api.settings import (
@@ -60,10 +59,11 @@ class ApiTeam:
     the evaluation ends with an error."""
     tokenizer: str | None = None
     """Name or folder of the tokenizer whose tokens budgets count; None to count words."""
-    instructions: Style = "full"
-    """Form of the first observation; for `env.instructions`."""
-    learning_rate: float = 1e-6
-    """Learning rate for `optimizer.lr`, so that a training composes; nothing is trained."""
+
+    @staticmethod
+    def defaults(imitates: bool = False) -> dict[str, Any]:
+        """Return the settings of other groups that suit a language model, by dotted key."""
+        return {"env.instructions": "full"}
 
     def __post_init__(self) -> None:
         """Check the endpoint without a request."""

@@ -6,14 +6,11 @@ conversations; how, and what it reached, is in RECIPE.md beside the weights.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from laconic.envs.task import Style
-from laconic.learners.agents.hf import HFTeam, SamplingSettings, Sharing
-from laconic.learners.agents.lora import Lora
+from laconic.learners.agents.hf import HFTeam, SamplingSettings
 
 PATH = Path(__file__).parent
 """Folder of the shipped weights, as `save_pretrained` wrote them."""
@@ -29,42 +26,24 @@ class TinySamplingSettings(SamplingSettings):
     """Max. tokens of a reply, whatever the environment would accept."""
 
 
-def team(
-    model: str | None = None,
-    sharing: Sharing = "shared",
-    lora: Lora = Lora(),  # noqa: B008  # frozen
-    frozen: bool = False,
-    optimizer: Mapping[str, Mapping[str, Any]] | None = None,
-    speech: SamplingSettings = TinySamplingSettings(),  # noqa: B008  # frozen
-    instructions: Style = "brief",
-    learning_rate: float = 1e-4,
-    device: str = "auto",
-    **settings: Any,
-) -> HFTeam:
-    """A team that speaks with the shipped weights, or with others of the same kind.
+@dataclass
+class TinyTeam(HFTeam):
+    """A team that speaks with the shipped weights, or with others of the same kind."""
 
-    Args:
-        model: folder of the weights; None takes the shipped ones.
-        sharing: this and the other arguments are settings of `learners.agents.hf.HFTeam`, with
-            defaults that suit the shipped weights.
-        lora: the form of adapters.
-        frozen: whether the policies are left as they are.
-        optimizer: optimiser settings by role or agent.
-        speech: how the policies speak.
-        instructions: the form of first observation that the weights were trained on.
-        learning_rate: one that suits them.
-        device: of the weights; `auto` takes a GPU where there is one.
-        **settings: further settings of `HFTeam`.
-    """
-    return HFTeam(
-        model=model or str(PATH),
-        sharing=sharing,
-        lora=lora,
-        frozen=frozen,
-        optimizer=optimizer,
-        speech=speech,
-        instructions=instructions,
-        learning_rate=learning_rate,
-        device=device,
-        **settings,
-    )
+    model: str | None = None  # type: ignore[assignment]  # a folder from __post_init__ on
+    """Folder of the weights; None takes the shipped ones."""
+    speech: SamplingSettings = TinySamplingSettings()  # noqa: RUF009  # frozen
+    """Sampling settings."""
+
+    def __post_init__(self) -> None:
+        """Find the weights, and check what can be checked without loading."""
+        self.model = self.model or str(PATH)
+        super().__post_init__()
+
+    def defaults(self, imitates: bool = False) -> dict[str, Any]:
+        """Return the settings of other groups that suit these weights, by dotted key."""
+        return {
+            "env.instructions": "brief",
+            "optimizer.lr": 1e-4,
+            "learner.objective.normalizer": float(self.speech.max_reply_tokens),
+        }

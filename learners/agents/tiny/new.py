@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.budget import Tokenize, split_words
-from laconic.envs.task import Style
 from laconic.envs.worlds import join_act
 from laconic.learners.agents.hf import HFTeam
 from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.agents.scripted import Teacher, taught
-from laconic.learners.agents.tiny import TinySamplingSettings, team
+from laconic.learners.agents.tiny import TinySamplingSettings, TinyTeam
 from laconic.learners.agents.tiny.build import Shape, build_model, build_tokenizer
 from laconic.learners.rollout.play import Start, play
 
@@ -40,12 +39,6 @@ class NewTeam:
     """Of the weights, and of the texts."""
     speech: SamplingSettings = field(default_factory=TinySamplingSettings)
     """How the policy speaks."""
-    instructions: Style = "brief"
-    """The form of first observation it is to learn; for `env.instructions`."""
-    imitation_rate: float = 2e-3
-    """A learning rate for a warm start; for `optimizer.lr`, as the next one."""
-    learning_rate: float = 1e-4
-    """One that suits weights which know the game."""
     model: str | None = None
     """What an earlier warm start left: its run folder or `policy/`. None: the weights are new."""
     step: int | None = None
@@ -56,10 +49,18 @@ class NewTeam:
         self._tokenize: Tokenize = split_words
         self._left: HFTeam | None = None
         if self.model is not None:
-            self._left = team(
-                self.model, speech=self.speech, instructions=self.instructions, step=self.step
-            )
+            self._left = TinyTeam(self.model, speech=self.speech, step=self.step)
             self._tokenize = self._left.tokenize
+
+    def defaults(self, imitates: bool = False) -> dict[str, Any]:
+        """Return the settings of other groups that suit fresh weights, by dotted key."""
+        rate = 2e-3 if imitates else 1e-4
+        length = float(self.speech.max_reply_tokens)
+        return {
+            "env.instructions": "brief",
+            "optimizer.lr": rate,
+            "learner.objective.normalizer": length,
+        }
 
     def tokenize(self, text: str) -> Sequence[str]:
         """Cuts text into the policy's tokens; environments count budgets with it."""

@@ -18,7 +18,7 @@ from laconic.experiments.reporting.runs import read_run
 CONFIG = """
 seed: 3
 env: {name: gsm8k, source: generated, reward: {price: 0.5}}
-agent: {_target_: laconic.learners.agents.tiny.team, model: null}
+agent: {_target_: laconic.learners.agents.tiny.TinyTeam, model: null}
 learner:
   _target_: laconic.learners.algorithms.group.GroupLearner
   price: {_target_: laconic.learners.prices.schedule.Ramp}
@@ -44,7 +44,7 @@ def test_everything_that_a_folder_tells_is_told_in_order(run: Run) -> None:
     assert list(facts(run).items()) == [
         ("environment", "gsm8k"),
         ("source", "generated"),
-        ("agent", "tiny.team"),
+        ("agent", "tiny.TinyTeam"),
         ("learner", "group.GroupLearner"),
         ("seed", "3"),
         ("price", "0.5 (Ramp: 0.1 to 0.25)"),

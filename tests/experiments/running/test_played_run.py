@@ -17,7 +17,7 @@ def evaluation():
 
     def make(run, step=None, trust=()):
         env = {"_target_": "laconic.envs.make", "name": "math", "rounds": 2}
-        agent = {"_target_": "laconic.learners.agents.tiny.team", "model": None}
+        agent = {"_target_": "laconic.learners.agents.tiny.TinyTeam", "model": None}
         return OmegaConf.create(
             {"run": str(run), "step": step, "trust": list(trust), "env": env, "agent": agent}
         )

@@ -75,7 +75,7 @@ TARGETS = (
     "laconic.learners.agents.scripted.ScriptedTeam",
     "laconic.learners.agents.scripted.Teacher",
     "laconic.learners.agents.smollm2.SmolLM2Team",
-    "laconic.learners.agents.tiny.team",
+    "laconic.learners.agents.tiny.TinyTeam",
     "laconic.learners.agents.tiny.build.Shape",
     "laconic.learners.agents.tiny.new.NewTeam",
 )
@@ -86,7 +86,7 @@ def test_settings_of_agents_need_no_torch():
     code = (
         "import sys; from pkgutil import resolve_name\n"
         f"for name in {TARGETS}: resolve_name(name)\n"
-        "from laconic.learners.agents.tiny import team; team()\n"
+        "from laconic.learners.agents.tiny import TinyTeam; TinyTeam()\n"
         "print([name for name in ('torch', 'transformers') if name in sys.modules])"
     )
     found = subprocess.run(

@@ -235,7 +235,7 @@ def test_the_shipped_policy_plays_as_it_did_before_the_word_could_end_a_message(
 
     The silence word of this policy is a single end token.
     """
-    team = tiny.team()
+    team = tiny.TinyTeam()
 
     def make():
         return envs.make(

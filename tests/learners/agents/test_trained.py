@@ -138,7 +138,7 @@ def test_what_is_no_run_folder_is_none(saved, tmp_path):
 @pytest.mark.parametrize(
     ("agent", "expected"),
     [
-        ({"_target_": "laconic.learners.agents.tiny.team", "model": None}, str(tiny.PATH)),
+        ({"_target_": "laconic.learners.agents.tiny.TinyTeam", "model": None}, str(tiny.PATH)),
         ({"_target_": "laconic.learners.agents.smollm2.SmolLM2Team"}, smollm2.found()),
         ({"_target_": "mine.Team", "model": "a/b"}, "a/b"),
     ],

@@ -72,7 +72,7 @@ def pretrained(team: HFTeam, rounds: int, count: int) -> tuple[HFPolicy, list]:
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", ROUNDS)
 def test_the_shipped_policy_reads_each_token_once(rounds):
-    team = tiny.team(speech=tiny.TinySamplingSettings(max_reply_tokens=10))
+    team = tiny.TinyTeam(speech=tiny.TinySamplingSettings(max_reply_tokens=10))
     assert_read_once(*pretrained(team, rounds, 32), tasks=4, group=8)
 
 

@@ -1,0 +1,169 @@
+"""Apply defaults that depend on several choices: team and learner, environment and warm start.
+
+A yaml file states the defaults of its own group. Some values depend on another group, and are set
+here after the configuration is composed:
+
+- Environments state how a warm start teaches them (`WARM_STARTS`).
+- Teams state what suits their weights: learning rate, token budgets, form of the first observation
+  (`team.defaults`).
+- Learners state how agents share weights (`learner.sharing`).
+
+A key that the user typed always wins; over defaults of teams and learners, so does a key that the
+chosen `experiment=` sets. A run prints one line per value that it applied.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from pkgutil import resolve_name
+from types import MappingProxyType
+from typing import Any
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+TEACHER = "learner.collect.teacher"
+_ONE_WORDING = {"train.steps": 1600, f"{TEACHER}.terse": 0.4, f"{TEACHER}.frames": 1}
+_SUMMARIES = {"env.tasks": 20_000, f"{TEACHER}.best": 0.0}
+_JOINT_PROGRAMS = {"env.tasks": 10_000, f"{TEACHER}.best": 0.1}
+# The generators have 17,048 functions and 17,326 tables to train on.
+_FUNCTIONS = {"env.tasks": 16_000}
+WARM_STARTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "arxiv": _SUMMARIES,
+        # The number of shipped positions; a search for more is slow.
+        "checkmate": {"env.tasks": 8_000},
+        # Conversations over twelve months are long, and few fit into a step.
+        "commons": {
+            "env.tasks": 2_000,
+            "train.steps": 300,
+            "train.tasks_per_step": 2,
+            "evaluation.tasks": 8,
+            f"{TEACHER}.best": 0.05,
+            f"{TEACHER}.frames": 1,
+            "agent.shape.positions": 4096,
+            "agent.shape.hidden": 64,
+            "agent.shape.layers": 2,
+            "agent.shape.heads": 2,
+            "agent.shape.intermediate": 128,
+        },
+        "coop_humaneval": _JOINT_PROGRAMS,
+        "coop_mbpp": _JOINT_PROGRAMS,
+        "humaneval": _FUNCTIONS,
+        "math": _ONE_WORDING,
+        "mbpp": _FUNCTIONS,
+        "signal": {"env.tasks": 16_000},
+        "sports": {
+            "train.steps": 1000,
+            "learner.collect.others": 1.0,
+            f"{TEACHER}.terse": 0.4,
+            f"{TEACHER}.frames": 1,
+            f"{TEACHER}.silent_uninformed": 0.6,
+            f"{TEACHER}.silent_informed": 0.01,
+        },
+        "tldr": _SUMMARIES,
+    }
+)
+"""Environment -> key -> value of a warm start that differs from that of all environments.
+
+Keys of the teacher hold wherever it is imitated."""
+
+
+_BUDGETS = ("env.budget.message", "env.budget.episode")
+"""Caps that a team may raise; a cap that the environment does not set stays unset."""
+_DEMONSTRATIONS = "laconic.learners.rollout.collectors.demonstrations"
+_EXPERIMENT = "experiment"
+
+
+def apply_defaults(cfg: DictConfig, typed: set[str], experiments: Sequence[str]) -> list[str]:
+    """Set the defaults of environment, learner and team in a composed configuration, in place.
+
+    Args:
+        cfg: the composed configuration.
+        typed: dotted keys that the user typed, with their parents.
+        experiments: chosen options of the group `experiment`.
+
+    Returns:
+        One line per value that the team or the learner changed.
+
+    Raises:
+        SettingError: the team refuses a setting.
+    """
+    collect = str(OmegaConf.select(cfg, "learner.collect._target_"))
+    imitates = collect.startswith(_DEMONSTRATIONS)
+    warm_start = "warm_start" in experiments
+    for key, value in WARM_STARTS.get(str(OmegaConf.select(cfg, "env.name")), {}).items():
+        if warm_start or key.startswith("learner.collect."):
+            _set(cfg, key, value, typed)
+    fixed = typed | {key for name in experiments for key in _experiment_keys(name)}
+    notes = []
+    sharing = OmegaConf.select(cfg, "learner.sharing")
+    if sharing is not None and _set(cfg, "agent.sharing", sharing, fixed):
+        notes.append(f"note: agent.sharing={sharing}, as the learner asks")
+    for key, value in team_defaults(cfg.get("agent"), imitates).items():
+        if key in _BUDGETS:
+            cap = OmegaConf.select(cfg, key)
+            if cap is None or (value is not None and cap >= value):
+                continue
+        if _set(cfg, key, value, fixed):
+            notes.append(f"note: {key}={value}, which suits the team")
+    return notes
+
+
+def team_defaults(agent: Any, imitates: bool = False) -> Mapping[str, Any]:
+    """Return the defaults that a team states, by dotted key; empty for a team without `defaults`.
+
+    Args:
+        agent: node of the team in a configuration.
+        imitates: whether the team learns from demonstrations.
+
+    Raises:
+        SettingError: the team refuses a setting.
+    """
+    if not isinstance(agent, DictConfig) or "_target_" not in agent:
+        return {}
+    try:
+        target = resolve_name(str(agent["_target_"]))
+    except (ImportError, AttributeError, ValueError):
+        # Building the team names what is wrong with its target.
+        return {}
+    if isinstance(inspect.getattr_static(target, "defaults", None), staticmethod):
+        stated = target.defaults
+    elif hasattr(target, "defaults"):
+        stated = instantiate(agent, _convert_="all").defaults
+    else:
+        return {}
+    return dict(stated(imitates))
+
+
+def _set(cfg: DictConfig, key: str, value: Any, fixed: set[str]) -> bool:
+    """Set a key that the configuration has and nobody fixed; return whether its value changed."""
+    parent, _, name = key.rpartition(".")
+    node = OmegaConf.select(cfg, parent)
+    if key in fixed or not isinstance(node, DictConfig) or name not in node:
+        return False
+    if OmegaConf.select(cfg, key, throw_on_missing=False) == value:
+        return False
+    with open_dict(node):
+        node[name] = value
+    return True
+
+
+def _experiment_keys(name: str) -> Iterator[str]:
+    """Yield the dotted keys that an option of the group `experiment` sets."""
+    if not GlobalHydra.instance().is_initialized():
+        return
+    loader: Any = GlobalHydra.instance().config_loader()
+    loaded = loader.repository.load_config(f"{_EXPERIMENT}/{name}")
+    if loaded is not None:
+        yield from _leaves(OmegaConf.to_container(loaded.config, resolve=False), "")
+
+
+def _leaves(node: Any, prefix: str) -> Iterator[str]:
+    if not isinstance(node, Mapping):
+        yield prefix
+        return
+    for name, value in node.items():
+        yield from _leaves(value, f"{prefix}.{name}" if prefix else str(name))
