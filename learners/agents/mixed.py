@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import getattr_static
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,8 @@ class MixedTeam:
         if not self.members:
             raise SettingError("agent.members must name a role or agent; got none")
         for name, member in self.members.items():
-            if not (hasattr(member, "tokenize") and hasattr(member, "policies")):
+            # Looked up without loading a tokenizer.
+            if any(getattr_static(member, part, None) is None for part in ("tokenize", "policies")):
                 raise SettingError(
                     f"agent.members.{name} must be an agent as in conf/agent, with _target_; got"
                     f" {member!r}"

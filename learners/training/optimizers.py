@@ -23,7 +23,7 @@ class Muon(Optimizer):
     def __init__(
         self,
         params: Iterable[torch.Tensor],
-        lr: float = 1e-6,
+        lr: float = 1e-4,
         momentum: float = 0.95,
         betas: tuple[float, float] = (0.9, 0.99),
         eps: float = 1e-8,
@@ -80,7 +80,7 @@ class Muon(Optimizer):
 
 def adamw8bit(
     params: Iterable[torch.Tensor],
-    lr: float = 1e-6,
+    lr: float = 1e-4,
     betas: tuple[float, float] = (0.9, 0.99),
     eps: float = 1e-8,
     weight_decay: float = 0.0,

@@ -56,8 +56,13 @@ WHOLE = ("experiment/", "entry/")
 defaults."""
 
 DELIBERATE = {
+    "laconic.envs.make": {
+        "instructions": "the shipped policy reads brief ones; a team sets what suits it",
+    },
+    "laconic.envs.Budget": {"message": "worlds give messages room for the shipped policy"},
+    "torch.optim.Adafactor": {"lr": "suits the shipped policy; a team sets what suits it"},
     "torch.optim.AdamW": {
-        "lr": "follows the agent",
+        "lr": "suits the shipped policy; a team sets what suits it",
         "betas": "a short memory for runs of tens of steps",
         "weight_decay": "a policy is not to be drawn to zero",
     },
@@ -269,9 +274,6 @@ def test_every_option_is_composed_and_built_with_every_program_that_has_it(
     composed, tmp_path, program, option
 ):
     cfg = composed(program, *choice(option))
-    if option.startswith("agent/scripted") and "optimizer" in cfg:
-        # A script has no learning rate that the optimizer could follow; training refuses it.
-        cfg.optimizer.lr = 1.0
     if not option.startswith((HYDRAS, *WHOLE)):
         check_defaults(cfg, program, option)
     if option.startswith((HYDRAS, *TRACKERS, *PACKAGES)):
@@ -280,32 +282,6 @@ def test_every_option_is_composed_and_built_with_every_program_that_has_it(
     assert isinstance(built["env"], ParallelEnv)
     if not option.startswith(WHOLE):
         assert option.partition("/")[0] in built
-
-
-@pytest.mark.parametrize(
-    ("choices", "rate", "message"),
-    [
-        (["agent=tiny"], 1e-4, 48),
-        (["agent=tiny", "agent.sharing=lora"], 1e-4, 48),
-        (["agent=hf"], 1e-6, 255),
-        (["agent=hf", "agent.sharing=lora"], 1e-4, 255),
-        (["agent=hf", "agent.sharing=lora", "optimizer.lr=3e-5"], 3e-5, 255),
-        (["agent=hf", "env.budget.message=7"], 1e-6, 7),
-        (["agent=smollm2", "learner=magrpo"], 1e-6, 96),
-        # A mixed team has the room that its neediest member needs.
-        (["agent=mixed"], 1e-4, 48),
-        (["agent=mixed", "agent@agent.members.solver=smollm2"], 1e-4, 96),
-        (["agent=mixed", "agent@agent.members.helper=smollm2"], 1e-6, 96),
-        (["agent=mixed", "+agent@agent.members.helper_1=smollm2"], 1e-4, 96),
-        (["agent=mixed", "env=checkmate"], 1e-4, 96),
-    ],
-)
-def test_learning_rate_and_limits_follow_the_agent_and_its_sharing(
-    composed, choices, rate, message
-):
-    named = ["agent.model=a-model"] if "agent=hf" in choices else []
-    cfg = composed("train", *choices, *named)
-    assert (cfg.optimizer.lr, cfg.env.budget.message) == (rate, message)
 
 
 @pytest.mark.parametrize(
@@ -320,28 +296,6 @@ def test_learning_rate_and_limits_follow_the_agent_and_its_sharing(
 )
 def test_silence_is_kept_on_balance_only_where_the_experiment_asks(composed, choices, balance):
     assert composed("train", *choices).learner.balance_silence is balance
-
-
-@pytest.mark.parametrize(
-    ("choices", "manners"),
-    [
-        ([], (0.05, 0.25, 0.2)),
-        (["agent=tiny"], (0.05, 0.25, 0.2)),
-        (["agent=hf", "agent.model=a-model"], (0.0, 0.6, 0.8)),
-        (["agent=smollm2"], (0.0, 0.6, 0.8)),
-        (["agent=smollm2", "learner.collect.others=0.5"], (0.0, 0.6, 0.5)),
-        (["agent=smollm2", "agent.teaching.silent_uninformed=0.9"], (0.0, 0.9, 0.8)),
-        (["agent=mixed"], (0.05, 0.25, 0.2)),
-        (["agent=mixed", "agent@agent.members.helper=smollm2"], (0.0, 0.6, 0.8)),
-        (["agent=mixed", "agent@agent.members.solver=smollm2"], (0.05, 0.25, 0.2)),
-    ],
-)
-def test_pretrained_models_are_taught_to_tell_the_two_kinds_of_silence_apart(
-    composed, choices, manners
-):
-    collect = composed("train", "experiment=warm_start", *choices).learner.collect
-    teacher = collect.teacher
-    assert (teacher.silent_informed, teacher.silent_uninformed, collect.others) == manners
 
 
 def test_what_environments_inherit_is_not_offered_as_an_environment(composed):

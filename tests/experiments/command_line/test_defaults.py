@@ -1,4 +1,4 @@
-"""What a warm start needs in an environment is its default there, and what is typed wins."""
+"""Defaults of teams, learners and environments reach other groups; what is typed wins."""
 
 from __future__ import annotations
 
@@ -8,38 +8,137 @@ from omegaconf import OmegaConf
 from places import CONF
 
 from laconic import envs
-from laconic.experiments.command_line.presets import PRESETS
+from laconic.experiments.command_line.defaults import WARM_STARTS, team_defaults
+from laconic.experiments.command_line.targets import settle
+from laconic.learners.agents.hf import HFTeam
+from laconic.learners.agents.mixed import MixedTeam
+from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.agents.tiny import TinyTeam
+
+MESSAGE, EPISODE = "env.budget.message", "env.budget.episode"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A folder that a team of language models takes for a model; it is not loaded."""
+    folder = tmp_path_factory.mktemp("model")
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        (folder / name).write_text("{}")
+    return str(folder)
 
 
 def composed(*overrides):
+    """Compose a training and apply the defaults; return the configuration and the notes."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        return compose("train", overrides=["experiment=warm_start", *overrides])
+        cfg = compose("train", overrides=list(overrides))
+        notes = settle(cfg, overrides)
+    return cfg, notes
+
+
+def test_the_default_run_changes_nothing():
+    cfg, notes = composed()
+    assert notes == []
+    assert (cfg.env.instructions, cfg.optimizer.lr, cfg.agent.sharing) == ("brief", 1e-4, "shared")
+
+
+def test_a_language_model_raises_budgets_and_reads_full_instructions(model):
+    cfg, notes = composed("agent=hf", f"agent.model={model}")
+    values = {key: OmegaConf.select(cfg, key) for key in (MESSAGE, EPISODE, "env.instructions")}
+    assert values == {MESSAGE: 255, EPISODE: 1020, "env.instructions": "full"}
+    assert cfg.optimizer.lr == 1e-6
+    assert f"note: {MESSAGE}=255, which suits the team" in notes and len(notes) == 4
 
 
 @pytest.mark.parametrize(
-    ("name", "key", "value"), [(name, *item) for name in PRESETS for item in PRESETS[name].items()]
+    ("overrides", "message", "episode"),
+    [
+        # A larger cap stays, and an episode without a cap stays without one.
+        (["env=tldr"], 256, None),
+        (["env=humaneval"], 255, 1020),
+        # What is typed stays.
+        (["env.budget.message=9"], 9, 1020),
+        (["env.budget={message: 9, episode: 5}"], 9, 5),
+    ],
 )
-def test_a_preset_is_the_default_of_its_environment(name, key, value):
+def test_budgets_are_raised_where_they_are_smaller(model, overrides, message, episode):
+    cfg, _ = composed("agent=hf", f"agent.model={model}", *overrides)
+    assert (cfg.env.budget.message, cfg.env.budget.episode) == (message, episode)
+
+
+def test_an_experiment_wins_over_the_team(model):
+    cfg, _ = composed("experiment=pretrained", f"agent.model={model}")
+    assert (cfg.env.instructions, cfg.env.budget.message, cfg.optimizer.lr) == ("brief", 48, 1e-5)
+
+
+def test_the_learner_says_how_agents_share_weights_unless_it_is_typed():
+    cfg, notes = composed("learner=magrpo")
+    assert cfg.agent.sharing == "separate"
+    assert "note: agent.sharing=separate, as the learner asks" in notes
+    assert composed("learner=magrpo", "agent.sharing=shared")[0].agent.sharing == "shared"
+    assert composed("learner=magrpo", "learner.sharing=shared")[0].agent.sharing == "shared"
+
+
+def test_the_divisor_of_dr_grpo_is_the_longest_reply():
+    assert composed("learner=dr_grpo")[0].learner.objective.normalizer == 49
+    cfg, _ = composed("learner=dr_grpo", "agent.speech.max_reply_tokens=30")
+    assert cfg.learner.objective.normalizer == 30
+    assert "normalizer" not in composed("learner=gspo")[0].learner.objective
+
+
+@pytest.mark.parametrize(("sharing", "rate"), [("shared", 1e-6), ("lora", 1e-4)])
+def test_adapters_take_larger_steps_than_whole_models(model, sharing, rate):
+    assert HFTeam(model, sharing=sharing).defaults()["optimizer.lr"] == rate
+
+
+def test_a_mixed_team_needs_the_largest_budget_and_the_rest_of_who_is_trained(model):
+    large, small = HFTeam(model, frozen=True), TinyTeam()
+    stated = MixedTeam({"solver": large, "helper": small}).defaults()
+    assert (stated[MESSAGE], stated["env.instructions"]) == (255, "brief")
+    stated = MixedTeam({"solver": small, "helper": HFTeam(model)}).defaults()
+    assert (stated["env.instructions"], stated["optimizer.lr"]) == ("brief", 1e-4)
+    scripts = MixedTeam({"solver": ScriptedTeam(), "helper": ScriptedTeam("silent")}).defaults()
+    assert scripts == {"env.instructions": "full"}
+
+
+def test_a_team_without_defaults_or_that_cannot_be_found_states_none():
+    for target in ("collections.OrderedDict", "no.such.Team"):
+        assert team_defaults(OmegaConf.create({"_target_": target})) == {}
+    assert team_defaults(None) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [(name, *pair) for name in WARM_STARTS for pair in WARM_STARTS[name].items()],
+)
+def test_a_warm_start_has_the_values_of_its_environment(name, key, value):
     assert name in envs.names()
-    assert OmegaConf.select(composed(f"env={name}"), key) == value
-    assert OmegaConf.select(composed(f"env={name}", f"{key}=7"), key) == 7
+    warm = ("experiment=warm_start", f"env={name}")
+    assert OmegaConf.select(composed(*warm)[0], key) == value
+    assert OmegaConf.select(composed(*warm, f"{key}=7")[0], key) == 7
 
 
-def test_other_environments_keep_the_common_defaults():
-    cfg = composed("env=strategyqa")
+def test_other_environments_keep_the_common_values_of_a_warm_start():
+    cfg, _ = composed("experiment=warm_start", "env=strategyqa")
     assert (cfg.env.tasks, cfg.train.steps, cfg.evaluation.tasks) == (200_000, 800, 100)
     assert (cfg.agent.shape.hidden, cfg.learner.collect.teacher.terse) == (128, 0.2)
+    assert cfg.optimizer.lr == 2e-3
+    assert composed("env=math")[0].train.steps == 60
 
 
-def test_a_pretrained_model_keeps_its_own_teacher():
-    teacher = composed("env=sports", "agent=smollm2").learner.collect.teacher
+def test_a_language_model_has_its_own_teacher(model):
+    warm = ("experiment=warm_start", "env=sports", "agent=hf", f"agent.model={model}")
+    cfg, _ = composed(*warm)
+    teacher = cfg.learner.collect.teacher
     assert (teacher.silent_informed, teacher.silent_uninformed) == (0.0, 0.6)
+    assert (cfg.learner.collect.others, cfg.optimizer.lr) == (0.8, 1e-4)
+    cfg, _ = composed(*warm, "learner.collect.teacher.silent_uninformed=0.9")
+    assert cfg.learner.collect.teacher.silent_uninformed == 0.9
 
 
-@pytest.mark.parametrize("name", [name for name in PRESETS if "env.tasks" in PRESETS[name]])
+@pytest.mark.parametrize("name", [name for name in WARM_STARTS if "env.tasks" in WARM_STARTS[name]])
 @pytest.mark.slow
-def test_an_environment_has_as_many_tasks_as_its_preset_asks_for(name):
-    cfg = composed(f"env={name}")
+def test_an_environment_has_as_many_tasks_as_its_warm_start_asks_for(name):
+    cfg, _ = composed("experiment=warm_start", f"env={name}")
     generator = OmegaConf.to_container(cfg.env.generator, resolve=True)
     environment = envs.make(name, tasks=cfg.env.tasks, generator=generator)
-    assert len(environment.tasks) == PRESETS[name]["env.tasks"]
+    assert len(environment.tasks) == WARM_STARTS[name]["env.tasks"]
