@@ -36,7 +36,7 @@ HIDDEN = (
     *("learner.whiten", "learner.decay", "learner.seed", "learner.correction"),
     *("learner.correction_low", "learner.correction_high"),
     *("learner.objective.normalizer", "learner.advantages.leave_out_pivot"),
-    *("train.shapes", "evaluation.demand", "report"),
+    *("optimizer.eps", "train.shapes", "evaluation.demand", "report"),
 )
 """Keys that constructors and programs take, and that the composed configuration does not show."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from pkgutil import resolve_name
@@ -28,15 +29,16 @@ from laconic.envs import worlds
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.worlds import WorldEnv
 from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.command_line.targets import HIDDEN, accept_hidden
 from laconic.experiments.tracking.loggers import open_loggers
 from laconic.learners.algorithms.base import Resumable
 from laconic.learners.prices.schedule import Price
 
 YAMLS = configs()
 PROGRAMS = sorted(configs("*.yaml"))
-BASES = "env/base/"
-"""What the environments inherit, which is no choice of its own."""
-OPTIONS = sorted(name for name in YAMLS if "/" in name and not name.startswith(BASES))
+NO_CHOICES = ("env/base/", "hook/")
+"""What environments inherit, and what extras add to a program of the same name."""
+OPTIONS = sorted(name for name in YAMLS if "/" in name and not name.startswith(NO_CHOICES))
 HYDRAS = "hydra/"
 """Groups of Hydra's own, which configure no object of ours."""
 TRACKERS = ("logger/wandb", "logger/mlflow", "logger/trackio")
@@ -326,3 +328,47 @@ def test_what_differs_on_purpose_still_exists():
 def test_every_yaml_begins_by_saying_what_it_is(path):
     lines = [line for line in path.read_text().splitlines() if not line.startswith("# @package")]
     assert lines[0].startswith("# ")
+
+
+MOST_SETTINGS = 70
+
+
+def settings(node: Any, prefix: str = "") -> Iterator[str]:
+    """Dotted keys of the leaves of a configuration, without the classes that it names."""
+    if not isinstance(node, Mapping):
+        yield prefix
+        return
+    for name, value in node.items():
+        if name not in ("_target_", "_partial_"):
+            yield from settings(value, f"{prefix}.{name}" if prefix else name)
+
+
+def test_the_default_run_shows_few_settings(composed):
+    keys = list(settings(OmegaConf.to_container(composed("train"), resolve=True)))
+    assert len(keys) <= MOST_SETTINGS, keys
+    assert {"seed", "train.steps", "env.reward.price", "agent.sharing"} <= set(keys)
+
+
+@pytest.mark.parametrize("key", HIDDEN)
+def test_a_hidden_setting_is_taken_by_its_class_and_set_without_a_plus_sign(composed, key):
+    cfg = composed("train")
+    assert OmegaConf.select(cfg, key, default="absent") == "absent"
+    parent, _, name = key.rpartition(".")
+    node = OmegaConf.select(cfg, parent) if parent else cfg
+    if "_target_" in node:
+        inner = parameters_of(str(node["_target_"]))
+        assert name in inner or any(one.kind is one.VAR_KEYWORD for one in inner.values()), key
+    (argument,) = accept_hidden([f"{key}=7"])
+    assert OmegaConf.select(composed("train", argument), key) == 7
+
+
+def test_no_group_refers_to_another_one():
+    reference = re.compile(r"\$\{(?!now:|hydra\.|oc\.)([^}.]+)[.}]")
+    wrong = {}
+    for name, path in YAMLS.items():
+        group = name.partition("/")[0]
+        for first in reference.findall(path.read_text("utf-8")):
+            # The top level of a program is no group.
+            if first not in (group, "seed", "train", "evaluation", "compare"):
+                wrong[name] = first
+    assert wrong == {}
