@@ -11,9 +11,10 @@ have-%:
 
 GSM8K := $(EVIDENCE)/gsm8k
 # The start is taught in parts: by a wordy teacher that is hardly ever silent, then by one that is silent more often
-# where it has nothing useful, and less often where it has; agent=smollm2 asks for one like the last, agent.teaching=null does not.
-START := $(BIN)/laconic warm-start agent=smollm2 agent.instructions=brief threads=1 train.tasks_per_step=8 \
-  train.group_size=2 evaluation.tasks=64 evaluation.batch=64 resume=true agent.teaching=null
+# where it has nothing useful, and less often where it has; agent=smollm2 asks for one like the last, START does not.
+START := $(BIN)/laconic warm-start agent=smollm2 env.instructions=brief threads=1 train.tasks_per_step=8 \
+  train.group_size=2 evaluation.tasks=64 evaluation.batch=64 resume=true \
+  learner.collect.teacher.silent_informed=0.05 learner.collect.teacher.silent_uninformed=0.25 learner.collect.others=0.2
 evidence-gsm8k-first: .venv/installed smollm2
 	$(START) env=gsm8k train.steps=60 seed=0 hydra.run.dir=$(GSM8K)/first
 evidence-gsm8k-start: evidence-gsm8k-first
@@ -45,7 +46,7 @@ evidence-extinction: evidence-gsm8k-first evidence-gsm8k-apart  ## what helps wh
 	done; done
 
 SPORTS := $(EVIDENCE)/sports
-SPORTS_ROOM := agent.budget.message=64 agent.budget.episode=256 agent.speech.max_reply_tokens=65
+SPORTS_ROOM := env.budget.message=64 env.budget.episode=256 agent.speech.max_reply_tokens=65
 ROOM := $(SPORTS_ROOM) learner.microbatch_tokens=4096
 # As above; a tenth of the teacher's answers are bare, and the later parts imitate more of the scouts. Two parts more, in which
 # more answers are bare, until those are right as well; FROM=start goes without them.
@@ -117,7 +118,7 @@ evidence-own-best: evidence-math-start  ## its own best episodes imitated, from 
 	done; done
 
 HARDER := $(EVIDENCE)/gsm8k_harder
-HARDER_ROOM := agent.budget.message=96 agent.budget.episode=384 agent.speech.max_reply_tokens=97
+HARDER_ROOM := env.budget.message=96 env.budget.episode=384 agent.speech.max_reply_tokens=97
 WIDE := $(HARDER_ROOM) learner.microbatch_tokens=2048
 # A teacher that is silent in nine of ten turns with nothing useful, and never with something.
 DISCREET := $(ONCE) optimizer.lr=2e-4 learner.collect.teacher.silent_uninformed=0.9 learner.collect.teacher.silent_informed=0
@@ -166,7 +167,7 @@ evidence-small: .venv/installed  ## the small policy on harder worlds (docs/evid
 	done
 
 # Rows of others, from the start of evidence-harder that knows silence.
-ROWS_ROOM := agent.budget.message=128 agent.budget.episode=512 agent.speech.max_reply_tokens=129
+ROWS_ROOM := env.budget.message=128 env.budget.episode=512 agent.speech.max_reply_tokens=129
 LONG := $(ROWS_ROOM) learner.microbatch_tokens=2048
 STRATEGYQA := $(EVIDENCE)/strategyqa
 FACTS = env=strategyqa env.source=$(LACONIC_DATA)/strategyqa env.holdout=0.3 env.reader.facts=true
@@ -200,7 +201,7 @@ define controls
 	$(START) $(1) agent.model=$(3)/policy 'train.shapes=[$(FORMS)]' learner.collect.teacher.silent_uninformed=0.6 \
 	  learner.collect.teacher.silent_informed=0 seed=3 $(6) hydra.run.dir=$(4)/forms
 	runs='$(strip $(foreach seed,$(SEEDS),seed_$(seed): $(4)/$(seed)$(comma)) $(ALSO))'; \
-	$(BIN)/laconic compare $(1) $(2) agent=smollm2 agent.instructions=brief agent.model=$(4)/forms/policy \
+	$(BIN)/laconic compare $(1) $(2) agent=smollm2 env.instructions=brief agent.model=$(4)/forms/policy \
 	  'entry=[$(ENTRIES)]' "compare.runs={$${runs%,}}" compare.reference=$(COMPARED) \
 	  compare.alone=start '+entries.start={shape: team, agent: {model: $(3)/policy}}' \
 	  '+entries.capped={shape: team, agent: {model: $(3)/policy}, env: {budget: {episode: matched}}}' \
@@ -208,7 +209,7 @@ define controls
 	    '+entries.without_$(left)={shape: team$(comma) agent: {model: $(3)/policy}$(comma) silenced: [$(left)]}') \
 	  evaluation.tasks=200 evaluation.batch=64 threads=1 resume=true hydra.run.dir=$(4)/controls_$(COMPARED)
 endef
-NARROW := agent.budget.message=48 agent.budget.episode=192
+NARROW := env.budget.message=48 env.budget.episode=192
 evidence-gsm8k-controls: evidence-gsm8k  ## those teams beside one agent, a vote, a debate, a cap (docs/evidence.md)
 	$(call controls,env=gsm8k,$(NARROW),$(GSM8K)/start,$(GSM8K),helper,train.steps=60)
 evidence-sports-controls: evidence-sports  ## the same on Sports Understanding
@@ -229,10 +230,10 @@ evidence-gsm8k-rows-controls: evidence-gsm8k-rows  ## the same on GSM8K's proble
 
 # Teams that read instructions in words, and the same told besides to be brief.
 TOLD := $(EVIDENCE)/told
-INSTRUCTED = $(START) $(ONCE) agent.instructions=short learner.collect.teacher.silent_uninformed=0.8 \
+INSTRUCTED = $(START) $(ONCE) env.instructions=short learner.collect.teacher.silent_uninformed=0.8 \
   learner.collect.teacher.silent_informed=0 learner.collect.others=0.8 learner.microbatch_tokens=4096
 # $(call told,<world>,<room>,<run whose team is told>,<folder>)
-told = $(BIN)/laconic compare $(1) $(2) agent=smollm2 agent.instructions=short agent.model=$(TOLD)/$(3)/policy \
+told = $(BIN)/laconic compare $(1) $(2) agent=smollm2 env.instructions=short agent.model=$(TOLD)/$(3)/policy \
   'entry=[team,told_brief]' compare.alone=team evaluation.tasks=200 evaluation.batch=64 threads=1 resume=true hydra.run.dir=$(TOLD)/$(4)
 evidence-instructed: .venv/installed smollm2
 	$(INSTRUCTED) env=gsm8k 'env.generator.level=[1,3]' $(HARDER_ROOM) train.steps=80 optimizer.lr=3e-4 seed=0 \
@@ -258,14 +259,14 @@ evidence-coop: .venv/installed smollm2  ## SmolLM2 learns to write programs in t
 	$(BIN)/laconic warm-start env=coop_humaneval $(ADAPTERS) optimizer.lr=1e-3 learner.decay=cosine train.steps=40 \
 	  $(ONCE) learner.collect.teacher.best=0.6 evaluation.tasks=64 evaluation.batch=64 seed=0 hydra.run.dir=$(COOP)/start
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train env=coop_humaneval learner=magrpo $(ADAPTERS) agent.learning_rate=5e-5 agent.speech.temperature=0.5 \
+	  $(BIN)/laconic train env=coop_humaneval learner=magrpo $(ADAPTERS) optimizer.lr=5e-5 agent.speech.temperature=0.5 \
 	    learner.balance_silence=false agent.model=$(COOP)/start/policy train.steps=45 train.tasks_per_step=4 evaluation.tasks=64 \
 	    evaluation.batch=64 seed=$$seed hydra.run.dir=$(COOP)/$$seed || exit 1; \
 	done
 
 evidence-tldr: have-tldr .venv/installed smollm2  ## SmolLM2 learns to summarise real posts in twos (docs/evidence.md)
 	for seed in $(SEEDS); do \
-	  $(BIN)/laconic train env=tldr env.source=$(LACONIC_DATA)/tldr env.holdout=0.4 learner=magrpo $(ADAPTERS) agent.learning_rate=1e-3 learner.balance_silence=false \
+	  $(BIN)/laconic train env=tldr env.source=$(LACONIC_DATA)/tldr env.holdout=0.4 learner=magrpo $(ADAPTERS) optimizer.lr=1e-3 learner.balance_silence=false \
 	    train.steps=9 train.tasks_per_step=3 evaluation.tasks=8 seed=$$seed hydra.run.dir=$(TLDR)/$$seed || exit 1; \
 	done
 

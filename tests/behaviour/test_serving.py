@@ -76,7 +76,7 @@ def proxied(fault_server, real):
         f"agent.model={PATH}",
         f"agent.base_url={fault_server.base_url}",
         f"agent.tokenizer={PATH}",
-        "agent.instructions=brief",
+        "env.instructions=brief",
         "agent.speech.explain_silence=false",
         "agent.speech.max_reply_tokens=49",
         "agent.limits.concurrency=3",

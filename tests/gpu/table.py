@@ -40,7 +40,7 @@ QWEN3 = Qwen3Config(
 COMMON = {
     "env": "gsm8k",
     "agent": "hf",
-    "agent.budget.episode": 2048,
+    "env.budget.episode": 2048,
     "learner.microbatch_tokens": 4096,
     # Random weights solve nothing, and sequences of equal return would not be computed.
     "learner.advantages.center": "none",
