@@ -240,3 +240,19 @@ class Benchmark(PromptedTask):
         result of the method `score`.
         """
         return {}
+
+
+def named_tasks(environment: Any) -> Mapping[str, Task]:
+    """Return the tasks of an environment by their keys, for learners that read tasks as data.
+
+    Raises:
+        SettingError: the environment has no `tasks` of this class.
+    """
+    tasks = getattr(environment, "tasks", None)
+    if not isinstance(tasks, Mapping) or not all(isinstance(t, Task) for t in tasks.values()):
+        raise SettingError(
+            "learner.collect works on tasks as data and needs an environment with `tasks`, a"
+            f" mapping of key to envs.Task (any of envs.make); {type(environment).__name__} has"
+            " none"
+        )
+    return tasks

@@ -48,12 +48,12 @@ from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.run_folder import RunFolder, main_process_folder
 from laconic.experiments.running.training_price import set_training_price
 from laconic.experiments.statistics.pass_at_k import over_tasks
-from laconic.learners.agents.base import Policy
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.distributed.launched import launched
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode
 from laconic.learners.errors import ServerError
+from laconic.learners.interfaces import Policy
 from laconic.learners.metrics import Interval, intervals, prefixed, summarize
 from laconic.learners.rollout.play import Start, play
 from laconic.learners.rollout.runner import EpisodeRunner

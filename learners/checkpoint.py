@@ -33,7 +33,7 @@ import torch
 from laconic.envs.errors import SettingError
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.errors import CheckpointError
-from laconic.learners.rollout.strange_files import find_strange, read_json
+from laconic.learners.untrusted_files import find_strange, read_json
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Usage
+from laconic.learners.interfaces import Usage
 
 
 class Parts(NamedTuple):

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from laconic.envs.dialogue.roster import role_of
 from laconic.learners.advantages.credit import team_parts
-from laconic.learners.agents.base import Usage
 from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.interfaces import Usage
 
 RESAMPLES = 2000
 """Number of bootstrap resamples of an interval."""

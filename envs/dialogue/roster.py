@@ -20,13 +20,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
-from laconic.envs.checks import check_names, choice, whole
+from laconic.envs.checks import check_agents, check_names, choice, whole
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
+
+Value = TypeVar("Value")
 
 MAJORITY, JOINT = "majority", "joint"
 """Answer settings under which all agents answer: the most common answer counts, or their messages
@@ -340,3 +342,30 @@ def facts_told(
 def _plain(text: str) -> str:
     """Return a text without differences in case and white space."""
     return " ".join(text.casefold().split())
+
+
+def by_agent(kind: str, named: Mapping[str, Value], agents: Sequence[str]) -> dict[str, Value]:
+    """Return for each agent what a mapping of roles and agents holds for it.
+
+    Args:
+        kind: kind of the names, for the message.
+        named: by role (`helper`) or agent (`helper_1`); an agent's own entry replaces its role's.
+        agents: the agents of an environment, `<role>_<number>`.
+
+    Returns:
+        Agent -> value, without the agents for which neither they nor their role are named.
+
+    Raises:
+        SettingError: the environment does not name its agents by strings.
+        UnknownNameError: a name is neither a role nor an agent of the environment.
+    """
+    check_agents(agents)
+    known = {*agents, *map(role_of, agents)}
+    for name in named:
+        if name not in known:
+            raise UnknownNameError(kind, name, known)
+    return {
+        agent: named[agent] if agent in named else named[role_of(agent)]
+        for agent in agents
+        if agent in named or role_of(agent) in named
+    }

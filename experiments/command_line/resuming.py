@@ -18,7 +18,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.running.trust import is_override_taken
 from laconic.learners import commands
 from laconic.learners.commands import quoted
-from laconic.learners.rollout.strange_files import read_yaml
+from laconic.learners.untrusted_files import read_yaml
 
 _WORDS = ("true", "false", "null", "yes", "no", "on", "off", "")
 """Values of `resume` that name no folder."""

@@ -24,7 +24,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.say import complain
 from laconic.experiments.running import lock, new_folder
 from laconic.learners.distributed import launcher
-from laconic.learners.rollout.strange_files import read_text, read_yaml
+from laconic.learners.untrusted_files import read_text, read_yaml
 
 ERROR = "error.txt"
 """File in a run folder with the reason why its job failed, until the job runs again."""

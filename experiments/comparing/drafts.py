@@ -15,10 +15,10 @@ from laconic.envs.dialogue.budget import Tokenize, cut
 from laconic.envs.errors import SettingError
 from laconic.experiments.comparing.shapes import DRAFTER
 from laconic.experiments.running.run_folder import write_atomically
-from laconic.learners.agents.base import Policy
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.episode import Episode
-from laconic.learners.rollout.strange_files import read_json
+from laconic.learners.interfaces import Policy
+from laconic.learners.untrusted_files import read_json
 
 FILE = "drafts.json"
 

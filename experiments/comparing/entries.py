@@ -21,7 +21,7 @@ from laconic.experiments.comparing.shapes import REVISE, SHAPES
 from laconic.experiments.running.foreign import read_config
 from laconic.experiments.running.trust import check_settings
 from laconic.learners.agents.scripted import NAMES
-from laconic.learners.rollout.strange_files import find_strange
+from laconic.learners.untrusted_files import find_strange
 
 MATCHED = "matched"
 _OF_TASKS = ("source", "split", "holdout", "holdout_seed", "tasks", "reader", "generator")

@@ -38,10 +38,10 @@ from laconic.experiments.running.setup import (
     playing_with,
     rank_seed,
 )
-from laconic.learners.agents.base import Policy
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode
+from laconic.learners.interfaces import Policy
 from laconic.learners.metrics import prefixed, summarize
 from laconic.learners.rollout.play import Start, play
 

@@ -14,7 +14,7 @@ from laconic.experiments.running.run_folder import write_atomically
 from laconic.experiments.statistics.intervals import student
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import Interval, intervals
-from laconic.learners.rollout.strange_files import read_json
+from laconic.learners.untrusted_files import read_json
 
 FILE = "row.json"
 SECONDS = "seconds"

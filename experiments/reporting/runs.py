@@ -19,7 +19,7 @@ from laconic.experiments.reporting.records import Evaluation, Run, Said, Transcr
 from laconic.experiments.running import provenance
 from laconic.experiments.running.foreign import read_status, without_controls
 from laconic.learners.metrics import Interval
-from laconic.learners.rollout.strange_files import (
+from laconic.learners.untrusted_files import (
     MAX_ROWS,
     MAX_SETTINGS,
     parse_json,

@@ -16,7 +16,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, RangeSweep
 
 from laconic.experiments.reporting.records import Run
-from laconic.learners.rollout.strange_files import read_yaml
+from laconic.learners.untrusted_files import read_yaml
 
 KINDS = ("finished", "running", "interrupted", "unfinished", "failed", "nothing recorded")
 """States without their steps, in the order in which they are counted."""

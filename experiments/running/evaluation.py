@@ -21,9 +21,9 @@ from laconic.experiments.reporting.records import Said, Transcript
 from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments, task_keys
 from laconic.experiments.running.splits import tasks_of
-from laconic.learners.agents.base import Policy
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode
+from laconic.learners.interfaces import Policy
 from laconic.learners.metrics import Interval, intervals, prefixed, summarize
 from laconic.learners.rollout.play import Start, play
 

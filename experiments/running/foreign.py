@@ -9,7 +9,7 @@ from unicodedata import category
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.running import lock, provenance
-from laconic.learners.rollout.strange_files import read_json, read_yaml
+from laconic.learners.untrusted_files import read_json, read_yaml
 
 
 def read_status(path: Path) -> dict[str, Any]:

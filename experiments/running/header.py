@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.tiny import PATH
 from laconic.learners.commands import command
-from laconic.learners.rollout.strange_files import read_yaml
+from laconic.learners.untrusted_files import read_yaml
 
 MINUTES: Mapping[str, str] = {
     "math": "20 to 35 minutes on one core",

@@ -18,8 +18,8 @@ from typing import Any
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.run_folder import RunFolder, drop_rows, read_rows
-from laconic.learners.agents.base import Reply, Request, Usage
 from laconic.learners.episode import Episode, Turn
+from laconic.learners.interfaces import Reply, Request, Usage
 from laconic.learners.rollout.play import Listener, Start
 
 _IDS = ("prompt_ids", "reply_ids", "behavior_logprobs")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from laconic.envs.errors import SettingError
-from laconic.learners.rollout.strange_files import find_strange
+from laconic.learners.untrusted_files import find_strange
 
 NAME = ".lock"
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from laconic.envs.errors import SettingError
-from laconic.learners.rollout.strange_files import read_json
+from laconic.learners.untrusted_files import read_json
 
 NAME = "provenance.json"
 FORMAT = 1

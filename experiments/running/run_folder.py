@@ -38,7 +38,7 @@ from laconic.experiments.command_line.say import say
 from laconic.experiments.running import provenance
 from laconic.experiments.running.foreign import read_config
 from laconic.learners.distributed.processes import Processes
-from laconic.learners.rollout.strange_files import MAX_ROWS, parse_json, read_text
+from laconic.learners.untrusted_files import MAX_ROWS, parse_json, read_text
 
 MAY_DIFFER = (
     "resume",

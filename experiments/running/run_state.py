@@ -27,7 +27,6 @@ from laconic.experiments.running.run_folder import RunFolder
 from laconic.experiments.running.setup import Environments
 from laconic.experiments.tracking.loggers import Several
 from laconic.learners import checkpoint
-from laconic.learners.agents.base import Policy
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.algorithms.base import Learner
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
@@ -35,6 +34,7 @@ from laconic.learners.engines.async_rollouts import AsyncRollouts
 from laconic.learners.engines.base import Engine
 from laconic.learners.episode import Group
 from laconic.learners.errors import CheckpointError
+from laconic.learners.interfaces import Policy
 from laconic.learners.rollout.collectors.base import Independent, PlaysGroups
 from laconic.learners.rollout.play import Start
 

@@ -25,7 +25,7 @@ from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.run_folder import flatten, read_rows, write_atomically
-from laconic.learners.rollout.strange_files import read_json
+from laconic.learners.untrusted_files import read_json
 
 
 class Tracker(ABC):

@@ -37,7 +37,7 @@ from laconic.experiments.running.run_folder import write_atomically
 from laconic.experiments.statistics.intervals import exact
 from laconic.learners.episode import Episode, Turn
 from laconic.learners.metrics import RESAMPLES, Interval, resample
-from laconic.learners.rollout.strange_files import read_json
+from laconic.learners.untrusted_files import read_json
 
 FILE = "coordination.json"
 FLOWS = ("tt", "tf", "ft", "ff")

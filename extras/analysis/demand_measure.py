@@ -34,8 +34,8 @@ from laconic.experiments.running.setup import Environments, set_price
 from laconic.experiments.running.splits import tasks_of
 from laconic.extras.analysis.demand_statistics import FILE, Curve, Message, curve, figures
 from laconic.learners.advantages.credit import team_parts
-from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Episode, Turn
+from laconic.learners.interfaces import Policy
 from laconic.learners.metrics import Interval, prefixed
 from laconic.learners.rollout.collectors.base import Players
 from laconic.learners.rollout.collectors.counterfactual import Replay, Rule, replayed, spoken_rounds

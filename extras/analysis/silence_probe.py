@@ -17,8 +17,8 @@ from laconic.envs.dialogue.channel import Channel
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.evaluation import EvaluationRun, Findings
 from laconic.experiments.running.setup import Environments
-from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Episode
+from laconic.learners.interfaces import Policy
 from laconic.learners.metrics import RESAMPLES, Interval, resample
 from laconic.learners.rollout.play import Start, play
 

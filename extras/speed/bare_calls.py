@@ -30,13 +30,13 @@ from laconic.experiments.running.setup import (
     make_learner,
     task_keys,
 )
-from laconic.learners.agents.base import Policy, Remembering, Reply, Request
 from laconic.learners.agents.cache import batches
 from laconic.learners.agents.generate import pad_left
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.sampling import AUTOCAST
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.episode import Episode, Group
+from laconic.learners.interfaces import Policy, Remembering, Reply, Request
 from laconic.learners.rollout.play import collect
 from laconic.learners.training.sequences import TokenSequence, collate, microbatches
 

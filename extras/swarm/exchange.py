@@ -27,8 +27,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
+from laconic.learners import untrusted_files
 from laconic.learners.episode import Episode, Group
-from laconic.learners.rollout import strange_files
 
 FORM = "laconic-swarm-1"
 """What the files of this form say they are."""
@@ -114,7 +114,7 @@ class Exchange:
             )
         self.folder = Path(folder)
         self.name = name
-        self._damaged: dict[str, strange_files.Mark] = {}
+        self._damaged: dict[str, untrusted_files.Mark] = {}
 
     def publish(self, shared: SharedGroup, name: str) -> bool:
         """Write a group, or replace the one of that name, as a whole.
@@ -131,8 +131,8 @@ class Exchange:
             return False
         try:
             (self.folder / self.name).mkdir(parents=True, exist_ok=True)
-            with strange_files.opened_folder(self.folder, self.name) as own:
-                strange_files.write(own, f"{name}.json", data)
+            with untrusted_files.opened_folder(self.folder, self.name) as own:
+                untrusted_files.write(own, f"{name}.json", data)
         except OSError as error:
             raise SettingError(
                 f"learner.collect.folder {str(self.folder)!r} cannot be written to:"
@@ -172,11 +172,11 @@ class Exchange:
         author, _, file = name.partition("/")
         mark = None
         try:
-            with strange_files.opened_folder(self.folder, author) as part:
-                mark = strange_files.mark(part, file)
+            with untrusted_files.opened_folder(self.folder, author) as part:
+                mark = untrusted_files.mark(part, file)
                 if self._damaged.get(name) == mark:
                     raise ValueError("has not changed since it was found damaged")
-                data = strange_files.read(part, file, MAX_BYTES)
+                data = untrusted_files.read(part, file, MAX_BYTES)
             plain = json.loads(data.decode("utf-8"), parse_float=_finite, parse_constant=_finite)
             shared = _group_from(plain)
             _refuse_excess(author, shared)

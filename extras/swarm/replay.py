@@ -27,9 +27,9 @@ from pettingzoo import ParallelEnv
 from laconic.envs.task import Task
 from laconic.extras.swarm.exchange import SharedEpisode, SharedGroup, SharedMessage
 from laconic.learners.advantages.credit import own
-from laconic.learners.agents.base import Policy
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.interfaces import Policy
 from laconic.learners.rollout.collectors.demonstrations import Mute, say
 from laconic.learners.rollout.play import Start, play
 from laconic.learners.training.logprobs import recomputed

@@ -29,6 +29,7 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.checks import whole
 from laconic.envs.errors import SettingError
+from laconic.envs.task import named_tasks
 from laconic.extras.swarm.exchange import (
     DamagedError,
     Exchange,
@@ -37,9 +38,9 @@ from laconic.extras.swarm.exchange import (
 )
 from laconic.extras.swarm.replay import benchmark_of, replay_groups
 from laconic.learners.advantages.credit import Credit, charge_factor, credit
-from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Group
-from laconic.learners.rollout.collectors.base import Collector, Players, named_tasks
+from laconic.learners.interfaces import Policy
+from laconic.learners.rollout.collectors.base import Collector, Players
 from laconic.learners.rollout.collectors.measures import MEASURES
 from laconic.learners.rollout.play import Start, collect
 

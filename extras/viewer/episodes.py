@@ -16,7 +16,7 @@ from laconic.experiments.reporting.records import Said, Transcript
 from laconic.experiments.reporting.runs import read_transcript
 from laconic.experiments.running.foreign import read_status, without_controls
 from laconic.experiments.running.rules import silence_to_watch
-from laconic.learners.rollout.strange_files import open_regular, parse_json, read_yaml
+from laconic.learners.untrusted_files import open_regular, parse_json, read_yaml
 
 Solved = Literal["", "solved", "unsolved"]
 _PRICING = ("price", "normalizer", "charge", "thought_weight")

@@ -7,7 +7,7 @@ from random import Random
 
 from laconic.envs.task import Task
 from laconic.envs.worlds import Script, TurnView
-from laconic.learners.agents.base import Request
+from laconic.learners.interfaces import Request
 
 
 def of_world(play: Script) -> Callable[[Task, Request, Random], str]:

@@ -20,10 +20,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from laconic.envs.dialogue.budget import Tokenize, well_formed
 from laconic.envs.dialogue.messages import SilenceWord, join_thought, split_thought
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.cache import remembered
 from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.agents.template import ChatTemplate
+from laconic.learners.interfaces import Reply, Request
 
 log = logging.getLogger(__name__)
 

@@ -177,3 +177,17 @@ def apply_umask(folder: Path) -> None:
     for path in folder.rglob("*"):
         if path.is_file():
             path.chmod(path.parent.stat().st_mode & 0o666)
+
+
+SMOLLM2 = "SmolLM2-135M-Instruct"
+"""Name of the model that `make smollm2` fetches, and of its folder."""
+SMOLLM2_HUB = f"HuggingFaceTB/{SMOLLM2}"
+"""Name of that model on the hub."""
+_PLACES = (Path("models"), Path(__file__).resolve().parents[2] / "models")
+"""Folders of `make smollm2`: below the working folder, or in the repository."""
+
+
+def find_smollm2() -> str:
+    """Return the folder that `make smollm2` has written, or else the model's name on the hub."""
+    folders = [place / SMOLLM2 for place in _PLACES]
+    return next((str(path) for path in folders if (path / "config.json").is_file()), SMOLLM2_HUB)

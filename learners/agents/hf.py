@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pettingzoo import ParallelEnv
 
+from laconic.envs.dialogue.roster import by_agent
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.agents.base import by_agent
 from laconic.learners.agents.folders import agent_folders, check_model, fetched
 from laconic.learners.agents.lora import (
     Adapter,

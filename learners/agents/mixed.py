@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from pettingzoo import ParallelEnv
 
+from laconic.envs.dialogue.roster import by_agent
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.agents.base import Policy, by_agent
 from laconic.learners.agents.folders import fetched, folder_name
 from laconic.learners.agents.hf import HFTeam, give_optimizers
+from laconic.learners.interfaces import Policy
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy

@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.cache import ConversationCache, batches, default_tokens
 from laconic.learners.agents.chat import ChatCodec, conversation, positions_of
 from laconic.learners.agents.folders import apply_umask
@@ -27,7 +26,7 @@ from laconic.learners.agents.lora import Adapter
 from laconic.learners.agents.precision import FLOAT32, Precision
 from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.errors import refuse_memory
-from laconic.learners.interfaces import Prompt, SampledReply, Sampler
+from laconic.learners.interfaces import Prompt, Reply, Request, SampledReply, Sampler
 
 
 class HFPolicy(ChatCodec):

@@ -24,11 +24,10 @@ from pettingzoo import ParallelEnv
 from laconic.envs.dialogue.budget import Tokenize, split_words
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.envs.task import Task, knows_enough, relevant_statements
+from laconic.envs.task import Task, knows_enough, named_tasks, relevant_statements
 from laconic.envs.worlds import TeacherStyle, World
 from laconic.learners.agents.acting import of_world
-from laconic.learners.agents.base import Reply, Request
-from laconic.learners.rollout.collectors.base import named_tasks
+from laconic.learners.interfaces import Reply, Request
 
 _WORDY_FRAMES = (
     ("Hello team, this is what I was told:", "I hope it helps."),

@@ -15,7 +15,8 @@ from laconic.envs.errors import SettingError
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy
-from laconic.learners.rollout.strange_files import find_strange, read_yaml
+from laconic.learners.agents.folders import find_smollm2
+from laconic.learners.untrusted_files import find_strange, read_yaml
 
 MAX_RUNS = 100
 """Most runs that began with one another, each without policies of its own."""
@@ -115,7 +116,5 @@ def _usual(target: str) -> str | None:
     if target == "laconic.learners.agents.tiny.TinyTeam":
         return str(Path(__file__).parent / "tiny")
     if target.startswith("laconic.learners.agents.smollm2"):
-        from laconic.learners.agents.smollm2 import found
-
-        return found()
+        return find_smollm2()
     return None

@@ -31,12 +31,12 @@ from laconic.learners.advantages.credit import FORWARD_LOOKING, Credit
 from laconic.learners.advantages.gae import gae
 from laconic.learners.advantages.group import check_returns
 from laconic.learners.advantages.whitening import whitened
-from laconic.learners.agents.base import Policy
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.algorithms.base import Resumable
 from laconic.learners.algorithms.critic import Critic, read_states
 from laconic.learners.algorithms.group import PolicyLearner, Steps
 from laconic.learners.episode import Episode, Group
+from laconic.learners.interfaces import Policy
 from laconic.learners.training.objective import Average, Objective, Ratio
 from laconic.learners.training.sequences import (
     TokenSequence,

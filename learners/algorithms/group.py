@@ -23,11 +23,11 @@ from laconic.learners.advantages.balance import balanced
 from laconic.learners.advantages.credit import credit as credit_named
 from laconic.learners.advantages.group import Advantages, Estimator
 from laconic.learners.advantages.whitening import whitened
-from laconic.learners.agents.base import Policy
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.algorithms.base import Learner, Resumable
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Group
+from laconic.learners.interfaces import Policy
 from laconic.learners.prices.schedule import Fixed, Price
 from laconic.learners.rollout.collectors.base import PlaysGroups
 from laconic.learners.rollout.collectors.measures import collector_for

@@ -13,7 +13,7 @@ from statistics import fmean
 from threading import Thread
 from typing import Generic, TypeVar
 
-from laconic.learners.agents import waiting
+from laconic.learners import waiting
 from laconic.learners.episode import Group
 
 T = TypeVar("T")

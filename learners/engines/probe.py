@@ -25,11 +25,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from laconic.learners.agents.base import Request
 from laconic.learners.agents.cache import cache_argument
 from laconic.learners.engines.client import Completion
 from laconic.learners.errors import ServerError
-from laconic.learners.interfaces import Prompt
+from laconic.learners.interfaces import Prompt, Request
 
 if TYPE_CHECKING:
     from laconic.learners.agents.policy import HFPolicy

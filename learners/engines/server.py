@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from laconic.envs.checks import number, whole
 from laconic.envs.errors import SettingError
-from laconic.learners.agents import waiting
+from laconic.learners import waiting
 from laconic.learners.errors import ConnectionLostError, RequestRefusedError
 
 T = TypeVar("T")

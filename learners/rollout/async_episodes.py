@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from laconic.learners.agents import waiting
-from laconic.learners.agents.base import Policy, Reply, Request, Streaming
+from laconic.learners import waiting
 from laconic.learners.episode import Episode
+from laconic.learners.interfaces import AsyncPolicy, Policy, Reply, Request, Streaming
 from laconic.learners.rollout.runner import EpisodeRunner, Listener, Start
 
 if TYPE_CHECKING:
@@ -124,12 +124,10 @@ class AsyncEpisodes:
         """Return the reply of the start, or ask the agent's policy."""
         if reply is not None:
             return request, reply
-        from laconic.learners.agents.policy import HFPolicy
-
         policy, greedy = self.policies[request.agent], self.is_greedy(round)
         state = np.random.SeedSequence((self.seed, place, round, order)).generate_state(1)[0]
         seed = int(state) % 2**31
-        if isinstance(policy, HFPolicy):
+        if isinstance(policy, AsyncPolicy):
             return request, await policy.answer(
                 request, seed=seed, greedy=greedy, episode=place, version=version
             )

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from laconic.learners.agents import waiting
-from laconic.learners.agents.base import Policy, Remembering, Reply, Request, Streaming
+from laconic.learners import waiting
 from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.interfaces import Policy, Remembering, Reply, Request, Streaming
 from laconic.learners.rollout.runner import EpisodeRunner, Listener, Start
 
 __all__ = ["Listener", "Start", "collect", "play", "replies_of"]

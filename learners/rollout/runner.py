@@ -35,8 +35,8 @@ from laconic.envs.contract.episodes import describe
 from laconic.envs.dialogue.messages import BEGIN, join_thought
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
-from laconic.learners.agents.base import Reply, Request
 from laconic.learners.episode import Episode, Turn
+from laconic.learners.interfaces import Reply, Request
 
 Env: TypeAlias = ParallelEnv[str, Any, Any]
 

@@ -6,7 +6,7 @@ import pytest
 
 from laconic import envs
 from laconic.extras.analysis.demand_measure import worths
-from laconic.learners.agents.base import Reply
+from laconic.learners.interfaces import Reply
 from laconic.learners.rollout.collectors.base import Players
 from laconic.learners.rollout.collectors.silence import silence
 from laconic.learners.rollout.play import Start, play

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from laconic.learners.agents.base import Request
 from laconic.learners.errors import OutOfMemoryError, refuse_memory
+from laconic.learners.interfaces import Request
 
 
 def fill(*_):

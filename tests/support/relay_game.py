@@ -9,7 +9,7 @@ import pytest
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from laconic.learners.agents.base import Reply, Request
+from laconic.learners.interfaces import Reply, Request
 
 
 class Relay(ParallelEnv):

@@ -8,10 +8,10 @@ from functools import partial
 
 import torch
 
-from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.interfaces import Reply, Request
 from laconic.learners.rollout.play import Start, collect
 
 SGD = partial(torch.optim.SGD, lr=0.1)

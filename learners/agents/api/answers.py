@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from laconic.envs.dialogue.budget import well_formed
-from laconic.learners.agents.base import Usage
+from laconic.learners.interfaces import Usage
 
 _SHOWN = 300
 """Number of characters of a body that an error message shows."""

@@ -22,7 +22,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents import waiting
+from laconic.learners import waiting
 from laconic.learners.agents.api.answers import (
     Answer,
     UnusableAnswerError,
@@ -31,8 +31,8 @@ from laconic.learners.agents.api.answers import (
     show,
 )
 from laconic.learners.agents.api.settings import Endpoint
-from laconic.learners.agents.base import Usage
 from laconic.learners.errors import ServerError
+from laconic.learners.interfaces import Usage
 
 Body = Mapping[str, Any]
 

@@ -16,7 +16,7 @@ from laconic.learners.agents.api.settings import (
     Prices,
     RequestLimits,
 )
-from laconic.learners.agents.base import Usage
+from laconic.learners.interfaces import Usage
 
 _INSTRUCTION = (
     "Say in a few words what {agent} should change, or that it is good as it is. Do not do the work"

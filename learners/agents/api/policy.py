@@ -30,10 +30,10 @@ from laconic.learners.agents.api.settings import (
     Prices,
     RequestLimits,
 )
-from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.chat import first_text, tokenize_with
 from laconic.learners.agents.load import load_tokenizer
 from laconic.learners.errors import ServerError
+from laconic.learners.interfaces import Reply, Request
 
 log = logging.getLogger(__name__)
 

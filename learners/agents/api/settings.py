@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from laconic.envs.checks import choice, number, whole
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Usage
 from laconic.learners.agents.sampling import check_word
+from laconic.learners.interfaces import Usage
 
 LimitField = Literal["max_tokens", "max_completion_tokens"]
 RESERVED_FIELDS = frozenset(

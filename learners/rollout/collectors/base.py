@@ -8,10 +8,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from pettingzoo import ParallelEnv
 
-from laconic.envs.errors import SettingError
-from laconic.envs.task import Task
-from laconic.learners.agents.base import Policy
 from laconic.learners.episode import Group
+from laconic.learners.interfaces import Policy
 from laconic.learners.rollout.play import collect
 from laconic.learners.rollout.runner import Start
 
@@ -119,19 +117,3 @@ class Independent(Collector):
 def as_collector(found: PlaysGroups) -> Collector:
     """A collector of anything that plays groups; one that is complete is returned as it is."""
     return found if isinstance(found, Collector) else Independent(found)
-
-
-def named_tasks(environment: ParallelEnv[str, Any, Any]) -> Mapping[str, Task]:
-    """The tasks of an environment by their keys, for collectors that look at tasks.
-
-    Raises:
-        SettingError: it has none of our kind.
-    """
-    tasks = getattr(environment, "tasks", None)
-    if not isinstance(tasks, Mapping) or not all(isinstance(one, Task) for one in tasks.values()):
-        raise SettingError(
-            "learner.collect works on tasks as data and needs an environment with `tasks`, a"
-            f" mapping of key to envs.Task (any of envs.make); {type(environment).__name__} has"
-            " none"
-        )
-    return tasks

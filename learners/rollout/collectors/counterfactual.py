@@ -25,8 +25,8 @@ import numpy as np
 from laconic.envs.errors import SettingError
 from laconic.envs.worlds import join_act
 from laconic.learners.advantages.credit import team_parts
-from laconic.learners.agents.base import Policy, Reply
 from laconic.learners.episode import Episode, Group, Parts
+from laconic.learners.interfaces import Policy, Reply
 from laconic.learners.rollout.collectors.base import Collector, Players, PlaysGroups
 from laconic.learners.rollout.play import collect, play, replies_of
 from laconic.learners.rollout.runner import Start

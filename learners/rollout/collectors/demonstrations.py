@@ -17,14 +17,15 @@ import numpy as np
 
 from laconic.envs.checks import number
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Policy, Reply, Request
+from laconic.envs.task import named_tasks
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import Teacher, taught
 from laconic.learners.commands import command
 from laconic.learners.episode import Episode, Group
-from laconic.learners.rollout.collectors.base import Collector, Players, named_tasks
+from laconic.learners.interfaces import Policy, Reply, Request
+from laconic.learners.rollout.collectors.base import Collector, Players
 from laconic.learners.rollout.play import Start, collect, play
-from laconic.learners.rollout.strange_files import MAX_ROWS, parse_json, read_text
+from laconic.learners.untrusted_files import MAX_ROWS, parse_json, read_text
 
 _RECORDING = {"evaluation.split": "train", "evaluation.tasks": 1000}
 Row = Mapping[str, Any]

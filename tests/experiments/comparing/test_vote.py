@@ -8,7 +8,7 @@ import pytest
 
 from laconic import envs
 from laconic.experiments.comparing.vote import vote, votes_for
-from laconic.learners.agents.base import Reply
+from laconic.learners.interfaces import Reply
 from laconic.learners.metrics import summarize
 from laconic.learners.rollout.play import Start, play
 

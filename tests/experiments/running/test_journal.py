@@ -8,8 +8,8 @@ import pytest
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.journal import Journal, as_plain, digest, episode_from
 from laconic.experiments.running.run_folder import RunFolder
-from laconic.learners.agents.base import Reply, Request, Usage
 from laconic.learners.episode import Episode, Turn
+from laconic.learners.interfaces import Reply, Request, Usage
 from laconic.learners.rollout.play import Start
 
 STARTS = [Start(0, "a"), Start(1, "b"), Start(2, "c")]

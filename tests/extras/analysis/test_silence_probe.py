@@ -8,7 +8,7 @@ from laconic import envs
 from laconic.envs.errors import SettingError
 from laconic.experiments.running.evaluation import EvaluationRun, Findings
 from laconic.extras.analysis.silence_probe import SilenceProbe, silence_reliance
-from laconic.learners.agents.base import Reply
+from laconic.learners.interfaces import Reply
 from laconic.learners.rollout.play import Start, play
 
 SPLIT = {"information": "split", "topology": "star", "schedule": ["helper", "solver"]}

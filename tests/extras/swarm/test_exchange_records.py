@@ -14,8 +14,8 @@ import pytest
 from laconic.envs.task import Score, Task
 from laconic.experiments.running.journal import as_plain, episode_from
 from laconic.extras.swarm.exchange import Exchange, SharedGroup, SharedMessage, from_plain, to_plain
-from laconic.learners.agents.base import Reply, Usage
 from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.interfaces import Reply, Usage
 
 RECORDS = (Task, Score, Turn, Episode, Group, Usage, Reply, SharedMessage, SharedGroup)
 TIMES = 25

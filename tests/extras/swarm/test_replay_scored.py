@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from laconic.extras.swarm.replay import scored
-from laconic.learners.agents.base import Reply
+from laconic.learners.interfaces import Reply
 from laconic.learners.rollout.play import Start, play
 
 

@@ -25,8 +25,8 @@ from laconic.extras.swarm.exchange import (
 )
 from laconic.extras.swarm.replay import replay_groups
 from laconic.extras.swarm.swarm import Swarm
+from laconic.learners import untrusted_files
 from laconic.learners.agents.hf import HFPolicy
-from laconic.learners.rollout import strange_files
 from laconic.learners.rollout.play import Start
 
 FRUIT = Task("fruit", "How many?", ("3 apples.", "4 pears."), "7")
@@ -352,7 +352,7 @@ def test_garbage_is_parsed_once_until_it_changes(swarm, monkeypatch):
     exchange, file = Exchange(swarm, "bob"), swarm / "ann" / "1.json"
     file.write_text("[" * 1000)
     read: list[str] = []
-    monkeypatch.setattr(strange_files, "read", lambda *_: read.append("x") or b"garbage")
+    monkeypatch.setattr(untrusted_files, "read", lambda *_: read.append("x") or b"garbage")
     for _ in range(3):
         with pytest.raises(DamagedError):
             exchange.read("ann/1.json")

@@ -10,8 +10,8 @@ from laconic import envs
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
 from laconic.learners.agents.acting import of_world
-from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.scripted import ScriptedTeam, Teacher, taught
+from laconic.learners.interfaces import Reply, Request
 from laconic.learners.rollout.play import Start, play
 
 TASK = Task("", "", (), "")

@@ -9,10 +9,10 @@ from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Request
 from laconic.learners.agents.chat import ChatCodec
 from laconic.learners.agents.sampling import SamplingSettings
 from laconic.learners.agents.template import ChatTemplate
+from laconic.learners.interfaces import Request
 
 ODD_TEXTS = (
     "",

@@ -7,9 +7,9 @@ import copy
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Request
 from laconic.learners.agents.chat import ChatCodec, conversation, positions_of
 from laconic.learners.agents.hf import SamplingSettings
+from laconic.learners.interfaces import Request
 
 LONG = Request("solver_0", "How many?")
 

@@ -7,9 +7,9 @@ import os
 
 import pytest
 
-from laconic.learners.agents.base import Request
 from laconic.learners.agents.chat import first_text
 from laconic.learners.agents.template import ChatTemplate
+from laconic.learners.interfaces import Request
 
 RULES, OWN = "Add up. Say little.", "You are helper_0. There are 3 birds."
 

@@ -12,9 +12,9 @@ from laconic import envs
 from laconic.envs.dialogue.messages import SilenceWord
 from laconic.learners.advantages.credit import own
 from laconic.learners.agents import tiny
-from laconic.learners.agents.base import Request
 from laconic.learners.agents.chat import ReplyEnd, tokenize_with
 from laconic.learners.agents.generate import Sampling, generate
+from laconic.learners.interfaces import Request
 from laconic.learners.rollout.play import Start, play
 from laconic.learners.training.logprobs import recomputed
 from laconic.learners.training.sequences import episode_sequences

@@ -8,9 +8,9 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Policy, Reply, Request
 from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.hf import HFPolicy, SamplingSettings
+from laconic.learners.interfaces import Policy, Reply, Request
 from laconic.learners.rollout.play import Start, play
 
 

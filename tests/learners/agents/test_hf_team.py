@@ -7,9 +7,9 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.learners.agents.base import Request
 from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.hf import HFPolicy, HFTeam
+from laconic.learners.interfaces import Request
 
 
 def request(text: str = "How many?", **fields) -> Request:

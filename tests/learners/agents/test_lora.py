@@ -10,9 +10,9 @@ import torch
 from transformers import AutoModelForCausalLM, GptOssConfig
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Request
 from laconic.learners.agents.hf import HFPolicy, HFTeam
 from laconic.learners.agents.lora import Lora, new_adapter
+from laconic.learners.interfaces import Request
 
 peft = pytest.importorskip("peft")
 ASKED = [

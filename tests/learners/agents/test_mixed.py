@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 import torch
 
+from laconic.envs.dialogue.roster import by_agent
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.running.run_state import save_policies
-from laconic.learners.agents.base import Reply, Request, by_agent
 from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.hf import HFPolicy, HFTeam
 from laconic.learners.agents.lora import Lora
 from laconic.learners.agents.mixed import MixedTeam
 from laconic.learners.agents.scripted import ScriptedPolicy, ScriptedTeam
+from laconic.learners.interfaces import Reply, Request
 
 AGENTS = ["solver_0", "helper_0", "helper_1", "helper_2"]
 ASKED = [Request("solver_0", text) for text in ("Hello", "How many birds?")]

@@ -10,9 +10,9 @@ from transformers import AutoModelForCausalLM, MambaConfig, OPTConfig
 
 from laconic.envs.errors import SettingError
 from laconic.learners.agents import policy as module
-from laconic.learners.agents.base import Request
 from laconic.learners.agents.hf import SamplingSettings
 from laconic.learners.agents.load import recompute_activations
+from laconic.learners.interfaces import Request
 from laconic.learners.training.logprobs import current_logprobs
 from laconic.learners.training.sequences import Batch
 

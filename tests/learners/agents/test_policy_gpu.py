@@ -8,11 +8,11 @@ import pytest
 import torch
 from updates import ADAMW, played
 
-from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.hf import HFTeam, SamplingSettings
 from laconic.learners.agents.lora import Lora
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.algorithms.group import GroupLearner
+from laconic.learners.interfaces import Reply, Request
 
 NEWS = ("Anna has 12 apples and 7 pears.", "There are 3 birds in the tree.", "In all 15 of them.")
 

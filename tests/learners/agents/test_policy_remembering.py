@@ -10,9 +10,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, Gemma3TextConfig, MambaConfig
 
-from laconic.learners.agents import cache, smollm2
-from laconic.learners.agents.base import Remembering, Reply, Request
+from laconic.learners.agents import cache, folders, smollm2
 from laconic.learners.agents.hf import HFPolicy, SamplingSettings
+from laconic.learners.interfaces import Remembering, Reply, Request
 
 RULES = "Anna has 12 apples and 7 pears. There are 3 birds in the tree. "
 NEWS = ("Hello team", "There are 3", "in all there are 15 of them, so 7 birds", "15", "7 pears")
@@ -257,7 +257,7 @@ def test_a_policy_says_that_it_can_remember(make_policy):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(smollm2.found() == smollm2.HUB, reason="needs `make smollm2`")
+@pytest.mark.skipif(folders.find_smollm2() == folders.SMOLLM2_HUB, reason="needs `make smollm2`")
 def test_a_pretrained_model_says_the_same(make_env):
     speech = SamplingSettings(explain_silence=False, max_reply_tokens=9)
     team = smollm2.SmolLM2Team(speech=speech, device="cpu", precision="float32")

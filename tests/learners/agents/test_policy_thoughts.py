@@ -12,9 +12,9 @@ from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.reward import Reward
 from laconic.extras.swarm.exchange import share
 from laconic.learners.advantages.credit import own
-from laconic.learners.agents.base import Request
 from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.episode import Group
+from laconic.learners.interfaces import Request
 from laconic.learners.rollout.play import Start, play, replies_of
 from laconic.learners.training.logprobs import recomputed
 from laconic.learners.training.sequences import episode_sequences

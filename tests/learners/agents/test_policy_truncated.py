@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from laconic.learners.agents.base import Request
 from laconic.learners.agents.policy import HFPolicy
+from laconic.learners.interfaces import Request
 from laconic.learners.rollout.play import Start, play, replies_of
 
 LONG = Request("solver_0", "How many?")

@@ -9,7 +9,6 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from laconic.envs.errors import UnknownNameError
-from laconic.learners.agents.base import Request
 from laconic.learners.agents.hf import HFTeam
 from laconic.learners.agents.load import count_parameters
 from laconic.learners.agents.precision import (
@@ -20,6 +19,7 @@ from laconic.learners.agents.precision import (
     choose,
     multiplies_bfloat16,
 )
+from laconic.learners.interfaces import Request
 
 ASKED = Request("solver_0", "How many?")
 

@@ -11,8 +11,8 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.task import Task
-from laconic.learners.agents.base import Policy, Reply, Request
 from laconic.learners.agents.scripted import NAMES, SCRIPTS, ScriptedPolicy, ScriptedTeam, Teacher
+from laconic.learners.interfaces import Policy, Reply, Request
 from laconic.learners.rollout.play import Start, play
 
 

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from laconic.learners.agents import smollm2
-from laconic.learners.agents.base import Request
+from laconic.learners.agents import folders, smollm2
 from laconic.learners.agents.sampling import SamplingSettings
+from laconic.learners.interfaces import Request
 
-FOLDER = smollm2.found()
+FOLDER = folders.find_smollm2()
 
 
 def test_the_folder_is_taken_where_it_is_and_else_the_hub(tmp_path, monkeypatch):
-    monkeypatch.setattr(smollm2, "PLACES", (tmp_path / "a", tmp_path / "b"))
-    assert smollm2.found() == smollm2.HUB == smollm2.SmolLM2Team().model
+    monkeypatch.setattr(folders, "_PLACES", (tmp_path / "a", tmp_path / "b"))
+    assert folders.find_smollm2() == folders.SMOLLM2_HUB == smollm2.SmolLM2Team().model
     folder = tmp_path / "b" / "SmolLM2-135M-Instruct"
     folder.mkdir(parents=True)
     # Without a config it is what a download that was broken off has left.
-    assert smollm2.found() == smollm2.HUB
+    assert folders.find_smollm2() == folders.SMOLLM2_HUB
     (folder / "config.json").write_text("{}")
     (folder / "tokenizer.json").write_text("{}")
-    assert smollm2.found() == str(folder) == smollm2.SmolLM2Team().model
+    assert folders.find_smollm2() == str(folder) == smollm2.SmolLM2Team().model
     assert smollm2.SmolLM2Team(model="another").model == "another"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(FOLDER == smollm2.HUB, reason="needs `make smollm2`")
+@pytest.mark.skipif(FOLDER == folders.SMOLLM2_HUB, reason="needs `make smollm2`")
 def test_it_knows_a_capital(make_env):
     speech = SamplingSettings(explain_silence=False, max_reply_tokens=24)
     team = smollm2.SmolLM2Team(speech=speech, device="cpu")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from laconic.learners.agents import smollm2
+from laconic.learners.agents import folders
 from laconic.learners.agents.cache import _BYTES, cache_argument, default_tokens, preallocated_cache
 from laconic.learners.agents.load import load_model
 
@@ -15,9 +15,9 @@ PER_TOKEN = {"keys and values": 46_080, "activations": 1.34e6, "logits": 196_608
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(smollm2.found() == smollm2.HUB, reason="needs `make smollm2`")
+@pytest.mark.skipif(folders.find_smollm2() == folders.SMOLLM2_HUB, reason="needs `make smollm2`")
 def test_the_table_agrees_with_what_is_measured():
-    model, kept, saved = load_model(smollm2.found(), "float32", "cpu"), [], {}
+    model, kept, saved = load_model(folders.find_smollm2(), "float32", "cpu"), [], {}
     own = {one.untyped_storage().data_ptr() for one in model.parameters()}
     ids, cache = torch.randint(0, 1000, (2, TOKENS // 2)), preallocated_cache(model)
     with torch.inference_mode():

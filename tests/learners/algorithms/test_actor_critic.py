@@ -15,7 +15,6 @@ from laconic.envs.errors import SettingError
 from laconic.learners import checkpoint
 from laconic.learners.advantages.credit import own, team
 from laconic.learners.advantages.group import Advantages
-from laconic.learners.agents.base import Request
 from laconic.learners.agents.hf import HFPolicy, HFTeam, SamplingSettings
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.algorithms.actor_critic import PPO, ActorCriticLearner, trajectories_of
@@ -23,6 +22,7 @@ from laconic.learners.algorithms.base import Resumable
 from laconic.learners.algorithms.critic import Critic
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.interfaces import Request
 
 SGD = partial(torch.optim.SGD, lr=0.1)
 ADAMW = partial(torch.optim.AdamW, lr=1e-2, weight_decay=0.0)

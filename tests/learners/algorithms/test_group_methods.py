@@ -16,10 +16,10 @@ from omegaconf import OmegaConf
 from updates import replies
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.interfaces import Reply, Request
 
 METHODS = (
     "agent_gspo",

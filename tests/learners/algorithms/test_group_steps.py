@@ -22,8 +22,8 @@ from updates import (
 )
 
 from laconic.learners.advantages.group import Advantages
-from laconic.learners.agents.base import Request
 from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.interfaces import Request
 from laconic.learners.training.objective import Objective
 
 # Nothing to learn

@@ -16,11 +16,11 @@ from hydra import compose, initialize_config_module
 from hydra.utils import instantiate
 from updates import replies
 
-from laconic.learners.agents.base import Request
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.errors import ProcessError
+from laconic.learners.interfaces import Request
 from laconic.learners.training.sequences import TokenSequence
 from laconic.learners.training.trainer import microbatches_of_rank
 

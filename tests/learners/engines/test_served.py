@@ -12,11 +12,11 @@ import torch
 from engine_checks import mismatch, turns
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Request
 from laconic.learners.algorithms.group import GroupLearner
 from laconic.learners.engines.served import ServedSampler
 from laconic.learners.engines.vllm import VLLM
 from laconic.learners.errors import CheckpointError, ServerError
+from laconic.learners.interfaces import Request
 
 
 @pytest.mark.parametrize("sharing", ["lora", "shared"])

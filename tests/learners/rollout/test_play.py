@@ -13,9 +13,9 @@ from pettingzoo import ParallelEnv
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Reply, Request
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.episode import Episode, Group
+from laconic.learners.interfaces import Reply, Request
 from laconic.learners.rollout.play import Start, collect, play
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.dialogue.budget import Budget
-from laconic.learners.agents.base import Reply
 from laconic.learners.episode import Turn
+from laconic.learners.interfaces import Reply
 from laconic.learners.rollout.play import Start, play, replies_of
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from laconic import envs
 from laconic.envs.dialogue.budget import Budget
-from laconic.learners.agents import smollm2, tiny
-from laconic.learners.agents.base import Reply, Request
+from laconic.learners.agents import folders, smollm2, tiny
 from laconic.learners.agents.hf import HFPolicy, HFTeam
 from laconic.learners.episode import Group
+from laconic.learners.interfaces import Reply, Request
 from laconic.learners.rollout.play import Start, collect, play
 
 ROUNDS = (2, 4, 8, 16)
@@ -77,7 +77,7 @@ def test_the_shipped_policy_reads_each_token_once(rounds):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(smollm2.found() == smollm2.HUB, reason="needs `make smollm2`")
+@pytest.mark.skipif(folders.find_smollm2() == folders.SMOLLM2_HUB, reason="needs `make smollm2`")
 @pytest.mark.parametrize("rounds", ROUNDS)
 def test_a_pretrained_model_reads_each_token_once(rounds):
     speech = smollm2.SmolLM2SamplingSettings(max_reply_tokens=8)

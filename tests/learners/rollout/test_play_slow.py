@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from laconic.learners.agents.base import Reply
+from laconic.learners.interfaces import Reply
 from laconic.learners.rollout.play import Start, play
 
 

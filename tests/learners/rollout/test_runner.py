@@ -12,7 +12,7 @@ from pettingzoo import ParallelEnv
 from laconic.envs.dialogue.reward import Reward
 from laconic.envs.dialogue.team import FreeText
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Reply
+from laconic.learners.interfaces import Reply
 from laconic.learners.rollout.play import play
 from laconic.learners.rollout.runner import AgentState, EpisodeRunner, Start
 

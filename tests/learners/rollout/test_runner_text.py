@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Discrete, Text
 from pettingzoo import ParallelEnv
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Reply
+from laconic.learners.interfaces import Reply
 from laconic.learners.rollout.play import Start, play
 from laconic.learners.rollout.runner import drop_none, fit_to_space, reward_of
 

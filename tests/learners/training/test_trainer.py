@@ -11,12 +11,12 @@ import torch
 from updates import played
 
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Request
 from laconic.learners.agents.hf import HFPolicy, HFTeam, SamplingSettings
 from laconic.learners.agents.lora import Lora
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.algorithms.group import GroupLearner, trainers_of
 from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.interfaces import Request
 from laconic.learners.training.objective import Objective
 from laconic.learners.training.trainer import UpdateSettings
 

@@ -24,7 +24,7 @@ from transformers import (
     Qwen3Config,
 )
 
-from laconic.learners.agents import smollm2
+from laconic.learners.agents import folders
 from laconic.learners.distributed.processes import Processes
 from laconic.learners.training import logprobs
 from laconic.learners.training.logprobs import current_logprobs
@@ -67,7 +67,9 @@ SLOW = pytest.param(
     "smollm2",
     marks=[
         pytest.mark.slow,
-        pytest.mark.skipif(smollm2.found() == smollm2.HUB, reason="needs `make smollm2`"),
+        pytest.mark.skipif(
+            folders.find_smollm2() == folders.SMOLLM2_HUB, reason="needs `make smollm2`"
+        ),
     ],
 )
 every_model = pytest.mark.parametrize("name", [*CONFIGS, SLOW])
@@ -78,7 +80,7 @@ def model_of(name: str, attention: str = "sdpa") -> PreTrainedModel:
     """The same weights whatever the attention."""
     if name == "smollm2":
         return AutoModelForCausalLM.from_pretrained(
-            smollm2.found(), dtype=torch.float32, attn_implementation=attention
+            folders.find_smollm2(), dtype=torch.float32, attn_implementation=attention
         ).eval()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from laconic.learners.agents.api.answers import UnusableAnswerError, is_too_long, read, show
-from laconic.learners.agents.base import Usage
+from laconic.learners.interfaces import Usage
 
 
 def completion(**choice):

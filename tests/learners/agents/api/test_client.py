@@ -12,8 +12,8 @@ import pytest
 
 from laconic.learners.agents.api import Endpoint, RequestLimits
 from laconic.learners.agents.api.client import client_of
-from laconic.learners.agents.base import Usage
 from laconic.learners.errors import ServerError
+from laconic.learners.interfaces import Usage
 
 USAGE = '"usage": {"prompt_tokens": 7, "completion_tokens": 5}'
 

@@ -9,11 +9,11 @@ import pytest
 from laconic.envs.errors import SettingError
 from laconic.learners.agents.api import ApiSamplingSettings, ApiTeam, Prices, RequestLimits
 from laconic.learners.agents.api.policy import ApiPolicy
-from laconic.learners.agents.base import Reply, Request, Streaming
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.algorithms.group import trainers_of
 from laconic.learners.errors import ServerError
+from laconic.learners.interfaces import Reply, Request, Streaming
 from laconic.learners.metrics import summarize
 from laconic.learners.rollout.play import Start, play
 

@@ -11,7 +11,7 @@ from laconic.learners.agents.api.settings import (
     Prices,
     RequestLimits,
 )
-from laconic.learners.agents.base import Usage
+from laconic.learners.interfaces import Usage
 
 
 @pytest.mark.parametrize(

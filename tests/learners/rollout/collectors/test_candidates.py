@@ -9,8 +9,8 @@ import pytest
 from laconic.envs.errors import SettingError
 from laconic.learners.advantages.credit import own
 from laconic.learners.advantages.group import Advantages
-from laconic.learners.agents.base import Reply, Request
 from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.interfaces import Reply, Request
 from laconic.learners.rollout.collectors.candidates import Candidates
 from laconic.learners.rollout.play import Start
 from laconic.learners.training.sequences import sequences_of

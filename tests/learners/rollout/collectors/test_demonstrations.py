@@ -9,10 +9,10 @@ import pytest
 
 from laconic.envs.dialogue.budget import Budget
 from laconic.envs.errors import SettingError
-from laconic.learners.agents.base import Policy, Reply, Request
 from laconic.learners.agents.hf import HFPolicy
 from laconic.learners.agents.scripted import ScriptedTeam, Teacher
 from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.interfaces import Policy, Reply, Request
 from laconic.learners.rollout.collectors.demonstrations import (
     Demonstrator,
     OwnBest,

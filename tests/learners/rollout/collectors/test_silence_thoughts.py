@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.dialogue.reward import Reward
-from laconic.learners.agents.base import Reply
+from laconic.learners.interfaces import Reply
 from laconic.learners.rollout.collectors.silence import silence
 from laconic.learners.rollout.play import Start
 

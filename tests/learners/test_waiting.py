@@ -10,7 +10,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from laconic.learners.agents import waiting
+from laconic.learners import waiting
 
 PATIENCE = 20.0
 """Seconds after which a wait in which nothing is heard ends by itself."""

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from laconic.envs.errors import SettingError
-from laconic.learners.rollout.strange_files import (
+from laconic.learners.untrusted_files import (
     MAX_DEPTH,
     find_strange,
     open_regular,

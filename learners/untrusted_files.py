@@ -39,7 +39,7 @@ Mark = tuple[int, ...]
 """What changes with a file: its number, kind, size and times."""
 
 
-class StrangeFileError(OSError):
+class UntrustedFileError(OSError):
     """What lies there is no regular file, or a larger one than is read."""
 
 
@@ -93,7 +93,7 @@ def open_regular(path: Path, max_bytes: int = MAX_ROWS) -> FileIO:
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
-        raise StrangeFileError(errno.ELOOP, "a link is not followed", str(path)) from error
+        raise UntrustedFileError(errno.ELOOP, "a link is not followed", str(path)) from error
     try:
         _check(file, str(path), max_bytes)
     except OSError:
@@ -201,16 +201,16 @@ def _read(file: FileIO, name: str, max_bytes: int) -> bytes:
     while part := file.read(min(1 << 20, max_bytes + 1 - len(data))):
         data += part
         if len(data) > max_bytes:
-            raise StrangeFileError(errno.EFBIG, f"larger than {max_bytes:,} bytes", name)
+            raise UntrustedFileError(errno.EFBIG, f"larger than {max_bytes:,} bytes", name)
     return bytes(data)
 
 
 def _check(file: FileIO, name: str, max_bytes: int) -> None:
     status = os.fstat(file.fileno())
     if not stat.S_ISREG(status.st_mode):
-        raise StrangeFileError(errno.EINVAL, "no regular file", name)
+        raise UntrustedFileError(errno.EINVAL, "no regular file", name)
     if status.st_size > max_bytes:
-        raise StrangeFileError(errno.EFBIG, f"larger than {max_bytes:,} bytes", name)
+        raise UntrustedFileError(errno.EFBIG, f"larger than {max_bytes:,} bytes", name)
 
 
 def write(folder: int, name: str, data: bytes) -> None:
