@@ -31,10 +31,10 @@ def blocks(code_blocks):
 @pytest.fixture
 def commands(blocks):
     """The arguments of the page's trainings."""
-    lines = [line for one in blocks if one.kind == "sh" for line in one.code.splitlines()]
-    assert all(line.startswith(TRAIN) for line in lines)
+    lines = [line for block in blocks if block.kind == "sh" for line in block.code.splitlines()]
+    trainings = [line.removeprefix(TRAIN) for line in lines if line.startswith(TRAIN)]
     # Those with a folder of choices are run below.
-    return [shlex.split(one.removeprefix(TRAIN)) for one in lines if "--config-dir" not in one]
+    return [shlex.split(line) for line in trainings if "--config-dir" not in line]
 
 
 @pytest.mark.slow
