@@ -21,7 +21,7 @@ from rich.console import Console
 
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.command_line.say import say
-from laconic.experiments.running import run_state, setup
+from laconic.experiments.running import run_state, setup, sweep_result
 from laconic.experiments.running.checks import check_train
 from laconic.experiments.running.costs import peak_gigabytes, tokens_per_second
 from laconic.experiments.running.evaluation import EvaluationRun, evaluate
@@ -34,8 +34,6 @@ from laconic.experiments.running.preparation import common_folder, context_of, p
 from laconic.experiments.running.progress import Progress
 from laconic.experiments.running.rules import price_sentence
 from laconic.experiments.running.run_folder import RunFolder, read_rows
-from laconic.experiments.running.sweep_result import check as check_objective
-from laconic.experiments.running.sweep_result import objective
 from laconic.experiments.tracking.loggers import Several, open_loggers
 from laconic.learners.advantages.credit import pass_rate
 from laconic.learners.distributed.launched import launched
@@ -50,7 +48,7 @@ def main(cfg: DictConfig) -> float | list[float]:
     """Train the configured team with the configured learner.
 
     Returns:
-        The metrics of the last evaluation that `objective` names, for a sweeper.
+        The metrics of the last evaluation that `sweep_metric` names, for a sweeper.
     """
     processes = launched()
     processes.main(lambda: check_train(cfg, processes.count))
@@ -84,7 +82,7 @@ def main(cfg: DictConfig) -> float | list[float]:
     processes.close()
     if not done:
         raise KeyboardInterrupt
-    return objective(cfg.objective, read_rows(folder.metrics))
+    return sweep_result.select(cfg.sweep_metric, read_rows(folder.metrics))
 
 
 def tell(cfg: DictConfig, folder: Path) -> None:
@@ -124,7 +122,7 @@ def train(run: run_state.TrainingRun, loggers: Several) -> None:
                 row |= own.measure(run)
             warnings = processes.main(partial(run_state.report_step, run, row, loggers))
             if run.step < 0:
-                check_objective(run.cfg.objective, row)
+                sweep_result.check(run.cfg.sweep_metric, row)
             run.step += 1
             for warning in [*warnings, *run_state.watch(run, row)]:
                 run.warnings.append(warning)

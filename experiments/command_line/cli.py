@@ -229,7 +229,7 @@ def _play(main: Callable[[DictConfig], Any], cfg: DictConfig, with_traceback: bo
     if received:
         # Ctrl-C ended this job in good order; a sweep must not start the next one.
         raise KeyboardInterrupt
-    return sweeping.objective(result) if sweep else result
+    return sweeping.sweeper_value(result) if sweep else result
 
 
 def _removed(folder: Path) -> bool:

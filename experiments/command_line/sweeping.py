@@ -110,7 +110,7 @@ def reason(error: str) -> str:
     return lines[-1] if lines[0].startswith("Traceback") else lines[0]
 
 
-def objective(result: Any) -> Any:
+def sweeper_value(result: Any) -> Any:
     """Return a job's result for the sweeper; None if a part of it is not a number.
 
     hydra-optuna-sweeper 1.3 counts None as a failed trial and continues. NaN ends it, because

@@ -53,7 +53,7 @@ def check_train(cfg: DictConfig, processes: int = 1) -> None:
         COUNTS | least,
         ("threads", "train.evaluate_every", "evaluation.tasks"),
     )
-    names_of(cfg.objective)
+    names_of(cfg.sweep_metric)
     power = OmegaConf.select(cfg, "learner.charge_power", default=0)
     if power and OmegaConf.select(cfg, "env.reward.when") == "solved":
         raise SettingError(

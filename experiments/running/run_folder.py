@@ -45,7 +45,7 @@ MAY_DIFFER = (
     "train.steps",
     "learner.decay_updates",
     "logger",
-    "objective",
+    "sweep_metric",
     "report",
     "env.max_rounds",
     # A cure for too little memory, or another machine; weights may differ in their last digits.

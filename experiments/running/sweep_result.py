@@ -11,7 +11,7 @@ from laconic.learners.metrics import GLOSSARY
 
 
 def names_of(setting: Any) -> tuple[str, ...]:
-    """Return the metrics that `objective` names.
+    """Return the metrics that `sweep_metric` names.
 
     Raises:
         SettingError: it is neither a name nor a list of names.
@@ -20,7 +20,7 @@ def names_of(setting: Any) -> tuple[str, ...]:
     names = (setting,) if isinstance(setting, str) else several
     if not names or not all(isinstance(name, str) for name in names):
         raise SettingError(
-            f"objective must be a metric of the evaluation or a list of such; got {setting!r}"
+            f"sweep_metric must be a metric of the evaluation or a list of such; got {setting!r}"
         )
     return names
 
@@ -35,10 +35,10 @@ def check(setting: Any, figures: Iterable[str]) -> None:
     names = {name for name in figures if name.startswith("eval/")}
     for name in names_of(setting):
         if name not in names | {f"eval/{metric}" for metric in GLOSSARY}:
-            raise UnknownNameError("metric in objective", name, names)
+            raise UnknownNameError("metric in sweep_metric", name, names)
 
 
-def objective(setting: Any, rows: Sequence[Mapping[str, Any]]) -> float | list[float]:
+def select(setting: Any, rows: Sequence[Mapping[str, Any]]) -> float | list[float]:
     """Return the figures of the last evaluation in rows of `metrics.jsonl`, at least one.
 
     Returns:

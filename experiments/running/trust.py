@@ -28,7 +28,7 @@ GROUPS = ("agent", "env")
 """Config groups whose classes a folder may name."""
 
 TAKEN = (
-    *("seed", "threads", "step", "resume", "objective", "report"),
+    *("seed", "threads", "step", "resume", "sweep_metric", "report"),
     *("train.*", "demand.*", "measure.*"),
     *(f"evaluation.{name}" for name in ("tasks", "split", "batch", "greedy", "transcripts")),
     *(f"evaluation.{name}" for name in ("demand", "samples", "pass_at", "probe_silence")),

@@ -53,8 +53,8 @@ NEEDS = {
     "learner/collect/teacher": ["learner=imitation"],
 }
 """What an option leaves to the user, or a program to Hydra while it runs."""
-WHOLE = ("experiment/", "entry/")
-"""Experiments and entries change settings on purpose; they are built, but not compared with
+WHOLE = ("experiment/", "entry/", "hook/")
+"""Experiments, entries and hooks change settings on purpose; they are built, not compared with
 defaults."""
 
 DELIBERATE = {
@@ -83,7 +83,7 @@ def groups_of(program: str) -> set[str]:
     """The groups that a program lets choose from."""
     listed = OmegaConf.to_container(OmegaConf.load(YAMLS[program])).get("defaults", [])
     names = [next(iter(one)) for one in listed if isinstance(one, dict)]
-    return {name.removeprefix("override ") for name in names}
+    return {name.removeprefix("override ").removeprefix("optional ") for name in names}
 
 
 def parameters_of(target: str) -> Mapping[str, inspect.Parameter]:
@@ -113,6 +113,8 @@ COMBINATIONS = [
     # A group may lie in another one (`learner/price`).
     if {option.rpartition("/")[0], option.partition("/")[0]} & groups_of(program)
     and (option not in TRAINING or program == "train")
+    # A hook is for one program.
+    and (not option.startswith("hook/") or option == f"hook/{program}")
 ]
 
 

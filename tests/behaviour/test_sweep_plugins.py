@@ -98,7 +98,7 @@ def test_optuna_finds_the_best_objective_and_counts_a_failed_run_as_a_failed_tri
 def test_optuna_weighs_two_objectives(run, small, tmp_path, rows):
     folder = tmp_path / "sweep"
     outcome = optuna(
-        run, small, folder, "objective=[eval/accuracy,eval/tokens_said]",
+        run, small, folder, "sweep_metric=[eval/accuracy,eval/tokens_said]",
         "hydra.sweeper.direction=[maximize,minimize]", "env.budget.message=choice(4,48)",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err

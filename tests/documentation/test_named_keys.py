@@ -176,11 +176,11 @@ ARGUMENTS = {
     *("max_cycles", "observation_tokens", "action_tokens", "agent", "mask", "part of a mixture"),
     *("count", "agent's name", "task", "number of a task"),
     *("metadata['max_reward'] of the environment", "setting of an environment"),
-    "metric in objective",
+    "metric in sweep_metric",
 }
 """First arguments of checks that name no key."""
 TOP_LEVEL = {
-    *("agent", "engine", "env", "learner", "logger", "objective", "optimizer", "resume", "run"),
+    *("agent", "engine", "env", "learner", "logger", "optimizer", "resume", "run"),
     *("seed", "step", "threads"),
 }
 """Keys that stand in no group, and groups."""

@@ -17,8 +17,8 @@ from laconic.experiments.command_line.sweeping import (
     failures,
     forget,
     mark,
-    objective,
     reason,
+    sweeper_value,
     unmark,
 )
 
@@ -33,13 +33,13 @@ def _no_sweep():
 
 
 def test_a_sweeper_is_told_numbers_and_nothing_that_is_none():
-    assert objective(0.5) == 0.5
-    assert objective([0.5, 12.0]) == [0.5, 12.0]
-    assert objective(math.inf) == math.inf
-    assert objective(None) is None
+    assert sweeper_value(0.5) == 0.5
+    assert sweeper_value([0.5, 12.0]) == [0.5, 12.0]
+    assert sweeper_value(math.inf) == math.inf
+    assert sweeper_value(None) is None
     # Optuna refuses NaN, also for a trial that failed.
-    assert objective(math.nan) is None
-    assert objective([0.5, math.nan]) is None
+    assert sweeper_value(math.nan) is None
+    assert sweeper_value([0.5, math.nan]) is None
 
 
 def test_the_line_that_says_most_is_the_first_of_a_message_and_the_last_of_a_traceback():

@@ -6,7 +6,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.experiments.running.sweep_result import check, names_of, objective
+from laconic.experiments.running.sweep_result import check, names_of, select
 
 ROWS = [
     {"step": 0, "eval/reward": 0.1, "eval/tokens_said": 40.0},
@@ -16,25 +16,25 @@ ROWS = [
 ]
 
 
-def test_the_objective_is_of_the_last_evaluation():
-    assert objective("eval/reward", ROWS) == 0.2
+def test_the_result_is_of_the_last_evaluation():
+    assert select("eval/reward", ROWS) == 0.2
     several = OmegaConf.create(["eval/tokens_said", "eval/reward"])
-    assert objective(several, ROWS) == [30.0, 0.2]
-    assert objective(["eval/reward"], ROWS) == [0.2]
+    assert select(several, ROWS) == [30.0, 0.2]
+    assert select(["eval/reward"], ROWS) == [0.2]
 
 
 def test_what_is_not_finite_or_has_nothing_behind_it_is_nan():
-    assert math.isnan(objective("eval/score", ROWS))
+    assert math.isnan(select("eval/score", ROWS))
     # A share that no turn of the last evaluation had a part in.
-    assert math.isnan(objective("eval/spoke_if_informed", ROWS))
+    assert math.isnan(select("eval/spoke_if_informed", ROWS))
 
 
 @pytest.mark.parametrize("setting", [None, 3, [], [3], ""])
 def test_what_names_no_metric_is_refused(setting):
-    with pytest.raises((SettingError, UnknownNameError), match="objective"):
+    with pytest.raises((SettingError, UnknownNameError), match="sweep_metric"):
         check(setting, ROWS[0])
     if setting != "":
-        with pytest.raises(SettingError, match="objective must be a metric"):
+        with pytest.raises(SettingError, match="sweep_metric must be a metric"):
             names_of(setting)
 
 
@@ -42,4 +42,4 @@ def test_a_misspelt_metric_is_refused_with_the_nearest():
     with pytest.raises(UnknownNameError, match="Did you mean 'eval/reward'"):
         check("eval/rewards", ROWS[0])
     with pytest.raises(UnknownNameError, match="train/reward"):
-        objective("train/reward", ROWS)
+        select("train/reward", ROWS)

@@ -95,7 +95,7 @@ def test_every_setting_of_a_class_that_a_folder_may_name_is_on_a_list():
             "agent.model=null",
             "agent.model=some/model",
             "optimizer.betas=[0.9,0.99]",
-            "objective=x",
+            "sweep_metric=x",
         ),
         *("entries.mine.env.rounds=2", "+entries.mine.shape=team", "engine.start=false"),
         *("agent.members.helper.speech.temperature=0.5", "agent.optimizer={solver: {lr: 1e-5}}"),
