@@ -70,7 +70,7 @@ class TurnView:
     has_spoken: bool
     """True if the agent said or did anything before."""
     offered: Sequence[str] = ()
-    """Act lines and signals that make sense now (`World.offered`)."""
+    """Act lines and phrases that make sense now (`World.offered`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class World(PromptedTask, Generic[State, Act]):
     acts: Sequence[str] = ()
     """Acts that agents choose from, without the mark (`catch 10`). Numeric agents choose from these
     alone. A world whose acts are too many to list has a `parse_act` of its own."""
-    signals: Sequence[str] = ()
+    phrases: Sequence[str] = ()
     """Messages that numeric agents choose from."""
     facts: ClassVar[Mapping[str, float]] = {}
     """Name of each number that describes a state, with its usual maximum. Numeric agents observe
@@ -194,8 +194,8 @@ class World(PromptedTask, Generic[State, Act]):
         return self.acts
 
     def menu(self) -> tuple[str, ...]:
-        """Return every act line and signal, the same in all states."""
-        return (*map(act_line, self.acts), *self.signals)
+        """Return every act line and phrase, the same in all states."""
+        return (*map(act_line, self.acts), *self.phrases)
 
     def offered(self, state: State, agent: str) -> tuple[str, ...]:
         """Return the part of the menu that makes sense for an agent now."""
@@ -203,7 +203,7 @@ class World(PromptedTask, Generic[State, Act]):
             return ()
         legal = frozenset(self.legal_acts(state, agent))
         acts = tuple(act_line(act) for act in self.acts if act in legal) if legal else ()
-        return acts + (tuple(self.signals) if self.may_talk(state, agent) else ())
+        return acts + (tuple(self.phrases) if self.may_talk(state, agent) else ())
 
     def script(self, name: str) -> Script:
         """Return a scripted teammate.
@@ -257,14 +257,14 @@ class World(PromptedTask, Generic[State, Act]):
 
 @dataclass(frozen=True, slots=True)
 class RandomPlay:
-    """A script that plays random legal acts and sends random signals."""
+    """A script that plays random legal acts and says random phrases."""
 
     silent: float
-    """Fraction of turns to talk without a signal, 0 to 1."""
+    """Fraction of turns to talk without a phrase, 0 to 1."""
 
     def __call__(self, turn: TurnView, random: Random) -> str:
-        """Return an act that is legal now, if there is any, after a signal or silence."""
+        """Return an act that is legal now, if there is any, after a phrase or silence."""
         acts = [line for line in turn.offered if line.startswith(MARK)]
-        signals = [line for line in turn.offered if not line.startswith(MARK)]
-        says = signals and random.random() >= self.silent
-        return join_act(random.choice(signals) if says else "", random.choice(acts) if acts else "")
+        phrases = [line for line in turn.offered if not line.startswith(MARK)]
+        says = phrases and random.random() >= self.silent
+        return join_act(random.choice(phrases) if says else "", random.choice(acts) if acts else "")

@@ -116,7 +116,7 @@ class WorldEnv(TeamEnv):
         return self._state
 
     def offered(self, agent: str) -> Collection[str]:
-        """Return the act lines and signals of the world's menu that make sense now."""
+        """Return the act lines and phrases of the world's menu that make sense now."""
         return frozenset(self.world.offered(self._state, agent) if self.agents else ())
 
     def _max_reward(self, reward: Reward) -> float:

@@ -54,7 +54,7 @@ class Menu:
     1. silence, number 0;
     2. the statements that the agent knows, in reading order;
     3. the drafts of its role, where all agents write one piece of work;
-    4. the possible answers, for agents that answer; in a world, its acts and signals;
+    4. the possible answers, for agents that answer; in a world, its acts and phrases;
     5. `ABSTAIN`.
 
     A number has the same meaning in every task. An entry that an agent lacks in a task is empty.

@@ -85,12 +85,12 @@ def test_scripts_meet(dilemma, scripts, returns, solved):
     assert episode.solved is solved and len(episode.turns) == 20
 
 
-def test_the_default_teacher_plays_legal_acts_and_signals_at_random(dilemma):
+def test_the_default_teacher_plays_legal_acts_and_phrases_at_random(dilemma):
     env = envs.make(dilemma, tasks=1)
     policy = taught(Teacher(silent_uninformed=0.5), env)
     (episode,) = play([env], dict.fromkeys(PLAYERS, policy), [Start(0)], seed=0)
     assert {turn.act for turn in episode.turns} == {"> C", "> D"}
-    assert {turn.message for turn in episode.turns} == {"", *dilemma.signals}
+    assert {turn.message for turn in episode.turns} == {"", *dilemma.phrases}
 
 
 def test_settings_and_scripts_are_checked(dilemma):

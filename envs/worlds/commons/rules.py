@@ -129,7 +129,7 @@ class Commons(WordedCommons):
         return _harvest_acts(self.words.verb)
 
     @property
-    def signals(self) -> tuple[str, ...]:  # type: ignore[override]
+    def phrases(self) -> tuple[str, ...]:  # type: ignore[override]
         """Proposals of shares, where agents can talk."""
         return tuple(map(scripts.proposal, _PROPOSALS)) if self.max_talk else ()
 
