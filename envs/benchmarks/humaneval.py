@@ -44,8 +44,8 @@ class HumanEval(CodingBenchmark):
         """Return a prompt with a docstring of steps and examples, and a check on other inputs."""
         name = item.puzzle.name
         examples = [f">>> {name}({value!r})\n{result!r}" for value, result in item.puzzle.examples]
-        told = "\n".join((*item.statements, "", *examples)).replace("\n", "\n    ")
-        prompt = f'{item.head}\n    """{told}\n    """\n'.replace("\n    \n", "\n\n")
+        text = "\n".join((*item.statements, "", *examples)).replace("\n", "\n    ")
+        prompt = f'{item.head}\n    """{text}\n    """\n'.replace("\n    \n", "\n\n")
         asserts = (
             f"    assert candidate({value!r}) == {result!r}\n"
             for value, result in item.puzzle.tests
@@ -92,16 +92,16 @@ def read(row: Row, where: str, key: str, solution: str = "") -> Task:
 def _head(prompt: str, name: str, where: str) -> tuple[str, str]:
     """Split a prompt into the part without its function's docstring, and that docstring."""
     module = parse(prompt)
-    found = function(module, name) if module else None
-    if found is None:
+    definition = function(module, name) if module else None
+    if definition is None:
         raise SourceError(
             f"{where}: expected field 'prompt' to be Python that ends in the head and docstring of"
             f" the field 'entry_point', {name!r}; got {prompt[-80:]!r}"
         )
-    docstring = ast.get_docstring(found)
+    docstring = ast.get_docstring(definition)
     if docstring is None:
         return prompt.strip("\n"), ""
-    lines = prompt.split("\n")[: found.body[0].lineno - 1]
+    lines = prompt.split("\n")[: definition.body[0].lineno - 1]
     return "\n".join(lines).strip("\n"), docstring
 
 

@@ -80,12 +80,12 @@ class MATH(MarkedAnswers):
         counts. An expression copied from the problem is no answer, unless it is the reference
         itself: repeating what is to be worked out would equal it.
         """
-        given = [found for text in answers.values() if (found := answer_in(text))]
-        votes = [plain(answer) for answer in given]
+        stated = [stated_answer for text in answers.values() if (stated_answer := answer_in(text))]
+        votes = [plain(answer) for answer in stated]
         chosen = majority(votes)
         if chosen is None:
             return Score(0.0, False, "", {"graded_by": "no answer"})
-        answer = given[votes.index(chosen)]
+        answer = stated[votes.index(chosen)]
         verdict = grade(task.answer, answer)
         right, how = verdict.right, str(verdict.how)
         if right and how == "math-verify" and _echoes(task, answer):
@@ -97,14 +97,14 @@ class MATH(MarkedAnswers):
 
         It is no longer than the right answer, so that a long formula is no free speech either.
         """
-        found = commitment(message)
-        if found is None:
+        mark = commitment(message)
+        if mark is None:
             return ""
-        numerator, _, denominator = plain(found[1]).partition("/")
+        numerator, _, denominator = plain(mark[1]).partition("/")
         if (numerator.removeprefix("-") + denominator).isdecimal():
             value = rf"\frac{{{numerator}}}{{{denominator}}}" if denominator else numerator
         else:
-            value = _WORDS.sub("", found[1])
+            value = _WORDS.sub("", mark[1])
         return min(rf"\boxed{{{value}}}", task.answer_text, key=len)
 
 
@@ -115,7 +115,7 @@ def _echoes(task: Task, answer: str) -> bool:
     letter or in its form (`+ 0`, `^1`, `\frac{2(..)}{2}`); and a number that is written with all
     numbers of that expression, where the reference is not: it has not been worked out.
     """
-    copied, wanted = squeezed(tidy(answer) or ""), squeezed(tidy(task.answer) or "")
+    copied, reference = squeezed(tidy(answer) or ""), squeezed(tidy(task.answer) or "")
     if len(copied) < _SHORTEST_ECHO:
         return False
     # The problem is longer than what `tidy` reads, and formulas are all that can be copied.
@@ -125,20 +125,22 @@ def _echoes(task: Task, answer: str) -> bool:
     sides = {side for formula in formulas for side in _SIDE.split(formula)}
     return any(
         len(side) >= _SHORTEST_ECHO
-        and side not in wanted
+        and side not in reference
         and grade(task.answer, side).right
-        and _dresses(side, copied, wanted)
+        and _dresses(side, copied, reference)
         for side in sides
     )
 
 
-def _dresses(side: str, copied: str, wanted: str) -> bool:
-    if side in copied or (same_form(side, copied) and not same_form(side, wanted)):
+def _dresses(side: str, copied: str, reference: str) -> bool:
+    if side in copied or (same_form(side, copied) and not same_form(side, reference)):
         return True
     if _VARIABLE.search(_COMMAND.sub("", side)):
         return False
-    asked, answered, expected = (Counter(_DIGITS.findall(one)) for one in (side, copied, wanted))
-    return asked <= answered and not asked <= expected
+    in_side, in_answer, in_reference = (
+        Counter(_DIGITS.findall(text)) for text in (side, copied, reference)
+    )
+    return in_side <= in_answer and not in_side <= in_reference
 
 
 BENCHMARK = MATH()

@@ -50,11 +50,11 @@ class MBPP(CodingBenchmark):
             f"Write a Python function {name} that takes {NAMES[chain[0].move.takes]} and gives"
             f" {NAMES[chain[-1].move.gives]}."
         )
-        shown, tests = (
+        examples, tests = (
             tuple(f"assert {name}({value!r}) == {result!r}" for value, result in pairs)
             for pairs in (item.puzzle.examples, item.puzzle.tests)
         )
-        whole = "\n".join((question, *item.statements, _TESTED, *shown))
+        whole = "\n".join((question, *item.statements, _TESTED, *examples))
         return pose(item, question, whole, Exam(name, tests, (name,)))
 
     def read(self, row: Row, where: str, key: str) -> Task:
@@ -85,13 +85,13 @@ class MBPP(CodingBenchmark):
 
 
 def _texts(row: Row, name: str, where: str) -> list[str]:
-    found = field(row, name, where, list)
-    for text in found:
+    sources = field(row, name, where, list)
+    for text in sources:
         if not isinstance(text, str) or parse(text) is None:
             raise SourceError(
                 f"{where}: expected field {name!r} to be a list of Python sources; got {text!r}"
             )
-    return [text.replace("\r\n", "\n").strip() for text in found]
+    return [text.replace("\r\n", "\n").strip() for text in sources]
 
 
 def _called(

@@ -63,30 +63,30 @@ def generate(
 
 
 def _table(random: Random, key: str, kinds: _Kinds) -> Task:
-    things, colours, extras = kinds
+    things, colors, extras = kinds
     chosen = random.sample(things, 1 + random.randint(*extras))
-    asked, table = chosen[0], {thing: random.choice(colours) for thing in chosen}
+    subject, table = chosen[0], {thing: random.choice(colors) for thing in chosen}
     random.shuffle(chosen)
     return Task(
         key,
-        f"What colour is the {asked}?",
+        f"What colour is the {subject}?",
         tuple(f"The {thing} is {table[thing]}." for thing in chosen),
-        table[asked],
-        tuple(thing == asked for thing in chosen),
+        table[subject],
+        tuple(thing == subject for thing in chosen),
     )
 
 
 def commitment(text: str) -> tuple[str, str] | None:
     """Return the last `#### red` of a text, letter for letter, and its color; None without one."""
-    found = list(_MARKED.finditer(text, max(0, len(text) - _WINDOW)))
-    return (found[-1].group(), found[-1]["colour"].lower()) if found else None
+    marks = list(_MARKED.finditer(text, max(0, len(text) - _WINDOW)))
+    return (marks[-1].group(), marks[-1]["colour"].lower()) if marks else None
 
 
 def answer_in(text: str) -> str | None:
     """Return the last marked color of a text, or else the last color that it names, or None."""
-    marked = commitment(text)
-    found = [] if marked else list(_NAMED.finditer(text, max(0, len(text) - _WINDOW)))
-    return marked[1] if marked else found[-1]["colour"].lower() if found else None
+    mark = commitment(text)
+    mentions = [] if mark else list(_NAMED.finditer(text, max(0, len(text) - _WINDOW)))
+    return mark[1] if mark else mentions[-1]["colour"].lower() if mentions else None
 
 
 class Signal(ShortAnswers):

@@ -28,11 +28,13 @@ def generate(seed: int, count: int, split: Split, level: Span = (1, 3)) -> tuple
     sources: dict[int, Iterator[tuple[chess.Board, chess.Move]]] = {}
 
     def make(random: Random, key: str) -> Candidate[Task]:
-        drawn = random.randint(low, high)
-        if drawn not in sources:
+        drawn_level = random.randint(low, high)
+        if drawn_level not in sources:
             # What is shipped is used up before anything is searched for.
-            sources[drawn] = chain(shipped(random, drawn, split), positions(random, drawn, split))
-        board, mate = next(sources[drawn])
+            sources[drawn_level] = chain(
+                shipped(random, drawn_level, split), positions(random, drawn_level, split)
+            )
+        board, mate = next(sources[drawn_level])
         return Candidate(content(board), lambda: task_of(key, board, mate), frame(board))
 
     return draw_different(make, seed, count, split, f"positions of level {level!r}")

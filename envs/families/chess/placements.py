@@ -64,7 +64,7 @@ def _needed(board: chess.Board, mate: chess.Move, facts: Sequence[_Fact]) -> lis
     while True:
         before = len(needed)
         for fact in reversed(needed.copy()):
-            fewer = [one for one in needed if one is not fact]
+            fewer = [other for other in needed if other is not fact]
             if _mates_with(board, mate, fewer):
                 needed = fewer
         if len(needed) == before:
@@ -73,17 +73,17 @@ def _needed(board: chess.Board, mate: chess.Move, facts: Sequence[_Fact]) -> lis
 
 def _mates_with(board: chess.Board, mate: chess.Move, facts: Collection[_Fact]) -> bool:
     """Return whether the move is legal and mates on a board with nothing but these facts."""
-    kept = board.copy(stack=False)
+    reduced = board.copy(stack=False)
     stays = chess.BB_EMPTY
     for fact in facts:
         stays |= fact.squares
     for square in chess.scan_forward(board.occupied & ~stays):
-        kept.remove_piece_at(square)
+        reduced.remove_piece_at(square)
     if not any(_CASTLING in fact.sentence for fact in facts):
-        kept.castling_rights = chess.BB_EMPTY
-    if not _may_pass(kept) or not any(_PASSING in fact.sentence for fact in facts):
-        kept.ep_square = None
-    return kept.is_legal(mate) and mates(kept, mate)
+        reduced.castling_rights = chess.BB_EMPTY
+    if not _may_pass(reduced) or not any(_PASSING in fact.sentence for fact in facts):
+        reduced.ep_square = None
+    return reduced.is_legal(mate) and mates(reduced, mate)
 
 
 def _may_pass(board: chess.Board) -> bool:

@@ -74,9 +74,9 @@ def _set_up(random: Random, level: int, split: Split) -> Iterator[tuple[chess.Bo
     board = _placed(random, level)
     if split_of(frame(board)) != split or board.was_into_check():
         return
-    found = mating_moves(board, 2)
-    if len(found) == 1 and board.is_valid():
-        yield board, found[0]
+    mates = mating_moves(board, 2)
+    if len(mates) == 1 and board.is_valid():
+        yield board, mates[0]
 
 
 def _placed(random: Random, level: int) -> chess.Board:
@@ -101,16 +101,16 @@ def _placed(random: Random, level: int) -> chess.Board:
 def _play(random: Random, level: int, split: Split) -> Iterator[tuple[chess.Board, chess.Move]]:
     """Play random moves that never mate; yield the positions with exactly one mate."""
     board, (fewest, greatest) = chess.Board(), SIZES[level]
-    taken: set[chess.Move] = set()
+    used: set[chess.Move] = set()
     for _ in range(_LONGEST):
         pieces = board.occupied.bit_count()
-        if pieces < fewest or len(taken) == _PER_GAME:
+        if pieces < fewest or len(used) == _PER_GAME:
             return
         if pieces <= greatest and split_of(frame(board)) == split:
-            found = mating_moves(board, 2)
-            if len(found) == 1 and found[0] not in taken:
-                taken.add(found[0])
-                yield board.copy(stack=False), found[0]
+            mates = mating_moves(board, 2)
+            if len(mates) == 1 and mates[0] not in used:
+                used.add(mates[0])
+                yield board.copy(stack=False), mates[0]
         move = _random_move(random, board)
         if move is None:
             return

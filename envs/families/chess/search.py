@@ -16,21 +16,21 @@ def mating_moves(board: chess.Board, max_found: int | None = None) -> list[chess
 
     The search stops after `max_found` moves.
     """
-    found: list[chess.Move] = []
+    moves: list[chess.Move] = []
     for move in _checking_moves(board):
         if mates(board, move):
-            found.append(move)
-            if len(found) == max_found:
+            moves.append(move)
+            if len(moves) == max_found:
                 break
-    return found
+    return moves
 
 
 def mates(board: chess.Board, move: chess.Move) -> bool:
     """Return whether a legal move gives checkmate; the board does not change."""
     board.push(move)
-    found = board.is_checkmate()
+    is_mate = board.is_checkmate()
     board.pop()
-    return found
+    return is_mate
 
 
 def _checking_moves(board: chess.Board) -> Iterator[chess.Move]:

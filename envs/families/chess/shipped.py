@@ -40,10 +40,10 @@ def shipped(random: Random, level: int, split: Split) -> Iterator[tuple[chess.Bo
 
 def search(level: int, split: Split) -> Iterator[str]:
     """Yield the lines of the file for a level and a split: different positions and their mates."""
-    seen: set[str] = set()
+    keys: set[str] = set()
     for board, mate in positions(Random(f"positions/{level}/{split}"), level, split):
-        if (key := content(board)) not in seen:
-            seen.add(key)
+        if (key := content(board)) not in keys:
+            keys.add(key)
             yield f"{board.fen()} {mate.uci()}"
 
 

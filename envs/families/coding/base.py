@@ -107,8 +107,8 @@ class CodingBenchmark(ProgramBenchmark):
     def exempt(self, message: str, task: Task) -> str:
         """Return the code of the answer in a fence, without comments and idle constants."""
         code = "\n".join(block.code for block in fences(commitment(message) or "")[-1:])
-        found = working(code or commitment(message) or "")
-        return fenced(found) if found else ""
+        plain_code = working(code or commitment(message) or "")
+        return fenced(plain_code) if plain_code else ""
 
 
 def working(code: str) -> str:
@@ -124,8 +124,8 @@ def working(code: str) -> str:
     for node in ast.walk(module):
         for name, lines in ast.iter_fields(node):
             if isinstance(lines, list) and name in ("body", "orelse", "finalbody"):
-                kept = [one for one in lines if not _idle(one)]
-                setattr(node, name, kept or ([ast.Pass()] if lines and name == "body" else []))
+                remaining = [line for line in lines if not _idle(line)]
+                setattr(node, name, remaining or ([ast.Pass()] if lines and name == "body" else []))
     return ast.unparse(module)
 
 

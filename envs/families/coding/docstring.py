@@ -22,17 +22,17 @@ def conditions(docstring: str, name: str) -> tuple[str, ...]:
 
     An example becomes "`f(1)` gives `2`". A docstring without words gives none.
     """
-    found: list[str] = []
+    statements: list[str] = []
     paragraph: list[str] = []
     for kind, line in _lines(docstring, name):
         if kind != "text":
-            found += _sentences(paragraph)
+            statements += _sentences(paragraph)
             paragraph = []
         if kind == "own":
-            found.append(line)
+            statements.append(line)
         elif line:
             paragraph.append(line)
-    return (*found, *_sentences(paragraph))
+    return (*statements, *_sentences(paragraph))
 
 
 def _lines(docstring: str, name: str) -> Iterator[tuple[str, str]]:

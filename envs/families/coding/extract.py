@@ -234,8 +234,8 @@ def _if_defines(code: str, name: str) -> str | None:
 
 def _supplied(code: str, preamble: str) -> str:
     """Code with the preamble before it where it lacks something that is defined there."""
-    module, given = parse(code), parse(preamble)
-    if module and given and missing(module) & defined(given):
+    module, preamble_module = parse(code), parse(preamble)
+    if module and preamble_module and missing(module) & defined(preamble_module):
         return under(code, preamble)
     return code
 
@@ -258,12 +258,12 @@ def _bare(text: str) -> Iterator[Block]:
             line += 1
             continue
         tries += 1
-        kept = _parsing(lines[line:])
-        if kept:
+        count = _parsing(lines[line:])
+        if count:
             start = sum(len(before) + 1 for before in lines[:line])
-            letters = "\n".join(lines[line : line + kept]).rstrip()
+            letters = "\n".join(lines[line : line + count]).rstrip()
             yield Block(dedent(letters), start, start + len(letters))
-        line += max(kept, 1)
+        line += max(count, 1)
 
 
 def _parsing(lines: Sequence[str], prefix: str = "") -> int:
@@ -286,11 +286,11 @@ def _completed(prompt: str, body: str, name: str) -> str | None:
         return None
     head = prompt if prompt.endswith("\n") else prompt + "\n"
     for lines in _layouts(body):
-        kept = _parsing(lines, head)
-        code = head + "\n".join(lines[:kept]) + "\n"
-        module = parse(code) if kept else None
-        found = function(module, name) if module else None
-        if module and found and returns(found) and not strays(module):
+        count = _parsing(lines, head)
+        code = head + "\n".join(lines[:count]) + "\n"
+        module = parse(code) if count else None
+        definition = function(module, name) if module else None
+        if module and definition and returns(definition) and not strays(module):
             return without_closing_names(code)
     return None
 

@@ -87,7 +87,10 @@ def neighbours(chain: Chain, random: Random) -> Iterator[Chain]:
 
 def fits(chain: Chain) -> bool:
     """Return whether each step takes what the step before returns."""
-    return all(one.move.gives == two.move.takes for one, two in zip(chain, chain[1:], strict=False))
+    return all(
+        step.move.gives == following.move.takes
+        for step, following in zip(chain, chain[1:], strict=False)
+    )
 
 
 def signature(name: str, chain: Chain) -> str:
@@ -105,12 +108,12 @@ def body(chain: Chain) -> str:
 
 def inputs(kind: ValueKind, count: int, random: Random) -> list[Any]:
     """Different values of a kind, the simplest first: the empty one, or 0."""
-    found: list[Any] = [{"numbers": [], "number": 0, "text": ""}[kind]]
-    while len(found) < count:
+    values: list[Any] = [{"numbers": [], "number": 0, "text": ""}[kind]]
+    while len(values) < count:
         value = _value(kind, random)
-        if value not in found:
-            found.append(value)
-    return found
+        if value not in values:
+            values.append(value)
+    return values
 
 
 def modest(values: Sequence[Any]) -> bool:

@@ -73,26 +73,26 @@ def _makes(levels: Pair, extras: Pair) -> Callable[[Random, str], Candidate[Item
         does = behaviour(chain)
 
         def finish() -> Item | None:
-            found = puzzle(name, chain, random)
-            return _item(key, found, random, extras) if found else None
+            new_puzzle = puzzle(name, chain, random)
+            return _item(key, new_puzzle, random, extras) if new_puzzle else None
 
         return Candidate(f"{name}: {does}", finish, split_by=does)
 
     return make
 
 
-def _item(key: str, found: Puzzle, random: Random, extras: Pair) -> Item:
+def _item(key: str, puzzle: Puzzle, random: Random, extras: Pair) -> Item:
     """Mix steps of other functions into those of a puzzle."""
-    steps = (_told(index, found.name, step.words) for index, step in enumerate(found.chain))
-    names = random.sample([name for name in NAMES if name != found.name], _MAX_DISTRACTORS)
+    steps = (_told(index, puzzle.name, step.words) for index, step in enumerate(puzzle.chain))
+    names = random.sample([name for name in NAMES if name != puzzle.name], _MAX_DISTRACTORS)
 
     def strange(name: str) -> str:
-        index, step = random.randint(0, len(found.chain) - 1), draw(random, 1)[0]
+        index, step = random.randint(0, len(puzzle.chain) - 1), draw(random, 1)[0]
         return _told(index, name, step.words)
 
     others = names[: random.randint(*extras)]
     statements, relevant = mix(random, steps, map(strange, others))
-    return Item(key, found, statements, relevant)
+    return Item(key, puzzle, statements, relevant)
 
 
 def _told(index: int, name: str, words: str) -> str:

@@ -132,7 +132,7 @@ def _read(table: str) -> Iterator[Move]:
         if line.startswith(" "):
             words, code, *choices = line.strip().split(" | ")
             # The code of the table is its own.
-            yield Move(*kinds, words, code, *(tuple(eval(one)) for one in choices))
+            yield Move(*kinds, words, code, *(tuple(eval(choice)) for choice in choices))
         else:
             kinds = cast("tuple[ValueKind, ValueKind]", tuple(line.split(" -> ")))
 

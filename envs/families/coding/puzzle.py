@@ -49,13 +49,15 @@ def puzzle(name: str, chain: Chain, random: Random) -> Puzzle | None:
     if any(not _differences(rest, pool, results) for rest in shortened(chain)):
         return None
     telling = (_differences(other, pool, results) for other in neighbours(chain, random))
-    chosen = _cover([found for found in telling if found])
+    chosen = _cover([differences for differences in telling if differences])
     rest = [index for index in range(_POOL) if index not in chosen]
     random.shuffle(rest)
-    shown, spare = rest[:_EXAMPLES], rest[_EXAMPLES:]
+    example_places, spare = rest[:_EXAMPLES], rest[_EXAMPLES:]
     tests = sorted([*chosen, *spare[: max(0, _FEWEST_TESTS - len(chosen))]])
     pairs = list(zip(pool, results, strict=True))
-    return Puzzle(name, chain, tuple(pairs[i] for i in shown), tuple(pairs[i] for i in tests))
+    return Puzzle(
+        name, chain, tuple(pairs[i] for i in example_places), tuple(pairs[i] for i in tests)
+    )
 
 
 @lru_cache(maxsize=65_536)
@@ -72,10 +74,10 @@ def _differences(other: Chain, pool: Sequence[Any], results: Sequence[Any]) -> f
 
 def _cover(sets: Sequence[frozenset[int]]) -> list[int]:
     """Few indices of which every set holds at least one, found greedily."""
-    left, chosen = list(sets), []
-    while left:
-        counts = [sum(index in found for found in left) for index in range(_POOL)]
+    uncovered, chosen = list(sets), []
+    while uncovered:
+        counts = [sum(index in places for places in uncovered) for index in range(_POOL)]
         best = counts.index(max(counts))
         chosen.append(best)
-        left = [found for found in left if best not in found]
+        uncovered = [places for places in uncovered if best not in places]
     return chosen

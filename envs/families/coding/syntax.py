@@ -65,8 +65,8 @@ def missing(module: ast.Module) -> set[str]:
 
 def function(module: ast.Module, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     """Return the last function of that name at the top of a module; None without one."""
-    found = (node for node in reversed(module.body) if isinstance(node, _FUNCTIONS))
-    return next((node for node in found if node.name == name), None)
+    functions = (node for node in reversed(module.body) if isinstance(node, _FUNCTIONS))
+    return next((node for node in functions if node.name == name), None)
 
 
 def returns(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -90,10 +90,10 @@ def before(source: str, name: str) -> str:
     Empty where there is no such function, or nothing before it.
     """
     module = parse(source)
-    found = function(module, name) if module else None
-    if found is None:
+    definition = function(module, name) if module else None
+    if definition is None:
         return ""
-    first = min([found.lineno, *(node.lineno for node in found.decorator_list)])
+    first = min([definition.lineno, *(node.lineno for node in definition.decorator_list)])
     return "\n".join(source.split("\n")[: first - 1]).strip("\n")
 
 
@@ -123,9 +123,9 @@ def without_closing_names(code: str) -> str:
     module = parse(code)
     if module is None:
         return code
-    known = defined(module) | _BUILTINS
+    names = defined(module) | _BUILTINS
     end = len(module.body)
-    while end > 1 and _is_wording(module.body[end - 1], known):
+    while end > 1 and _is_wording(module.body[end - 1], names):
         end -= 1
     if end == len(module.body):
         return code

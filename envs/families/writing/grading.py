@@ -89,16 +89,16 @@ def _lines(levels: Levels, detail: Mapping[str, Any], author: int) -> list[str]:
     lines = []
     for level, points in detail["points"].items():
         title, words = _REPORTS[level]
-        said = words(levels, detail["found"], author)
-        lines.append(f"{title}, {points:.2f} of {WORTH[level]:g} points: {said}.")
+        finding = words(levels, detail["found"], author)
+        lines.append(f"{title}, {points:.2f} of {WORTH[level]:g} points: {finding}.")
     if detail["stopped"] and detail["stopped"] != list(WORTH)[-1]:
         lines.append("The grading stopped here.")
     return lines
 
 
-def _on_length(levels: Levels, found: Mapping[str, Any], author: int) -> str:
+def _on_length(levels: Levels, measured: Mapping[str, Any], author: int) -> str:
     fewest, most = levels.words
-    own, others = found["words"][author], found["words"][1 - author]
+    own, others = measured["words"][author], measured["words"][1 - author]
     other = levels.roles[1 - author]
     return (
         f"your text has {own} words and that of {other} {others}; {fewest} to {most} are wanted"
@@ -106,31 +106,36 @@ def _on_length(levels: Levels, found: Mapping[str, Any], author: int) -> str:
     )
 
 
-def _on_length_ratio(levels: Levels, found: Mapping[str, Any], author: int) -> str:
+def _on_length_ratio(levels: Levels, measured: Mapping[str, Any], author: int) -> str:
     first, second = levels.roles
-    said = f"the text of {second} has {_times(found['length_ratio'])} the characters of {first}"
-    return f"{said}; {_wanted(levels.length_ratio, found['length_ratio'], author)}"
+    finding = (
+        f"the text of {second} has {_times(measured['length_ratio'])} the characters of {first}"
+    )
+    return f"{finding}; {_wanted(levels.length_ratio, measured['length_ratio'], author)}"
 
 
-def _on_word_ratio(levels: Levels, found: Mapping[str, Any], author: int) -> str:
+def _on_word_ratio(levels: Levels, measured: Mapping[str, Any], author: int) -> str:
     first, second = levels.roles
-    if found["word_ratio"] is None:
+    if measured["word_ratio"] is None:
         return f"the text of {first} has no words but stop-words; say something in it"
-    said = f"the text of {second} has {_times(found['word_ratio'])} the different words of {first}"
-    return f"{said}, without stop-words; {_wanted(levels.word_ratio, found['word_ratio'], author)}"
+    finding = (
+        f"the text of {second} has {_times(measured['word_ratio'])} the different words of {first}"
+    )
+    goal = _wanted(levels.word_ratio, measured["word_ratio"], author)
+    return f"{finding}, without stop-words; {goal}"
 
 
-def _on_style(levels: Levels, found: Mapping[str, Any], author: int) -> str:
-    kinds = found["connectives"]
-    said = f"connectives of {len(kinds)} kinds out of {len(CONNECTIVES)}"
-    said += f" ({', '.join(kinds)})" if kinds else ""
+def _on_style(levels: Levels, measured: Mapping[str, Any], author: int) -> str:
+    kinds = measured["connectives"]
+    finding = f"connectives of {len(kinds)} kinds out of {len(CONNECTIVES)}"
+    finding += f" ({', '.join(kinds)})" if kinds else ""
     where = "both texts" if levels.both_connect else f"the text of {levels.roles[1]}"
     more = levels.both_connect or author == 1
-    said = f"{where} {'have' if levels.both_connect else 'has'} {said}"
-    said += ", more kinds earn more" if more and len(kinds) < len(CONNECTIVES) else ""
-    shared = f"{found['overlap']:.2f} of all different words stand in both texts"
-    enough = found["overlap"] >= levels.overlap
-    return f"{said}; {shared}, {levels.overlap:g} {'was' if enough else 'is'} wanted"
+    finding = f"{where} {'have' if levels.both_connect else 'has'} {finding}"
+    finding += ", more kinds earn more" if more and len(kinds) < len(CONNECTIVES) else ""
+    shared = f"{measured['overlap']:.2f} of all different words stand in both texts"
+    enough = measured["overlap"] >= levels.overlap
+    return f"{finding}; {shared}, {levels.overlap:g} {'was' if enough else 'is'} wanted"
 
 
 _Report = Callable[[Levels, Mapping[str, Any], int], str]
@@ -154,11 +159,11 @@ def _advice(count: int, fewest: int, most: int) -> str:
 
 def _wanted(plateau: Plateau, ratio: float, author: int) -> str:
     """Return the plateau in words, and what this author can do about a ratio outside it."""
-    wanted = f"{plateau.full_from:g} to {plateau.full_to:g} times are wanted"
+    goal = f"{plateau.full_from:g} to {plateau.full_to:g} times are wanted"
     if plateau.full_to == inf:
-        wanted = f"at least {plateau.full_from:g} times are wanted"
+        goal = f"at least {plateau.full_from:g} times are wanted"
     if plateau.full_from <= ratio <= plateau.full_to:
-        return wanted
+        return goal
     # More of the second text or less of the first make the ratio larger.
     more = (ratio < plateau.full_from) == (author == 1)
-    return f"{wanted}, so use {'more' if more else 'fewer'} than now"
+    return f"{goal}, so use {'more' if more else 'fewer'} than now"

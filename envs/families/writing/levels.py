@@ -110,13 +110,13 @@ _Finding = tuple[str, float | None, dict[str, object]]
 def grade(levels: Levels, first: str, second: str) -> LevelScores:
     """Grade two texts; any strings will do, and none is worth more than 2.98."""
     points: dict[str, float] = {}
-    found: dict[str, object] = {}
+    measures: dict[str, object] = {}
     for level, share, measured in _looked_at(levels, first, second):
         points[level] = WORTH[level] * (share or 0.0)
-        found |= measured
+        measures |= measured
         if share is None:
-            return LevelScores(points, level, found)
-    return LevelScores(points, "", found)
+            return LevelScores(points, level, measures)
+    return LevelScores(points, "", measures)
 
 
 def _looked_at(levels: Levels, first: str, second: str) -> Iterator[_Finding]:
@@ -126,11 +126,11 @@ def _looked_at(levels: Levels, first: str, second: str) -> Iterator[_Finding]:
     yield "length", 1.0 if fits else None, {"words": counts}
     longer = ratio(len(first), len(second))
     yield "length_ratio", levels.length_ratio.share(longer), {"length_ratio": longer}
-    one, other = vocabulary(first), vocabulary(second)
-    richer = ratio(len(one), len(other))
+    first_words, second_words = vocabulary(first), vocabulary(second)
+    richer = ratio(len(first_words), len(second_words))
     yield "word_ratio", levels.word_ratio.share(richer), {"word_ratio": richer}
     categories = connectives(first, second) if levels.both_connect else connectives(second)
-    shared = overlap(one, other)
+    shared = overlap(first_words, second_words)
     style = CONNECTED * transition(len(categories))
     style += SHARED * (min(shared, levels.overlap) / levels.overlap)
     yield "style", style, {"connectives": categories, "overlap": shared}

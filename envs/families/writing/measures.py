@@ -35,10 +35,10 @@ def ratio(first: int, second: int) -> float | None:
     return second / first if first else None
 
 
-def overlap(one: frozenset[str], other: frozenset[str]) -> float:
+def overlap(first: frozenset[str], second: frozenset[str]) -> float:
     """Jaccard overlap of two vocabularies, from 0 to 1; 0 where both are empty."""
-    either = len(one | other)
-    return len(one & other) / either if either else 0.0
+    either = len(first | second)
+    return len(first & second) / either if either else 0.0
 
 
 def source_overlap(source: str, *texts: str) -> float:
@@ -47,8 +47,8 @@ def source_overlap(source: str, *texts: str) -> float:
     Stop-words do not count; texts of stop-words have 0. It tells a summary from words that were
     written without reading.
     """
-    said = vocabulary("\n".join(texts))
-    return len(said & vocabulary(source)) / len(said) if said else 0.0
+    written = vocabulary("\n".join(texts))
+    return len(written & vocabulary(source)) / len(written) if written else 0.0
 
 
 def connectives(*texts: str) -> tuple[str, ...]:
@@ -57,8 +57,8 @@ def connectives(*texts: str) -> tuple[str, ...]:
     Where two connectives begin with the same word the longer one counts: `so that` is a purpose,
     and not a result as well.
     """
-    found = {category for text in texts for category in _categories(words(text))}
-    return tuple(category for category in CONNECTIVES if category in found)
+    used = {category for text in texts for category in _categories(words(text))}
+    return tuple(category for category in CONNECTIVES if category in used)
 
 
 def transition(categories: int) -> float:
@@ -66,17 +66,17 @@ def transition(categories: int) -> float:
     return min(1.0, 0.4 + 0.05 * (categories - 1)) if categories else 0.0
 
 
-def _categories(said: list[str]) -> set[str]:
-    found, place = set(), 0
-    while place < len(said):
-        taken = 1
-        for phrase, category in _PHRASES.get(said[place], ()):
-            if tuple(said[place : place + len(phrase)]) == phrase:
-                found.add(category)
-                taken = len(phrase)
+def _categories(text_words: list[str]) -> set[str]:
+    categories, place = set(), 0
+    while place < len(text_words):
+        length = 1
+        for phrase, category in _PHRASES.get(text_words[place], ()):
+            if tuple(text_words[place : place + len(phrase)]) == phrase:
+                categories.add(category)
+                length = len(phrase)
                 break
-        place += taken
-    return found
+        place += length
+    return categories
 
 
 def _by_first_word() -> dict[str, list[tuple[_Phrase, str]]]:
@@ -87,7 +87,7 @@ def _by_first_word() -> dict[str, list[tuple[_Phrase, str]]]:
             phrase = tuple(text.split())
             table[phrase[0]].append((phrase, category))
     for phrases in table.values():
-        phrases.sort(key=lambda found: -len(found[0]))
+        phrases.sort(key=lambda pair: -len(pair[0]))
     return dict(table)
 
 

@@ -116,11 +116,11 @@ def _piece(random: Random, level: int) -> Piece:
     story = tell(random)
     aside = random.sample(ASIDES, random.randint(*_ASIDES[level]))
     core = _sentences(story)
-    said = list(core)
+    sentences = list(core)
     for sentence in aside:
-        said.insert(random.randint(0, len(said)), sentence)
+        sentences.insert(random.randint(0, len(sentences)), sentence)
     drafts = {"concise": concise(story), "detailed": detailed(story)}
-    return Piece(" ".join(core), " ".join(said), drafts["concise"][0], drafts)
+    return Piece(" ".join(core), " ".join(sentences), drafts["concise"][0], drafts)
 
 
 def _sentences(story: Story) -> tuple[str, ...]:

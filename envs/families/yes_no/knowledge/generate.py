@@ -31,15 +31,15 @@ def question(random: Random, holds: bool, level: int, family: Family) -> Problem
     for who, relation, whom in zip(people, relations, people[1:], strict=False):
         facts.update([_related(who, relation, whom)])
     facts.update([_of_person(family, people[-1], values[0]), _of_thing(family, thing, values[1])])
-    asked = family.question.format(who="'s ".join((people[0], *relations)), thing=thing)
+    text = family.question.format(who="'s ".join((people[0], *relations)), thing=thing)
     steps = f"{', '.join(people)}. " if relations else ""
     decoy = (
         partial(_far, family=family, person=people[0], thing=thing)
         if level == 1
-        else partial(_near, family=family, people=people, thing=thing, taken=frozenset(facts))
+        else partial(_near, family=family, people=people, thing=thing, used=frozenset(facts))
     )
     working, answer = steps + family.working(values, holds), "yes" if holds else "no"
-    return Problem(tuple(facts.values()), asked, answer, working, decoy)
+    return Problem(tuple(facts.values()), text, answer, working, decoy)
 
 
 def _far(random: Random, family: Family, person: str, thing: str) -> _Fact:
@@ -52,7 +52,7 @@ def _far(random: Random, family: Family, person: str, thing: str) -> _Fact:
 
 
 def _near(
-    random: Random, family: Family, people: list[str], thing: str, taken: frozenset[object]
+    random: Random, family: Family, people: list[str], thing: str, used: frozenset[object]
 ) -> _Fact:
     """Draw a fact, often about a person or thing of the question, whose subject is not used yet."""
     while True:
@@ -63,7 +63,7 @@ def _near(
         related = _related(who, random.choice(RELATIONS), another(random, PEOPLE, who))
         others = _of_person(other, who, values[0]), _of_thing(other, what, values[1])
         fact = random.choice((related, *others))
-        if fact[0] not in taken:
+        if fact[0] not in used:
             return fact
 
 

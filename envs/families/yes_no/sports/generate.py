@@ -52,7 +52,7 @@ def sentence(random: Random, holds: bool, level: int) -> Problem:
     decoy = (
         partial(_far, names=names)
         if level == 1
-        else partial(_near, names=names, taken=frozenset(subject for subject, _ in facts))
+        else partial(_near, names=names, used=frozenset(subject for subject, _ in facts))
     )
     return Problem(
         tuple(text for _, text in facts),
@@ -90,19 +90,19 @@ def _far(random: Random, names: _Names) -> _Fact:
     return _fact(_BELONGS, _action(verb, move), random.choice(SPORTS))
 
 
-def _near(random: Random, names: _Names, taken: frozenset[str]) -> _Fact:
+def _near(random: Random, names: _Names, used: frozenset[str]) -> _Fact:
     """Draw a fact like those of the task about another subject."""
     first, last, verb, move = names
     while True:
         family = f"{first} {another(random, LAST_NAMES, last)}"
         athlete = random.choice((family, f"{another(random, FIRST_NAMES, first)} {last}"))
-        done = _action(verb, another(random, MOVES, move))
-        action = random.choice((done, _action(another(random, VERBS, verb), move)))
+        similar = _action(verb, another(random, MOVES, move))
+        action = random.choice((similar, _action(another(random, VERBS, verb), move)))
         club, sport = random.choice(CLUBS), random.choice(SPORTS)
         member, belongs = _fact(_MEMBER, athlete, club), _fact(_BELONGS, action, sport)
         cup = _fact(_CUP, random.choice(CUPS), sport)
         fact = random.choice((member, _fact(_CLUB, club, sport), belongs, cup))
-        if fact[0] not in taken:
+        if fact[0] not in used:
             return fact
 
 
