@@ -52,19 +52,19 @@ class Work:
         return bool(self.code) and parse(self.code) is not None
 
 
-def assemble(auxiliary: str, main: str, name: str, given: str = "") -> Work:
+def assemble(auxiliary: str, main: str, name: str, preamble: str = "") -> Work:
     """Put two replies, any texts, together into the function `name`.
 
     `given` is what the prompt has before that function: imports, and functions to be used.
     """
-    helper, asked = find(auxiliary, AUXILIARY), find(main, name)
-    if asked is None:
+    helper, requested = find(auxiliary, AUXILIARY), find(main, name)
+    if requested is None:
         return Work(helper, None, "")
-    code = asked.code
-    for before in (helper.code if helper else "", given):
+    code = requested.code
+    for before in (helper.code if helper else "", preamble):
         # Imports from __future__ have to stay first.
         code = under(code, before.strip("\n") + "\n\n") if before else code
-    return Work(helper, asked, code)
+    return Work(helper, requested, code)
 
 
 def find(reply: str, name: str) -> Found | None:
@@ -77,10 +77,10 @@ def find(reply: str, name: str) -> Found | None:
     module = parse(code)
     if module is None:
         return Found(code, None, None, bool(_RETURN.search(code)))
-    found = function(module, name)
-    if not isinstance(found, ast.FunctionDef):
+    definition = function(module, name)
+    if not isinstance(definition, ast.FunctionDef):
         return None
-    return Found(code, module, found, returns(found))
+    return Found(code, module, definition, returns(definition))
 
 
 def _lines(reply: str, name: str) -> str | None:

@@ -68,8 +68,10 @@ class CooperativeCoding(ProgramBenchmark):
     ) -> tuple[Task, ...]:
         """Make functions to be written, with drafts of both agents."""
         sandbox.Limits(seconds=seconds, cpu_seconds=seconds)
-        drawn = items(seed, count, split, span("level", level, LEVELS), distractors)
-        return tuple(replace(timed(self.pose(one), seconds), drafts=drafts(one)) for one in drawn)
+        drawn_items = items(seed, count, split, span("level", level, LEVELS), distractors)
+        return tuple(
+            replace(timed(self.pose(item), seconds), drafts=drafts(item)) for item in drawn_items
+        )
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
         """Grade the program that the first auxiliary and the first main agent wrote.
@@ -80,12 +82,12 @@ class CooperativeCoding(ProgramBenchmark):
         written = {role: _words(answers, role) for role in self.roles}
         auxiliary, main = written.values()
         work = assemble(auxiliary, main, exam.name, exam.preamble)
-        found = grade(work, exam)
-        shown = schemes(work.code, exam.name) if found.points.get("calls") else ()
-        detail = {"points": dict(found.points), "schemes": shown, **_fields(found, exam)}
+        levels = grade(work, exam)
+        scheme_names = schemes(work.code, exam.name) if levels.points.get("calls") else ()
+        detail = {"points": dict(levels.points), "schemes": scheme_names, **_fields(levels, exam)}
         detail["spelled_by"] = spelled(detail["message"], written)
-        solved = found.verdict is not None and found.verdict.passed
-        return Score(found.total, solved, work.code, detail)
+        solved = levels.verdict is not None and levels.verdict.passed
+        return Score(levels.total, solved, work.code, detail)
 
     def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
         """Return feedback for each agent on the levels that its function reached."""
@@ -103,11 +105,11 @@ def _words(answers: Mapping[str, str], role: str) -> str:
     return next((text for agent, text in answers.items() if role_of(agent) == role), "")
 
 
-def _fields(found: LevelPoints, exam: Exam) -> dict[str, Any]:
-    if found.verdict is not None:
-        failed = [number for number, right in enumerate(found.verdict.results, 1) if not right]
-        return fields_of(found.verdict) | ({"first_failed": failed[0]} if failed else {})
-    if "syntax" in found.points:
+def _fields(grade: LevelPoints, exam: Exam) -> dict[str, Any]:
+    if grade.verdict is not None:
+        failed = [number for number, right in enumerate(grade.verdict.results, 1) if not right]
+        return fields_of(grade.verdict) | ({"first_failed": failed[0]} if failed else {})
+    if "syntax" in grade.points:
         message = "the functions together are not Python"
         return fields_without_run(NO_SYNTAX, message, len(exam.tests))
     message = f"no function {exam.name} was found in what main wrote"

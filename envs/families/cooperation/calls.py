@@ -59,13 +59,13 @@ def ignored(main: ast.FunctionDef, auxiliary: str = AUXILIARY) -> list[ast.expr]
     """
     nodes = list(inside(main))
     read = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    found: list[ast.expr] = []
+    unused: list[ast.expr] = []
     for node in nodes:
         value = getattr(node, "value", None)
         names = set[str]() if isinstance(node, ast.Expr) else names_given(node)
         if isinstance(value, ast.expr) and is_use(value, auxiliary) and names is not None:
-            found += [] if names & read else [value]
-    return found
+            unused += [] if names & read else [value]
+    return unused
 
 
 def inside(main: ast.FunctionDef) -> Iterator[ast.AST]:
@@ -88,10 +88,10 @@ def is_on_each(node: object, auxiliary: str = AUXILIARY) -> bool:
     """Return whether a node is a call that applies the auxiliary to every item of something."""
     if not isinstance(node, ast.Call):
         return False
-    handed = [one.value for one in node.keywords if one.arg == "key"]
+    handed = [argument.value for argument in node.keywords if argument.arg == "key"]
     if is_name(node.func, _ON_EACH):
         handed += node.args[:1]
-    return any(is_name(one, {auxiliary}) for one in handed)
+    return any(is_name(argument, {auxiliary}) for argument in handed)
 
 
 def parameters(function: ast.FunctionDef) -> set[str]:
@@ -102,26 +102,28 @@ def parameters(function: ast.FunctionDef) -> set[str]:
 def names_given(node: ast.AST) -> set[str] | None:
     """Return the names that an assignment binds; None for other nodes and other targets."""
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    found: set[str] = set()
-    left = list(targets)
-    while left:
-        target = left.pop()
+    names: set[str] = set()
+    open_targets = list(targets)
+    while open_targets:
+        target = open_targets.pop()
         if isinstance(target, (ast.Tuple, ast.List)):
-            left += target.elts
+            open_targets += target.elts
         elif isinstance(target, ast.Starred):
-            left.append(target.value)
+            open_targets.append(target.value)
         elif isinstance(target, ast.Name):
-            found.add(target.id)
+            names.add(target.id)
         else:
             return None
-    return found
+    return names
 
 
 def passes_on(node: object, own: set[str], auxiliary: str = AUXILIARY) -> bool:
     """Return whether a node is a call of the auxiliary with only these names and constants."""
     if not isinstance(node, ast.Call) or not is_call(node, auxiliary):
         return False
-    return all(_is_plain(one, own) for one in (*node.args, *(kw.value for kw in node.keywords)))
+    return all(
+        _is_plain(argument, own) for argument in (*node.args, *(kw.value for kw in node.keywords))
+    )
 
 
 def _is_plain(node: ast.expr | None, own: set[str]) -> bool:

@@ -26,8 +26,11 @@ def told(role: str, name: str, detail: Mapping[str, Any]) -> str:
     }.get(role, ("", ""))
     sentences = []
     if own:
-        found, missing = f"Your function {own} was found.", f"You wrote no function {own}{lacking}."
-        sentences.append(found if points[role] else missing)
+        success, missing = (
+            f"Your function {own} was found.",
+            f"You wrote no function {own}{lacking}.",
+        )
+        sentences.append(success if points[role] else missing)
     sentences += _together(points, detail, role)
     if role == "main":
         sentences += _cooperation(name, points)
@@ -60,8 +63,8 @@ def _kind(detail: Mapping[str, Any]) -> str:
     """Return the built-in exception that was raised, which all agents may know."""
     name = str(detail["message"]).partition(":")[0]
     raised = getattr(builtins, name, None)
-    known = isinstance(raised, type) and issubclass(raised, BaseException)
-    return f", {name}" if known else ""
+    is_exception = isinstance(raised, type) and issubclass(raised, BaseException)
+    return f", {name}" if is_exception else ""
 
 
 def _text(detail: Mapping[str, Any], role: str) -> str:

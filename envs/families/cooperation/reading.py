@@ -29,26 +29,26 @@ class Reading:
         """Read a function that may call the auxiliary of this name."""
         self._function, self._auxiliary = function, auxiliary
         self._nodes = nodes = list(calls.inside(function))
-        self._parents = {id(one): node for node in nodes for one in ast.iter_child_nodes(node)}
+        self._parents = {id(child): node for node in nodes for child in ast.iter_child_nodes(node)}
         thrown_away = {id(node) for node in calls.ignored(function, auxiliary)}
-        kept = (node for node in self._nodes if id(node) not in thrown_away)
-        called = [node for node in kept if isinstance(node, ast.Call)]
+        used = (node for node in self._nodes if id(node) not in thrown_away)
+        called = [node for node in used if isinstance(node, ast.Call)]
         self.calls = [node for node in called if calls.is_call(node, auxiliary)]
         self.on_each = [node for node in called if calls.is_on_each(node, auxiliary)]
 
     @cached_property
     def outcomes(self) -> list[ast.expr]:
         """Return the expressions that the function may return, one per case."""
-        found: list[ast.expr] = []
+        expressions: list[ast.expr] = []
         for node in outside(self._function.body):
             if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) and node.value:
-                found += self._cases(node.value)
-        return found
+                expressions += self._cases(node.value)
+        return expressions
 
     @cached_property
     def given(self) -> dict[str, list[ast.expr]]:
         """Return the values that each name is bound to in the function."""
-        found: dict[str, list[ast.expr]] = {}
+        bound: dict[str, list[ast.expr]] = {}
         for node in self._nodes:
             value = getattr(node, "value", None)
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
@@ -56,20 +56,20 @@ class Reading:
                 value = ast.BinOp(old, node.op, node.value)
             if isinstance(value, ast.expr):
                 for name in calls.names_given(node) or ():
-                    found.setdefault(name, []).append(value)
-        return found
+                    bound.setdefault(name, []).append(value)
+        return bound
 
     @cached_property
     def results(self) -> set[str]:
         """Names that are given the result itself."""
-        found: set[str] = set()
+        names: set[str] = set()
         before = -1
-        while len(found) > before:
-            before = len(found)
+        while len(names) > before:
+            before = len(names)
             for name, values in self.given.items():
-                if any(self.is_call(one) or calls.is_name(one, found) for one in values):
-                    found.add(name)
-        return found
+                if any(self.is_call(value) or calls.is_name(value, names) for value in values):
+                    names.add(name)
+        return names
 
     @cached_property
     def judged(self) -> bool:
@@ -116,9 +116,11 @@ class Reading:
         """Return whether the auxiliary is called on each of several items."""
         if self.on_each or any(self._is_repeated(node) for node in self.calls):
             return True
-        arguments = [[*call.args, *(one.value for one in call.keywords)] for call in self.calls]
-        chained = any(self.hands_back(one) for given in arguments for one in given)
-        different = {tuple(map(ast.dump, given)) for given in arguments}
+        arguments = [
+            [*call.args, *(argument.value for argument in call.keywords)] for call in self.calls
+        ]
+        chained = any(self.hands_back(argument) for of_call in arguments for argument in of_call)
+        different = {tuple(map(ast.dump, of_call)) for of_call in arguments}
         return len(different) > 1 and not chained
 
     @property
@@ -147,8 +149,8 @@ class Reading:
     @property
     def is_check(self) -> bool:
         """Return whether the function returns only truth values or constants."""
-        constants = [one.value for one in self.outcomes if isinstance(one, ast.Constant)]
-        silent = len(constants) == len(self.outcomes) and all(one is None for one in constants)
+        constants = [value.value for value in self.outcomes if isinstance(value, ast.Constant)]
+        silent = len(constants) == len(self.outcomes) and all(value is None for value in constants)
         return not silent and all(map(_is_truth, self.outcomes))
 
     def is_call(self, node: object) -> bool:
@@ -162,15 +164,15 @@ class Reading:
     @cached_property
     def _tests(self) -> set[int]:
         """Return the nodes that stand in tests."""
-        found: list[ast.AST] = []
+        tests: list[ast.AST] = []
         for node in self._nodes:
             if isinstance(node, (ast.If, ast.While, ast.IfExp)):
-                found.append(node.test)
+                tests.append(node.test)
             elif isinstance(node, ast.comprehension):
-                found += node.ifs
+                tests += node.ifs
             elif isinstance(node, ast.Match):
-                found.append(node.subject)
-        return {id(inner) for node in found for inner in ast.walk(node)}
+                tests.append(node.subject)
+        return {id(inner) for node in tests for inner in ast.walk(node)}
 
     def _changed_before(self, call: ast.Call) -> set[str]:
         """Names that are given something, other than the result, above a call."""
@@ -200,7 +202,7 @@ class Reading:
             parts = self.given.get(value.id, [])
         if not parts or depth > _DEEPEST:
             return [value]
-        return [one for part in parts for one in self._cases(part, depth + 1)]
+        return [case for part in parts for case in self._cases(part, depth + 1)]
 
     def _is_repeated(self, node: ast.AST) -> bool:
         """Return whether a node runs per item: in a loop, comprehension or lambda."""

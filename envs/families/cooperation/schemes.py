@@ -46,21 +46,23 @@ def schemes(program: str, main: str, auxiliary: str = AUXILIARY) -> tuple[str, .
     or does nothing but pass on its call.
     """
     module = parse(program)
-    asked, helper = (function(module, name) if module else None for name in (main, auxiliary))
-    if not isinstance(asked, ast.FunctionDef) or not isinstance(helper, ast.FunctionDef):
+    main_function, helper = (
+        function(module, name) if module else None for name in (main, auxiliary)
+    )
+    if not isinstance(main_function, ast.FunctionDef) or not isinstance(helper, ast.FunctionDef):
         return ()
-    reading = Reading(asked, auxiliary)
-    if not (reading.calls or reading.on_each) or is_thin(asked, auxiliary):
+    reading = Reading(main_function, auxiliary)
+    if not (reading.calls or reading.on_each) or is_thin(main_function, auxiliary):
         return ()
-    shown = _shown(reading, Reading(helper, auxiliary).is_check)
-    return tuple(name for name in SCHEMES if shown[name])
+    by_scheme = _shown(reading, Reading(helper, auxiliary).is_check)
+    return tuple(name for name in SCHEMES if by_scheme[name])
 
 
 def _shown(reading: Reading, check: bool) -> dict[str, bool]:
     """Return whether each scheme is shown."""
     handed = any(map(reading.hands_back, reading.outcomes))
-    asked = reading.judged or reading.caught or (reading.before_or and not check)
-    fallback = asked and handed and any(map(reading.computes, reading.outcomes))
+    questioned = reading.judged or reading.caught or (reading.before_or and not check)
+    fallback = questioned and handed and any(map(reading.computes, reading.outcomes))
     worked_on = reading.prepares or reading.finishes(or_too=check)
     replaced = reading.judged and not check and not fallback
     return {

@@ -45,7 +45,11 @@ def split(test: str, name: str) -> tuple[str, ...]:
         return (test,)
     around = [node for node in module.body if not isinstance(node, ast.Expr) and node is not check]
     bodies = [check.body]
-    if not any(isinstance(node, ast.FunctionDef) for one in check.body for node in ast.walk(one)):
+    if not any(
+        isinstance(node, ast.FunctionDef)
+        for statement in check.body
+        for node in ast.walk(statement)
+    ):
         bodies = list(_bodies(check.body, check.args.args[0].arg)) or bodies
     pieces = []
     for body in bodies:

@@ -34,10 +34,10 @@ def commitment(text: str) -> tuple[str, str] | None:
     """
     start = max(0, len(text) - WINDOW)
     best: tuple[int, str, str] | None = None
-    for found in _HASHES.finditer(text, start):
-        answer = found["answer"].strip()
+    for match in _HASHES.finditer(text, start):
+        answer = match["answer"].strip()
         if _SOMETHING.search(answer) and not _BOX.search(answer):
-            best = (found.start(), found.group().rstrip(), answer)
+            best = (match.start(), match.group().rstrip(), answer)
     for begin, inside, end in reversed(_boxes(text, start)):
         content = text[inside:end].strip()
         if _SOMETHING.search(content) and (best is None or begin > best[0]):
@@ -51,13 +51,13 @@ def answer_in(text: str) -> str | None:
 
     Without words that commit to an answer the last `$...$` or number counts.
     """
-    marked = commitment(text)
-    if marked is not None:
-        return marked[1]
+    mark = commitment(text)
+    if mark is not None:
+        return mark[1]
     tail = text[-WINDOW:]
-    said = [found["answer"] for found in _SAID.finditer(tail)]
-    if said and _SOMETHING.search(said[-1]):
-        return _within(said[-1])
+    named_answers = [match["answer"] for match in _SAID.finditer(tail)]
+    if named_answers and _SOMETHING.search(named_answers[-1]):
+        return _within(named_answers[-1])
     return _last_expression(ascii_alike(tail))
 
 
@@ -65,13 +65,13 @@ def _boxes(text: str, start: int) -> list[tuple[int, int, int]]:
     """Return the places of each closed box: its begin, and begin and end of its content."""
     closing = _closing_braces(text, start)
     boxes = []
-    for found in _BOX.finditer(text, start):
-        inside = found.end()
+    for match in _BOX.finditer(text, start):
+        inside = match.end()
         if inside < len(text) and text[inside] == "{":
             if inside in closing:
-                boxes.append((found.start(), inside + 1, closing[inside]))
-        elif (bare := _BARE.match(text, inside)) and found.group()[-1:].isspace():
-            boxes.append((found.start(), inside, inside + len(bare.group().rstrip(".,;:!?*)"))))
+                boxes.append((match.start(), inside + 1, closing[inside]))
+        elif (bare := _BARE.match(text, inside)) and match.group()[-1:].isspace():
+            boxes.append((match.start(), inside, inside + len(bare.group().rstrip(".,;:!?*)"))))
     return boxes
 
 
@@ -92,13 +92,13 @@ def _closing_braces(text: str, start: int) -> dict[int, int]:
     return closing
 
 
-def _within(said: str) -> str:
+def _within(words: str) -> str:
     """Return the expression in the words after `answer is`; all of them if there is none."""
-    found = _MATHS.search(said)
-    return found["answer"].strip() if found else said.strip().strip("*")
+    match = _MATHS.search(words)
+    return match["answer"].strip() if match else words.strip().strip("*")
 
 
 def _last_expression(text: str) -> str | None:
-    found = [(one.end(), one["answer"]) for one in _MATHS.finditer(text)][-1:]
-    found += [(one.end(), one.group()) for one in _NUMBER.finditer(text)][-1:]
-    return max(found)[1].strip() if found else None
+    ends = [(match.end(), match["answer"]) for match in _MATHS.finditer(text)][-1:]
+    ends += [(match.end(), match.group()) for match in _NUMBER.finditer(text)][-1:]
+    return max(ends)[1].strip() if ends else None

@@ -37,44 +37,46 @@ _POINTS = frozenset(("()", "<>"))
 _CONSTANTS = frozenset((r"\pi", r"\infty", "e", "i"))
 
 
-def same(gold: str, given: str, decide: Decide) -> bool:
+def same(gold: str, answer: str, decide: Decide) -> bool:
     """Return whether a tidied answer equals a tidied reference answer.
 
     Args:
         gold: the reference answer.
-        given: the answer to be judged.
+        answer: the answer to be judged.
         decide: judges two expressions that differ in letters and are not both plain numbers.
     """
-    if squeezed(gold) == squeezed(given):
+    if squeezed(gold) == squeezed(answer):
         return bool(squeezed(gold))
-    first, second = rational(gold), rational(given)
+    first, second = rational(gold), rational(answer)
     if first is not None and second is not None:
         return first == second
-    wanted, got = _structure(gold), _structure(given)
-    if max(len(wanted.parts), len(got.parts)) > _MAX_PARTS:
+    expected, got = _structure(gold), _structure(answer)
+    if max(len(expected.parts), len(got.parts)) > _MAX_PARTS:
         return False
-    if "equation" in (wanted.kind, got.kind):
-        return _same_equation(gold, given, wanted, got, decide)
-    if wanted.kind != got.kind and "list" in (wanted.kind, got.kind):
+    if "equation" in (expected.kind, got.kind):
+        return _same_equation(gold, answer, expected, got, decide)
+    if expected.kind != got.kind and "list" in (expected.kind, got.kind):
         # A set of one thing is that thing, unless the thing is the empty set.
-        parts = wanted.parts + got.parts
+        parts = expected.parts + got.parts
         return len(parts) == 2 and _EMPTY not in parts and same(*parts, decide)
-    if wanted.kind == "matrix" and got.kind == "tuple":
-        got = _as_vector(got, wanted)
-    if wanted.kind != got.kind:
+    if expected.kind == "matrix" and got.kind == "tuple":
+        got = _as_vector(got, expected)
+    if expected.kind != got.kind:
         return False
-    if wanted.kind == "single":
-        return _same_quantity(quantity(wanted.parts[0]), quantity(got.parts[0]), decide)
-    return _same_parts(wanted, got, decide)
+    if expected.kind == "single":
+        return _same_quantity(quantity(expected.parts[0]), quantity(got.parts[0]), decide)
+    return _same_parts(expected, got, decide)
 
 
 def value_of(tidied: str) -> str:
     """Return the value that an answer states: `5` for `x = 5`; other answers stay the same."""
-    found = structure_of(tidied)
-    named = (
-        found.kind == "equation" and len(found.parts) == 2 and _is_name(squeezed(found.parts[0]))
+    structure = structure_of(tidied)
+    states_value = (
+        structure.kind == "equation"
+        and len(structure.parts) == 2
+        and _is_name(squeezed(structure.parts[0]))
     )
-    return found.parts[1] if named else tidied
+    return structure.parts[1] if states_value else tidied
 
 
 def _structure(text: str) -> Structure:
@@ -82,63 +84,69 @@ def _structure(text: str) -> Structure:
     return Structure("single", (text,)) if quantity(text).number is not None else structure_of(text)
 
 
-def _as_vector(got: Structure, wanted: Structure) -> Structure:
+def _as_vector(got: Structure, expected: Structure) -> Structure:
     """Return a tuple in any brackets as a row or column of the expected size."""
     count = len(got.parts)
     sizes = (f"1x{count}", "x".join(map(str, (count, *[1] * count))))
     paired = got.form in ("()", "[]", "<>")
-    return Structure("matrix", got.parts, wanted.form if paired and wanted.form in sizes else "")
+    return Structure(
+        "matrix", got.parts, expected.form if paired and expected.form in sizes else ""
+    )
 
 
-def _same_parts(wanted: Structure, got: Structure, decide: Decide) -> bool:
-    if len(wanted.parts) != len(got.parts):
+def _same_parts(expected: Structure, got: Structure, decide: Decide) -> bool:
+    if len(expected.parts) != len(got.parts):
         return False
-    if wanted.kind in ("tuple", "matrix"):
-        pairs = zip(wanted.parts, got.parts, strict=True)
-        alike = wanted.form == got.form or {wanted.form, got.form} == _POINTS
+    if expected.kind in ("tuple", "matrix"):
+        pairs = zip(expected.parts, got.parts, strict=True)
+        alike = expected.form == got.form or {expected.form, got.form} == _POINTS
         return alike and all(same(*pair, decide) for pair in pairs)
-    if any(_is_long_word(part) for part in wanted.parts):
+    if any(_is_long_word(part) for part in expected.parts):
         # Names are listed in an order that may matter.
-        return all(same(*pair, decide) for pair in zip(wanted.parts, got.parts, strict=True))
-    return _same_in_any_order(wanted.parts, got.parts, decide)
+        return all(same(*pair, decide) for pair in zip(expected.parts, got.parts, strict=True))
+    return _same_in_any_order(expected.parts, got.parts, decide)
 
 
-def _same_in_any_order(wanted: Sequence[str], got: Sequence[str], decide: Decide) -> bool:
+def _same_in_any_order(expected: Sequence[str], got: Sequence[str], decide: Decide) -> bool:
     """Return whether each part has a partner; equal letters and numbers need no `decide`."""
-    left = list(got)
+    open_parts = list(got)
     undecided = []
-    for part in wanted:
-        partner = next((one for one in left if same(part, one, _never)), None)
+    for part in expected:
+        partner = next(
+            (candidate for candidate in open_parts if same(part, candidate, _never)), None
+        )
         if partner is None:
             undecided.append(part)
         else:
-            left.remove(partner)
+            open_parts.remove(partner)
     for part in undecided:
-        partner = next((one for one in left if same(part, one, decide)), None)
+        partner = next(
+            (candidate for candidate in open_parts if same(part, candidate, decide)), None
+        )
         if partner is None:
             return False
-        left.remove(partner)
+        open_parts.remove(partner)
     return True
 
 
 def _same_equation(
-    gold: str, given: str, wanted: Structure, got: Structure, decide: Decide
+    gold: str, answer: str, expected: Structure, got: Structure, decide: Decide
 ) -> bool:
     r"""`x = 5` and `5` agree, and so do `0.35 = 35\%` and either of its sides."""
-    if wanted.kind == got.kind:
-        names = [squeezed(one.parts[0]) for one in (wanted, got)]
+    if expected.kind == got.kind:
+        names = [squeezed(side_structure.parts[0]) for side_structure in (expected, got)]
         if all(map(_is_name, names)):
-            return names[0] == names[1] and same(wanted.parts[-1], got.parts[-1], decide)
-        if r"\approx" in gold + given:
-            pairs = zip_longest(filter(None, wanted.parts), filter(None, got.parts), fillvalue="")
+            return names[0] == names[1] and same(expected.parts[-1], got.parts[-1], decide)
+        if r"\approx" in gold + answer:
+            pairs = zip_longest(filter(None, expected.parts), filter(None, got.parts), fillvalue="")
             return all(same(first, second, decide) for first, second in pairs)
-        return decide(squeezed(gold), squeezed(given))
-    if wanted.kind == "equation":
-        if _is_name(squeezed(wanted.parts[0])):
-            return len(wanted.parts) == 2 and same(wanted.parts[1], given, decide)
-        gold_sides = [part for part in wanted.parts if part]
+        return decide(squeezed(gold), squeezed(answer))
+    if expected.kind == "equation":
+        if _is_name(squeezed(expected.parts[0])):
+            return len(expected.parts) == 2 and same(expected.parts[1], answer, decide)
+        gold_sides = [part for part in expected.parts if part]
         numbers = all(quantity(side).number is not None for side in gold_sides)
-        return numbers and any(same(side, given, decide) for side in gold_sides)
+        return numbers and any(same(side, answer, decide) for side in gold_sides)
     given_sides = [part for part in got.parts if part]
     if _is_name(squeezed(got.parts[0])):
         # What stands between, as in `x = 14 = 13`, may not say another number.
@@ -155,36 +163,36 @@ def _same_value(gold: str, side: str, decide: Decide) -> bool:
     return decide(first.text, second.text)
 
 
-def _same_quantity(wanted: Quantity, got: Quantity, decide: Decide) -> bool:
-    if wanted.unit and got.unit and wanted.unit != got.unit:
+def _same_quantity(expected: Quantity, got: Quantity, decide: Decide) -> bool:
+    if expected.unit and got.unit and expected.unit != got.unit:
         return False
-    if wanted.number is not None and got.number is not None:
-        return wanted.number == got.number
-    if wanted.words or got.words:
-        return bool(wanted.text) and letters(wanted.text) == letters(got.text)
-    if wanted.text == got.text:
-        return bool(wanted.text)
-    bases = based(wanted.text), based(got.text)
-    if any(bases) and not _is_variable(wanted.text):
-        return _same_number_in_base(wanted, got, *bases)
-    if wanted.number is not None or ":" in wanted.text + got.text:
+    if expected.number is not None and got.number is not None:
+        return expected.number == got.number
+    if expected.words or got.words:
+        return bool(expected.text) and letters(expected.text) == letters(got.text)
+    if expected.text == got.text:
+        return bool(expected.text)
+    bases = based(expected.text), based(got.text)
+    if any(bases) and not _is_variable(expected.text):
+        return _same_number_in_base(expected, got, *bases)
+    if expected.number is not None or ":" in expected.text + got.text:
         # A number is asked for as a number: the sum that is to be worked out is no answer.
         return False
-    if _subscripts(wanted.text) != _subscripts(got.text):
+    if _subscripts(expected.text) != _subscripts(got.text):
         return False
-    return bool(got.text) and decide(wanted.text, got.text)
+    return bool(got.text) and decide(expected.text, got.text)
 
 
 def _same_number_in_base(
-    wanted: Quantity, got: Quantity, gold: tuple[str, int] | None, given: tuple[str, int] | None
+    expected: Quantity, got: Quantity, gold: tuple[str, int] | None, answer: tuple[str, int] | None
 ) -> bool:
     """Compare numbers in a base; an answer with the right digits may omit the base."""
-    if gold and given:
-        return gold == given
+    if gold and answer:
+        return gold == answer
     if gold:
         return got.text.upper() == gold[0]
-    value = in_base(*given) if given else None
-    return value is not None and wanted.number == Fraction(value)
+    value = in_base(*answer) if answer else None
+    return value is not None and expected.number == Fraction(value)
 
 
 def _subscripts(text: str) -> list[str]:
@@ -204,5 +212,5 @@ def _is_long_word(part: str) -> bool:
     return read.words and len(read.text) > 1
 
 
-def _never(gold: str, given: str) -> bool:
+def _never(gold: str, answer: str) -> bool:
     return False

@@ -34,7 +34,7 @@ class Comparison:
 
 
 @lru_cache(maxsize=_KEPT)
-def grade(gold: str, given: str) -> Comparison:
+def grade(gold: str, answer: str) -> Comparison:
     r"""Compare an answer to a reference answer, both in LaTeX and without `\boxed`.
 
     Never raises on any text. Safe to call from many threads at a time.
@@ -42,21 +42,21 @@ def grade(gold: str, given: str) -> Comparison:
     Raises:
         envs.families.mathematics.grading.pool.GraderError: no grader process can be started.
     """
-    wanted, got = tidy(gold), tidy(given)
-    if wanted is None or got is None or not squeezed(got):
+    expected, got = tidy(gold), tidy(answer)
+    if expected is None or got is None or not squeezed(got):
         return Comparison(False, "unread")
-    asked: list[tuple[str, str]] = []
+    questions: list[tuple[str, str]] = []
 
     def suppose(first: str, second: str) -> bool:
-        asked.append((first, second))
+        questions.append((first, second))
         return True
 
     # Equal at best, when every expression that has to be asked about is supposed to be equal.
-    if not same(wanted, got, suppose):
+    if not same(expected, got, suppose):
         return Comparison(False, "rules")
-    if not asked:
+    if not questions:
         return Comparison(True, "rules")
-    verdict = POOL.verdict(wanted, got)
+    verdict = POOL.verdict(expected, got)
     return Comparison(verdict == "yes", "time-out" if verdict == "time-out" else "math-verify")
 
 

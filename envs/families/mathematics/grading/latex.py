@@ -138,7 +138,7 @@ def tidy(answer: str) -> str | None:
     text = "".join(letter for letter in latex if letter.isprintable() or letter.isspace())
     text = _without_tags(text)
     text = _ROW_SPACE.sub(r"\\\\", text)
-    text = _TEXT.sub(lambda found: f"{WORD}{_INNER_TEXT.sub('', found[1])}{DROW}", text)
+    text = _TEXT.sub(lambda match: f"{WORD}{_INNER_TEXT.sub('', match[1])}{DROW}", text)
     if _UNREAD_TEXT.search(text):
         # Words that stay unread could say anything beside the answer.
         return None
@@ -148,7 +148,7 @@ def tidy(answer: str) -> str | None:
         text = pattern.sub(rf"\\begin{{{name}}}\1\\end{{{name}}}", text)
     text = _with_modulus(text)
     text = _AND.sub(",", text)
-    text = _GROUPED.sub(lambda found: found[1] + found[2].replace(",", ""), text)
+    text = _GROUPED.sub(lambda match: match[1] + match[2].replace(",", ""), text)
     text = _SPACED.sub(";", _GROUPS.sub(_joined, _braced(" ".join(text.split()))))
     return _TRAILING.sub("", text).strip()
 
@@ -174,8 +174,8 @@ def _with_modulus(text: str) -> str:
     return text
 
 
-def _joined(found: re.Match[str]) -> str:
-    return found.group().replace(" ", "")
+def _joined(match: re.Match[str]) -> str:
+    return match.group().replace(" ", "")
 
 
 def _depth(text: str) -> int:
@@ -189,13 +189,13 @@ def _depth(text: str) -> int:
 def _braced(text: str) -> str:
     r"""Put braces around the arguments of `\frac` and `\sqrt`, and around numbers after `^`."""
     parts, place = [], 0
-    for found in _WITH_ARGUMENTS.finditer(text):
-        if found.start() < place:
+    for match in _WITH_ARGUMENTS.finditer(text):
+        if match.start() < place:
             continue
-        parts.append(text[place : found.end()])
-        place = found.end()
-        for _ in range(2 if found[1] == "frac" else 1):
-            if found[1] == "sqrt" and (root := _ROOT_INDEX.match(text, place)):
+        parts.append(text[place : match.end()])
+        place = match.end()
+        for _ in range(2 if match[1] == "frac" else 1):
+            if match[1] == "sqrt" and (root := _ROOT_INDEX.match(text, place)):
                 parts.append(root.group().strip())
                 place = root.end()
             argument, place = _argument(text, place)

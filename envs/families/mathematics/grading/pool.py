@@ -50,7 +50,7 @@ class GraderPool(ProcessPool):
         super().__init__(_start, processes or min(cores(), _MAX_PROCESSES))
         self._seconds, self._wall_seconds = seconds, wall_seconds
 
-    def verdict(self, gold: str, given: str, form: bool = False) -> Equality:
+    def verdict(self, gold: str, answer: str, form: bool = False) -> Equality:
         """Return whether an answer equals the reference answer, or whether grading took too long.
 
         With `form` it has to have the same form as well (`verify.same_form`).
@@ -60,7 +60,7 @@ class GraderPool(ProcessPool):
         Raises:
             GraderError: no process can be started.
         """
-        request = json.dumps([gold, given, self._seconds, form])
+        request = json.dumps([gold, answer, self._seconds, form])
         for _ in range(2):
             try:
                 with self.lend() as grader:
@@ -80,13 +80,13 @@ def _start() -> HelperProcess:
     single = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     grader = HelperProcess(command, {**os.environ, **single})
     try:
-        said = grader.line(_START_SECONDS)
+        line = grader.line(_START_SECONDS)
     except OSError as error:
-        said = str(error)
-    if said != "ready":
+        line = str(error)
+    if line != "ready":
         grader.end()
         raise GraderError(
-            f"expected a grader process to start within {_START_SECONDS:.0f} s; it said {said!r}."
+            f"expected a grader process to start within {_START_SECONDS:.0f} s; it said {line!r}."
             f" Run `{' '.join(command)}` to see why"
         )
     return grader

@@ -122,18 +122,18 @@ def rational(text: str) -> Fraction | None:
     text = text.strip().removeprefix("+").strip()
     negative = text.startswith("-")
     bare = text.removeprefix("-").strip()
-    found = _MIXED.fullmatch(bare)
-    value = _mixed(found) if found else _unsigned("".join(bare.split()))
+    match = _MIXED.fullmatch(bare)
+    value = _mixed(match) if match else _unsigned("".join(bare.split()))
     return -value if negative and value is not None else value
 
 
 def based(text: str) -> tuple[str, int] | None:
     """Return the digits and the base of a number written like `1011_2`; None for other texts."""
-    found = _BASED.fullmatch(text)
-    if not found:
+    match = _BASED.fullmatch(text)
+    if not match:
         return None
-    base = _BASES.get(found["base"]) or (int(found["base"]) if found["base"].isdigit() else 0)
-    return (found["digits"].upper(), base) if 2 <= base <= 36 else None
+    base = _BASES.get(match["base"]) or (int(match["base"]) if match["base"].isdigit() else 0)
+    return (match["digits"].upper(), base) if 2 <= base <= 36 else None
 
 
 def in_base(digits: str, base: int) -> int | None:
@@ -149,29 +149,29 @@ def _unsigned(text: str) -> Fraction | None:
         text = text.replace(",", "")
     if _DECIMAL.fullmatch(text) and len(text) <= _MAX_DIGITS:
         return Fraction(text.rstrip(".") if text.endswith(".") else text)
-    found = _FRACTION.fullmatch(text)
-    if found:
-        return _mixed(found)
-    found = _SLASH.fullmatch(text)
-    if found and int(found["below"]):
-        return Fraction(int(found["above"]), int(found["below"]))
-    found = _REPEATING.fullmatch(text)
-    if found:
+    match = _FRACTION.fullmatch(text)
+    if match:
+        return _mixed(match)
+    match = _SLASH.fullmatch(text)
+    if match and int(match["below"]):
+        return Fraction(int(match["above"]), int(match["below"]))
+    match = _REPEATING.fullmatch(text)
+    if match:
         # 0.1666... is 1/10 and 6/9 of a tenth.
-        once = int(found["whole"] + found["once"] or 0)
-        again = Fraction(int(found["again"]), 10 ** len(found["again"]) - 1)
-        return Fraction(once + again, 10 ** len(found["once"]))
-    found = _SCIENCE.fullmatch(text)
-    if found and abs(int(found["power"])) <= _MAX_POWER and "\\times" not in found["number"]:
-        number = rational(found["number"]) if "cdot" not in found["number"] else None
-        return None if number is None else number * Fraction(10) ** int(found["power"])
+        once = int(match["whole"] + match["once"] or 0)
+        again = Fraction(int(match["again"]), 10 ** len(match["again"]) - 1)
+        return Fraction(once + again, 10 ** len(match["once"]))
+    match = _SCIENCE.fullmatch(text)
+    if match and abs(int(match["power"])) <= _MAX_POWER and "\\times" not in match["number"]:
+        number = rational(match["number"]) if "cdot" not in match["number"] else None
+        return None if number is None else number * Fraction(10) ** int(match["power"])
     return None
 
 
-def _mixed(found: re.Match[str]) -> Fraction | None:
-    if not int(found["below"]):
+def _mixed(match: re.Match[str]) -> Fraction | None:
+    if not int(match["below"]):
         return None
-    return int(found["whole"] or 0) + Fraction(int(found["above"]), int(found["below"]))
+    return int(match["whole"] or 0) + Fraction(int(match["above"]), int(match["below"]))
 
 
 def _split_unit(text: str) -> tuple[str, str]:

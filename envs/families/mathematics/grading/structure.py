@@ -216,7 +216,7 @@ def _cut(low: str, high: str, brackets: str, points: tuple[str, ...], text: str)
             return text
         points = tuple(point for _, point in sorted(zip(values, points, strict=True)))
     ends = [low, *points, high]
-    pieces = [f"({left},{right})" for left, right in zip(ends, ends[1:], strict=False)]
+    pieces = [f"({start},{end})" for start, end in zip(ends, ends[1:], strict=False)]
     pieces[0] = brackets[0] + pieces[0][1:]
     pieces[-1] = pieces[-1][:-1] + brackets[1]
     return r" \cup ".join(pieces)

@@ -25,18 +25,18 @@ _DIGITS = 30
 _TOLERANCE = Rational(1, 10**12)
 
 
-def expressions_equal(gold: str, given: str) -> bool:
+def expressions_equal(gold: str, answer: str) -> bool:
     """Return whether two expressions are equal; unreadable expressions equal nothing.
 
     Decimals are handed over as the fractions they spell, because math-verify rounds them.
     """
-    if max(len(gold), len(given)) > _MAX_CHARACTERS:
+    if max(len(gold), len(answer)) > _MAX_CHARACTERS:
         return False
     try:
-        wanted, got = _parsed(gold), _parsed(given)
-        if not (wanted and got and verify(wanted, got, timeout_seconds=None)):
+        expected, got = _parsed(gold), _parsed(answer)
+        if not (expected and got and verify(expected, got, timeout_seconds=None)):
             return False
-        return not _apart(wanted[0], got[0])
+        return not _apart(expected[0], got[0])
     except (Exception, RecursionError, MemoryError):
         # The library fails in as many ways as there are texts; each means: not known to be equal.
         return False
@@ -63,16 +63,16 @@ def _evaluated(tree: Any) -> Any:
     return tree.func(*map(_evaluated, tree.args))
 
 
-def _apart(wanted: Any, got: Any) -> bool:
+def _apart(expected: Any, got: Any) -> bool:
     """Return whether two expressions differ in value although the library calls them equal.
 
     The library takes differences below some size for none, so that tiny numbers are all alike.
     """
-    if not (isinstance(wanted, Expr) and isinstance(got, Expr)):
+    if not (isinstance(expected, Expr) and isinstance(got, Expr)):
         return False
-    symbols = sorted(wanted.free_symbols | got.free_symbols, key=str)
+    symbols = sorted(expected.free_symbols | got.free_symbols, key=str)
     point = {symbol: Rational(37 + 12 * index, 29) for index, symbol in enumerate(symbols)}
-    first, second = (one.doit().subs(point).evalf(_DIGITS) for one in (wanted, got))
+    first, second = (expression.doit().subs(point).evalf(_DIGITS) for expression in (expected, got))
     if not (first.is_number and second.is_number and first.is_finite and second.is_finite):
         return False
     return bool(abs(first - second) > _TOLERANCE * max(abs(first), abs(second)))
@@ -80,13 +80,17 @@ def _apart(wanted: Any, got: Any) -> bool:
 
 def _parsed(text: str) -> list[Any]:
     exact = _DECIMAL.sub(_fraction, text)
-    found = parse(
+    expressions = parse(
         rf"\boxed{{{exact}}}",
         extraction_config=_READER,
         fallback_mode="no_fallback",
         parsing_timeout=None,
     )
-    return [_with_imaginary_unit(one) for one in found if not isinstance(one, str)]
+    return [
+        _with_imaginary_unit(expression)
+        for expression in expressions
+        if not isinstance(expression, str)
+    ]
 
 
 def _with_imaginary_unit(tree: Any) -> Any:
@@ -96,6 +100,6 @@ def _with_imaginary_unit(tree: Any) -> Any:
     return tree.subs({symbol: I for symbol in tree.free_symbols if str(symbol) == "i"})
 
 
-def _fraction(found: re.Match[str]) -> str:
-    whole, decimals = found[1], found[2]
+def _fraction(match: re.Match[str]) -> str:
+    whole, decimals = match[1], match[2]
     return rf"\frac{{{int(whole + decimals)}}}{{{10 ** len(decimals)}}}"

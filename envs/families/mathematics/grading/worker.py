@@ -41,10 +41,12 @@ def main() -> None:
         return
     replies.write("ready\n")
     for line in sys.stdin:
-        gold, given, seconds, *form = json.loads(line)
+        gold, answer, seconds, *form = json.loads(line)
         signal.setitimer(signal.ITIMER_PROF, seconds)
         try:
-            verdict = same_form(gold, given) if any(form) else same(gold, given, expressions_equal)
+            verdict = (
+                same_form(gold, answer) if any(form) else same(gold, answer, expressions_equal)
+            )
         except (Exception, RecursionError, MemoryError):
             verdict = False
         signal.setitimer(signal.ITIMER_PROF, 0)

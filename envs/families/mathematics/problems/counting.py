@@ -27,10 +27,10 @@ def choose(random: Random) -> Problem:
 def draw(random: Random) -> Problem:
     """Level 3: the probability that two drawn things are of one kind."""
     person = somebody(random)
-    one, other = random.sample(ITEMS, 2)
+    item, other = random.sample(ITEMS, 2)
     a, b = random.randint(2, 15), random.randint(2, 15)
     value = Fraction(comb(a, 2) + comb(b, 2), comb(a + b, 2))
-    facts = (f"{person}'s bag holds ${a}$ {one}.", f"{person}'s bag holds ${b}$ {other}.")
+    facts = (f"{person}'s bag holds ${a}$ {item}.", f"{person}'s bag holds ${b}$ {other}.")
     ask = (
         f"{person} draws two things from the bag, which holds nothing else. What is the probability"
         " that they are of one kind?"

@@ -65,11 +65,11 @@ def generate(
     chosen = _subjects(subjects)
 
     def make(random: Random, key: str) -> Candidate[Task]:
-        subject, drawn = random.choice(chosen), random.randint(*levels)
-        problem = _draw(random, subject, drawn)
+        subject, drawn_level = random.choice(chosen), random.randint(*levels)
+        problem = _draw(random, subject, drawn_level)
         return Candidate(
             problem.content,
-            lambda: _task(key, problem, random, random.randint(*extras), subject, drawn),
+            lambda: _task(key, problem, random, random.randint(*extras), subject, drawn_level),
         )
 
     kind = f"problems of level {level!r} and subjects {chosen!r}"

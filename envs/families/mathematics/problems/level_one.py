@@ -22,9 +22,9 @@ _THINGS = tuple(
 
 def algebra(random: Random) -> Problem:
     """Ask for the sum, difference or product of two letters."""
-    one, other = random.sample(_LETTERS, 2)
-    facts = f"Let {one} = {{first}}.", f"Let {other} = {{second}}."
-    return _step(random, facts, {sign: f"What is {one} {sign} {other}?" for sign in "+-*"})
+    letter, other = random.sample(_LETTERS, 2)
+    facts = f"Let {letter} = {{first}}.", f"Let {other} = {{second}}."
+    return _step(random, facts, {sign: f"What is {letter} {sign} {other}?" for sign in "+-*"})
 
 
 def number_theory(random: Random) -> Problem:
@@ -42,9 +42,9 @@ def number_theory(random: Random) -> Problem:
 
 def counting(random: Random) -> Problem:
     """Ways to choose one of each kind, or one of either kind."""
-    one, other = random.sample(ITEMS, 2)
-    ask = f"How many ways are there to choose one of the {one}"
-    facts = f"There are {{first}} {one}.", f"There are {{second}} {other}."
+    item, other = random.sample(ITEMS, 2)
+    ask = f"How many ways are there to choose one of the {item}"
+    facts = f"There are {{first}} {item}.", f"There are {{second}} {other}."
     return _step(random, facts, {"*": f"{ask} and one of the {other}?", "+": f"{ask} or {other}?"})
 
 

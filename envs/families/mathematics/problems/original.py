@@ -53,13 +53,13 @@ def _split_folder(source: str | Path, split: Split) -> Path | None:
     for folder in (Path(source) / FILES[split], Path(source)):
         if folder.is_dir() and next(folder.glob("*/*.json"), None):
             # A folder over both splits is not read as one of them.
-            return None if {*FILES.values()} & {one.name for one in folder.iterdir()} else folder
+            return None if {*FILES.values()} & {path.name for path in folder.iterdir()} else folder
     return None
 
 
 def _objects(folder: Path) -> Iterator[tuple[Row, str, str]]:
     """Yield each file of the original layout: its content, name and key."""
-    files = sorted(folder.glob("*/*.json"), key=lambda one: (one.parent.name, _order(one.stem)))
+    files = sorted(folder.glob("*/*.json"), key=lambda path: (path.parent.name, _order(path.stem)))
     for file in files:
         try:
             row = json.loads(file.read_text(encoding="utf-8"))
@@ -81,8 +81,8 @@ def read(row: Row, where: str, key: str) -> Task | None:
     problem = filled(field(row, name, where), name, where, "problem")
     solution = "" if answers_only else field(row, "solution", where)
     boxed = commitment(solution) or ("", "")
-    given = field(row, "answer", where) if "answer" in row or answers_only else boxed[1]
-    answer = given.strip()
+    text = field(row, "answer", where) if "answer" in row or answers_only else boxed[1]
+    answer = text.strip()
     if answers_only and not answer:
         return None
     if not answer:
@@ -105,14 +105,14 @@ def read(row: Row, where: str, key: str) -> Task | None:
 
 def _details(row: Row, where: str) -> dict[str, Any]:
     """Return the known details: level (1 to 5), subject, and name in the data set."""
-    said = {
+    values = {
         "level": row.get("level", row.get("source")),
         "subject": row.get("subject", row.get("type")),
         "id": row.get("unique_id", row.get("id")),
     }
-    details: dict[str, Any] = {key: str(text) for key, text in said.items() if text is not None}
+    details: dict[str, Any] = {key: str(text) for key, text in values.items() if text is not None}
     if "level" in details:
-        found = _LEVEL.fullmatch(details["level"])
+        match = _LEVEL.fullmatch(details["level"])
         # Two of the original problems have the level `Level ?`.
-        details["level"] = int(found["level"]) if found else None
+        details["level"] = int(match["level"]) if match else None
     return details

@@ -33,17 +33,24 @@ def cut(problem: str) -> tuple[tuple[str, ...], str]:
         return (), problem.strip()
     blocks: list[str] = []
 
-    def hold(found: re.Match[str]) -> str:
-        blocks.append(found.group())
+    def hold(match: re.Match[str]) -> str:
+        blocks.append(match.group())
         # Looks like a word that begins a sentence, and keeps the full stop at a formula's end.
-        stop = _full_stop(found.group())
+        stop = _full_stop(match.group())
         return f"X\ue000{len(blocks) - 1}{f'z{stop}' if stop else 'q'}"
 
     held = _BLOCK.sub(hold, problem)
     if _LOOSE.search(held):
         return (), problem.strip()
     masked = split_sentences(held)
-    start = next((i for i, one in enumerate(masked) if "?" in one or _ASKS.match(one)), None)
+    start = next(
+        (
+            i
+            for i, sentence_text in enumerate(masked)
+            if "?" in sentence_text or _ASKS.match(sentence_text)
+        ),
+        None,
+    )
     start = len(masked) - 1 if start is None else start
     sentences = [_show(sentence, blocks) for sentence in masked]
     return tuple(sentences[:start]), " ".join(sentences[start:])
@@ -55,4 +62,4 @@ def _full_stop(block: str) -> str:
 
 
 def _show(sentence: str, blocks: list[str]) -> str:
-    return re.sub("X\ue000([0-9]+)(?:q|z[.?!])", lambda found: blocks[int(found[1])], sentence)
+    return re.sub("X\ue000([0-9]+)(?:q|z[.?!])", lambda match: blocks[int(match[1])], sentence)
