@@ -1,1 +1,1 @@
-"""Runs that learn from the episodes of other runs, shared through a folder (`learner=swarm`)."""
+"""Share episodes between runs through a folder (`learner=swarm`)."""

@@ -1,14 +1,17 @@
-"""The folder through which the runs of a swarm share what they played, and the form of its files.
+"""Exchange of groups between the runs of a swarm through a folder.
 
     <folder>/<name of the run>/<group>.json
 
-One file holds one group: the task as plain data, the seed of the reset, and for each episode what
-every agent wrote in every round, as text. Neither weights nor token ids nor rewards travel; a
-reader scores and tokenises by itself. Beside a message stands its log-probability under who wrote
-it, for readers that correct for that. A file is written aside and renamed, so that a reader finds
-all of it or nothing. Each run writes to its own part of the folder and reads those of the others.
+A file holds one group: the task as plain data, the seed of the reset, and for each episode the text
+that every agent wrote in every round. Weights, token ids and rewards are not shared; a reader
+scores and tokenizes by itself. Each message has its log-probability under its author, for readers
+that correct for it. A file is written aside and renamed, so a reader finds all of it or nothing.
+Each run writes to its own part of the folder and reads the parts of the others.
 
-Source: what a node of SAPO (arXiv 2509.08721) publishes.
+Records become plain data field by field, and the types of the fields decide how they are read. A
+value of another type is refused.
+
+Source: the messages of a SAPO node (arXiv 2509.08721).
 """
 
 from __future__ import annotations
@@ -31,29 +34,29 @@ from laconic.learners import untrusted_files
 from laconic.learners.episode import Episode, Group
 
 FORM = "laconic-swarm-1"
-"""What the files of this form say they are."""
+"""Name of the file format."""
 MAX_BYTES = 16 * 2**20
-"""The largest file that is written or read."""
+"""Largest size of a file in bytes."""
 MAX_EPISODES, MAX_MESSAGES = 256, 65_536
-"""The largest group that is written or read."""
+"""Largest numbers of episodes and of messages in a group."""
 _ROUNDING = 1e-3
-"""By how much the log-probability of a reply, a sum over its tokens, may lie above 0."""
+"""Tolerance for the log-probability of a reply above 0, by rounding."""
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class SharedMessage:
-    """What one agent wrote in one round."""
+    """Message of one agent in one round."""
 
     agent: str
-    """Who wrote it."""
+    """Author of the message."""
     round: int
     """Round of the episode, from 0."""
     text: str
-    """As written, before any budget; empty for silence."""
+    """Text as written, before any budget; empty for silence."""
     logprob: float | None = None
-    """Natural log-probability of the whole reply under its author; None without
-    tokens, or with a thought, which stays at home."""
+    """Natural log-probability of the whole reply under its author. None without tokens, or with a
+    thought, which is not shared."""
 
     def __post_init__(self) -> None:
         """Refuse a log-probability that is not finite."""
@@ -62,28 +65,28 @@ class SharedMessage:
 
 
 SharedEpisode = tuple[SharedMessage, ...]
-"""The messages of an episode by round and agent."""
+"""Messages of an episode, by round and agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedGroup:
-    """A group of episodes as it lies in the folder."""
+    """Group of episodes as stored in the folder."""
 
     benchmark: str
-    """Name of the benchmark that knows how to grade the task."""
+    """Name of the benchmark that grades the task."""
     task: Task
-    """What was played."""
+    """Task of the group."""
     seed: int
     """Seed of the environment's reset."""
     agents: tuple[str, ...]
-    """The whole team."""
+    """Agents of the team."""
     episodes: tuple[SharedEpisode, ...]
-    """At least two plays of the task."""
+    """Episodes of the task, at least two."""
     has_details: bool = True
-    """False where the task's details are no plain data and stayed at home."""
+    """Whether the details of the task are shared; False if they are not plain data."""
 
     def __post_init__(self) -> None:
-        """Refuse what no run can have played."""
+        """Refuse groups that no run can have played."""
         if len(self.episodes) < 2:
             raise ValueError(f"expected at least two episodes, got {len(self.episodes)}")
         if self.seed < 0:
@@ -91,21 +94,21 @@ class SharedGroup:
 
 
 class DamagedError(ValueError):
-    """A file of the folder is not, or not yet, what this module writes."""
+    """Error for a file of the folder that is not, or not yet, a shared group."""
 
 
 class Exchange:
-    """One run's view of the folder."""
+    """View of the folder by one run."""
 
     def __init__(self, folder: str | Path, name: str) -> None:
-        """Check the name; the folder is created by the first file.
+        """Check the name; the first file creates the folder.
 
         Args:
-            folder: shared by the runs of a swarm, also of several machines.
-            name: of this run, one that no other run of the swarm has.
+            folder: folder of the swarm, possibly shared by several machines.
+            name: name of this run, unique in the swarm.
 
         Raises:
-            SettingError: the name is no plain file name.
+            SettingError: the name is not a plain file name.
         """
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise SettingError(
@@ -117,10 +120,10 @@ class Exchange:
         self._damaged: dict[str, untrusted_files.Mark] = {}
 
     def publish(self, shared: SharedGroup, name: str) -> bool:
-        """Write a group, or replace the one of that name, as a whole.
+        """Write a group, or replace the one of that name.
 
         Returns:
-            Whether it was written; what is larger than others would read is not.
+            Whether it was written; groups that are too large for readers are not.
 
         Raises:
             SettingError: the folder cannot be written to.
@@ -141,33 +144,33 @@ class Exchange:
         return True
 
     def offered(self, newest: int) -> list[str]:
-        """The groups of other runs, oldest first.
+        """Return the names of the groups of other runs, oldest first.
 
         Args:
-            newest: max. files to consider, of all other runs together.
+            newest: number of newest files to consider, of all other runs together.
 
         Returns:
-            Their names for `read`, `<name of the run>/<file>`; none without a folder.
+            Names for `read`, `<name of the run>/<file>`; empty without a folder.
         """
         parts = (one for one in _entries(self.folder) if one.is_dir(follow_symlinks=False))
-        found = []
+        files = []
         for part in parts:
             for file in _entries(part.path) if part.name != self.name else ():
-                # Somebody may tidy up meanwhile.
+                # Another process may remove files meanwhile.
                 with suppress(OSError):
                     if file.name.endswith(".json") and not file.name.startswith("."):
                         age = file.stat(follow_symlinks=False).st_mtime_ns
-                        found.append((age, f"{part.name}/{file.name}"))
-        return [name for _, name in sorted(found)[-newest:]]
+                        files.append((age, f"{part.name}/{file.name}"))
+        return [name for _, name in sorted(files)[-newest:]]
 
     def read(self, name: str) -> SharedGroup:
-        """Read a group; its task's key begins with the name of the run, so that none are mixed up.
+        """Read a group; the key of its task is prefixed with the name of its run.
 
-        A damaged file is looked at again only once it has changed.
+        A damaged file is read again only after it has changed.
 
         Raises:
-            DamagedError: the file is missing, half-written, of another form, no regular file, or
-                larger than a group can be.
+            DamagedError: the file is missing, incomplete, of another format, not a regular file, or
+                too large.
         """
         author, _, file = name.partition("/")
         mark = None
@@ -180,7 +183,7 @@ class Exchange:
             plain = json.loads(data.decode("utf-8"), parse_float=_finite, parse_constant=_finite)
             shared = _group_from(plain)
             _refuse_excess(author, shared)
-        except Exception as error:  # Whatever reading the data of strangers runs into.
+        except Exception as error:  # Untrusted data can fail in any way.
             if mark is not None:
                 self._damaged[name] = mark
             raise DamagedError(f"{name!r} is not a shared group: {error!r:.200}") from error
@@ -188,22 +191,22 @@ class Exchange:
 
 
 def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
-    """What lies in a folder; nothing where it is missing or may not be read."""
+    """Return the entries of a folder; empty if it is missing or cannot be read."""
     try:
-        with os.scandir(folder) as found:
-            return list(found)
+        with os.scandir(folder) as entries:
+            return list(entries)
     except OSError:
         return []
 
 
 def share(benchmark: str, group: Group, task: Task, seed: int) -> SharedGroup:
-    """What is shared of a group.
+    """Return the part of a group that is shared.
 
     Args:
-        benchmark: name of the one the task is of.
-        group: as played.
-        task: what it was played on.
-        seed: of the reset with which its episodes began.
+        benchmark: name of the benchmark of the task.
+        group: group as played.
+        task: task of the group.
+        seed: seed of the reset of its episodes.
     """
     has_details = _is_plain(task.details)
     return SharedGroup(
@@ -222,7 +225,7 @@ def _shared_episode(episode: Episode) -> SharedEpisode:
             agent=turn.agent,
             round=turn.round,
             text=turn.message if turn.written is None else turn.written,
-            # With a thought it is that of more than these words.
+            # With a thought the reply is more than this text.
             logprob=None if turn.thought or not turn.reply_ids else sum(turn.behavior_logprobs),
         )
         for turn in episode.turns
@@ -230,7 +233,7 @@ def _shared_episode(episode: Episode) -> SharedEpisode:
 
 
 def _is_plain(details: Mapping[str, Any]) -> bool:
-    """Whether details are the same after their way through a file."""
+    """Return whether details are unchanged after writing and reading them as JSON."""
     try:
         return bool(json.loads(json.dumps(dict(details))) == details)
     except (TypeError, ValueError):
@@ -238,14 +241,14 @@ def _is_plain(details: Mapping[str, Any]) -> bool:
 
 
 def _group_from(plain: Any) -> SharedGroup:
-    """Read what `Exchange.publish` wrote; anything else raises one of Python's own errors."""
+    """Read the data of `Exchange.publish`; any other data raises a built-in error."""
     if plain["form"] != FORM:
         raise ValueError(f"expected the form {FORM!r}, got {plain['form']!r}")
     if _is_large(plain):
         raise ValueError(f"expected {MAX_EPISODES} episodes and {MAX_MESSAGES} messages at most")
     written = {name: value for name, value in plain.items() if name != "form"}
     if plain["task"].get("details", {}) is None:
-        # Files of the first version of this form: details stayed at home.
+        # The first version of the format wrote null for details that are not shared.
         written |= {"task": {**plain["task"], "details": {}}, "has_details": False}
     return from_plain(SharedGroup, written)
 
@@ -256,10 +259,10 @@ def _is_large(plain: Mapping[str, Any]) -> bool:
 
 
 def _refuse_excess(author: str, shared: SharedGroup) -> None:
-    """Refuse what has the form of a group, and what no run of this project writes.
+    """Refuse a well-formed group that no run of this project writes.
 
     Raises:
-        ValueError: says what it is.
+        ValueError: names the fault.
     """
     messages = [one for episode in shared.episodes for one in episode]
     faults = {
@@ -272,8 +275,8 @@ def _refuse_excess(author: str, shared: SharedGroup) -> None:
         "two messages of one turn": any(map(_repeats_a_turn, shared.episodes)),
         "a probability above 1": any((one.logprob or 0.0) > _ROUNDING for one in messages),
     }
-    if found := [fault for fault, holds in faults.items() if holds]:
-        raise ValueError(found[0])
+    if fault := next((fault for fault, holds in faults.items() if holds), ""):
+        raise ValueError(fault)
 
 
 def _finite(text: str) -> float:
@@ -290,7 +293,7 @@ Record = TypeVar("Record")
 
 
 def to_plain(value: Any) -> Any:
-    """A record, or a container of some, as plain data; what is neither stays as it is."""
+    """Return records, and containers of them, as plain data."""
     if is_dataclass(value) and not isinstance(value, type):
         return {one.name: to_plain(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, Mapping):
@@ -301,11 +304,11 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[Record], plain: Any) -> Record:
-    """Read what `to_plain` made of a record of this class; absent fields get their defaults.
+    """Read a record of this class from plain data; missing fields get their defaults.
 
     Raises:
-        TypeError: a value is of another type than its field, or a field without default is missing.
-        ValueError: there is a field that the record does not have, or the record refuses a value.
+        TypeError: a value has another type than its field, or a field without default is missing.
+        ValueError: a field is unknown, or the record refuses a value.
     """
     if not isinstance(plain, Mapping):
         raise TypeError(f"expected the fields of {kind.__name__}; got {plain!r:.60}")
@@ -313,13 +316,13 @@ def from_plain(kind: type[Record], plain: Any) -> Record:
     if strange := set(plain) - {one.name for one in known}:
         raise ValueError(f"{kind.__name__} has no field {sorted(strange)[0]!r:.60}")
     hints = _types(kind)  # type: ignore[arg-type]
-    found = {}
+    values = {}
     for one in known:
         if one.name in plain:
-            found[one.name] = _read(hints[one.name], plain[one.name], one.name)
+            values[one.name] = _read(hints[one.name], plain[one.name], one.name)
         elif one.default is MISSING and one.default_factory is MISSING:
             raise TypeError(f"{kind.__name__} needs the field {one.name!r}")
-    return kind(**found)
+    return kind(**values)
 
 
 @cache
@@ -328,7 +331,7 @@ def _types(kind: Any) -> Mapping[str, Any]:
 
 
 def _read(kind: Any, value: Any, name: str) -> Any:
-    """A value as the type of a field asks for it."""
+    """Read a value as the type of its field."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
         return value

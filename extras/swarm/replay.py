@@ -1,14 +1,14 @@
-"""Replays the episodes of others here, as if this run's own policies had spoken in them.
+"""Replay the episodes of other runs as if this run's policies had spoken in them.
 
-What was written elsewhere is said again in the environments at hand, so observations, budgets,
-prices and scores are local ones. Every message is put into the tokens of the policy that speaks for
-its agent here, and gets the log-probability which that policy gives it now: the importance ratio of
-an update then begins at 1, although the policy would hardly have drawn these words. That is the
-choice of SAPO (arXiv 2509.08721); the alternative, `correct`, counts from the author's probability.
+The messages are said again in the environments of this run, so observations, budgets, prices and
+scores are local. Each message is re-tokenized for the policy of its agent and gets the
+log-probability that this policy now gives it. The importance ratio of an update then begins at 1,
+although the policy would hardly have sampled these words. This is the choice of SAPO (arXiv
+2509.08721); `correct` counts from the author's probability instead.
 
-Of the text of others nothing is believed but that it was said: a group that cannot be played here
-word for word is left out. A task that this run has too is graded by this run's own answer and
-details; for one that it has not, those of the others are all there is.
+Imported text is untrusted: it is re-tokenized, re-priced and re-graded, and a group that cannot be
+replayed word for word is left out. A task that this run knows is graded by its own answer and
+details. Only an unknown task is graded by those of its author.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from laconic.learners.training.sequences import episode_sequences
 log = logging.getLogger(__name__)
 
 Pair = tuple[Episode, SharedEpisode]
-"""An episode as it went here, and as it was shared."""
+"""Episode as replayed here, and as it was shared."""
 _LONGEST_TOKEN = 16
-"""Characters of a token, at most, over a whole text; a longer text is not even put into tokens."""
+"""Largest mean number of characters per token; a longer text is not tokenized at all."""
 
 
 def replay_groups(
@@ -52,24 +52,26 @@ def replay_groups(
     correct: bool = False,
     strange_tasks: bool = True,
 ) -> list[Group | None]:
-    """Play shared groups, and measure how likely their messages are here.
+    """Replay shared groups and compute the log-probabilities of their messages.
+
+    A group does not fit if any of these holds: another team or benchmark; a task without details,
+    or with a known name and another text; a missing reply; words that a policy cannot write; more
+    than `max_tokens`; any error of an environment or a policy; with `correct`, no log-probability
+    of the author.
 
     Args:
         environments: equal environments that can be reset to a `Task`.
-        policies: who speaks for each agent.
-        groups: as they were shared.
-        max_tokens: max. tokens, padding included, of one forward pass, and thus of what one agent
-            reads and says in an episode.
-        correct: count log-probabilities from those of the author, the probability ratio of a
-            message truncated at 1 (V-trace, arXiv 1802.01561) and spread evenly over its tokens.
-        strange_tasks: take tasks that the environments do not have, with the answers of others.
+        policies: policy of each agent.
+        groups: groups as they were shared.
+        max_tokens: largest number of tokens, padding included, of a forward pass, and so of what
+            an agent reads and says in an episode.
+        correct: whether log-probabilities count from those of the author. The probability ratio of
+            a message is truncated at 1 (V-trace, arXiv 1802.01561) and spread evenly over its
+            tokens.
+        strange_tasks: whether to take unknown tasks, with the answers of their authors.
 
     Returns:
-        For each shared group the group as this run would have played it, or None where it does not
-        fit: another team or benchmark, a task whose details are not here, or that is another one
-        here by the same name, a reply that the environment asks for and the episode does not have,
-        words that a policy here cannot write, more of them than `max_tokens`, whatever else an
-        environment or a policy refuses, or, with `correct`, no log-probability of the author.
+        For each shared group the group as replayed here; None if it does not fit.
     """
     limits = {"max_tokens": max_tokens, "correct": correct}
     played = []
@@ -77,13 +79,13 @@ def replay_groups(
         task = _playable(shared, environments[0], max_tokens, strange_tasks)
         played.append([] if task is None else _played(environments, policies, shared, task, limits))
     flat = [pair for pairs in played for pair in pairs]
-    measured = iter(_counted(flat, policies, max_tokens, correct))
-    found = (tuple(islice(measured, len(pairs))) for pairs in played)
-    return [Group(one[0].task, one, own=False) if one else None for one in found]
+    scored = iter(_counted(flat, policies, max_tokens, correct))
+    groups_here = (tuple(islice(scored, len(pairs))) for pairs in played)
+    return [Group(one[0].task, one, own=False) if one else None for one in groups_here]
 
 
 def benchmark_of(environment: ParallelEnv[str, Any, Any]) -> str:
-    """Name of the benchmark behind an environment; empty where it does not say."""
+    """Return the name of an environment's benchmark; empty if it has none."""
     return str(getattr(getattr(environment, "benchmark", None), "name", ""))
 
 
@@ -94,21 +96,21 @@ def _played(
     task: Task,
     limits: Mapping[str, Any],
 ) -> list[Pair]:
-    """The episodes of a group as they go here; none where one of them does not fit."""
+    """Replay the episodes of a group; empty if one of them does not fit."""
     agents, pairs = environments[0].possible_agents, list[Pair]()
     if set(shared.agents) != set(agents):
         return []
     mute = dict.fromkeys(agents, Mute())
     try:
         starts = [Start(shared.seed, task, _given(one, policies)) for one in shared.episodes]
-        # The first by itself: most groups that do not fit need no more.
+        # The first episode alone shows for most groups that they do not fit.
         for part in (slice(1), slice(1, None)):
             episodes = play(environments, mute, starts[part], seed=0)
             pairs += zip(episodes, shared.episodes[part], strict=True)
             if not all(_fits(one, its, task.key, **limits) for one, its in pairs):
                 return []
-    except Exception:  # Whatever an environment, grader or tokenizer makes of data of strangers.
-        log.debug("a group of task %r cannot be played here", shared.task.key, exc_info=True)
+    except Exception:  # Environments, graders and tokenizers may fail on untrusted data.
+        log.debug("a group of task %r cannot be replayed", shared.task.key, exc_info=True)
         return []
     return pairs
 
@@ -119,7 +121,7 @@ def _playable(
     max_tokens: int,
     strange_tasks: bool,
 ) -> Task | None:
-    """The task as it is graded here: this run's own one where it has it, by its name or text."""
+    """Return the task as graded here: this run's own if it has one of that name or text."""
     own: Mapping[str, Task] = getattr(environment, "tasks", {})
     if shared.benchmark != benchmark_of(environment):
         return None
@@ -148,9 +150,9 @@ def _given(shared: SharedEpisode, policies: Mapping[str, Policy]) -> dict[tuple[
 def _fits(
     episode: Episode, shared: SharedEpisode, key: str, *, max_tokens: int, correct: bool
 ) -> bool:
-    """Whether an episode went here as it was shared, with pay that can be compared.
+    """Return whether an episode was replayed as shared, with finite rewards.
 
-    No agent may have more tokens than one forward pass takes.
+    No agent may have more tokens than a forward pass takes.
     """
     said = {(one.agent, one.round): one for one in shared}
     tokens: Counter[str] = Counter()
@@ -167,7 +169,7 @@ def _fits(
 
 
 def _is_said(turn: Turn, shared: SharedMessage | None, correct: bool) -> bool:
-    """Whether a turn is what was shared, or its beginning where a reply has no room for more."""
+    """Return whether a turn is what was shared, or its beginning if the reply limit cut it."""
     if shared is None or (correct and turn.reply_ids and shared.logprob is None):
         return False
     written = turn.written or ""
@@ -177,7 +179,7 @@ def _is_said(turn: Turn, shared: SharedMessage | None, correct: bool) -> bool:
 def _counted(
     pairs: Sequence[Pair], policies: Mapping[str, Policy], max_tokens: int, correct: bool
 ) -> list[Episode]:
-    """The episodes, in order, with the log-probabilities that an update counts from."""
+    """Return the episodes with the log-probabilities that an update counts from."""
     episodes = scored([episode for episode, _ in pairs], policies, max_tokens)
     if not correct:
         return episodes
@@ -198,7 +200,7 @@ def _counted(
 
 
 def _from_author(logprobs: tuple[float, ...], author: float | None) -> tuple[float, ...]:
-    """Behaviour under which the ratio of a reply is that to its author, at most 1."""
+    """Return log-probabilities for which the ratio of a reply is that to its author, at most 1."""
     if author is None or not logprobs:
         return logprobs
     above = min(0.0, (sum(logprobs) - author) / len(logprobs))
@@ -217,7 +219,7 @@ def scored(
         policies: who spoke for each agent.
         max_tokens: max. tokens, padding included, of one forward pass.
     """
-    found: dict[tuple[int, str], Iterator[float]] = {}
+    logprobs_of: dict[tuple[int, str], Iterator[float]] = {}
     for policy, agents in _speakers(policies):
         sequences = [
             one
@@ -227,13 +229,13 @@ def scored(
         temperature = policy.speech.temperature
         for one in recomputed(policy.model, sequences, policy.pad_id, temperature, max_tokens):
             generated = zip(one.behavior_logprobs, one.generated, strict=True)
-            found[one.episode, one.agent] = iter([each for each, mine in generated if mine])
+            logprobs_of[one.episode, one.agent] = iter([each for each, mine in generated if mine])
     scored = []
     for index, episode in enumerate(episodes):
         turns = []
         for turn in episode.turns:
-            if turn.trained and (index, turn.agent) in found:
-                logprobs = tuple(islice(found[index, turn.agent], len(turn.reply_ids)))
+            if turn.trained and (index, turn.agent) in logprobs_of:
+                logprobs = tuple(islice(logprobs_of[index, turn.agent], len(turn.reply_ids)))
                 turn = replace(turn, behavior_logprobs=logprobs)
             turns.append(turn)
         scored.append(replace(episode, turns=tuple(turns)))
@@ -241,9 +243,9 @@ def scored(
 
 
 def _speakers(policies: Mapping[str, Policy]) -> list[tuple[HFPolicy, list[str]]]:
-    """Every set of weights with the agents that speak by it."""
-    found: dict[int, tuple[HFPolicy, list[str]]] = {}
+    """Return every policy with weights, and the agents that it speaks for."""
+    speakers: dict[int, tuple[HFPolicy, list[str]]] = {}
     for agent, policy in policies.items():
         if isinstance(policy, HFPolicy):
-            found.setdefault(id(policy), (policy, []))[1].append(agent)
-    return list(found.values())
+            speakers.setdefault(id(policy), (policy, []))[1].append(agent)
+    return list(speakers.values())

@@ -1,21 +1,20 @@
-"""Swarm sharing, SAPO (arXiv 2509.08721): runs learn from what other runs played, as text.
+"""Swarm sharing, SAPO (arXiv 2509.08721): runs learn from the episodes of other runs.
 
-A run ("node") has its own policies, tasks and prices. Of the groups of a step it plays a part by
-itself and shares them through a folder; the rest are groups that other nodes shared, played again
-here (`extras.swarm.replay`). Groups in which all earn the same have only advantages
-of 0: they are not shared, and not taken either, by the rewards that they bring here. Any number of
-nodes, of any size, at any speed: parallel processes, or one run after the other.
+A run ("node") has its own policies, tasks and prices. It plays a part of the groups of each step
+and shares them through a folder as text. The rest are groups of other nodes, replayed here
+(`extras.swarm.replay`). Groups without contrast have advantages of 0, so they are neither shared
+nor taken; local rewards decide. Nodes can be of any number, size and speed: parallel processes, or
+one run after the other.
 
-Foreign words were not drawn from the policy that learns from them. The method does not correct for
-that; `correct` is the control that does, for objectives with a ratio.
+Foreign messages were not sampled from the policy that learns from them. The method does not correct
+for this; `correct` does, for objectives with a ratio.
 
-What is taken depends on what lies in the folder at that moment, so two runs with one seed are equal
-only when they find the same files. Whoever shares tasks should see to it that they are not another
-node's evaluation tasks. Files stay until somebody removes them.
+The groups that a node takes depend on the files in the folder at that time. Two runs with the same
+seed are equal only if they find the same files. Do not share another node's evaluation tasks. Files
+stay until a user removes them.
 
-Of other nodes nothing is needed but their words (`exchange` and `replay` say what is refused), so
-none of them can stop this one; what they teach is another matter. A swarm is for nodes that mean
-well.
+Other nodes contribute only text (`exchange` and `replay` say what is refused), so no node can stop
+another one. A node can still teach badly: a swarm is for nodes that trust each other.
 """
 
 from __future__ import annotations
@@ -45,43 +44,42 @@ from laconic.learners.rollout.collectors.measures import MEASURES
 from laconic.learners.rollout.play import Start, collect
 
 _LEVEL = 1e-9
-"""Returns that differ by less, in reward units, differ by rounding alone."""
+"""Differences of returns below this, in reward units, are rounding."""
 
 
 @dataclass(slots=True)
 class Swarm(Collector):
-    """Plays a part of the groups, shares them, and takes the rest from other nodes."""
+    """Collector that plays and shares a part of the groups, and takes the rest from other nodes."""
 
     folder: str
-    """Shared by the nodes of one swarm, and by nobody else."""
+    """Folder of the swarm, for its nodes alone."""
     name: str
-    """Name of this node, one that no other node has."""
+    """Name of this node, unique in the swarm."""
     own: int = 4
-    """Own groups for every `foreign` ones."""
+    """Number of own groups per `foreign` ones."""
     foreign: int = 4
-    """Groups of others for every `own` ones, rounded down; 0 only shares."""
+    """Number of foreign groups per `own` ones, rounded down; 0 only shares."""
     newest: int = 256
-    """Of so many files, the newest of all other nodes together, groups are drawn."""
+    """Number of newest files of all other nodes from which groups are drawn."""
     correct: bool = False
-    """Whether foreign messages are weighed by their probability here over that of their author."""
+    """Whether foreign messages are weighted by their probability here over that of their author."""
     strange_tasks: bool = True
-    """Whether tasks that this node does not have are taken as well, graded by the answers of the
-    others. Tasks that it has are graded by its own answers in any case."""
+    """Whether unknown tasks are taken too, graded by the answers that come with them. Known tasks
+    are always graded by the node's own answers."""
     credit: str = "own"
-    """By what returns a group is judged to have contrast: the credit of the learner."""
+    """Credit of the learner, which decides whether a group has contrast."""
     charge_power: float = 0.0
-    """The learner's power of the pass rate by which costs are weighed in these returns."""
+    """Power of the pass rate that weights costs in these returns, as the learner has it."""
     microbatch_tokens: int = 16384
-    """Max. tokens, padding included, of one forward pass over foreign messages; groups in which one
-    agent reads and says more are left out."""
+    """Largest number of tokens, padding included, of a forward pass over foreign messages. Groups
+    in which an agent has more are left out."""
     metrics: dict[str, float] = field(default_factory=dict, init=False)
-    """Of the last call: groups by where they came from and why they were passed over, and files
-    that could not be read."""
+    """Counts of the last call: groups by origin and by reason of refusal, and unreadable files."""
     _exchange: Exchange = field(init=False, repr=False)
     _seen: set[str] = field(default_factory=set, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the settings; nothing is written yet.
+        """Check the settings, without writing anything.
 
         Raises:
             SettingError: a setting is out of its range, or the credit needs replays of its own.
@@ -101,15 +99,14 @@ class Swarm(Collector):
     def gather(
         self, players: Players, starts: Sequence[Start], group_size: int, seed: int
     ) -> list[Group]:
-        """Take what others have, play the rest, and share it.
+        """Take groups of other nodes, play the rest and share them.
 
-        The environments need named tasks, as `envs.make` gives them. Of the last starts, as many
-        are left out as groups are taken. Foreign groups have as many episodes as they have. The
-        seed also names the files.
+        The environments need named tasks, as `envs.make` gives them. Taken groups replace the last
+        starts and keep their own number of episodes. The seed also names the files.
 
         Returns:
-            As many groups as starts: own ones, then foreign ones. Where others have too little to
-            offer, own ones take their place; without foreign ones it is what `collect` plays.
+            One group per start: own ones, then foreign ones. If other nodes offer too few, more own
+            groups are played; without foreign ones the result is that of `collect`.
 
         Raises:
             SettingError: the environment's tasks have no names, the folder cannot be written to,
@@ -141,11 +138,11 @@ class Swarm(Collector):
         return [*own, *foreign]
 
     def state_dict(self) -> dict[str, Any]:
-        """The files that were taken or passed over; none is looked at twice."""
+        """Return the names of files that were read; none is read twice."""
         return {"seen": sorted(self._seen)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of `state_dict`."""
+        """Restore a state of `state_dict`."""
         self._seen = set(state["seen"])
 
     def _take(
@@ -155,49 +152,46 @@ class Swarm(Collector):
         wanted: int,
         generator: np.random.Generator,
     ) -> list[Group]:
-        """Groups of others with contrast here, drawn uniformly; as many as there are."""
+        """Draw groups of other nodes that have contrast here, uniformly, up to a number."""
         taken: list[Group] = []
         offered = [name for name in self._exchange.offered(self.newest) if name not in self._seen]
         names = [offered[index] for index in generator.permutation(len(offered))] if wanted else []
         while names and len(taken) < wanted:
             count = wanted - len(taken)
-            read, names = self._read(names[:count]), names[count:]
+            shared, names = self._read(names[:count]), names[count:]
             replayed = replay_groups(
                 environments,
                 policies,
-                read,
+                shared,
                 max_tokens=self.microbatch_tokens,
                 correct=self.correct,
                 strange_tasks=self.strange_tasks,
             )
-            found = [group for group in replayed if group is not None]
+            fitting = [group for group in replayed if group is not None]
             contrasting = [
                 group
-                for group in found
+                for group in fitting
                 if has_contrast(group, credit(self.credit), self.charge_power)
             ]
-            self.metrics["unfit_groups"] += len(replayed) - len(found)
-            self.metrics["level_groups"] += len(found) - len(contrasting)
+            self.metrics["unfit_groups"] += len(replayed) - len(fitting)
+            self.metrics["level_groups"] += len(fitting) - len(contrasting)
             taken += contrasting
         return taken
 
     def _read(self, names: Sequence[str]) -> list[SharedGroup]:
-        """What lies in some files; one that is damaged may be whole at the next step.
-
-        Whatever is wrong with a file costs that file and no more: others write to the folder too.
-        """
-        read = []
+        """Read the groups of some files; a damaged file is skipped and may be complete later."""
+        groups = []
         for name in names:
             try:
-                read.append(self._exchange.read(name))
+                groups.append(self._exchange.read(name))
                 self._seen.add(name)
             except DamagedError:
                 self.metrics["damaged_files"] += 1.0
-        return read
+        return groups
 
 
 def has_contrast(group: Group, credit: Credit, charge_power: float = 0.0) -> bool:
-    """Return whether some agent's X = T - w C differs between two episodes of a group."""
+    """Return whether X = T - w C of any agent differs between two episodes of a group."""
     factor = charge_factor(group.episodes, charge_power)
     totals: dict[str, list[float]] = {}
     for episode in group.episodes:

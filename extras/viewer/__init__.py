@@ -1,4 +1,4 @@
-"""Episodes in the terminal: the program `laconic watch`."""
+"""Show episodes in the terminal: the program `laconic watch`."""
 
 from laconic.experiments.command_line.programs import Program
 

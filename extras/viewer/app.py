@@ -1,6 +1,6 @@
-"""The viewer: a table of episodes, and beside it the one that is chosen.
+"""Terminal viewer: a table of episodes, and the selected episode beside it.
 
-Every second it looks for what the run has written since. Knows nothing of how a run is made.
+The viewer polls the run folder every second. It needs only the files of the run.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from laconic.extras.viewer.episodes import Episodes, Filter, Solved, cost, score
 
 COLUMNS = ("step", "task", "", "score", "tokens", "silent")
 SECONDS = 1.0
-"""Between two looks at the run folder."""
+"""Seconds between two reads of the run folder."""
 _AFTER: dict[Solved, Solved] = {"": "solved", "solved": "unsolved", "unsolved": ""}
 
 
 class Viewer(App[None]):
-    """Shows the episodes of a run folder."""
+    """Viewer of the episodes of a run folder."""
 
     CSS = """
     #state { height: auto; padding: 0 1; background: $boost; }
@@ -57,20 +57,22 @@ class Viewer(App[None]):
         super().__init__()
         self.title = f"laconic watch {folder.name}"
         self.episodes = Episodes(folder)
-        """What there is."""
+        """Episodes of the run."""
         self.filter = Filter()
-        """What is shown of it."""
+        """Filter that decides which episodes are shown."""
         self.shown: list[Transcript] = []
-        """The episodes in the table, in its order."""
+        """Episodes in the table, in its order."""
         self.follows = False
-        """Whether the newest episode is chosen as it comes."""
+        """Whether each new episode is selected."""
         self._count = 0
         self._agents: list[str] = []
 
     def compose(self) -> ComposeResult:
-        """The state of the run above, episodes on the left, one of them on the right."""
+        """Lay out the state of the run above, the table on the left and an episode on the right."""
         yield Static(id="state", markup=False)
-        yield Input(id="words", placeholder="words to look for; Enter to go on, Escape to clear")
+        yield Input(
+            id="words", placeholder="words to search for; Enter to confirm, Escape to clear"
+        )
         with Horizontal(id="body"):
             yield DataTable(id="episodes", cursor_type="row", zebra_stripes=True)
             with Vertical():
@@ -80,7 +82,7 @@ class Viewer(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Read what there is and go on looking."""
+        """Read the episodes and start polling."""
         self.table.add_columns(*COLUMNS)
         self.table.focus()
         self.look()
@@ -88,18 +90,18 @@ class Viewer(App[None]):
 
     @property
     def table(self) -> DataTable[Text]:
-        """The table of episodes."""
+        """Table of episodes."""
         return self.query_one("#episodes", DataTable)
 
     @property
     def chosen(self) -> Transcript | None:
-        """The episode under the cursor; None while there is none."""
+        """Episode under the cursor; None if there is none."""
         place = self.table.cursor_row
         return self.shown[place] if 0 <= place < len(self.shown) else None
 
     def look(self) -> None:
-        """Show what was written since the last look."""
-        # The clock may strike once more while the screen is taken away.
+        """Show the episodes that were written since the last read."""
+        # The timer may fire once more while the app closes.
         if not self.is_running:
             return
         void = self.episodes.refresh()
@@ -114,15 +116,15 @@ class Viewer(App[None]):
         self._tell()
 
     def on_data_table_row_highlighted(self) -> None:
-        """Show the episode that the cursor has come to."""
+        """Show the episode under the cursor."""
         self._show()
 
     def on_tabs_tab_activated(self) -> None:
-        """Show the view that was chosen."""
+        """Show the selected view."""
         self._show()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Keep the episodes that hold what is typed."""
+        """Show only episodes that contain the typed words."""
         self._filter(replace(self.filter, words=event.value))
 
     def on_input_submitted(self) -> None:
@@ -130,36 +132,35 @@ class Viewer(App[None]):
         self.table.focus()
 
     def action_solved(self) -> None:
-        """Show those that were solved, then the others, then all."""
+        """Show solved episodes, then unsolved ones, then all."""
         self._filter(replace(self.filter, solved=_AFTER[self.filter.solved]))
 
     def action_quiet(self, kind: str) -> None:
-        """Show only those with silence, or only those that failed in silence, or not only."""
-        found = self.filter
+        """Toggle the filter for silence, or that for failure in silence."""
         if kind == "silent":
-            self._filter(replace(found, silent=not found.silent))
+            self._filter(replace(self.filter, silent=not self.filter.silent))
         else:
-            self._filter(replace(found, collapsed=not found.collapsed))
+            self._filter(replace(self.filter, collapsed=not self.filter.collapsed))
 
     def action_step(self, by: int) -> None:
-        """Show one evaluation alone, the one before or after; beyond both ends all of them."""
+        """Show only the previous or next evaluation; beyond both ends all of them."""
         places: list[int | None] = [None, *self.episodes.steps]
         here = places.index(self.filter.step) if self.filter.step in places else 0
         self._filter(replace(self.filter, step=places[(here + by) % len(places)]))
 
     def action_view(self) -> None:
-        """Go on to the view of the next agent, and from the last to the conversation."""
+        """Show the view of the next agent, and after the last one the conversation."""
         self.query_one(Tabs).action_next_tab()
 
     def action_follow(self) -> None:
-        """Choose the newest episode as it comes, or stop doing so."""
+        """Start or stop to select each new episode."""
         self.follows = not self.follows
         if self.follows and self.shown:
             self.table.move_cursor(row=len(self.shown) - 1)
         self._tell()
 
     def action_search(self) -> None:
-        """Type words that episodes have to hold."""
+        """Open the input of words that episodes must contain."""
         words = self.query_one(Input)
         words.add_class("shown")
         words.focus()
@@ -172,14 +173,14 @@ class Viewer(App[None]):
         self.table.focus()
         self._filter(Filter())
 
-    def _filter(self, wanted: Filter) -> None:
-        if wanted != self.filter:
-            self.filter = wanted
+    def _filter(self, new: Filter) -> None:
+        if new != self.filter:
+            self.filter = new
             self._fill()
             self._tell()
 
     def _fill(self) -> None:
-        """Fill the table anew; the chosen episode stays chosen if it is still there."""
+        """Fill the table again; the selected episode stays selected if it is still shown."""
         before = self.chosen
         self.table.clear()
         self.shown = []
@@ -188,19 +189,19 @@ class Viewer(App[None]):
             self.table.move_cursor(row=self.shown.index(before))
         self._show()
 
-    def _add(self, found: list[Transcript]) -> None:
-        for one in filter(self.filter.admits, found):
+    def _add(self, episodes: list[Transcript]) -> None:
+        for one in filter(self.filter.admits, episodes):
             self.shown.append(one)
             silent = sum(not said.text for said in one.messages)
-            colour = {True: "green", False: "red", None: "yellow"}[one.solved]
+            color = {True: "green", False: "red", None: "yellow"}[one.solved]
             tokens = "" if one.tokens_said is None else str(one.tokens_said)
             cells = [str(one.step), one.task, verdict(one), score(one), tokens, str(silent)]
-            styles = ["", "", colour, "", "", ""]
-            made = (Text(cell, style=style) for cell, style in zip(cells, styles, strict=True))
-            self.table.add_row(*made)
+            styles = ["", "", color, "", "", ""]
+            pairs = zip(cells, styles, strict=True)
+            self.table.add_row(*(Text(cell, style=style) for cell, style in pairs))
 
     def _show(self) -> None:
-        """Show the chosen episode in the chosen view."""
+        """Show the selected episode in the selected view."""
         one = self.chosen
         text = Text("no episode" if self.episodes.all else "no episode yet")
         if one is not None:
@@ -211,7 +212,7 @@ class Viewer(App[None]):
         self.query_one("#episode", Static).update(text)
 
     def _views(self, names: list[str]) -> str:
-        """Have a tab for each agent; the one whose view is chosen, empty for the conversation."""
+        """Add a tab for each agent; return the selected agent, empty for the conversation."""
         tabs = self.query_one(Tabs)
         for name in names:
             if name not in self._agents:
@@ -222,26 +223,27 @@ class Viewer(App[None]):
         return agent if agent in names else ""
 
     def _tell(self) -> None:
-        """Say above the table what run this is, how far it is, and what is shown."""
-        found = self.episodes
-        kept = f"{len(self.shown)} of {len(found.all)} episodes"
-        what = f"{kept} ({self.filter})" if str(self.filter) else f"{len(found.all)} episodes"
-        parts = [found.folder.name, found.state or "nothing said of its state"]
-        parts += [f"step {found.last_step}", what, *["follows"] * self.follows]
+        """Show above the table the name and state of the run, and the filter."""
+        episodes = self.episodes
+        count = f"{len(episodes.all)} episodes"
+        if str(self.filter):
+            count = f"{len(self.shown)} of {count} ({self.filter})"
+        parts = [episodes.folder.name, episodes.state or "state unknown"]
+        parts += [f"step {episodes.last_step}", count, *["follows"] * self.follows]
         self.query_one("#state", Static).update("  ·  ".join(parts))
 
 
-_COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red")
+_COLORS = ("cyan", "green", "yellow", "magenta", "blue", "red")
 _FAINT = "dim"
 
 
 def agents(one: Transcript) -> list[str]:
-    """Who takes part, in the order in which they first speak."""
+    """Return the agents of an episode, in the order of their first turns."""
     return list(dict.fromkeys(said.agent for said in one.messages))
 
 
 def conversation(one: Transcript, reward: Reward | None) -> Text:
-    """The task, every message in its round with tokens and price, and what was graded."""
+    """Return the task, every message with round, tokens and cost, and the graded answer."""
     parts: list[Text | None] = [_task(one)]
     for said in one.messages:
         parts.append(_head(one, said, reward))
@@ -251,7 +253,7 @@ def conversation(one: Transcript, reward: Reward | None) -> Text:
 
 
 def view(one: Transcript, agent: str, reward: Reward | None) -> Text:
-    """What one agent read, turn by turn, its prompt first, and what it said to that."""
+    """Return what one agent read and said, turn by turn, beginning with its prompt."""
     parts: list[Text | None] = [Text(f"what {agent} read and said", style="bold")]
     for said in one.messages:
         if said.agent == agent:
@@ -265,24 +267,24 @@ def view(one: Transcript, agent: str, reward: Reward | None) -> Text:
 
 
 def prices(reward: Reward | None) -> str:
-    """What a token costs, in words."""
+    """Return the price of tokens in words."""
     if reward is None:
-        return "price not known"
+        return "price unknown"
     whom = "the whole team" if reward.charge == "team" else "its speaker"
     return f"price {reward.price:g} for {reward.normalizer:g} tokens, charged to {whom}"
 
 
 def _task(one: Transcript) -> Text:
-    found = Text(f"step {one.step}, task {one.task}\n", style="bold")
+    task = Text(f"step {one.step}, task {one.task}\n", style="bold")
     for statement in one.statements:
-        found.append(f"{statement}\n", style="not bold")
-    return found.append(one.question, style="not bold")
+        task.append(f"{statement}\n", style="not bold")
+    return task.append(one.question, style="not bold")
 
 
 def _head(one: Transcript, said: Said, reward: Reward | None) -> Text:
     place = agents(one).index(said.agent)
-    found = Text(f"\n{said.agent}", style=f"bold {_COLOURS[place % len(_COLOURS)]}")
-    return found.append(f"  {', '.join(_notes(said, reward))}", style=f"not bold default {_FAINT}")
+    head = Text(f"\n{said.agent}", style=f"bold {_COLORS[place % len(_COLORS)]}")
+    return head.append(f"  {', '.join(_notes(said, reward))}", style=f"not bold default {_FAINT}")
 
 
 def _notes(said: Said, reward: Reward | None) -> Iterator[str]:
@@ -305,14 +307,14 @@ def _thought(said: Said) -> Text | None:
 
 
 def _end(one: Transcript, reward: Reward | None) -> Text:
-    colour = {True: "green", False: "red", None: "yellow"}[one.solved]
+    color = {True: "green", False: "red", None: "yellow"}[one.solved]
     graded = f"graded answer: {one.answer or '-'}   right: {one.reference or '-'}"
     worth = f"   score {score(one)}" if score(one) else ""
     said = "" if one.tokens_said is None else f"   {one.tokens_said} tokens said"
     said += f"   ended by {one.ended_by}" if one.ended_by else ""
     free = reward is not None and reward.price and "; the words that state an answer may be free"
     return Text.assemble(
-        (f"\n{verdict(one)} {graded}", f"bold {colour}"),
+        (f"\n{verdict(one)} {graded}", f"bold {color}"),
         f"{worth}{said}\n{prices(reward)}",
         (free or "", _FAINT),
     )

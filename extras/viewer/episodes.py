@@ -1,4 +1,4 @@
-"""What the viewer shows of a run folder: its episodes, the price they were played at, filters."""
+"""Read the episodes of a run folder, their prices, and filter them."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _PRICING = ("price", "normalizer", "charge", "thought_weight")
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which episodes are shown."""
+    """Filter of episodes."""
 
     solved: Solved = ""
-    """Those that were solved, those that were not, or all."""
+    """Outcome: solved episodes, unsolved ones, or all."""
     silent: bool = False
-    """Those in which somebody kept silent."""
+    """Only episodes with a silent turn."""
     collapsed: bool = False
-    """Those that failed in silence, see `collapsed`."""
+    """Only episodes that failed in silence, see `collapsed`."""
     step: int | None = None
-    """Those of one evaluation; None for all."""
+    """Training step of the evaluation; None for all."""
     words: str = ""
-    """Those that hold these words, in any case of letters."""
+    """Words that the episode contains, in any letter case."""
 
     def admits(self, one: Transcript) -> bool:
-        """Whether an episode is shown."""
+        """Return whether an episode is shown."""
         return (
             (not self.solved or one.solved is (self.solved == "solved"))
             and (not self.silent or any(not said.text for said in one.messages))
@@ -48,7 +48,7 @@ class Filter:
         )
 
     def __str__(self) -> str:
-        """In words; empty where all are shown."""
+        """Return the filter in words; empty if all episodes are shown."""
         step = "" if self.step is None else f"step {self.step}"
         quiet = ["silent"] * self.silent + ["collapsed"] * self.collapsed
         words = f"{self.words!r}" if self.words else ""
@@ -69,51 +69,51 @@ def collapsed(one: Transcript) -> bool:
 
 
 class Episodes:
-    """The transcripts of a run folder, read again as they come."""
+    """Transcripts of a run folder, read as they are written."""
 
     def __init__(self, folder: Path) -> None:
-        """Look into a folder; the run may not have begun to write."""
+        """Open a folder; the run need not have started."""
         self.folder = folder
         self.all: list[Transcript] = []
-        """Every episode, as written."""
+        """Episodes in the order of the file."""
         self._transcripts = Tail(folder / "transcripts.jsonl")
         self._metrics = Tail(folder / "metrics.jsonl")
         self._prices: dict[int, float] = {}
         self._reward: Mapping[str, Any] | None = None
         self.last_step = 0
-        """The last training step with figures."""
+        """Last training step with metrics."""
 
     def refresh(self) -> bool:
-        """Read what came since; whether what was read before is void."""
-        rows, anew = self._metrics.read()
-        self._prices = {} if anew else self._prices
-        self.last_step = 0 if anew else self.last_step
+        """Read new rows; return whether the file was replaced, so earlier episodes are void."""
+        rows, replaced = self._metrics.read()
+        self._prices = {} if replaced else self._prices
+        self.last_step = 0 if replaced else self.last_step
         for row in rows:
             step = row.get("step")
             if isinstance(step, int):
                 self.last_step = max(self.last_step, step)
                 if isinstance(price := row.get("train/price"), int | float):
                     self._prices[step] = float(price)
-        rows, anew = self._transcripts.read()
-        read = (read_transcript(without_controls(row)) for row in rows)
-        self.all = [*([] if anew else self.all), *(one for one in read if one is not None)]
-        return anew
+        rows, replaced = self._transcripts.read()
+        new = (read_transcript(without_controls(row)) for row in rows)
+        self.all = [*([] if replaced else self.all), *(one for one in new if one is not None)]
+        return replaced
 
     @property
     def steps(self) -> list[int]:
-        """The steps that have episodes, rising."""
+        """Steps with episodes, rising."""
         return sorted({one.step for one in self.all})
 
     @property
     def state(self) -> str:
-        """What the run says of itself: `running`, `finished`, and so on; empty if nothing."""
+        """State of the run as its status says (`running`, `finished`); empty if unknown."""
         try:
             return str(read_status(self.folder).get("state") or "")
         except (OSError, ValueError):
             return ""
 
     def reward(self, step: int) -> Reward | None:
-        """The price of a token at a step, and whom it charges; None where it cannot be told."""
+        """Return the priced reward at a step; None if the price is unknown."""
         settings = self._settings()
         steps = sorted(self._prices)
         place = bisect_right(steps, step)
@@ -126,29 +126,29 @@ class Episodes:
             return None
 
     def _settings(self) -> Mapping[str, Any]:
-        """The settings of the reward as the run began with them; empty where nothing tells."""
+        """Return the configured settings of the reward; empty if unknown."""
         if self._reward is None:
             try:
-                found = read_yaml(self.folder / "config.yaml")["env"]["reward"]
+                settings = read_yaml(self.folder / "config.yaml")["env"]["reward"]
             except (SettingError, LookupError, TypeError):
                 return {}
-            self._reward = dict(found) if isinstance(found, Mapping) else {}
+            self._reward = dict(settings) if isinstance(settings, Mapping) else {}
         return self._reward
 
 
 def cost(said: Said, reward: Reward) -> float:
-    """What a message takes from the reward of whom it charges, an answer's exemption aside."""
+    """Return the cost of a message in reward units, without the exemption of answers."""
     tokens = said.tokens + reward.thought_weight * said.tokens_thought
     return reward.price * tokens / reward.normalizer
 
 
 def verdict(one: Transcript) -> str:
-    """Whether an episode was solved, as one sign."""
+    """Return a sign for whether an episode was solved."""
     return {True: "✓", False: "✗", None: "?"}[one.solved]
 
 
 def score(one: Transcript) -> str:
-    """The score of an episode in two places; empty where it is not known."""
+    """Return the score of an episode with two decimals; empty if unknown."""
     known = one.score is not None and math.isfinite(one.score)
     return f"{one.score:.2f}" if known else ""
 
@@ -159,37 +159,40 @@ def _text(one: Transcript) -> str:
 
 
 class Tail:
-    """The rows of a file that were not read yet."""
+    """Reader of a JSON Lines file that another process is writing.
+
+    Each row is read once. A line without its end is read later. A resumed run replaces the file by
+    a shorter one; then everything is read again.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Begin before the first row; the file need not exist yet."""
+        """Start before the first row; the file need not exist yet."""
         self._path = path
         self._inode = -1
         self._offset = 0
 
     def read(self) -> tuple[list[dict[str, Any]], bool]:
-        """The rows that came since the last call, and whether they are all there are.
+        """Return the new rows, and whether the file was replaced or cut since the last call.
 
-        The second is true where the file was replaced or cut: what was read before is void. Lines
-        that are no JSON object are left out. A file that cannot be opened has no rows.
+        Lines that are not JSON objects are left out. A file that cannot be opened has no rows.
         """
         try:
             with open_regular(self._path) as file:
                 inode, size = _identity(file.fileno())
-                anew = inode != self._inode or size < self._offset
-                self._inode, start = inode, 0 if anew else self._offset
+                replaced = inode != self._inode or size < self._offset
+                self._inode, start = inode, 0 if replaced else self._offset
                 file.seek(start)
-                # A line that has no end yet is read next time.
+                # A line without its end is read next time.
                 whole = file.read().rpartition(b"\n")[0]
         except OSError:
             return [], False
         self._offset = start + len(whole) + 1 if whole else start
-        return [row for line in whole.split(b"\n") if (row := _row(line)) is not None], anew
+        return [row for line in whole.split(b"\n") if (row := _row(line)) is not None], replaced
 
 
 def _identity(descriptor: int) -> tuple[int, int]:
-    found = os.fstat(descriptor)
-    return found.st_ino, found.st_size
+    status = os.fstat(descriptor)
+    return status.st_ino, status.st_size
 
 
 def _row(line: bytes) -> dict[str, Any] | None:

@@ -1,13 +1,16 @@
-"""Shows the episodes of a run in the terminal, while it goes on or after it.
+"""Show the episodes of a run in the terminal, during the run or after it.
 
     laconic watch outputs/mine
 
-On the left the episodes of all evaluations, on the right the one under the cursor: what was said,
-what each message cost, and in further tabs what each agent read, its prompt first. New episodes
-appear as the run writes them. Keys: s solved, unsolved or all; i with silence; c collapsed, which
-failed because nobody spoke who should have; [ and ] the evaluation before and after; v the next
-agent's view; / search; f follow the newest; Escape all episodes; q quit. It needs `textual`
-(`pip install "laconic[watch]"`).
+The left side lists the episodes of all evaluations. The right side shows the selected one: its
+messages and their costs, and in further tabs what each agent read, beginning with its prompt. New
+episodes appear as the run writes them. It needs `textual` (`pip install "laconic[watch]"`).
+
+    s     solved, unsolved or all        v     view of the next agent
+    i     with silence                   /     search
+    c     failed in silence              f     follow the newest episode
+    [ ]   previous or next evaluation    Esc   all episodes
+    q     quit
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Watch the run that the command line names."""
     parser = argparse.ArgumentParser(prog="laconic watch", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("run", type=Path, help="a run folder, which need not have begun")
+    parser.add_argument("run", type=Path, help="run folder; the run need not have started")
     folder = parser.parse_args(arguments).run
     if problem := _problem(folder):
         complain(f"error: {problem}")
@@ -38,16 +41,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _problem(folder: Path) -> str:
-    """Why a folder cannot be shown here, in one line; empty if it can."""
+    """Return why a folder cannot be shown, in one line; empty if it can."""
     if find_spec("textual") is None:
         return NEEDED
     if not folder.is_dir():
         return f"expected a run folder, as `laconic train` names it; got {str(folder)!r}"
     runs = sorted(one.parent.name for one in folder.glob("*/config.yaml"))
     if runs and not (folder / "config.yaml").exists():
-        return f"{str(folder)!r} holds runs, not a run; name one of them, e.g. {folder / runs[0]}"
+        return f"expected a run folder; {str(folder)!r} holds several, e.g. {folder / runs[0]}"
     if not sys.stdout.isatty():
-        return "laconic watch needs a terminal; `laconic report` writes a page instead"
+        return "laconic watch needs a terminal; laconic report writes a page instead"
     return ""
 
 

@@ -156,7 +156,7 @@ def test_a_run_that_has_not_begun(use, tmp_path):
     async def do(app, pilot):
         await pilot.press("s", "i", "right_square_bracket", "v", "escape")
         assert text(app) == "no episode yet"
-        assert "nothing said of its state" in text(app, "state")
+        assert "state unknown" in text(app, "state")
 
     (tmp_path / "new").mkdir()
     use(do, where=tmp_path / "new")

@@ -28,7 +28,7 @@ def test_silence_is_shown_as_such_and_no_price_is_made_up(folder):
     found = Episodes(folder)
     found.refresh()
     text = pages.conversation(found.all[1], None).plain
-    assert text.count("(silent)") == 2 and "price not known" in text and "price 0" not in text
+    assert text.count("(silent)") == 2 and "price unknown" in text and "price 0" not in text
 
 
 def test_a_view_has_what_an_agent_read_and_said_and_nothing_else(folder):

@@ -32,7 +32,7 @@ def test_what_is_no_run_folder_is_refused_in_words(refused, tmp_path):
 def test_of_a_sweep_one_of_its_runs_is_named(refused, build_run, tmp_path):
     build_run(tmp_path / "sweep" / "0")
     said = refused(tmp_path / "sweep")
-    assert "holds runs, not a run; name one of them" in said and "sweep/0" in said
+    assert "holds several, e.g. " in said and "sweep/0" in said
 
 
 def test_without_a_terminal_the_report_is_named(refused, build_run, tmp_path):
