@@ -1,6 +1,4 @@
-"""Doors to other libraries: their games as environments of ours, ours in their clients.
+"""Adapters to other libraries: OpenEnv, verifiers and TextArena.
 
-Each module needs a package of its own and is imported by its name: `textarena`, `openenv`,
-`verifiers`. What each opens, with which version it was tried and what is lost on the way:
-docs/doors.md.
+Each module needs the package of its name. docs/doors.md lists tested versions and limits.
 """

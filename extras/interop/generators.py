@@ -1,4 +1,4 @@
-"""Generators of an environment's own for code that draws from those of the process."""
+"""Separate random generators for code that draws from the process-wide ones."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 
 
 class OwnGenerators:
-    """Stands in for `random` and `numpy.random` while code of others draws.
+    """Replacement state of `random` and `numpy.random` while foreign code draws.
 
     generators = OwnGenerators()
     generators.seed(0)
     with generators():
-        ...  # what draws here disturbs nobody, and goes on where it was at the next time
+        ...  # draws here do not change the process-wide generators
     """
 
     def __init__(self) -> None:
-        """Begin with seed 0."""
+        """Start with seed 0."""
         self.seed(0)
 
     def seed(self, seed: int) -> None:
-        """Begin anew."""
+        """Start again with a seed."""
         self._states: tuple[Any, Any] = (
             random.Random(seed).getstate(),
             np.random.RandomState(seed).get_state(),
@@ -32,7 +32,7 @@ class OwnGenerators:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Have the process-wide generators be these for a while."""
+        """Install this state in the process-wide generators for the duration of the context."""
         before = random.getstate(), np.random.get_state()
         random.setstate(self._states[0])
         np.random.set_state(self._states[1])

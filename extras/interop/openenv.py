@@ -1,15 +1,18 @@
-"""Environments of ours behind OpenEnv's protocol.
+"""Serve environments by the OpenEnv protocol.
 
     python -m laconic.extras.interop.openenv gsm8k information=split
     python -m laconic.extras.interop.openenv gsm8k --seat solver_0
 
-OpenEnv knows one agent. So a team is served in one of two ways: with joint messages (`TeamAction`
-has those of all agents, `TeamObservation` their texts and rewards), or as the seat of one agent
-whose team-mates play along (`SeatAction`, `SeatObservation`), for trainers of a single agent. Each
-session has an environment of its own; `seed` and `task` of a reset are honoured. The other side of
-the first is `openenv_client`.
+OpenEnv has a single agent, so a team is served in one of two ways:
 
-Source: OpenEnv (github.com/huggingface/OpenEnv), tried with 0.10.0.
+- by joint messages: `TeamAction` holds all messages, `TeamObservation` all texts and rewards. The
+  client is `openenv_client`;
+- as the seat of one agent (`SeatAction`, `SeatObservation`), for trainers of a single agent. Its
+  teammates are played by the server.
+
+Each session has its own environment. `seed` and `task` of a reset are used.
+
+Source: OpenEnv (github.com/huggingface/OpenEnv), tested with 0.10.0.
 """
 
 from __future__ import annotations
@@ -34,69 +37,69 @@ from laconic.envs.dialogue.team import Infos, Observations
 from laconic.envs.wrappers import SingleAgent, Teammate, silent
 
 Make = Callable[[], ParallelEnv[str, Any, str]]
-"""Makes an environment over text; every session calls it once."""
+"""Factory of text environments, called once per session."""
 _SESSIONS = 64
 
 
 class TeamAction(Action):
-    """What the agents of a team say in a round."""
+    """Messages of a team in one round."""
 
     messages: dict[str, str] = {}
-    """Agent -> message; who is left out is silent."""
+    """Agent -> message; agents without a message are silent."""
 
 
 class TeamObservation(Observed):
-    """What the agents of a team read after a round; `reward` is the mean of `rewards`."""
+    """Observation of a team after a round; `reward` is the mean of `rewards`."""
 
     agents: list[str]
-    """Who is still there."""
+    """Agents that are still active."""
     texts: dict[str, str]
-    """Agent -> what is new to it."""
+    """Agent -> text that is new to it."""
     tokens_left: dict[str, list[int]]
-    """Agent -> tokens left to its next message, to itself, to the round and to the episode."""
+    """Agent -> tokens left in the message, agent, round and episode budgets."""
     rewards: dict[str, float]
-    """Agent -> what it earned in the round."""
+    """Agent -> its reward of the round."""
     terminated: dict[str, bool]
-    """Agent -> whether its episode has come to its end."""
+    """Agent -> whether its episode has ended."""
     truncated: dict[str, bool]
-    """Agent -> whether its episode was cut short."""
+    """Agent -> whether its episode was truncated."""
     infos: dict[str, dict[str, Any]]
-    """Agent -> what the environment tells besides."""
+    """Agent -> further information of the environment."""
 
 
 class SeatAction(Action):
-    """What the agent of the seat says."""
+    """Message of the agent of the seat."""
 
     message: str = ""
-    """Empty for silence."""
+    """Message; empty for silence."""
 
 
 class SeatObservation(Observed):
-    """What the agent of the seat reads."""
+    """Observation of the agent of the seat."""
 
     text: str
-    """What is new to it."""
+    """Text that is new to it."""
     tokens_left: int
-    """Tokens that its next message may have."""
+    """Largest number of tokens of its next message."""
     truncated: bool = False
-    """Whether the episode was cut short."""
+    """Whether the episode was truncated."""
     info: dict[str, Any] = {}
-    """What the environment tells besides, `score` and `solved` at the end."""
+    """Further information of the environment, with `score` and `solved` at the end."""
 
 
 class TeamState(State):
-    """What does not change from round to round."""
+    """State that does not change during an episode."""
 
     possible_agents: list[str] = []
-    """All agents of the team."""
+    """Agents of the team."""
     tasks: list[str] = []
-    """Keys that `reset(task=...)` takes."""
+    """Task keys that `reset(task=...)` accepts."""
     pay_rules: dict[str, Any] = {}
-    """How the team is paid: `reward`, `when` and `max_reward` of the environment's metadata."""
+    """Pay rules in the metadata of the environment: `reward`, `when` and `max_reward`."""
 
 
 class _Served(Environment):  # type: ignore[type-arg]
-    """What both kinds of servers share: the count of rounds, and the state."""
+    """Base of both servers: round count and state."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
@@ -111,8 +114,8 @@ class _Served(Environment):  # type: ignore[type-arg]
         self._name = str(team.metadata.get("name", type(team).__name__))
 
     def _begin(self, seed: int | None, episode_id: str | None, task: str | None) -> Any:
-        told = {"episode_id": episode_id or str(uuid.uuid4()), "step_count": 0}
-        self._state = self._state.model_copy(update=told)
+        begun = {"episode_id": episode_id or str(uuid.uuid4()), "step_count": 0}
+        self._state = self._state.model_copy(update=begun)
         return self._env.reset(seed=seed, options={} if task is None else {"task": task})
 
     def _count(self) -> None:
@@ -120,11 +123,11 @@ class _Served(Environment):  # type: ignore[type-arg]
 
     @property
     def state(self) -> TeamState:
-        """The episode, the team and the tasks."""
+        """Episode, team and tasks."""
         return self._state
 
     def get_metadata(self) -> EnvironmentMetadata:
-        """Name and kind, for `/metadata`."""
+        """Return name and kind, for `/metadata`."""
         kind = "one agent of a team" if isinstance(self, Seat) else "a team by joint messages"
         return EnvironmentMetadata(name=self._name, description=f"Laconic: {kind}")
 
@@ -134,7 +137,7 @@ class _Served(Environment):  # type: ignore[type-arg]
 
 
 class Team(_Served):
-    """A whole team by joint messages."""
+    """Server of a whole team by joint messages."""
 
     def __init__(self, env: ParallelEnv[str, Any, str]) -> None:
         """Serve an environment over text."""
@@ -147,7 +150,7 @@ class Team(_Served):
         task: str | None = None,
         **kwargs: Any,
     ) -> TeamObservation:
-        """Start an episode, of the task of that key if one is named."""
+        """Start an episode, of a task by its key or of a drawn one."""
         observations, infos = self._begin(seed, episode_id, task)
         none = dict.fromkeys(observations, False)
         return self._shown(observations, {}, none, none, infos)
@@ -182,7 +185,7 @@ class Team(_Served):
 
 
 class Seat(_Served):
-    """One agent of a team, whose team-mates play along."""
+    """Server of one agent of a team; the teammates are played by the server."""
 
     def __init__(
         self, env: ParallelEnv[str, Any, str], agent: str, teammates: Teammate = silent
@@ -197,14 +200,14 @@ class Seat(_Served):
         task: str | None = None,
         **kwargs: Any,
     ) -> SeatObservation:
-        """Start an episode, of the task of that key if one is named."""
+        """Start an episode, of a task by its key or of a drawn one."""
         seen, info = self._begin(seed, episode_id, task)
         return SeatObservation(text=_text(seen), tokens_left=_left(seen)[0], info=plain(info))
 
     def step(
         self, action: SeatAction, timeout_s: float | None = None, **kwargs: Any
     ) -> SeatObservation:
-        """Say something, and play the round."""
+        """Publish the message and play the round."""
         self._count()
         seen, reward, terminated, truncated, info = self._env.step(action.message)
         return SeatObservation(
@@ -218,7 +221,7 @@ class Seat(_Served):
 
 
 def team_app(make: Make, sessions: int = _SESSIONS) -> FastAPI:
-    """A server of teams by joint messages."""
+    """Return an application that serves teams by joint messages."""
     app: FastAPI = create_fastapi_app(
         lambda: Team(make()),
         TeamAction,
@@ -232,7 +235,7 @@ def team_app(make: Make, sessions: int = _SESSIONS) -> FastAPI:
 def seat_app(
     make: Make, agent: str, teammates: Teammate = silent, sessions: int = _SESSIONS
 ) -> FastAPI:
-    """A server of the seat of one agent."""
+    """Return an application that serves the seat of one agent."""
     Seat(make(), agent, teammates).close()
     app: FastAPI = create_fastapi_app(
         lambda: Seat(make(), agent, teammates),
@@ -245,7 +248,7 @@ def seat_app(
 
 
 def plain(value: Any) -> Any:
-    """A value in types of JSON."""
+    """Return a value in types of JSON."""
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -271,19 +274,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="openenv", description="Serve an environment by OpenEnv.")
     parser.add_argument("env", choices=envs.names(), help="name of the environment")
     parser.add_argument("settings", nargs="*", help="its settings, e.g. information=split")
-    parser.add_argument("--seat", help="serve one agent alone, whose team-mates are silent")
+    parser.add_argument("--seat", help="serve one agent; its teammates are silent")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     settings = {
-        key: yaml.safe_load(value) for key, _, value in (s.partition("=") for s in given.settings)
+        key: yaml.safe_load(value) for key, _, value in (s.partition("=") for s in options.settings)
     }
 
     def make() -> ParallelEnv[str, Any, str]:
-        return envs.make(given.env, **settings)
+        return envs.make(options.env, **settings)
 
-    app = seat_app(make, given.seat) if given.seat else team_app(make)
-    uvicorn.run(app, host=given.host, port=given.port)
+    app = seat_app(make, options.seat) if options.seat else team_app(make)
+    uvicorn.run(app, host=options.host, port=options.port)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""A team that an OpenEnv server plays, as an environment of ours.
+"""Client environment of a team that an OpenEnv server plays.
 
     env = RemoteTeam("http://127.0.0.1:8000")
 
-The server is one of `openenv.team_app`, on this machine or another. Training and evaluation take it
-as any `ParallelEnv`: tasks by name, seeds, tokens left and infos are those of the server.
+The server is one of `openenv.team_app`, on any machine. Training and evaluation use it as any other
+`ParallelEnv`. Tasks, seeds, tokens left and infos are those of the server.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from laconic.envs.dialogue.team import Infos, Observations, StepResult, TextEnv
 
 
 class RemoteTeam(TextEnv):
-    """A team that a server of `team_app` plays, as an environment of ours."""
+    """Team that a server of `team_app` plays, as a `ParallelEnv`."""
 
     def __init__(self, base_url: str, render_mode: str | None = None) -> None:
         """Connect to a server, e.g. `http://127.0.0.1:8000`."""
         self.metadata: dict[str, Any] = {"name": "laconic_remote_v0", "render_modes": []}
-        # Rollouts step environments that wait for others at the same time.
+        # Rollouts step slow environments at the same time.
         self.metadata["slow_step"] = True
         self.render_mode = render_mode
         self._client = GenericEnvClient(base_url=base_url).sync()
@@ -37,28 +37,29 @@ class RemoteTeam(TextEnv):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, Infos]:
-        """Start an episode on the server, of the task that the options name if they do."""
+        """Start an episode on the server, of the task in `options` if there is one."""
         named = {"task": options["task"]} if options and "task" in options else {}
         seeded = {} if seed is None else {"seed": int(seed)}
-        found = self._client.reset(**seeded, **named).observation
-        return self._read(found), found["infos"]
+        observation = self._client.reset(**seeded, **named).observation
+        return self._read(observation), observation["infos"]
 
     def step(self, actions: Mapping[str, str]) -> StepResult:
         """Play a round on the server."""
         if not self.agents:
             return {}, {}, {}, {}, {}
         check_actions(actions, self.possible_agents)
-        found = self._client.step({"messages": dict(actions)}).observation
-        endings = found["terminated"], found["truncated"]
-        return self._read(found), found["rewards"], *endings, found["infos"]
+        observation = self._client.step({"messages": dict(actions)}).observation
+        endings = observation["terminated"], observation["truncated"]
+        return self._read(observation), observation["rewards"], *endings, observation["infos"]
 
     def close(self) -> None:
         """End the session."""
         self._client.close()
 
-    def _read(self, found: Mapping[str, Any]) -> Observations:
-        self.agents = list(found["agents"])
+    def _read(self, observation: Mapping[str, Any]) -> Observations:
+        self.agents = list(observation["agents"])
+        left = observation["tokens_left"]
         return {
-            agent: {"text": text, "tokens_left": np.array(found["tokens_left"][agent], np.int32)}
-            for agent, text in found["texts"].items()
+            agent: {"text": text, "tokens_left": np.array(left[agent], np.int32)}
+            for agent, text in observation["texts"].items()
         }

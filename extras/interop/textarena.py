@@ -1,22 +1,20 @@
-"""Any game of TextArena as an environment of ours, with talk priced.
+"""Provide any game of TextArena as an environment with priced talk.
 
-Rules are those of the game. Players `player_0`, `player_1`, ... take turns as the game says; who is
-not in turn has a budget of 0 and is asked nothing. A message is handed to the game on one line.
-What stands in brackets is an act (`[bet]`); everything else is talk, which the other players read
-and which costs its speaker. One bracket a message is free, up to `act_tokens` tokens, so that talk
-does not become free by brackets around it. Silence in one's turn is what the game takes an empty
-act for, mostly an invalid move.
+The rules are those of the game. Players `player_0`, `player_1`, ... take turns as the game says. A
+player who is not in turn has a budget of 0 and is not asked. A message is passed to the game on one
+line. Text in brackets is an act (`[bet]`); all other text is talk, which the other players read and
+which costs its speaker. One bracket per message is free, up to `act_tokens` tokens, so brackets do
+not make talk free. The game reads silence as an empty act, mostly an invalid move.
 
-Observation: `{"text": any string, "tokens_left": int32 array (4,)}`, as in `envs.dialogue`; the
-text is what the game has shown the player since its last turn, the rules first. Reward of a player:
-minus the price of its talk, and at the end the outcome of the game, (r + 1) / 2 for TextArena's r
-from -1 (lost) to 1 (won), or r as it is.
+Observations are `{"text": any string, "tokens_left": int32 array (4,)}`, as in `envs.dialogue`. The
+text is what the game has shown the player since its last turn, beginning with the rules. The reward
+of a player is minus the price of its talk, and at the end the outcome of the game: (r + 1) / 2 for
+TextArena's r from -1 (lost) to 1 (won), or r itself.
 
-A game that is not over after `rounds` turns is truncated and lost for all. One whose episode budget
-is spent is terminated and lost for all. `score` is the outcome of `player_0`, from 0 to 1; it is
-`solved` above 1/2.
+A game is truncated after `rounds` turns, and terminated when the episode budget is spent. Both are
+lost for all players. `score` is the outcome of `player_0`, from 0 to 1; above 1/2 it is `solved`.
 
-Source: TextArena (github.com/LeonGuertler/TextArena), tried with 0.7.4.
+Source: TextArena (github.com/LeonGuertler/TextArena), tested with 0.7.4.
 """
 
 from __future__ import annotations
@@ -41,29 +39,29 @@ from laconic.extras.interop.generators import OwnGenerators
 
 _ACT = re.compile(r"\[[^\[\]]*\]")
 _RAW = "-raw"
-"""Games of this ending show what is new alone, as environments of ours do."""
+"""Suffix of games that show only new text, as our environments do."""
 
 
 class TextArena(TextEnv):
     """A game of TextArena.
 
     Args:
-        game: its id, e.g. `KuhnPoker-v0`; `games()` lists them.
-        players: how many play, which the game has to admit.
-        settings: of the game, e.g. `{"max_rounds": 5}`.
-        split: `train` or `evaluation`, whose games are dealt by different seeds.
-        tasks: how many differently dealt games there are.
-        rounds: turns after which a game is truncated.
-        budget: caps on what may be said; `round` is a turn.
-        reward: the price of talk; `price`, `normalizer` and `charge` count.
+        game: id of the game, e.g. `KuhnPoker-v0`; `games()` lists them.
+        players: number of players, as the game allows.
+        settings: settings of the game, e.g. `{"max_rounds": 5}`.
+        split: `train` or `evaluation`, whose games have different seeds.
+        tasks: number of differently dealt games.
+        rounds: number of turns after which a game is truncated.
+        budget: caps on messages; `round` is a turn.
+        reward: price of talk; `price`, `normalizer` and `charge` are used.
         outcome: `unit` pays (r + 1) / 2, so that silence loses nothing; `raw` pays r.
-        act_tokens: tokens of one bracketed act a message that are free.
+        act_tokens: number of free tokens of one bracketed act per message.
         tokenize: cuts text into tokens; a policy brings its own.
         render_mode: None or `ansi`.
 
     Raises:
         UnknownNameError: there is no such game.
-        SettingError: a setting is outside its range, or the game cannot be played so.
+        SettingError: a setting is out of range, or the game refuses the settings.
     """
 
     metadata: dict[str, Any] = {
@@ -92,7 +90,7 @@ class TextArena(TextEnv):
         tokenize: Tokenize = split_words,
         render_mode: Literal["ansi"] | None = None,
     ) -> None:
-        """Make the game and check that it can be played by so many."""
+        """Make the game and check that it allows this number of players."""
         players = whole("env.players", players, 1)
         self.rounds = whole("env.rounds", rounds, 1)
         self.outcome = choice("env.outcome", outcome, _WORTH)
@@ -115,11 +113,11 @@ class TextArena(TextEnv):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, Infos]:
-        """Deal a game; the observations and infos of all players.
+        """Deal a game and return the observations and infos of all players.
 
         Args:
-            seed: of this environment's own generator, which draws the game; None goes on with it.
-            options: `{"task": key}` names the game. Others are ignored.
+            seed: seed of the environment's generator, which draws the game; None continues it.
+            options: `{"task": key}` names the game. Other options are ignored.
 
         Raises:
             UnknownNameError: there is no task of that key.
@@ -140,7 +138,7 @@ class TextArena(TextEnv):
         return observations, {agent: self._info(agent) for agent in self.agents}
 
     def step(self, actions: Mapping[str, str]) -> StepResult:
-        """Play the turn of the player whose turn it is; the actions of others are not looked at.
+        """Play one turn; actions of players who are not in turn are ignored.
 
         Raises:
             UnknownNameError: an action is not of a player of this game.
@@ -158,11 +156,11 @@ class TextArena(TextEnv):
             try:
                 terminated, _ = self.game.step(action=message.text)
             except Exception as error:
-                # A game that cannot read an act: what a policy says raises nothing here.
+                # A game may fail on an act; text of a policy must not raise.
                 terminated, broke = True, f"the game broke on this act: {error!r}"
         self.round += 1
         ended_by = "rules" if terminated else "budget" if self.ledger.spent else ""
-        # Turns are a limit of time that no observation shows; what is left of a budget is shown.
+        # Observations show the budget that is left, but not the limit on turns.
         truncated = not ended_by and self.round == self.rounds
         ended_by = "rounds" if truncated else ended_by
         self.ledger.start_round()
@@ -186,26 +184,26 @@ class TextArena(TextEnv):
         return observations, rewards, *endings, infos
 
     def render(self) -> str | None:
-        """The transcript so far in mode `ansi`."""
+        """Return the transcript so far in mode `ansi`."""
         return show(self.messages) if self.render_mode == "ansi" else None
 
     def _deal(self, players: int, seed: int) -> None:
-        """Begin a game; one that was played keeps a shuffled deck, so each is made anew."""
+        """Start a new game object, because a played one keeps its shuffled deck."""
         self._random.seed(seed)
         with self._random():
             self.game = textarena.make(self._name, **self._settings)
             self.game.reset(num_players=players, seed=seed)
 
     def _try(self, players: int) -> None:
-        """Begin a game to see whether it can be played by so many."""
+        """Start a game to check that it allows this number of players."""
         try:
             self._deal(players, 0)
         except Exception as error:
             lines = (line.strip("* ") for line in str(error).splitlines())
-            told = next(filter(None, lines), "")
+            reason = next(filter(None, lines), "")
             raise SettingError(
                 f"TextArena's {self._name.removesuffix(_RAW)} cannot be played here by {players}"
-                f" with {self._settings}: {type(error).__name__}: {told}"
+                f" with {self._settings}: {type(error).__name__}: {reason}"
             ) from error
 
     @property
@@ -213,7 +211,7 @@ class TextArena(TextEnv):
         return self.possible_agents[int(self.game.state.current_player_id)]
 
     def _speak(self, agent: str, action: str) -> Message:
-        """What is published of an action: one line, within the budget."""
+        """Return the published message of an action: one line, within the budget."""
         wish = " ".join(well_formed(action).split())
         left = self.ledger.left(agent)[0]
         text, tokens = cut(wish, left, self.tokenize)
@@ -221,13 +219,13 @@ class TextArena(TextEnv):
         return Message(agent, self.round, text, tokens, text != wish)
 
     def _charged(self, message: Message) -> float:
-        """Tokens of a message that cost: all but those of its last act, as far as they are free."""
+        """Return the charged tokens of a message, without the free tokens of its last act."""
         acts = _ACT.findall(message.text)
         free = min(len(self.tokenize(acts[-1])), self.act_tokens) if acts else 0
         return max(0, message.tokens - free)
 
     def _results(self, broke: str, terminated: bool) -> dict[str, float]:
-        """TextArena's reward of each player; a game that is cut short is lost for all."""
+        """Return TextArena's reward of each player; a truncated game is lost for all."""
         if not terminated:
             return dict.fromkeys(self.possible_agents, -1.0)
         if broke:
@@ -237,17 +235,17 @@ class TextArena(TextEnv):
         return {a: float(rewards.get(place, 0)) for place, a in enumerate(self.possible_agents)}
 
     def _reason(self) -> str:
-        told = getattr(self.game.state, "game_info", None) or {}
-        return str(next((one["reason"] for one in told.values() if "reason" in one), ""))
+        players = getattr(self.game.state, "game_info", None) or {}
+        return str(next((one["reason"] for one in players.values() if "reason" in one), ""))
 
     def _observe(self) -> Observations:
-        """What is new to the player in turn; nothing is new to the others before their turn."""
+        """Return the observations; only the player in turn gets new text."""
         seen = dict.fromkeys(self.possible_agents, "")
         if self.agents:
             with self._random():
                 place, shown = self.game.get_observation()
             agent = self.possible_agents[place]
-            seen[agent] = _told(shown, place)
+            seen[agent] = _shown_text(shown, place)
             self.ledger.read[agent] += len(self.tokenize(seen[agent]))
         return {
             agent: {"text": text, "tokens_left": np.array(self._left(agent), dtype=np.int32)}
@@ -273,12 +271,12 @@ class TextArena(TextEnv):
 
 
 def games() -> tuple[str, ...]:
-    """The ids of all games there are, in alphabetical order."""
+    """Return the ids of all games in alphabetical order."""
     return tuple(sorted({name.removesuffix(_RAW) for name in ENV_REGISTRY}))
 
 
-def _told(shown: str | Iterable[tuple[int, str, Any]], place: int) -> str:
-    """What a game shows a player as text, without its own acts; no line can pose as another's."""
+def _shown_text(shown: str | Iterable[tuple[int, str, Any]], place: int) -> str:
+    """Return what a game shows a player, without its own acts. No line can pose as another's."""
     if isinstance(shown, str):
         return shown
     lines = []
@@ -292,9 +290,9 @@ def _told(shown: str | Iterable[tuple[int, str, Any]], place: int) -> str:
 
 
 def _unit(result: float) -> float:
-    """A result from -1 to 1 as a share from 0 to 1."""
+    """Scale a result from [-1, 1] to [0, 1]."""
     return min(max((result + 1) / 2, 0.0), 1.0)
 
 
 _WORTH: Mapping[str, Callable[[float], float]] = {"unit": _unit, "raw": float}
-"""Kind of outcome -> what a player is paid at the end for TextArena's reward."""
+"""Kind of outcome -> final reward of a player for TextArena's reward."""

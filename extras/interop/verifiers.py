@@ -1,20 +1,19 @@
-"""A benchmark as a taskset and an environment of verifiers, with one agent a role.
+"""Provide a benchmark as a taskset and an environment of verifiers, with an agent per role.
 
-verifiers finds an environment by the name of a module that exports it, so one of two lines is all
-that is needed (`my_team.py`):
+verifiers finds an environment by the name of a module that exports it (`my_team.py`):
 
     from laconic.extras.interop.verifiers import team
 
     TeamTaskset, TeamEnv = team("gsm8k", information="split")
     __all__ = ["TeamTaskset", "TeamEnv"]
 
-Roles are `AgentConfig` fields of the environment's configuration (`--env.solver.model`), which all
-agents of the role share; every agent is an interaction of its own, so an episode has one trace an
+Roles are `AgentConfig` fields of the environment's configuration (`--env.solver.model`), shared by
+all agents of the role. Each agent is an interaction of its own, so an episode has one trace per
 agent. A trace gets the reward of its agent, price included, and the metrics `tokens_said`,
-`silence` (share of its turns), `solved`, and `informed` where that is known. The silence word ends
-a reply; what stands behind it is charged as a thought. prime-rl trains such environments.
+`silence` (share of its turns), `solved`, and `informed` if it is known. The silence word ends a
+reply; text after it is charged as a thought. prime-rl trains such environments.
 
-Source: verifiers (github.com/PrimeIntellect-ai/verifiers), tried with 0.4.0.
+Source: verifiers (github.com/PrimeIntellect-ai/verifiers), tested with 0.4.0.
 """
 
 from __future__ import annotations
@@ -34,36 +33,36 @@ from laconic.envs.dialogue.messages import SilenceWord, join_thought
 from laconic.envs.dialogue.roster import role_of
 
 SILENCE = "<silence>"
-"""What an agent replies to say nothing."""
+"""Word that an agent replies to be silent."""
 NOTHING = "(nothing new)"
-"""Stands for an empty text, which verifiers does not send."""
+"""Placeholder for an empty text, which verifiers does not send."""
 
 
 class TeamConfig(vf.TasksetConfig):
-    """Which tasks are played."""
+    """Settings of the taskset."""
 
     split: Literal["train", "evaluation"] = "train"
-    """Part of the source, `--env.taskset.split`."""
+    """Split of the source, `--env.taskset.split`."""
     tasks: int | None = None
-    """How many; None for all."""
+    """Number of tasks; None for all."""
 
 
 class TeamData(vf.TaskData):
-    """A task by its key; what agents read of it is the environment's to say."""
+    """Task by its key; the environment decides what agents read of it."""
 
     key: str
-    """Key in the environment."""
+    """Task key in the environment."""
     seed: int
-    """Of the episode: who holds which statements, and what else is drawn."""
+    """Seed of the episode, for the deal of statements and all else that is drawn."""
 
 
 class TeamTask(vf.Task[TeamData]):
-    """A task of a benchmark; rewards come from the environment."""
+    """Task of a benchmark; rewards come from the environment."""
 
 
 @dataclass
 class _Turns:
-    """One agent's part of an episode."""
+    """Part of one agent in an episode."""
 
     earned: float = 0.0
     taken: int = 0
@@ -71,18 +70,18 @@ class _Turns:
     info: Mapping[str, Any] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
     over: bool = False
-    """Whether verifiers has ended its trace (a limit on turns or tokens); it is silent then."""
+    """Whether verifiers ended its trace (a limit on turns or tokens); the agent is then silent."""
 
 
 def team(
     name: str, silence: str = SILENCE, **settings: Any
 ) -> tuple[type[vf.Taskset[Any, Any]], type[vf.Env[Any]]]:
-    """The taskset and the environment of a benchmark.
+    """Return the taskset and the environment of a benchmark.
 
     Args:
         name: one of `envs.names()`.
-        silence: the word that an agent says nothing with.
-        **settings: of `envs.make`.
+        silence: word that an agent replies to be silent.
+        **settings: settings of `envs.make`.
 
     Raises:
         UnknownNameError, SettingError: as `envs.make`.
@@ -93,31 +92,31 @@ def team(
         "TeamEnvConfig", __base__=vf.EnvConfig, __module__=__name__, **seats
     )
 
-    def made(config: TeamConfig) -> DialogueEnv:
-        given = {"tasks": config.tasks} if config.tasks is not None else {}
-        return envs.make(name, split=config.split, **{**settings, **given})
+    def make_env(config: TeamConfig) -> DialogueEnv:
+        tasks = {"tasks": config.tasks} if config.tasks is not None else {}
+        return envs.make(name, split=config.split, **{**settings, **tasks})
 
     class TeamTaskset(vf.Taskset[TeamTask, TeamConfig]):
-        """The tasks of a benchmark, each played from a seed of its own."""
+        """Tasks of a benchmark, each with a seed of its own."""
 
         def load(self) -> Iterable[TeamTask]:
-            for seed, key in enumerate(made(self.config).tasks):
+            for seed, key in enumerate(make_env(self.config).tasks):
                 yield TeamTask(TeamData(id=key, key=key, seed=seed), self.config.task)
 
     class TeamEnv(vf.Env[configuration]):  # type: ignore[valid-type]
-        """A team that plays one task; see the module."""
+        """Environment in which a team plays one task; see the module."""
 
         async def start(self) -> None:
             self._played: dict[str, _Turns] = {}
 
         async def run(self, task: TeamTask, agents: Any) -> None:
-            env = await asyncio.to_thread(made, self.config.taskset)
+            env = await asyncio.to_thread(make_env, self.config.taskset)
             async with AsyncExitStack() as stack:
                 seats = {}
                 for agent in env.possible_agents:
-                    told = _seat(task, agent, silence)
-                    opened = getattr(agents, role_of(agent)).interaction(told)
-                    seats[agent] = await stack.enter_async_context(opened)
+                    own_task = _seat(task, agent, silence)
+                    interaction = getattr(agents, role_of(agent)).interaction(own_task)
+                    seats[agent] = await stack.enter_async_context(interaction)
                 played = await _play(env, task.data, seats, silence)
             self._played |= {seats[agent].trace.id: one for agent, one in played.items()}
 
@@ -129,22 +128,22 @@ def team(
 
 
 def _speaker() -> vf.AgentConfig:
-    """An agent that speaks and runs no code."""
+    """Return the configuration of an agent that speaks and runs no code."""
     return vf.AgentConfig(harness={"id": "null"}, runtime=vf.SubprocessConfig())
 
 
 def _seat(task: TeamTask, agent: str, silence: str) -> TeamTask:
-    """The task as one agent is given it: without a prompt, for the environment opens."""
+    """Return the task for one agent, without a prompt, because the environment speaks first."""
     word = f"To say nothing, reply with {silence} and nothing else."
     system = task.data.system_prompt or word
-    told: TeamTask = task.with_data(name=agent, prompt=None, system_prompt=system)
-    return told
+    own_task: TeamTask = task.with_data(name=agent, prompt=None, system_prompt=system)
+    return own_task
 
 
 async def _play(
     env: DialogueEnv, data: TeamData, seats: Mapping[str, Any], silence: str
 ) -> dict[str, _Turns]:
-    """Play an episode; agents whose turn it is are asked together."""
+    """Play an episode; all agents in turn are asked concurrently."""
     played = {agent: _Turns() for agent in env.possible_agents}
     observations, infos = env.reset(seed=data.seed, options={"task": data.key})
     while env.agents:
@@ -154,7 +153,7 @@ async def _play(
         word = SilenceWord(silence)
         said = await asyncio.gather(*(_ask(seats[a], played[a], word, a) for a in asked))
         messages = dict(zip(asked, said, strict=True))
-        # A step may run programs, or wait for others.
+        # A step may run programs or wait for other processes.
         observations, rewards, *_, infos = await asyncio.to_thread(env.step, messages)
         for agent, reward in rewards.items():
             played[agent].earned += float(reward)
@@ -164,7 +163,7 @@ async def _play(
 
 
 async def _ask(seat: Any, turns: _Turns, silence: SilenceWord, agent: str) -> str:
-    """Show an agent what it has not read yet, and return its action."""
+    """Send an agent the text that it has not read yet, and return its action."""
     if turns.over:
         return ""
     text, turns.unread = "\n".join(turns.unread) or NOTHING, []

@@ -1,4 +1,4 @@
-"""What the environment and a training step cost: the program `laconic measure-speed`."""
+"""Measure the cost of environments and training steps: the program `laconic measure-speed`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEASURE_SPEED = Program(
 
 
 def check(cfg: Any) -> None:
-    """Check the settings of a composed configuration."""
+    """Check the settings of the program."""
     from laconic.experiments.running.checks import check_counts
 
     counts = {"seed": 0, "threads": 1, "train.tasks_per_step": 1, "train.group_size": 1}

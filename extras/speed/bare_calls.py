@@ -1,9 +1,9 @@
-"""Times a training step beside the bare model calls that it is made of.
+"""Time a training step and the bare model calls that it consists of.
 
 The bare calls are `generate` on the same prompts, then for each minibatch the forward pass with its
-cross entropy, the backward pass and the optimiser step, on the same tokens padded to the longest of
+cross entropy, the backward pass and the optimizer step, on the same tokens padded to the longest of
 the minibatch, in as many passes as 4 GiB of logits and `learner.microbatch_tokens` need. They run
-on a copy of the model and of the optimiser, from the same weights.
+on a copy of the model and of the optimizer, from the same weights.
 """
 
 from __future__ import annotations
@@ -41,29 +41,29 @@ from laconic.learners.rollout.play import collect
 from laconic.learners.training.sequences import TokenSequence, collate, microbatches
 
 _LOGITS = 2**30
-"""Logits of one pass: 4 GiB."""
+"""Largest number of logits of a pass: 4 GiB."""
 IGNORED = -100
-"""The label that the cross entropy of `transformers` leaves out."""
+"""Label that the cross entropy of `transformers` ignores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One repetition, in seconds."""
+    """Times of one repetition, in seconds."""
 
     step: float
-    """The whole training step."""
+    """Seconds of the whole training step."""
     bare: float
-    """Its bare model calls; nan where none were made."""
+    """Seconds of its bare model calls; NaN if none were made."""
     environment: float
-    """The part of the step that was spent neither in a policy nor in the learner."""
+    """Seconds of the step that were spent neither in a policy nor in the learner."""
     sampled: float = 0.0
-    """Tokens of replies for each second of the rollout."""
+    """Reply tokens per second of the rollout."""
     trained: float = 0.0
-    """Tokens of conversations for each second of the update."""
+    """Conversation tokens per second of the update."""
 
 
 class TimedPolicy:
-    """A policy that adds up the time spent in it."""
+    """Policy that sums the time spent in it."""
 
     def __init__(self, policy: Policy) -> None:
         """Wrap a policy."""
@@ -71,33 +71,33 @@ class TimedPolicy:
         self.seconds = 0.0
 
     def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
-        """Pass the requests on and take the time."""
+        """Pass the requests on and add their time."""
         begun = now()
         replies = self._policy.reply(requests, seed=seed, greedy=greedy)
         self.seconds += now() - begun
         return replies
 
     def remembering(self) -> AbstractContextManager[None]:
-        """Pass this on too, where the policy can remember."""
+        """Pass this on too, if the policy can remember."""
         inner = self._policy
         return inner.remembering() if isinstance(inner, Remembering) else nullcontext()
 
 
 class StepTimer:
-    """A learner, and a copy of its model and optimiser for the bare calls."""
+    """Timer with a learner, and a copy of its model and optimizer for the bare calls."""
 
     def __init__(self, cfg: DictConfig, team: Any, environments: Environments) -> None:
-        """Build the learner; there is one environment for each episode of a step.
+        """Build the learner, with one environment per episode of a step.
 
         Raises:
-            SettingError: the bare calls of the learner's step are not known.
+            SettingError: the bare calls of the learner's step are unknown.
         """
         self._cfg = cfg
         self._environments = environments
         self.peak = 0.0
-        """The most memory of the first step, in gigabytes; bare calls have no copy yet."""
+        """Peak memory of the first step in gigabytes, before the copy for bare calls exists."""
         self.metrics: Mapping[str, float] = {}
-        """What the learner reported of the last step."""
+        """Metrics of the last step."""
         policies = team.policies(environments[0])
         self._learner = _checked(make_learner(cfg, policies), policies)
         self._policy: HFPolicy = next(iter(policies.values()))
@@ -111,30 +111,30 @@ class StepTimer:
 
     @cached_property
     def _bare_optimizer(self) -> Optimizer:
-        made: Optimizer = instantiate(
+        optimizer: Optimizer = instantiate(
             self._cfg.optimizer, self._bare_model.parameters(), _partial_=False, _convert_="all"
         )
-        return made
+        return optimizer
 
     @property
     def precision(self) -> str:
-        """How the policy is kept and computed, as `agent.precision` names it."""
-        found = self._policy.precision
-        return AUTOCAST if found.autocast else found.dtype
+        """Precision of the policy, as `agent.precision` names it."""
+        precision = self._policy.precision
+        return AUTOCAST if precision.autocast else precision.dtype
 
     @property
     def own(self) -> float:
-        """Gigabytes of weights, of the copy a step starts from, of gradients and two moments."""
+        """Gigabytes of weights, their copy at the start of a step, gradients and two moments."""
         parameters = self._policy.model.parameters()
         return float(sum((5 if one.requires_grad else 1) * one.nbytes for one in parameters)) / 1e9
 
     def measure(self, repetition: int) -> Sample:
-        """One step and its bare calls, from the first weights."""
+        """Time a step and its bare calls, from the first weights."""
         groups, sample = self.step(repetition)
         return replace(sample, bare=self._bare(groups, repetition))
 
     def step(self, repetition: int) -> tuple[list[Group], Sample]:
-        """One step from the first weights, without bare calls: what was played, and its times."""
+        """Time a step from the first weights, without bare calls; return its groups and times."""
         self._learner.load_state_dict(copy.deepcopy(self._state))
         self._timed.seconds = 0.0
         train, seed = self._cfg.train, self._cfg.seed
@@ -215,7 +215,7 @@ class StepTimer:
 
 
 def prompts_by_round(episodes: Sequence[Episode]) -> list[list[list[int]]]:
-    """The token ids that every generate call of a rollout was given, round by round."""
+    """Return the token ids of every prompt of a rollout, round by round."""
     rounds: dict[int, list[list[int]]] = {}
     for episode in episodes:
         past: dict[str, list[int]] = {}
@@ -228,7 +228,7 @@ def prompts_by_round(episodes: Sequence[Episode]) -> list[list[list[int]]]:
 
 
 def _checked(learner: object, policies: Mapping[str, Policy]) -> GroupLearner:
-    """The learner, if its step is one whose bare calls are known.
+    """Return the learner if the bare calls of its step are known.
 
     Raises:
         SettingError: it has a critic or another step of its own, or the team has several policies.

@@ -1,16 +1,21 @@
-"""Measures what the environment costs, and a training step against its bare model calls.
+"""Measure the cost of the environment, and of a training step against its bare model calls.
 
     laconic measure-speed
     laconic measure-speed -m agent=smollm2 env.rounds=2,8 measure.repetitions=3
     laconic measure-speed -m engine=own,batched agent=smollm2 measure.conversations=64
 
-Environment steps per second with scripted agents, on one core. Answers graded per second, which
-does not depend on the environment chosen. The environment's own cost: the share of a training step
-that is spent neither in a policy nor in the learner. And the whole step (rollout and update) as a
-multiple of its bare calls (`extras.speed.bare_calls`): the two take turns in one process
-from the same weights, and ratios are taken pair by pair, because machines are noisy. Beside them
-tokens sampled and trained per second, and the memory of a step beyond the model's own.
-With `measure.conversations` an engine is timed instead.
+The program measures:
+
+- environment steps per second with scripted agents, on one core;
+- answers graded per second, for two benchmarks;
+- the share of a training step that is spent neither in a policy nor in the learner;
+- a training step (rollout and update) over its bare calls (`extras.speed.bare_calls`). The two take
+  turns from the same weights, and ratios are taken in pairs, because machines are noisy;
+- tokens sampled and trained per second, and the memory of a step beyond that of the model.
+
+With `measure.conversations` it times an engine instead: sampling, and the whole step around it, on
+conversations of a training. Processor time is that of this process and of all that it started. That
+of a server which somebody else runs is unknown and left out.
 """
 
 from __future__ import annotations
@@ -56,11 +61,11 @@ from laconic.learners.episode import Group
 from laconic.learners.rollout.play import collect, play
 
 _STARTING = 8
-"""Answers per core that are graded before the measured ones, to start what grading needs."""
+"""Number of answers per core that are graded first, to start the processes of graders."""
 
 
 def rewritten(task: Task) -> str:
-    r"""The reference answer of a `math` task, in other words where these take algebra to judge."""
+    r"""Return the reference answer of a `math` task in a form that takes algebra to judge."""
     single = "\\" in task.answer and not any(
         mark in task.answer for mark in ("(", "[", ",", "matrix")
     )
@@ -70,28 +75,28 @@ def rewritten(task: Task) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Grading:
-    """A benchmark whose grading takes time."""
+    """Benchmark whose grading is timed."""
 
     benchmark: str
-    """Its name in `envs.benchmark`."""
+    """Name of the benchmark."""
     label: str
-    """How the figure is shown."""
+    """Label of the figure."""
     wanted: float
-    """Answers per second, at the least, on two cores."""
+    """Smallest wanted number of answers per second, on two cores."""
     answer: Callable[[Task], str] = attrgetter("answer_text")
-    """How a task is answered: rightly, since a wrong answer is often found sooner."""
+    """Function that answers a task correctly; wrong answers are often graded faster."""
 
 
 GRADINGS = {
     "programs_per_second": Grading("humaneval", "HumanEval programs graded per second", 20),
     "math_answers_per_second": Grading("math", "MATH answers graded per second", 200, rewritten),
 }
-"""Name of the figure in `speed.json` -> what is graded."""
+"""Name of the figure in `speed.json` -> benchmark."""
 
 
 @program("measure_speed")
 def main(cfg: DictConfig) -> float:
-    """Measure and print; returns the step as a multiple of its bare calls, or tokens by second."""
+    """Measure and print; return the ratio of step to bare calls, or the tokens per second."""
     check(cfg)
     set_up_process(cfg.threads)
     team, before = make_team(cfg), peak_gigabytes()
@@ -113,7 +118,7 @@ def main(cfg: DictConfig) -> float:
             "env_steps_per_second": scripted_steps_per_second(cfg),
             **summarize(samples),
             "peak_gigabytes": timer.peak,
-            # Of a process that has done other things before, the peak may be that of theirs.
+            # The peak of a process may come from earlier work.
             "gigabytes_beyond_model": max(0.0, timer.peak - timer.own - before),
             **{name: graded_per_second(one, cfg.measure.answers) for name, one in GRADINGS.items()},
         }
@@ -123,7 +128,7 @@ def main(cfg: DictConfig) -> float:
 
 
 def measure_engine(cfg: DictConfig, team: Any) -> float:
-    """Time the engine of the configuration; returns the tokens that it samples a second."""
+    """Time the engine of the configuration; return the tokens that it samples per second."""
     folder = Path(HydraConfig.get().runtime.output_dir)
     figures = time_engine(cfg, team, folder)
     write(figures, folder)
@@ -133,12 +138,12 @@ def measure_engine(cfg: DictConfig, team: Any) -> float:
 
 
 def write(figures: Mapping[str, float], folder: Path) -> None:
-    """Keep the figures in the run folder."""
+    """Write the figures into the run folder."""
     (folder / "speed.json").write_text(json.dumps(figures, indent=2) + "\n")
 
 
 def scripted_steps_per_second(cfg: DictConfig) -> float:
-    """Environment steps per second of one process in which agents say random words."""
+    """Return the environment steps per second of one process with agents that say random words."""
     team = ScriptedTeam("random")
     [environment] = make_environments(cfg, 1, "train", team, instructions="full")
     starts = draw_starts((), cfg.measure.episodes, cfg.seed, 0)
@@ -158,9 +163,9 @@ def scripted_steps_per_second(cfg: DictConfig) -> float:
 
 
 def graded_per_second(grading: Grading, count: int) -> float:
-    """Right answers that are recognised per second, measured on `count` of them.
+    """Return the number of correct answers that are graded per second, over `count` answers.
 
-    Grading that waits for other processes is asked for by a thread per core, as in rollouts.
+    Slow graders wait for other processes, so one thread per core asks them, as in rollouts.
     """
     graded, cores = envs.benchmark(grading.benchmark), os.cpu_count() or 1
     tasks = graded.generate(0, count + _STARTING * cores)
@@ -176,7 +181,7 @@ def graded_per_second(grading: Grading, count: int) -> float:
 
 
 def summarize(samples: Sequence[Sample]) -> dict[str, float]:
-    """Medians over the repetitions, and a bootstrap interval for that of the ratio."""
+    """Return medians over the repetitions, with a bootstrap interval of the ratio."""
     ratios = np.array([sample.step / sample.bare for sample in samples])
     # Not `scipy.stats.bootstrap`, which refuses a single repetition.
     draws = np.random.default_rng(0).choice(ratios, size=(2000, len(ratios)))
@@ -195,7 +200,7 @@ def summarize(samples: Sequence[Sample]) -> dict[str, float]:
 
 
 def show(figures: Mapping[str, float]) -> None:
-    """Print the figures with what they should be."""
+    """Print the figures with their wanted values."""
     low, high = figures["step_over_bare_low"], figures["step_over_bare_high"]
     ratio = f"{figures['step_over_bare']:.2f} ({low:.2f} to {high:.2f})"
     share = f"{figures['environment_share']:.1%}"
@@ -214,30 +219,26 @@ def show(figures: Mapping[str, float]) -> None:
     Console().print(text_table("cost", ("figure", "measured", "wanted"), rows, whole="others"))
 
 
-if __name__ == "__main__":
-    main()
-
-
 PARTS = ("rollout", "update", "sync")
-"""Of a step that are timed."""
+"""Timed parts of a step."""
 
 
-class Watch:
-    """Seconds, and seconds of processors, between one look and the next."""
+class Stopwatch:
+    """Stopwatch of wall-clock and processor seconds."""
 
     def __init__(self, engine: Engine) -> None:
-        """Begin now."""
+        """Start now."""
         self._psutil = require_psutil()
-        # A server that was there before belongs to somebody else.
+        # A server that this process did not start is not counted.
         self._counts = not engine.keeps_copies or getattr(engine, "start", False)
         self._last = self._read()
 
-    def look(self, name: str) -> dict[str, float]:
-        """What went by since the last look, as `<name>_seconds` and `<name>_cpu_seconds`."""
+    def lap(self, name: str) -> dict[str, float]:
+        """Return the time since the last lap, as `<name>_seconds` and `<name>_cpu_seconds`."""
         last, self._last = self._last, self._read()
         wall, processor = (after - before for before, after in zip(last, self._last, strict=True))
-        found = {f"{name}_seconds": wall}
-        return found | ({f"{name}_cpu_seconds": processor} if self._counts else {})
+        lap = {f"{name}_seconds": wall}
+        return lap | ({f"{name}_cpu_seconds": processor} if self._counts else {})
 
     def _read(self) -> tuple[float, float]:
         started = self._psutil.Process().children(recursive=True) if self._counts else []
@@ -252,10 +253,10 @@ class Watch:
 
 
 def require_psutil() -> Any:
-    """The package that knows the processes of a machine, if it is installed.
+    """Return the package psutil.
 
     Raises:
-        SettingError: it is not.
+        SettingError: it is not installed.
     """
     try:
         import psutil
@@ -267,13 +268,15 @@ def require_psutil() -> Any:
 
 
 def time_engine(cfg: DictConfig, team: Any, folder: Path) -> dict[str, float]:
-    """Play so many conversations with the engine of a configuration, and learn from them.
+    """Play conversations with the engine of a configuration, learn from them, and time both.
+
+    The episodes of a group share a task, so conversations have common beginnings, as in training.
 
     Args:
-        cfg: of `measure-speed`; `measure.conversations` of all agents together, rounded up to whole
+        cfg: configuration; `measure.conversations` counts those of all agents, rounded up to whole
             groups.
-        team: builds the policies.
-        folder: of the run.
+        team: builder of the policies.
+        folder: run folder.
     """
     (one,) = make_environments(cfg, 1, "train", team)
     agents, size = len(one.possible_agents), cfg.train.group_size
@@ -284,20 +287,20 @@ def time_engine(cfg: DictConfig, team: Any, folder: Path) -> dict[str, float]:
     starts = draw_starts(task_keys(one), tasks, cfg.seed, 1)
     with make_engine(cfg) as engine:
         engine.open(policies, folder)
-        watch = Watch(engine)
+        watch = Stopwatch(engine)
         engine.sync()
-        found = watch.look("first_sync")
+        figures = watch.lap("first_sync")
         groups = collect(environments, policies, starts, size, seed=cfg.seed)
-        found |= watch.look("rollout") | counts(groups)
+        figures |= watch.lap("rollout") | counts(groups)
         learner.update(groups)
-        found |= watch.look("update")
+        figures |= watch.lap("update")
         engine.sync()
-        found |= watch.look("sync")
-    return found | rates(found)
+        figures |= watch.lap("sync")
+    return figures | rates(figures)
 
 
 def counts(groups: Sequence[Group]) -> dict[str, float]:
-    """Conversations, and tokens that were sampled in them."""
+    """Return the numbers of conversations and of sampled tokens."""
     episodes = [episode for group in groups for episode in group.episodes]
     turns = [turn for episode in episodes for turn in episode.turns]
     return {
@@ -306,12 +309,16 @@ def counts(groups: Sequence[Group]) -> dict[str, float]:
     }
 
 
-def rates(found: Mapping[str, float]) -> dict[str, float]:
-    """Tokens sampled by time, and the time of a step: play, update, and weights handed on."""
+def rates(figures: Mapping[str, float]) -> dict[str, float]:
+    """Return the sampled tokens per second, and the seconds of a step: rollout, update, sync."""
     rated = {}
     for second in ("second", "cpu_second"):
-        if f"rollout_{second}s" in found:
-            taken = {part: found[f"{part}_{second}s"] for part in PARTS}
-            rated[f"sampled_tokens_per_{second}"] = found["sampled_tokens"] / taken["rollout"]
+        if f"rollout_{second}s" in figures:
+            taken = {part: figures[f"{part}_{second}s"] for part in PARTS}
+            rated[f"sampled_tokens_per_{second}"] = figures["sampled_tokens"] / taken["rollout"]
             rated[f"step_{second}s"] = sum(taken.values())
     return rated
+
+
+if __name__ == "__main__":
+    main()

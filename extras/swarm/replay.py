@@ -210,14 +210,14 @@ def _from_author(logprobs: tuple[float, ...], author: float | None) -> tuple[flo
 def scored(
     episodes: Sequence[Episode], policies: Mapping[str, Policy], max_tokens: int
 ) -> list[Episode]:
-    """The episodes, in order, with what a forward pass now gives the turns that are trained.
+    """Return the episodes with log-probabilities of trained turns from a forward pass.
 
-    Turns of scripts, and turns that are context, stay as they are.
+    Turns of scripts and context turns stay as they are.
 
     Args:
-        episodes: as they were played here, in the tokens of these policies.
-        policies: who spoke for each agent.
-        max_tokens: max. tokens, padding included, of one forward pass.
+        episodes: episodes in the tokens of these policies.
+        policies: policy of each agent.
+        max_tokens: largest number of tokens, padding included, of a forward pass.
     """
     logprobs_of: dict[tuple[int, str], Iterator[float]] = {}
     for policy, agents in _speakers(policies):
