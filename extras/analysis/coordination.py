@@ -109,30 +109,37 @@ def measure(
     Redundancy and channels are means over rounds. The environment grades the answers of single
     rounds, if grading is fast.
     """
-    graded = [_graded(one, environment) for one in episodes]
-    rounds = [vectorize(said) for one in episodes for said in _by_round(one.turns) if len(said) > 1]
-    turns = [len(one.turns) for one in episodes]
-    said = [sum(bool(turn.message) for turn in one.turns) for one in episodes]
+    graded = [_graded(episode, environment) for episode in episodes]
+    rounds = [
+        vectorize(said)
+        for episode in episodes
+        for said in _by_round(episode.turns)
+        if len(said) > 1
+    ]
+    turns = [len(episode.turns) for episode in episodes]
+    said = [sum(bool(turn.message) for turn in episode.turns) for episode in episodes]
     return {
         "turns": float(np.mean(turns)),
         "messages": float(np.mean(said)),
-        "heard": float(np.mean([_heard(one.turns) for one in episodes])),
+        "heard": float(np.mean([_heard(episode.turns) for episode in episodes])),
         "redundancy": _mean(map(redundancy, rounds)),
         "channels": _mean(map(channels, rounds)),
         **{
             f"channels_{name}": _mean(
                 channels(vectorize(said))
-                for one in graded
-                for said in _alike(one.values(), right)
+                for rounds in graded
+                for said in _alike(rounds.values(), right)
                 if len(said) > 1
             )
             for name, right in (("right", True), ("wrong", False))
         },
         "flow": _flow(graded),
-        "solved": {one.task: bool(one.solved) for one in episodes if one.solved is not None},
+        "solved": {
+            episode.task: bool(episode.solved) for episode in episodes if episode.solved is not None
+        },
         "spent": {
-            one.task: sum(one.tokens_said.values()) + sum(one.tokens_thought.values())
-            for one in episodes
+            episode.task: sum(episode.tokens_said.values()) + sum(episode.tokens_thought.values())
+            for episode in episodes
         },
     }
 
@@ -171,7 +178,7 @@ def _reached(said: Turn, turns: Sequence[Turn]) -> bool:
 
     A quotation stands within another line and does not count.
     """
-    next_turns = {one.agent: one for one in reversed(turns) if one.round > said.round}
+    next_turns = {turn.agent: turn for turn in reversed(turns) if turn.round > said.round}
     line = heard((Message(said.agent, said.round, said.message, said.tokens_said),), (said.agent,))
     read = [one.read for agent, one in next_turns.items() if agent != said.agent]
     return any(f"\n{line}\n" in f"\n{text}\n" for text in read)
@@ -313,8 +320,8 @@ def paired(alone: Mapping[str, bool], team: Mapping[str, bool]) -> tuple[int, in
     Only tasks that both have played count.
     """
     tasks = alone.keys() & team.keys()
-    broken = sum(alone[one] and not team[one] for one in tasks)
-    fixed = sum(team[one] and not alone[one] for one in tasks)
+    broken = sum(alone[task] and not team[task] for task in tasks)
+    fixed = sum(team[task] and not alone[task] for task in tasks)
     apart = broken + fixed
     if not tasks or not apart:
         return broken, fixed, Interval(0.0, 0.0, 0.0, len(tasks))
@@ -328,7 +335,7 @@ def spent_ratio(alone: Mapping[str, int], team: Mapping[str, int]) -> Interval |
     Only tasks of both count. None if there are none, or if the single agent spends nothing.
     """
     tasks = sorted(alone.keys() & team.keys())
-    spent = np.array([(team[one], alone[one]) for one in tasks], dtype=np.float64).reshape(-1, 2)
+    spent = np.array([(team[task], alone[task]) for task in tasks], dtype=np.float64).reshape(-1, 2)
     if not spent[:, 1].any():
         return None
     drawn = resample(RESAMPLES, len(tasks), np.random.default_rng(0)) @ spent

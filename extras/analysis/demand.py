@@ -70,7 +70,7 @@ def main(cfg: DictConfig) -> float:
 def compare(demand: Demand, folders: list[Path]) -> list[TrainedRun]:
     """Compare finished runs with what is predicted for their prices."""
     runs = [read_run(folder) for folder in folders]
-    done = [one for one in runs if one.after and "tokens_said" in one.after.intervals]
+    done = [run for run in runs if run.after and "tokens_said" in run.after.intervals]
     names = ("tokens_said", "accuracy", "spoke_if_informed")
     rows = []
     for run in done:
@@ -89,7 +89,7 @@ def write_compared(compared: list[TrainedRun], folder: Path) -> None:
             lines = csv.writer(file)
             lines.writerow(TrainedRun.__slots__)
             lines.writerows(
-                [getattr(one, name) for name in TrainedRun.__slots__] for one in compared
+                [getattr(run, name) for name in TrainedRun.__slots__] for run in compared
             )
 
 

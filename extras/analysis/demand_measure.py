@@ -163,8 +163,8 @@ def row(demand: Demand, step: int) -> dict[str, Any]:
     """Return a row of `demand.jsonl`: figures and curve at a step of training."""
     points = {
         "price": demand.curve.prices,
-        "bought": [asdict(one) for one in demand.curve.bought],
-        "bought_cut": [asdict(one) for one in demand.curve.bought_cut],
+        "bought": [asdict(interval) for interval in demand.curve.bought],
+        "bought_cut": [asdict(interval) for interval in demand.curve.bought_cut],
         "reached": reached(demand.messages),
     }
     return {
@@ -178,10 +178,11 @@ def row(demand: Demand, step: int) -> dict[str, Any]:
 
 def reached(messages: Sequence[Message], points: int = 21) -> list[float]:
     """Return the mean share of their worth that useful messages reach after 0, 5, ..., 100 %."""
-    useful = [one for one in messages if one.useful and one.worth[-1] > 0]
+    useful = [message for message in messages if message.useful and message.worth[-1] > 0]
     at = np.linspace(0, 1, points)
     shares = [
-        [one.worth[int(part * one.tokens + 1e-9)] / one.worth[-1] for part in at] for one in useful
+        [message.worth[int(part * message.tokens + 1e-9)] / message.worth[-1] for part in at]
+        for message in useful
     ]
     return [float(one) for one in np.mean(shares, axis=0)] if shares else []
 
@@ -244,7 +245,9 @@ def _messages(
     worth: str,
 ) -> Iterator[Message]:
     count = _counter(environment)
-    knows_informed = any(turn.informed is not None for one in episodes for turn in one.turns)
+    knows_informed = any(
+        turn.informed is not None for episode in episodes for turn in episode.turns
+    )
     committed: set[tuple[int, str]] = set()
     for one in message_worths:
         who = one.episode, one.turn.agent
@@ -282,7 +285,9 @@ def _counter(environment: ParallelEnv[str, Any, Any]) -> Callable[[str, str, str
 
 def _most_price(messages: Sequence[Message], normalizer: float) -> float:
     """Return three times the price that half of the useful messages are worth; 1 without any."""
-    rates = [one.highest for one in messages if one.useful and 0 < one.highest < np.inf]
+    rates = [
+        message.highest for message in messages if message.useful and 0 < message.highest < np.inf
+    ]
     return 3 * float(np.median(rates)) * normalizer if rates else 1.0
 
 

@@ -72,15 +72,15 @@ def run_rows(compared: Sequence[TrainedRun]) -> list[tuple[str, ...]]:
     """Return a table row for each trained run and its predictions."""
     return [
         (
-            f"seed {one.seed}" if one.seed else one.run,
-            f"{one.price:g}",
-            f"{one.tokens_said:.1f}",
-            f"{one.bought:.1f}",
-            f"{one.bought_cut:.1f}",
-            "yes" if one.near else "no",
-            "yes" if one.collapsed else "no",
+            f"seed {run.seed}" if run.seed else run.run,
+            f"{run.price:g}",
+            f"{run.tokens_said:.1f}",
+            f"{run.bought:.1f}",
+            f"{run.bought_cut:.1f}",
+            "yes" if run.near else "no",
+            "yes" if run.collapsed else "no",
         )
-        for one in compared
+        for run in compared
     ]
 
 
@@ -129,15 +129,15 @@ def _upright(axes: Axes, at: float, words: str, height: float, side: str) -> Non
 
 def _runs(axes: Axes, compared: Sequence[TrainedRun]) -> None:
     for collapsed, label in ((False, "trained"), (True, "trained, silent")):
-        runs = [one for one in compared if one.collapsed == collapsed]
+        runs = [run for run in compared if run.collapsed == collapsed]
         if runs:
-            x, y = [one.price for one in runs], [one.tokens_said for one in runs]
+            x, y = [run.price for run in runs], [run.tokens_said for run in runs]
             face = "white" if collapsed else look.RED
             axes.scatter(
                 x, y, s=26, color=face, edgecolor=look.RED, zorder=5, label=label, clip_on=False
             )
     if compared:
-        axes.set_xlim(right=max(axes.get_xlim()[1], 1.05 * max(one.price for one in compared)))
+        axes.set_xlim(right=max(axes.get_xlim()[1], 1.05 * max(run.price for run in compared)))
 
 
 def _worth(axes: Axes, lines: Sequence[Line]) -> None:

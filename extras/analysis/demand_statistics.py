@@ -124,12 +124,12 @@ def curve(
 ) -> Curve:
     """Return the demand at each price, over this number of episodes."""
     weights = _weights(episodes)
-    useful = [one for one in messages if one.useful]
+    useful = [message for message in messages if message.useful]
 
     def points(tokens: Callable[[Message, float], float]) -> tuple[Interval, ...]:
         sums = np.zeros((episodes, len(prices)))
-        for one in messages:
-            sums[one.episode] += [tokens(one, price / normalizer) for price in prices]
+        for message in messages:
+            sums[message.episode] += [tokens(message, price / normalizer) for price in prices]
         low, high = np.percentile(weights @ sums / episodes, (2.5, 97.5), axis=0)
         ends = zip(sums.mean(axis=0), low, high, strict=True)
         return tuple(Interval(float(m), float(a), float(b), episodes) for m, a, b in ends)
@@ -139,8 +139,11 @@ def curve(
         tuple(prices),
         points(lambda one, rate: one.tokens * one.bought(rate)),
         points(lambda one, rate: one.best_cut(rate)),
-        tuple(float(np.mean([float(one.bought(r)) for one in useful] or [np.nan])) for r in rates),
-        tuple(sum(_gain(one, rate) for one in messages) / episodes for rate in rates),
+        tuple(
+            float(np.mean([float(message.bought(r)) for message in useful] or [np.nan]))
+            for r in rates
+        ),
+        tuple(sum(_gain(message, rate) for message in messages) / episodes for rate in rates),
     )
 
 
@@ -161,15 +164,17 @@ def figures(
                 drawn = (weights @ sums[0]) / (weights @ sums[1])
             measured[name] = _interval(sums[0].sum() / sums[1].sum(), drawn, int(sums[1].sum()))
     levels = np.zeros((2, episodes))
-    for one in messages:
-        levels[:, one.episode] += [one.tokens * one.bought(r) for r in (rate / _STEP, rate * _STEP)]
+    for message in messages:
+        levels[:, message.episode] += [
+            message.tokens * message.bought(r) for r in (rate / _STEP, rate * _STEP)
+        ]
     if levels.sum() and rate:
         measured["elasticity"] = _interval(
             float(_elasticity(levels.sum(axis=1)[None])[0]),
             _elasticity(weights @ levels.T),
             episodes,
         )
-    useful = [one for one in messages if one.useful and one.highest > 0]
+    useful = [message for message in messages if message.useful and message.highest > 0]
     if useful:
         once = choke(useful, np.ones((1, episodes)))[0] * normalizer
         measured["choke_price"] = _interval(once, choke(useful, weights) * normalizer, len(useful))
@@ -242,8 +247,10 @@ def _elasticity(levels: Array) -> Array:
 
 def choke(messages: Sequence[Message], weights: Array) -> Array:
     """Return the rate (draws,) at which half of the tokens of messages are bought."""
-    tokens = weights[:, [one.episode for one in messages]] * [one.tokens for one in messages]
-    return _middle(np.array([one.highest for one in messages]), tokens)
+    tokens = weights[:, [message.episode for message in messages]] * [
+        message.tokens for message in messages
+    ]
+    return _middle(np.array([message.highest for message in messages]), tokens)
 
 
 def _weakest(messages: Sequence[Message], episodes: int) -> Array:
@@ -252,9 +259,9 @@ def _weakest(messages: Sequence[Message], episodes: int) -> Array:
     It is infinite for an episode without such a message.
     """
     lowest = np.full(episodes, np.inf)
-    for one in messages:
-        if one.worth[-1] > _LEVEL:
-            lowest[one.episode] = min(lowest[one.episode], one.highest)
+    for message in messages:
+        if message.worth[-1] > _LEVEL:
+            lowest[message.episode] = min(lowest[message.episode], message.highest)
     return lowest
 
 
@@ -315,13 +322,13 @@ def trained(
     Returns:
         Runs in the order of rising prices.
     """
-    useful = [one for one in messages if one.useful and one.highest > 0]
+    useful = [message for message in messages if message.useful and message.highest > 0]
     highest = float(choke(useful, np.ones((1, episodes)))[0]) * normalizer if useful else np.nan
     compared = []
     for run, seed, price, metrics in sorted(runs, key=lambda one: (one[2], one[1])):
         rate, said = price / normalizer, metrics["tokens_said"]
-        bought = sum(one.tokens * one.bought(rate) for one in messages) / episodes
-        cut = sum(one.best_cut(rate) for one in messages) / episodes
+        bought = sum(message.tokens * message.bought(rate) for message in messages) / episodes
+        cut = sum(message.best_cut(rate) for message in messages) / episodes
         spoke = metrics.get("spoke_if_informed", np.nan)
         near = any(abs(said - predicted) <= _NEAR * predicted for predicted in (bought, cut))
         at = run, seed, price, said, metrics.get("accuracy", np.nan), spoke, bought, cut
@@ -346,8 +353,8 @@ class PredictionCheck:
     @classmethod
     def of(cls, runs: Sequence[TrainedRun]) -> PredictionCheck:
         """Count the runs."""
-        below = [one for one in runs if one.below_choke]
-        silent = [one for one in runs if one.collapsed]
+        below = [run for run in runs if run.below_choke]
+        silent = [run for run in runs if run.collapsed]
         above = sum(not one.below_choke for one in silent)
         return cls(len(below), sum(one.near for one in below), len(silent), above)
 

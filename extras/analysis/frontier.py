@@ -209,7 +209,7 @@ def laconic_index(
     Empty if there is no frontier (`floors`), or if no episode was played or solved.
     """
     floor = floors(environments[0]).get("coded")
-    counted = all(one.solved is not None and one.tokens_said for one in episodes)
+    counted = all(episode.solved is not None and episode.tokens_said for episode in episodes)
     if floor is None or not episodes or not counted:
         return {}
     try:
@@ -218,7 +218,7 @@ def laconic_index(
         return {}
     wordy = play(environments, policies, starts[:_SCRIPTED], seed=0)
     verbose = float(np.mean([_tokens(one) for one in wordy]))
-    totals = np.array([(_tokens(one), float(bool(one.solved))) for one in episodes])
+    totals = np.array([(_tokens(episode), float(bool(episode.solved))) for episode in episodes])
     tokens, solved = totals.mean(axis=0)
     mean = index(tokens, solved, floor, verbose)
     weights = resample(RESAMPLES, len(totals), np.random.default_rng(0))

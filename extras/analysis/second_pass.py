@@ -65,7 +65,7 @@ class SecondPass:
 def write(folder: Path, names: Sequence[str]) -> None:
     """Write and show the parts of the gain if all four entries were played."""
     measured = [read(folder / name) for name in names]
-    solved = [one["solved"] for one in measured if one is not None]
+    solved = [measure["solved"] for measure in measured if measure is not None]
     parts = split(*solved) if len(solved) == len(names) else {}
     if not parts:
         return

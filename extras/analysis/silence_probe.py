@@ -71,7 +71,7 @@ def silence_reliance(
         SettingError: the environment has no channel, or does not report which tasks are solved.
     """
     channel = getattr(environments[0], "channel", None)
-    if not isinstance(channel, Channel) or any(one.solved is None for one in episodes):
+    if not isinstance(channel, Channel) or any(episode.solved is None for episode in episodes):
         raise SettingError(
             "evaluation.probe_silence=true needs an environment with `channel`, an envs.Channel,"
             f" that tells what is solved (any of envs.make); got {type(environments[0]).__name__}"

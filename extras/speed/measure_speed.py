@@ -304,7 +304,9 @@ def counts(groups: Sequence[Group]) -> dict[str, float]:
     episodes = [episode for group in groups for episode in group.episodes]
     turns = [turn for episode in episodes for turn in episode.turns]
     return {
-        "conversations": float(sum(len({turn.agent for turn in one.turns}) for one in episodes)),
+        "conversations": float(
+            sum(len({turn.agent for turn in episode.turns}) for episode in episodes)
+        ),
         "sampled_tokens": float(sum(len(turn.reply_ids) for turn in turns)),
     }
 

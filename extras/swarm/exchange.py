@@ -270,10 +270,10 @@ def _refuse_excess(author: str, shared: SharedGroup) -> None:
         "a key that cannot be shown": not shared.task.key.isprintable(),
         "a seed of more than 63 bits": shared.seed >= 2**63,
         "an agent twice": len(set(shared.agents)) < len(shared.agents),
-        "a message of nobody": not {one.agent for one in messages} <= set(shared.agents),
-        "a round below 0": any(one.round < 0 for one in messages),
+        "a message of nobody": not {message.agent for message in messages} <= set(shared.agents),
+        "a round below 0": any(message.round < 0 for message in messages),
         "two messages of one turn": any(map(_repeats_a_turn, shared.episodes)),
-        "a probability above 1": any((one.logprob or 0.0) > _ROUNDING for one in messages),
+        "a probability above 1": any((message.logprob or 0.0) > _ROUNDING for message in messages),
     }
     if fault := next((fault for fault, holds in faults.items() if holds), ""):
         raise ValueError(fault)
@@ -295,7 +295,7 @@ Record = TypeVar("Record")
 def to_plain(value: Any) -> Any:
     """Return records, and containers of them, as plain data."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: to_plain(getattr(value, one.name)) for one in fields(value)}
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {key: to_plain(one) for key, one in value.items()}
     if isinstance(value, tuple | list):
@@ -313,15 +313,17 @@ def from_plain(kind: type[Record], plain: Any) -> Record:
     if not isinstance(plain, Mapping):
         raise TypeError(f"expected the fields of {kind.__name__}; got {plain!r:.60}")
     known = fields(kind)  # type: ignore[arg-type]
-    if strange := set(plain) - {one.name for one in known}:
+    if strange := set(plain) - {record_field.name for record_field in known}:
         raise ValueError(f"{kind.__name__} has no field {sorted(strange)[0]!r:.60}")
     hints = _types(kind)  # type: ignore[arg-type]
     values = {}
-    for one in known:
-        if one.name in plain:
-            values[one.name] = _read(hints[one.name], plain[one.name], one.name)
-        elif one.default is MISSING and one.default_factory is MISSING:
-            raise TypeError(f"{kind.__name__} needs the field {one.name!r}")
+    for record_field in known:
+        if record_field.name in plain:
+            values[record_field.name] = _read(
+                hints[record_field.name], plain[record_field.name], record_field.name
+            )
+        elif record_field.default is MISSING and record_field.default_factory is MISSING:
+            raise TypeError(f"{kind.__name__} needs the field {record_field.name!r}")
     return kind(**values)
 
 

@@ -102,7 +102,9 @@ def _played(
         return []
     mute = dict.fromkeys(agents, Mute())
     try:
-        starts = [Start(shared.seed, task, _given(one, policies)) for one in shared.episodes]
+        starts = [
+            Start(shared.seed, task, _given(episode, policies)) for episode in shared.episodes
+        ]
         # The first episode alone shows for most groups that they do not fit.
         for part in (slice(1), slice(1, None)):
             episodes = play(environments, mute, starts[part], seed=0)
@@ -185,7 +187,7 @@ def _counted(
         return episodes
     counted = []
     for episode, (_, messages) in zip(episodes, pairs, strict=True):
-        authors = {(one.agent, one.round): one.logprob for one in messages}
+        authors = {(message.agent, message.round): message.logprob for message in messages}
         turns = (
             replace(
                 turn,
@@ -227,9 +229,11 @@ def scored(
             for one in episode_sequences(episode, index, own, "episode", agents)
         ]
         temperature = policy.speech.temperature
-        for one in recomputed(policy.model, sequences, policy.pad_id, temperature, max_tokens):
-            generated = zip(one.behavior_logprobs, one.generated, strict=True)
-            logprobs_of[one.episode, one.agent] = iter([each for each, mine in generated if mine])
+        for sequence in recomputed(policy.model, sequences, policy.pad_id, temperature, max_tokens):
+            generated = zip(sequence.behavior_logprobs, sequence.generated, strict=True)
+            logprobs_of[sequence.episode, sequence.agent] = iter(
+                [each for each, mine in generated if mine]
+            )
     scored = []
     for index, episode in enumerate(episodes):
         turns = []

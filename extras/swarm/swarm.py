@@ -115,7 +115,7 @@ class Swarm(Collector):
         environments, policies = players
         tasks = named_tasks(environments[0])
         if self.correct and any(
-            getattr(one, "recompute_logprobs", False) for one in policies.values()
+            getattr(policy, "recompute_logprobs", False) for policy in policies.values()
         ):
             raise SettingError(
                 "learner.collect.correct=true needs the log-probabilities of the authors, which"

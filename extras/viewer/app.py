@@ -190,12 +190,19 @@ class Viewer(App[None]):
         self._show()
 
     def _add(self, episodes: list[Transcript]) -> None:
-        for one in filter(self.filter.admits, episodes):
-            self.shown.append(one)
-            silent = sum(not said.text for said in one.messages)
-            color = {True: "green", False: "red", None: "yellow"}[one.solved]
-            tokens = "" if one.tokens_said is None else str(one.tokens_said)
-            cells = [str(one.step), one.task, verdict(one), score(one), tokens, str(silent)]
+        for episode in filter(self.filter.admits, episodes):
+            self.shown.append(episode)
+            silent = sum(not said.text for said in episode.messages)
+            color = {True: "green", False: "red", None: "yellow"}[episode.solved]
+            tokens = "" if episode.tokens_said is None else str(episode.tokens_said)
+            cells = [
+                str(episode.step),
+                episode.task,
+                verdict(episode),
+                score(episode),
+                tokens,
+                str(silent),
+            ]
             styles = ["", "", color, "", "", ""]
             pairs = zip(cells, styles, strict=True)
             self.table.add_row(*(Text(cell, style=style) for cell, style in pairs))

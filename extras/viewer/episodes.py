@@ -102,7 +102,7 @@ class Episodes:
     @property
     def steps(self) -> list[int]:
         """Steps with episodes, rising."""
-        return sorted({one.step for one in self.all})
+        return sorted({transcript.step for transcript in self.all})
 
     @property
     def state(self) -> str:
