@@ -78,7 +78,7 @@ class MATH(MarkedAnswers):
         Agents without an answer have no vote; answers that spell one number or one expression in
         different ways vote together, and among equally common ones that of the earliest agent
         counts. An expression copied from the problem is no answer, unless it is the reference
-        itself: repeating what is to be worked out would equal it.
+        itself: a repetition of the problem would equal it.
         """
         stated = [stated_answer for text in answers.values() if (stated_answer := answer_in(text))]
         votes = [plain(answer) for answer in stated]

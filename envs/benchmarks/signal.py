@@ -1,4 +1,4 @@
-"""Signal: what colour is the thing? The smallest game of telling, made for numeric agents too.
+"""Signal: name the color of a thing. The smallest game of telling, made for numeric agents too.
 
 A task is a table of things and their colours, and the question of one thing's colour. Dealt out,
 one agent holds what matters and the others hold nothing, so a team has two skills to learn: to
@@ -45,7 +45,7 @@ def generate(
     colours: int = 4,
     distractors: Span = 2,
 ) -> tuple[Task, ...]:
-    """Make tables and questions; `Signal` says what the settings are.
+    """Make tables and questions; `Signal` explains the settings.
 
     Splits differ in whole tables, for there are too few single facts to keep apart: that the ball
     is red may be asked in both.

@@ -99,7 +99,7 @@ class Rules:
     priced: bool
     """Whether tokens cost reward by the setting; a price that moves may be 0 for a while."""
     counts: str = ""
-    """Sentence about what counts in the end; empty where the answer of the team does."""
+    """Sentence about the goal; empty where the answer of the team is graded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def templates(instructions: Style | Mapping[str, str]) -> Templates:
     """Return the templates of a form by its name, or a user's own.
 
     Raises:
-        UnknownNameError: there is no such form, or a template names what does not exist.
+        UnknownNameError: there is no such form, or a template names an unknown field.
         SettingError: a part is missing, or is no text for `str.format`.
     """
     if not isinstance(instructions, Mapping):
@@ -134,7 +134,7 @@ def templates(instructions: Style | Mapping[str, str]) -> Templates:
 def known_and_asked(
     task: Task, shares: Mapping[str, Sequence[int]], separator: str
 ) -> dict[str, tuple[str, str]]:
-    """Return what each agent knows of a task at first, and the question it reads.
+    """Return the initial knowledge of each agent, and the question it reads.
 
     Args:
         task: the task of this episode.
@@ -179,7 +179,7 @@ class Briefing:
         """Return the first observation of each agent.
 
         Args:
-            parts: by agent, what it knows and what it is asked (`known_and_asked`).
+            parts: knowledge and question of each agent (`known_and_asked`).
         """
         openings = {}
         for agent, (knowledge, question) in parts.items():

@@ -1,4 +1,4 @@
-"""Token budgets, the ledger of an episode, and what a token is.
+"""Token budgets, the ledger of an episode, and the default tokenizer.
 
 A budget has four caps on messages: per message, per agent, per round over all agents, per episode
 over all agents. A fifth cap limits the thought before a message; the other four do not count

@@ -2,7 +2,7 @@
 
 Each published message is lost to a listener with some probability. It is charged all the same: it
 uses up its budget, and the answer that it states is graded. `mark` says whether listeners are told
-of the loss; otherwise they read what they would read of a silent agent.
+of the loss; otherwise the sender seems silent to them.
 
 Losses are drawn when an episode begins, so they do not depend on messages: an episode that is
 played again with another message loses the same ones. They are drawn apart from tasks and deals,
@@ -86,7 +86,7 @@ class Transmission:
         hears: Mapping[str, Collection[str]],
         silent: Collection[str],
     ) -> dict[str, str]:
-        """Return what each listener reads after a round.
+        """Return the text of each listener after a round.
 
         Args:
             messages: messages of the round, in the order of the agents.

@@ -14,7 +14,7 @@ Every end is a termination. The last infos name it under `ended_by` (`envs.dialo
 - The score has reached `stop_at`.
 - No agent spoke in a round after the first, and an answering agent has had a turn.
 - The last round was played.
-- The episode budget is spent. Every observation shows what is left of it, so a learner should
+- The episode budget is spent. Every observation shows the rest of it, so a learner should
   expect no reward after it.
 
 Source: a reconstruction of the setting of Agent-GSPO (arXiv 2510.22477), of which only the abstract
@@ -97,7 +97,7 @@ class Referee:
         return self.benchmark.score(self.task, self.graded())
 
     def ending(self, round: int, texts: Mapping[str, str], score: Score | None) -> Ending:
-        """Return what ends the dialogue with this round; empty if it goes on.
+        """Return the reason why the dialogue ends with this round; empty if it goes on.
 
         Of several endings the first counts, in the order commitment, score, silence, rounds,
         agreement. Agreement comes last because it takes grading, which the last round does anyway.
@@ -148,7 +148,7 @@ class DialogueEnv(TeamEnv):
         schedule: whose turn it is: `all` or a list of roles (`envs.dialogue.roster`).
         answer: the role that answers, the `majority` of all agents, or `joint`: the last messages
             of all agents are graded as one piece of work.
-        feedback: what the environment says between rounds about the work so far
+        feedback: comments of the environment between rounds on the work so far
             (`envs.dialogue.messages`).
         expert: source of the feedback in mode `expert`.
         stop_at: a score from which on an episode ends; None for none.
@@ -157,7 +157,7 @@ class DialogueEnv(TeamEnv):
         budget: caps on messages and thoughts.
         reward: the price of a token.
         channel: how often messages are lost on the way (`envs.dialogue.channel`).
-        tokens_left: what an agent sees of the caps: `all`, or its `own` without those of the round
+        tokens_left: caps that an agent sees: `all`, or its `own` without those of the round
             and the episode. These change when others speak, even for an agent that hears no one.
         instructions: `full` for language models, `short` for small ones, `brief` for policies that
             were trained on the game, or two templates (`envs.dialogue.briefing.Templates`).

@@ -12,11 +12,11 @@ A language agent stays silent by writing the silence word. The word ends the rep
 stands, so nothing can be written behind it for free. The text before it is the message. If that is
 only dressing, such as quotes, Markdown or the agent's own name, the reply is silent.
 
-Feedback is what the environment says to a team between two rounds about its work so far. `none`:
-nothing. `plain`: the request to revise. `level`: the request, and what the benchmark found at each
-level of its reward. `expert`: the request, and the words of an outside expert. An expert may quote
-an agent, so further lines are indented as in messages and cannot pose as an agent's. MAGRPO (arXiv
-2508.04652, section on multi-turn collaboration) uses the last three.
+Feedback consists of comments on the work so far, between two rounds. `none`: no comment. `plain`:
+the request to revise. `level`: the request, and the findings of the benchmark at each level of its
+reward. `expert`: the request, and the words of an outside expert. An expert may quote an agent, so
+further lines are indented as in messages and cannot pose as an agent's. MAGRPO (arXiv 2508.04652,
+section on multi-turn collaboration) uses the last three.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SILENT_ROUND = "Nobody spoke."
 Mode = Literal["none", "plain", "level", "expert"]
 MODES: tuple[Mode, ...] = ("none", "plain", "level", "expert")
 Expert = Callable[[Task, Mapping[str, str]], Mapping[str, str]]
-"""Takes a task and what each agent wrote; returns what each agent is told, at least for some."""
+"""Function from a task and the messages of agents to comments for agents, at least for some."""
 REVISE = "Revise what you wrote, or say nothing to let it stand."
 _DRESSING = " \t\r\n\"'`*_~#<>[](){}|.,:;!?/\\-–—“”„‘’«»…\u200b\ufeff"
 """Characters that say nothing by themselves, such as quotes, brackets and Markdown."""
@@ -142,7 +142,7 @@ class SilenceWord:
         return self._pattern.search(text) is not None
 
     def split(self, text: str, agent: str = "", stopped: bool = False) -> Split:
-        """Split a reply into its message and what stands behind the silence word.
+        """Split a reply into its message and the text behind the silence word.
 
         Args:
             text: the reply, without its thought.
@@ -185,7 +185,7 @@ def _is_dressing(text: str, agent: str) -> bool:
 
 
 def heard(messages: Iterable[Message], speakers: Collection[str]) -> str:
-    """Return what a listener reads after a round: one line per message of those it hears.
+    """Return the text of a listener after a round: one line per message of those it hears.
 
     Further lines of a message are indented, so that no message can pose as another agent's.
     """
@@ -285,7 +285,7 @@ class Feedback:
     def on(
         self, task: Task, written: Mapping[str, str], score: Score | None, agents: Sequence[str]
     ) -> dict[str, str]:
-        """Return what each agent is told; empty in mode `none`.
+        """Return the comments for each agent; empty in mode `none`.
 
         Args:
             task: the task of the episode.

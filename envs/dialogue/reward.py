@@ -2,8 +2,8 @@
 
     reward = task reward - price * tokens charged / normalizer
 
-`Pay` keeps three numbers apart: what the task pays, what an agent's own tokens cost (its bill), and
-what is taken off its reward (its charge). Messages are charged, and the thoughts before them at a
+`Pay` keeps three numbers apart: the task reward, the cost of an agent's own tokens (its bill), and
+the deduction from its reward (its charge). Messages are charged, and the thoughts before them at a
 weight of their own.
 
 Agent-GSPO (arXiv 2510.22477) charges verbosity in the reward. Its formula is not public, so the
@@ -49,7 +49,7 @@ class Reward:
     thought is exempt."""
     multiply_by: str | None = None
     """Measure of the answers that multiplies the benchmark's score, such as `source_overlap` of
-    `tldr` and `arxiv`; None for none. It does not change what counts as solved."""
+    `tldr` and `arxiv`; None for none. Whether a task counts as solved does not change."""
 
     def __post_init__(self) -> None:
         """Raise SettingError for a number out of its range, UnknownNameError for other words."""
@@ -82,7 +82,7 @@ class Reward:
 
 
 PAY = ("task_reward", "billed", "charged")
-"""Keys of infos that say what an agent was paid in a round, of the environments that report it."""
+"""Keys of infos for the pay of an agent in a round, of the environments that report it."""
 PAY_RULES = ("reward", "when", "charge", "max_reward")
 """Keys of an environment's metadata that say how it pays. `reward` is `common` where the task pays
 all agents the same, else `own`; `when` and `charge` are those of `Reward`; `max_reward` is the most
@@ -91,7 +91,7 @@ that the task pays an agent in an episode."""
 
 @dataclass(frozen=True, slots=True)
 class Pay:
-    """What one agent is paid in one round, in reward units."""
+    """Pay of one agent in one round, in reward units."""
 
     task_reward: float = 0.0
     """Reward of the task."""
@@ -103,7 +103,7 @@ class Pay:
 
     @property
     def reward(self) -> float:
-        """Reward of the agent: what the task pays, less the charge."""
+        """Reward of the agent: the task reward less the charge."""
         return self.task_reward - self.charged
 
     @property
@@ -185,7 +185,7 @@ class Account:
     def settle(
         self, earned: Mapping[str, float], tokens: Mapping[str, float], *, due: bool
     ) -> dict[str, Pay]:
-        """Pay each agent what it earned in a round, less the charge for tokens.
+        """Pay each agent its earnings of a round, less the charge for tokens.
 
         With `when=solved` charges are kept until they are `due`. They are due in the last round
         of a solved episode, and in no other.

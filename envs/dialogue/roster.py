@@ -1,4 +1,4 @@
-"""A team: its agents, who answers, who hears whom, whose turn it is, and who knows what.
+"""A team: its agents, who answers, who hears whom, whose turn it is, and who knows which facts.
 
 Agents are called `<role>_<number>`, numbered from 0 in each role.
 
@@ -10,7 +10,7 @@ Schedule (whose turn it is): `all` lets every agent speak in every round. A list
 the first round, the second and so on, and starts again when it ends. Each entry is a role or a list
 of roles.
 
-Information (who knows what): with `full` every agent reads the whole task. With `split` the
+Information (who knows which facts): with `full` every agent reads the whole task. With `split` the
 statements are dealt among the agents that hold information, and all agents read the question. So an
 agent has to speak, and only agents that hold something relevant have to.
 """
@@ -80,7 +80,7 @@ def agent_names(team: Mapping[str, int]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """The agents of a team and what each may do."""
+    """The agents of a team, with their rights to answer, hear and speak."""
 
     agents: tuple[str, ...]
     """All agents, in their fixed order."""

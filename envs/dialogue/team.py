@@ -9,7 +9,7 @@ thought is counted, charged, and shown to no agent. An agent that thinks beyond 
 Whether it has room for a thought depends on the caps at the beginning of the round, so the order in
 which agents are served does not matter.
 
-An observation holds only what is new to the agent, so a conversation grows at its end. The agent
+An observation holds only new text, so a conversation grows at its end. The agent
 keeps the history.
 
 Observation: `{"text": any string, "tokens_left": int32 array (4,)}`. The four entries are the most
@@ -17,7 +17,7 @@ tokens of the next message (0 out of turn and after the end), and the tokens lef
 this round and to the episode (`envs.dialogue.budget.UNLIMITED` for no cap).
 Action: any string. Lone surrogates are published as `?`.
 
-Subclasses say what an episode is about: `DialogueEnv` grades one answer, `WorldEnv` plays acts.
+Subclasses define the content of an episode: `DialogueEnv` grades one answer, `WorldEnv` plays acts.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class TeamEnv(TextEnv, ABC):
         rules: agents, most rounds, and caps.
         reward: this and the following settings are those of `DialogueEnv`.
         channel: how often messages are lost on the way.
-        tokens_left: what an agent sees of the caps.
+        tokens_left: caps that an agent sees.
         instructions: the form of the first observation.
         tokenize: cuts text into tokens.
         render_mode: how rounds are shown.
@@ -255,7 +255,7 @@ class TeamEnv(TextEnv, ABC):
         """Play one round.
 
         Args:
-            actions: what each agent says; an agent that is left out is silent.
+            actions: string of each agent; an agent that is left out is silent.
 
         Returns:
             Observations, rewards, terminations, truncations and infos of the agents that were
@@ -301,7 +301,7 @@ class TeamEnv(TextEnv, ABC):
 
     @abstractmethod
     def _begin(self, generator: np.random.Generator) -> None:
-        """Start an episode of what the subclass plays; the generator is that of the reset."""
+        """Start the subclass's part of an episode; the generator is that of the reset."""
 
     @abstractmethod
     def _openings(self) -> Mapping[str, Opening]:
@@ -330,7 +330,7 @@ class TeamEnv(TextEnv, ABC):
         return self._roster.cycle[self.round % len(self._roster.cycle)]
 
     def _room(self, agent: str) -> tuple[int, int, int, int]:
-        """Return what an agent sees of the caps: tokens of its next action, and what is left."""
+        """Return the caps that an agent sees: tokens of its next action, and of each cap."""
         room = self.ledger.left(agent, self._sees_all)
         return room if agent in self._talking else (0, *room[1:])
 
@@ -375,7 +375,7 @@ class TeamEnv(TextEnv, ABC):
         return self.ledger.think(agent, len(self.tokenize(words)), self._may_think[agent], before)
 
     def _news(self, agents: Sequence[str], comments: Mapping[str, str]) -> dict[str, str]:
-        """Return what each agent reads after a round: messages, then comments of the environment.
+        """Return the text of each agent after a round: messages, then comments of the environment.
 
         An agent that hears no one reads the comments alone: that no one spoke would be no news.
         """

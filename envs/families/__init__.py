@@ -1,1 +1,1 @@
-"""What benchmarks are made of: generators and graders, one folder a family."""
+"""Parts of benchmarks: generators and graders, one folder per family."""

@@ -147,7 +147,7 @@ _ENDINGS = (_purchase, _change_of_luck)
 
 
 def business(random: Random, level: int) -> Problem:
-    """Count what a place holds, then lose, gain, pack, sell and pay."""
+    """Count the stock of a place, then lose, gain, pack, sell and pay."""
     person = random.choice(PEOPLE)
     place, *containers, things = random.choice(_PLACES)
     item, tale, owned = random.choice(things), Tale(random), f"{person}'s {place}"
@@ -185,7 +185,7 @@ def _nest(tale: Tale, owned: str, nested: Sequence[tuple[str, str]], item: str) 
 
 
 def _lose(tale: Tale, owned: str, item: str, size: int) -> None:
-    """Lose some, so that what is left can be packed by `size`; at least one pack is left."""
+    """Lose some, so that the rest can be packed by `size`; at least one pack is left."""
     value = tale.value
     lost = value % size or size
     while lost < 2 or (lost < value // 3 and tale.random.random() < 0.7):

@@ -6,7 +6,7 @@ ASCII ones: full-width digits, any dash or minus sign, thin spaces between group
 Digits glued to a letter before them (`H2O`) belong to a word. Fractions, dates and powers (`1/2`,
 `5^2`) are no numbers.
 
-A commitment is read strictly. These are none: what is still to be worked out (`3!`, `12 * 2`,
+A commitment is read strictly. These are none: an open calculation (`3!`, `12 * 2`,
 `6 x 7`), an equation that says two things, and a second number on offer (`12 or 13`). Such a text
 has no answer, whatever else it mentions. An amount per unit (`$18/day`) is its number.
 

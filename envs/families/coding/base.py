@@ -1,4 +1,4 @@
-"""What benchmarks have in common whose answers are programs, tested in the sandbox.
+"""Base of benchmarks whose answers are programs, tested in the sandbox.
 
 Roles: the coder answers, testers know the examples, tests or conditions. A reply without a program
 scores 0 and starts no process. Reward: 1 for a program that passes every test, else 0.
@@ -112,7 +112,7 @@ class CodingBenchmark(ProgramBenchmark):
 
 
 def working(code: str) -> str:
-    """Return what a program or a body does, without comments, idle constants and closing names.
+    """Return the working part of a program, without comments, idle constants and closing names.
 
     Empty where it is no Python. It is written as `ast.unparse` does.
     """

@@ -1,4 +1,4 @@
-"""What a program has to do to pass: the names it defines and the tests it is put to."""
+"""Conditions for a program to pass: the names it defines and its tests."""
 
 from __future__ import annotations
 

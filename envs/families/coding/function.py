@@ -69,7 +69,7 @@ def shortened(chain: Chain) -> Iterator[Chain]:
             yield rest
 
 
-def neighbours(chain: Chain, random: Random) -> Iterator[Chain]:
+def neighbors(chain: Chain, random: Random) -> Iterator[Chain]:
     """Yield chains that are easily mistaken for this one.
 
     A step is left out, two steps change places, a parameter is the next one, or another move of
@@ -86,7 +86,7 @@ def neighbours(chain: Chain, random: Random) -> Iterator[Chain]:
 
 
 def fits(chain: Chain) -> bool:
-    """Return whether each step takes what the step before returns."""
+    """Return whether each step takes the result of the step before."""
     return all(
         step.move.gives == following.move.takes
         for step, following in zip(chain, chain[1:], strict=False)

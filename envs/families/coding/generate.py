@@ -14,7 +14,7 @@ from random import Random
 from laconic.envs.families.coding.exam import Exam
 from laconic.envs.families.coding.extract import fenced
 from laconic.envs.families.coding.function import body, draw, signature
-from laconic.envs.families.coding.puzzle import Puzzle, behaviour, puzzle
+from laconic.envs.families.coding.puzzle import Puzzle, behavior, puzzle
 from laconic.envs.families.common.generation import Candidate, Pair, leveled, mix
 from laconic.envs.task import Task
 
@@ -26,12 +26,12 @@ NAMES = tuple(
     for start in ("b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z")
     for end in ("ab", "eg", "ilk", "onk", "ump", "arn")
 )
-"""Names of functions, which say nothing about what these do."""
+"""Names of functions, which reveal nothing about their steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A function to be written, and what is said about it."""
+    """A function to write, and the statements about it."""
 
     key: str
     """Key of its task."""
@@ -70,7 +70,7 @@ def pose(item: Item, question: str, whole: str, exam: Exam) -> Task:
 def _makes(levels: Pair, extras: Pair) -> Callable[[Random, str], Candidate[Item]]:
     def make(random: Random, key: str) -> Candidate[Item]:
         chain, name = draw(random, random.randint(*levels)), random.choice(NAMES)
-        does = behaviour(chain)
+        does = behavior(chain)
 
         def finish() -> Item | None:
             new_puzzle = puzzle(name, chain, random)

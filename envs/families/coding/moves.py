@@ -35,7 +35,7 @@ class Move:
     code: str
     """A Python expression of `$v` and `$k` that leaves `$v` as it is and never raises."""
     choices: tuple[Any, ...] = (None,)
-    """Parameters to choose from; neighbours in this order are easily mistaken for each other."""
+    """Parameters to choose from; neighbors in this order are easily mistaken for each other."""
     run: Callable[[Any, Any], Any] = field(init=False, repr=False, compare=False)
     """Function of the code: from value and parameter to the next value."""
 

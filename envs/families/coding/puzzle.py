@@ -1,6 +1,6 @@
 """A generated function as a puzzle: its words, examples to show, and inputs that test it.
 
-The tests are chosen so that they tell the function from its near neighbours: every neighbour that
+The tests are chosen so that they tell the function from its near neighbors: every neighbor that
 differs on some input of the pool fails at least one test. A chain in which some step can be left
 out without notice, whose results hardly vary, or grow too large to read, gives no puzzle.
 """
@@ -13,7 +13,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-from laconic.envs.families.coding.function import Chain, inputs, modest, neighbours, run, shortened
+from laconic.envs.families.coding.function import Chain, inputs, modest, neighbors, run, shortened
 from laconic.envs.families.coding.moves import TYPES
 
 _POOL = 16
@@ -48,7 +48,7 @@ def puzzle(name: str, chain: Chain, random: Random) -> Puzzle | None:
         return None
     if any(not _differences(rest, pool, results) for rest in shortened(chain)):
         return None
-    telling = (_differences(other, pool, results) for other in neighbours(chain, random))
+    telling = (_differences(other, pool, results) for other in neighbors(chain, random))
     chosen = _cover([differences for differences in telling if differences])
     rest = [index for index in range(_POOL) if index not in chosen]
     random.shuffle(rest)
@@ -61,7 +61,7 @@ def puzzle(name: str, chain: Chain, random: Random) -> Puzzle | None:
 
 
 @lru_cache(maxsize=65_536)
-def behaviour(chain: Chain) -> str:
+def behavior(chain: Chain) -> str:
     """Return the results of a function on fixed inputs, which identify it whatever its words."""
     kind = chain[0].move.takes
     return f"{kind}: {[run(chain, value) for value in _FIXED[kind]]!r}"

@@ -1,1 +1,1 @@
-"""What families share: sources of real rows, drawing of tasks, sentences."""
+"""Shared parts of families: sources of real rows, drawing of tasks, bases of benchmarks."""

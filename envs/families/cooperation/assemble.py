@@ -26,7 +26,7 @@ class Found:
     """A function that was found in a reply."""
 
     code: str
-    """The function with what stands around it."""
+    """Function with the code around it."""
     module: ast.Module | None
     """The syntax tree of the code; None where it is not Python."""
     function: ast.FunctionDef | None
@@ -37,7 +37,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What both agents wrote."""
+    """Work of both agents."""
 
     auxiliary: Found | None
     """The function `aux` of the auxiliary's reply; None without one."""
@@ -55,7 +55,7 @@ class Work:
 def assemble(auxiliary: str, main: str, name: str, preamble: str = "") -> Work:
     """Put two replies, any texts, together into the function `name`.
 
-    `given` is what the prompt has before that function: imports, and functions to be used.
+    `preamble` is the code of the prompt before that function: imports, and functions to use.
     """
     helper, requested = find(auxiliary, AUXILIARY), find(main, name)
     if requested is None:

@@ -1,4 +1,4 @@
-"""What `coop_humaneval` and `coop_mbpp` have in common: two agents write one program.
+"""Base of `coop_humaneval` and `coop_mbpp`: two agents write one program.
 
 Roles: the auxiliary writes a helper function `aux`, main the function asked for, which may call it;
 neither reads the other's. Reward: MAGRPO's, 0 to 4 (`envs.families.cooperation.reward`). Solved:

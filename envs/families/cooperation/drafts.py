@@ -1,4 +1,4 @@
-"""What the two agents may write of a generated function, the best first.
+"""Drafts of the two agents for a generated function, the best first.
 
 The best pair shares the work: the auxiliary does the first step, main calls it and does the rest.
 All drafts are bare code of a few lines, for small policies that learn from them.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from laconic.envs.families.coding.function import Chain, neighbours
+from laconic.envs.families.coding.function import Chain, neighbors
 from laconic.envs.families.coding.generate import Item
 from laconic.envs.families.cooperation.assemble import AUXILIARY
 
@@ -62,5 +62,5 @@ def _lines(chain: Chain) -> list[str]:
 def _mistaken(chain: Chain, key: str) -> list[str]:
     """Return the body of a neighbor that is written differently; empty for a step without one."""
     right = _lines(chain)
-    others = (_lines(other) for other in neighbours(chain, Random(key)))
+    others = (_lines(other) for other in neighbors(chain, Random(key)))
     return next((lines for lines in others if lines != right), [f"return {_VALUE}"])

@@ -1,4 +1,4 @@
-"""What a function does with the result of another one, read from its syntax tree.
+"""Reads from a syntax tree how a function uses the result of another one.
 
 Words: *the result* is what a call of the auxiliary returns, or a name that is given it; *tests* are
 the conditions of `if`, `while`, `a if t else b` and comprehensions, and the subject of `match`.

@@ -53,7 +53,7 @@ class LevelPoints:
 
 
 def grade(work: Work, exam: Exam) -> LevelPoints:
-    """Grade what two agents wrote; a program is run only once it has passed the syntax."""
+    """Grade the work of two agents; a program is run only once it has passed the syntax."""
     has_auxiliary = work.auxiliary is not None and work.auxiliary.returns
     points = _points(auxiliary=has_auxiliary, main=work.main is not None)
     if work.main is None:

@@ -1,1 +1,1 @@
-"""What two authors write together: how it is measured and graded, and generated pieces to write."""
+"""Texts that two authors write together: measures, grades, and generated pieces to write."""

@@ -21,7 +21,7 @@ _CHOICE = re.compile(r"\[(.*?)\|(.*?)\]")
 
 
 class Study(TypedDict):
-    """What was studied, in words for the gaps of sentences."""
+    """Subject of the study, in words for the gaps of sentences."""
 
     task: str
     Task: str

@@ -12,7 +12,7 @@ from laconic.envs.task import Split, Task
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What is read, and what may be written about it."""
+    """A text to read, and texts that may be written about it."""
 
     core: str
     """Identity of the piece, whatever else its text says."""

@@ -1,4 +1,4 @@
-"""From what a team wrote to its score, and from the score to what each author is told of it."""
+"""From the texts of a team to its score, and from the score to feedback for each author."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class WritingBenchmark(Benchmark):
     """The thresholds of the benchmark."""
 
     def score(self, task: Task, answers: Mapping[str, str]) -> Score:
-        """Grade what each role wrote, from 0 to 2.98; from 2.5 on the task counts as solved.
+        """Grade the text of each role, from 0 to 2.98; from 2.5 on the task counts as solved.
 
         Several agents of one role write one text together, in their order. The detail has the
         points of every level that was looked at.
@@ -30,7 +30,7 @@ class WritingBenchmark(Benchmark):
         return score(self.levels, answers, task.text)
 
     def findings(self, task: Task, score: Score, agents: Sequence[str]) -> Mapping[str, str]:
-        """Per level: the points, what was found and what is wanted."""
+        """Per level: the points, the finding and the goal."""
         return findings(self.levels, score.detail, agents)
 
 
@@ -50,7 +50,7 @@ def score(levels: Levels, answers: Mapping[str, str], source: str = "") -> Score
 
     Args:
         levels: the thresholds.
-        answers: what each agent wrote.
+        answers: text of each agent.
         source: what they read. It changes no points: the reward of the paper does not look at it.
 
     Returns:
@@ -158,7 +158,7 @@ def _advice(count: int, fewest: int, most: int) -> str:
 
 
 def _wanted(plateau: Plateau, ratio: float, author: int) -> str:
-    """Return the plateau in words, and what this author can do about a ratio outside it."""
+    """Return the plateau in words, and advice for this author about a ratio outside it."""
     goal = f"{plateau.full_from:g} to {plateau.full_to:g} times are wanted"
     if plateau.full_to == inf:
         goal = f"at least {plateau.full_from:g} times are wanted"

@@ -87,14 +87,14 @@ class Levels:
 
 @dataclass(frozen=True, slots=True)
 class LevelScores:
-    """What two texts earned, level by level."""
+    """Points of two texts, level by level."""
 
     points: Mapping[str, float]
     """Points of each level that was looked at, in order."""
     stopped: str
     """The level that failed; empty where none did."""
     found: Mapping[str, object] = field(default_factory=dict)
-    """What was measured at those levels: `words` (one number a text), `length_ratio`,
+    """Measures at those levels: `words` (one number a text), `length_ratio`,
     `word_ratio` (None: there is none), `connectives` (categories), `overlap`."""
 
     @property
@@ -104,7 +104,7 @@ class LevelScores:
 
 
 _Finding = tuple[str, float | None, dict[str, object]]
-"""A level, the share of its points (None: it fails), and what was measured."""
+"""Level, share of its points (None: it fails), and measures."""
 
 
 def grade(levels: Levels, first: str, second: str) -> LevelScores:

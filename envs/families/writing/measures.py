@@ -1,4 +1,4 @@
-"""What is measured in texts: lengths, vocabularies, their overlap, and connectives.
+"""Measures of texts: lengths, vocabularies, their overlap, and connectives.
 
 Words are runs of letters and digits of any script, in lower case, with apostrophes inside them.
 Every measure is taken in one pass, so a text of a million characters takes a fraction of a second.

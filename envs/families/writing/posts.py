@@ -34,7 +34,7 @@ _ASIDES: Mapping[int, tuple[int, int]] = MappingProxyType({1: (0, 0), 2: (4, 6),
 
 
 class Story(NamedTuple):
-    """What happened."""
+    """Event of the story."""
 
     who: str
     pronoun: str
@@ -66,7 +66,7 @@ def generate(seed: int, count: int, split: Split, level: Span = LEVELS) -> tuple
 
 
 def tell(random: Random) -> Story:
-    """Draw what happened."""
+    """Draw the event of the story."""
     who, pronoun = random.choice(PEOPLE)
     plot = random.choice(PLOTS)
     thing = random.choice(plot.things)

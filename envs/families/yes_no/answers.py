@@ -2,7 +2,7 @@ r"""Reading the yes or no that a text answers with.
 
 The rule, for words of their own in any case (`yes-men` and `know` hold none):
 
-1. What stands behind a mark decides, and the last mark counts: `#### yes`, `\boxed{yes}`,
+1. Words behind a mark decide, and the last mark counts: `#### yes`, `\boxed{yes}`,
    `**yes**`, `answer: yes`, `answer = yes`, `the answer is yes`. Behind the marks `####`,
    `\boxed{...}`, `answer:` and `answer =`, `true` and `y` are yes, `false` and `n` are no; a letter
    has to end its line or sentence.

@@ -1,4 +1,4 @@
-r"""Reading what a single quantity is: an exact number, its unit, or words.
+r"""Reading a single quantity: an exact number, its unit, or words.
 
 Answers are exact: a decimal is the fraction it spells, so `0.333` is not one third. Percent signs,
 degrees and other units are annotations: `50\%` equals `50` and `3\text{ cm}` equals `3`, but two

@@ -66,7 +66,7 @@ def precalculus(random: Random) -> Problem:
 def _step(random: Random, facts: Sequence[str], questions: Mapping[str, str]) -> Problem:
     """Make a step with two digits; the facts have gaps for `first`, `second` and `sign`.
 
-    `questions` is what is asked for each sign that may be drawn.
+    `questions` has the question for each sign that may be drawn.
     """
     first, second = random.randint(2, 9), random.randint(2, 9)
     sign = random.choice("".join(questions))

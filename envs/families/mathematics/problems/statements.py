@@ -1,4 +1,4 @@
-r"""Cutting a problem written in LaTeX into its conditions and what is asked.
+r"""Cutting a problem written in LaTeX into its conditions and its question.
 
 Formulas (`$...$`, `\[...\]`), figures (`[asy]`) and environments are never cut; a full stop at a
 formula's end ends the sentence. Where formulas do not pair up, the problem stays whole.

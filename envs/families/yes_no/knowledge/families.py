@@ -1,4 +1,4 @@
-"""Whom and what questions are about, and one table row per kind of question.
+"""People and things of questions, and one table row per kind of question.
 
 Every kind joins a fact about the person with a fact about the thing: two places or two languages
 are the same or not, one number reaches the other or not. The question says nothing about the

@@ -64,7 +64,7 @@ def sentence(random: Random, holds: bool, level: int) -> Problem:
 
 
 class _Names(NamedTuple):
-    """Whom and what a sentence is about."""
+    """Athlete and action of a sentence."""
 
     first: str
     last: str

@@ -1,4 +1,4 @@
-"""Chains of moves: their words, their code, their results and their neighbours."""
+"""Chains of moves: their words, their code, their results and their neighbors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from laconic.envs.families.coding.function import (
     draw,
     fits,
     inputs,
-    neighbours,
+    neighbors,
     run,
     signature,
 )
@@ -44,7 +44,7 @@ def test_a_function_is_written_worked_and_run_alike(chain):
 
 
 def test_neighbours_lack_a_step_or_change_one(chain):
-    found = list(neighbours(chain, Random(0)))
+    found = list(neighbors(chain, Random(0)))
     odd, add, total = chain
     assert (
         (odd, total) in found

@@ -6,9 +6,9 @@ import pytest
 
 from laconic.envs.errors import SettingError
 from laconic.envs.families.coding import generate
-from laconic.envs.families.coding.function import neighbours, run, shortened
+from laconic.envs.families.coding.function import neighbors, run, shortened
 from laconic.envs.families.coding.generate import NAMES, items
-from laconic.envs.families.coding.puzzle import behaviour
+from laconic.envs.families.coding.puzzle import behavior
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +27,9 @@ def test_fewer_are_the_first_of_more(drawn):
 
 
 def test_training_and_evaluation_share_no_function():
-    seen = {behaviour(item.puzzle.chain) for s in (0, 1) for item in items(s, 300, "train", (1, 2))}
+    seen = {behavior(item.puzzle.chain) for s in (0, 1) for item in items(s, 300, "train", (1, 2))}
     for seed in (0, 1, 2):
-        found = {behaviour(item.puzzle.chain) for item in items(seed, 200, "evaluation", (1, 2))}
+        found = {behavior(item.puzzle.chain) for item in items(seed, 200, "evaluation", (1, 2))}
         assert found.isdisjoint(seen)
 
 
@@ -69,8 +69,8 @@ def test_near_neighbours_fail_a_test(drawn):
     random = Random(5)
     near = caught = 0
     for item in drawn:
-        for other in neighbours(item.puzzle.chain, random):
-            if behaviour(other) != behaviour(item.puzzle.chain):
+        for other in neighbors(item.puzzle.chain, random):
+            if behavior(other) != behavior(item.puzzle.chain):
                 near += 1
                 caught += any(run(other, value) != result for value, result in item.puzzle.tests)
     # Neighbours that differ on rare inputs only may get through.

@@ -1,4 +1,4 @@
-"""Puzzles whose tests tell their function from its neighbours, and chains that make none."""
+"""Puzzles whose tests tell their function from its neighbors, and chains that make none."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from laconic.envs.families.coding.function import Step, draw, neighbours, run
+from laconic.envs.families.coding.function import Step, draw, neighbors, run
 from laconic.envs.families.coding.moves import MOVES
-from laconic.envs.families.coding.puzzle import behaviour, puzzle
+from laconic.envs.families.coding.puzzle import behavior, puzzle
 
 
 def step(words: str, choice: object = None) -> Step:
@@ -33,8 +33,8 @@ def test_a_neighbour_that_differs_fails_a_test():
     chain = (step("add $k to every number", 3), step("take the sum of the numbers"))
     found = puzzle("bab", chain, Random(0))
     assert found is not None
-    for other in neighbours(chain, Random(0)):
-        if behaviour(other) != behaviour(chain):
+    for other in neighbors(chain, Random(0)):
+        if behavior(other) != behavior(chain):
             assert any(run(other, value) != result for value, result in found.tests)
 
 
@@ -49,5 +49,5 @@ def test_steps_that_do_nothing_and_results_that_hardly_vary_make_no_puzzle():
 
 def test_functions_that_do_the_same_behave_the_same():
     one = (step("add $k", 2), step("add $k", 3))
-    assert behaviour(one) == behaviour((step("add $k", 5),))
-    assert behaviour(one) != behaviour((step("add $k", 6),))
+    assert behavior(one) == behavior((step("add $k", 5),))
+    assert behavior(one) != behavior((step("add $k", 6),))
