@@ -32,7 +32,8 @@ from laconic.learners.training import logprobs
 
 SETTINGS = (
     "agent=tiny",
-    "agent.speech.max_reply_tokens=16",
+    # Long enough for answers, so that groups have a contrast.
+    "agent.speech.max_reply_tokens=32",
     "env.tasks=20",
     "learner.decay_updates=null",
     "learner.minibatches=2",
