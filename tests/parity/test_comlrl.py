@@ -109,10 +109,9 @@ def from_one_history(episodes: tuple[Episode, ...], number: int) -> tuple[Episod
 
 
 def their_returns(episodes: tuple[Episode, ...], number: int) -> list[float]:
-    """Joint returns from a round on, undiscounted; the joint reward is the mean over the agents."""
+    """Return joint returns from a round on, undiscounted; a joint reward is the sum over agents."""
     return [
-        sum(sum(rewards[number:]) for rewards in episode.rewards.values()) / len(AGENTS)
-        for episode in episodes
+        sum(sum(rewards[number:]) for rewards in episode.rewards.values()) for episode in episodes
     ]
 
 
@@ -154,9 +153,9 @@ def test_the_loss_and_its_gradient_equal_comlrls_but_for_its_dropped_token(
 
         def loss(mask: Tensor, divisor: float, batch: Batch = batch, model: Any = model) -> Tensor:
             current = logprobs_of(model, batch)
-            behaviour = batch.behavior_logprobs
+            behavior = batch.behavior_logprobs
             return ours.objective(
-                LossInputs(current, behaviour, mask, batch.advantages, divisor=divisor)
+                LossInputs(current, behavior, mask, batch.advantages, divisor=divisor)
             ).loss
 
         if counted == 0:
