@@ -257,7 +257,7 @@ def _silence_words(run: Run) -> list[str]:
 def _environment(env: Mapping[str, Any], typed: Sequence[str]) -> list[str]:
     """Return the overrides that turn the named environment into the run's.
 
-    They are read from the run's settings, because learners and experiments may set some too.
+    They are read from the run's settings, because teams and experiments may set some too.
     """
     file = CONF / "env" / f"{env.get('name')}.yaml"
     if not file.is_file():
@@ -265,14 +265,11 @@ def _environment(env: Mapping[str, Any], typed: Sequence[str]) -> list[str]:
     usual, own = flatten(_with_base(file), "env"), flatten(dict(env), "env")
     overrides = [f"env={env['name']}"]
     for key in dict.fromkeys((*usual, *own)):
-        # A reference follows the team, which the reader of the card chooses too.
-        follows = str(usual.get(key)).startswith("${")
-        is_typed = any(text.lstrip("+").startswith(f"{key}=") for text in typed)
         if key not in own:
             overrides.append(f"~{key}")
         elif key not in usual:
             overrides.append(f"+{key}={_as_override(own[key])}")
-        elif usual[key] != own[key] and (is_typed or not follows):
+        elif usual[key] != own[key]:
             overrides.append(f"{key}={_as_override(own[key])}")
     return overrides
 

@@ -35,17 +35,21 @@ def test_who_speaks_with_which_folder(tmp_path):
     assert saved_places(dict.fromkeys(("a_0", "b_0"), first), tmp_path) == {"a_0": ".", "b_0": "."}
 
 
-@pytest.mark.parametrize(
-    ("typed", "expected"),
-    [
-        (["agent=hf"], ["env=gsm8k"]),
-        (["agent=hf", "env.budget.message=255"], ["env=gsm8k", "env.budget.message=255"]),
-        (["+env.budget.message=255"], ["env=gsm8k", "env.budget.message=255"]),
-    ],
-)
-def test_limits_that_followed_the_agent_are_not_set_and_those_that_were_set_are(typed, expected):
+def test_the_command_sets_what_differs_from_the_named_environment():
     env = _with_base(CONF / "env" / "gsm8k.yaml")
-    # As the run resolved them: by agent=hf, or by the command.
-    env["budget"] |= {"message": 255, "episode": 1020}
-    env["instructions"] = "full"
-    assert _environment(env, typed) == expected
+    assert _environment(env, []) == ["env=gsm8k"]
+    # Removed by the user, set by the team, and added by the user.
+    del env["rounds"]
+    env["budget"]["message"] = 255
+    env["reader"] = {"answer": "a b"}
+    assert _environment(env, []) == [
+        "env=gsm8k",
+        "~env.rounds",
+        "env.budget.message=255",
+        '+env.reader.answer="a b"',
+    ]
+
+
+def test_an_environment_without_a_config_is_given_by_the_typed_settings():
+    typed = ["env=mine", "+env.size=3", "agent=tiny", "~env.team"]
+    assert _environment({"name": "mine"}, typed) == ["env=mine", "+env.size=3", "~env.team"]
