@@ -159,11 +159,7 @@ def test_a_users_classes_train_by_their_targets_alone(run, small, my_package, ro
     assert outcome.err.count("note: my_package.BestOfGroup does not take learner.") == 1
     assert "learner/imitated" in rows(folder / "metrics.jsonl")[-1]
     settings = OmegaConf.load(folder / "config.yaml")
-    assert dict(settings.env) == {
-        "_target_": "my_package.Password",
-        "rounds": 2,
-        "max_rounds": 1000,
-    }
+    assert dict(settings.env) == {"_target_": "my_package.Password", "rounds": 2}
 
 
 def test_a_typed_setting_that_the_class_does_not_take_is_the_users_mistake(
