@@ -1,9 +1,9 @@
-"""What else a comparison measures of its entries: figures for its table, and files of its own.
+"""Measure further columns of a comparison.
 
-`compare.columns` names functions, or classes of callables, as `evaluation.after` does. Each is
-called after an entry was played, by every process; the figures that it returns are columns of the
-table. A class may have two methods more: `begin(environment)` returns facts for `comparison.json`
-before anything is played, and `finish(folder, names)` writes of all entries that were played.
+`compare.columns` names functions, or classes whose objects are callable, as `evaluation.after`
+does. Every process calls each after an entry was played. The figures that it returns become columns
+of the table. A class may have two more methods: `begin(environment)` returns facts for
+`comparison.json` before the first entry, and `finish(folder, names)` runs after the last one.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from laconic.experiments.running.evaluation import AfterEvaluation, EvaluationRu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayedEntry(EvaluationRun):
-    """An entry of a comparison that was played; its `cfg` and `folder` are the entry's own."""
+    """Played entry of a comparison, with its own `cfg` and `folder`."""
 
     entry: Entry
-    """What it is."""
+    """Entry of the comparison."""
     tokenize: Tokenize
-    """Cuts text into the tokens of all entries."""
+    """Tokenizer with which all entries are counted."""
 
 
 def begin(
     columns: Sequence[AfterEvaluation], environment: ParallelEnv[str, Any, Any]
 ) -> dict[str, Any]:
-    """Return the facts of the environment as configured."""
+    """Return the facts of the configured environment."""
     facts: dict[str, Any] = {}
     for one in columns:
         if (tell := getattr(one, "begin", None)) is not None:
@@ -42,7 +42,7 @@ def begin(
 
 
 def finish(columns: Sequence[AfterEvaluation], folder: Path, names: Sequence[str]) -> None:
-    """Let each write of the entries with these names."""
+    """Call `finish` of every column that has it."""
     for one in columns:
         if (write := getattr(one, "finish", None)) is not None:
             write(folder, names)

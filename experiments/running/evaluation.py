@@ -1,8 +1,8 @@
-"""One greedy evaluation: play every task once, write down figures and some transcripts.
+"""Evaluate greedily: play every task once, and record figures and some transcripts.
 
-What else is to be measured afterwards stands in `evaluation.after`, by name: nodes whose `_target_`
-is a function or a class of callables. Each is called with an `EvaluationRun` by every process, and
-returns `Findings` or None.
+`evaluation.after` names further measurements: nodes whose `_target_` is a function, or a class
+whose objects are callable. Every process calls each with an `EvaluationRun`; it returns `Findings`
+or None.
 """
 
 from __future__ import annotations
@@ -34,46 +34,46 @@ _DRAWN_EPISODES = 256
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRun:
-    """An evaluation and everything it is played with."""
+    """Evaluation with everything that plays it."""
 
     cfg: DictConfig
     """Configuration of the program."""
     environments: Environments
-    """Where it was played."""
+    """Environments in which it is played."""
     policies: Mapping[str, Policy]
-    """The policy of each agent."""
+    """Policy of each agent."""
     starts: Sequence[Start]
-    """Where its episodes begin."""
+    """Starts of its episodes."""
     folder: RunFolder
-    """Where it is written."""
+    """Run folder to which it is written."""
     episodes: Sequence[Episode] = ()
-    """What was played, one per start in their order; fewer where it was interrupted."""
+    """Episodes, one per start in their order; fewer if the evaluation was interrupted."""
     step: int = 0
-    """Learner updates before it."""
+    """Number of learner updates before it."""
     processes: Processes = SINGLE_PROCESS
-    """Those that played it together."""
+    """Processes that play it together."""
     unshard: bool = True
-    """Whether weights have to be gathered before a process plays by itself."""
+    """Whether sharded weights are gathered before a process plays alone."""
 
     def by_main(self, function: Callable[[], T]) -> T:
-        """Let the main process alone play and write, with whole weights; all get the result."""
+        """Call a function on the main process, with whole weights; all processes get its result."""
         with self.processes.unshard() if self.unshard else nullcontext():
             return self.processes.main(function)
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What was measured after an evaluation."""
+    """Results of a measurement after an evaluation."""
 
     figures: Mapping[str, Interval] = field(default_factory=dict)
-    """Figures of the evaluation, by name without prefix."""
+    """Figures of the evaluation, by their names without prefix."""
     metrics: Mapping[str, float] = field(default_factory=dict)
-    """Further metrics of the step, by their whole name."""
+    """Further metrics of the step, by their full names."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further entries of the row in `evaluations.jsonl`."""
 
     def __or__(self, other: Findings) -> Findings:
-        """Join two; of equal names the second one's value."""
+        """Join two; the second wins for equal names."""
         return Findings(
             {**self.figures, **other.figures},
             {**self.metrics, **other.metrics},
@@ -83,13 +83,13 @@ class Findings:
 
 _NOTHING = Findings()
 AfterEvaluation = Callable[[EvaluationRun], Findings | None]
-"""What runs after an evaluation."""
+"""Callable that runs after an evaluation."""
 
 
 def make_hooks(nodes: DictConfig | None) -> list[AfterEvaluation]:
-    """Build what runs after an evaluation, in the order of the configuration.
+    """Build the callables of `evaluation.after`, in the order of the configuration.
 
-    A class is built of its settings; a function is called with them after the evaluation.
+    A class is instantiated with its settings. A function is called with them after the evaluation.
     """
     hooks: list[AfterEvaluation] = []
     for node in (nodes or {}).values():
@@ -99,7 +99,7 @@ def make_hooks(nodes: DictConfig | None) -> list[AfterEvaluation]:
 
 
 def run_hooks(hooks: Sequence[AfterEvaluation], evaluation: EvaluationRun) -> Findings:
-    """Call each and join what they find."""
+    """Call all hooks and join their findings."""
     findings = Findings()
     for hook in hooks:
         findings |= hook(evaluation) or Findings()
@@ -143,7 +143,7 @@ def evaluate(
 
 
 def record(evaluation: EvaluationRun, transcripts: int, findings: Findings = _NOTHING) -> None:
-    """Write intervals, what was found beside them, and the first transcripts of an evaluation."""
+    """Write the intervals, the findings and the first transcripts of an evaluation."""
     episodes, step = evaluation.episodes, evaluation.step
     figures = {**intervals(episodes), **findings.figures}
     row: dict[str, Any] = {

@@ -111,25 +111,25 @@ def measure(
     """
     graded = [_graded(episode, environment) for episode in episodes]
     rounds = [
-        vectorize(said)
+        vectorize(messages)
         for episode in episodes
-        for said in _by_round(episode.turns)
-        if len(said) > 1
+        for messages in _by_round(episode.turns)
+        if len(messages) > 1
     ]
     turns = [len(episode.turns) for episode in episodes]
-    said = [sum(bool(turn.message) for turn in episode.turns) for episode in episodes]
+    messages = [sum(bool(turn.message) for turn in episode.turns) for episode in episodes]
     return {
         "turns": float(np.mean(turns)),
-        "messages": float(np.mean(said)),
+        "messages": float(np.mean(messages)),
         "heard": float(np.mean([_heard(episode.turns) for episode in episodes])),
         "redundancy": _mean(map(redundancy, rounds)),
         "channels": _mean(map(channels, rounds)),
         **{
             f"channels_{name}": _mean(
-                channels(vectorize(said))
+                channels(vectorize(messages))
                 for rounds in graded
-                for said in _alike(rounds.values(), right)
-                if len(said) > 1
+                for messages in _alike(rounds.values(), right)
+                if len(messages) > 1
             )
             for name, right in (("right", True), ("wrong", False))
         },
@@ -173,14 +173,17 @@ def _heard(turns: Sequence[Turn]) -> int:
     return sum(_reached(turn, turns) for turn in turns if turn.message)
 
 
-def _reached(said: Turn, turns: Sequence[Turn]) -> bool:
+def _reached(message: Turn, turns: Sequence[Turn]) -> bool:
     """Return whether another agent read this message unchanged before its next turn.
 
     A quotation stands within another line and does not count.
     """
-    next_turns = {turn.agent: turn for turn in reversed(turns) if turn.round > said.round}
-    line = heard((Message(said.agent, said.round, said.message, said.tokens_said),), (said.agent,))
-    read = [one.read for agent, one in next_turns.items() if agent != said.agent]
+    next_turns = {turn.agent: turn for turn in reversed(turns) if turn.round > message.round}
+    line = heard(
+        (Message(message.agent, message.round, message.message, message.tokens_said),),
+        (message.agent,),
+    )
+    read = [next_turn.read for agent, next_turn in next_turns.items() if agent != message.agent]
     return any(f"\n{line}\n" in f"\n{text}\n" for text in read)
 
 
@@ -194,7 +197,10 @@ def _by_round(turns: Iterable[Turn]) -> list[list[str]]:
 
 def _alike(rounds: Iterable[Mapping[str, tuple[Turn, str, bool]]], right: bool) -> list[list[str]]:
     """Return the messages of each round whose answers are right, or wrong."""
-    return [[turn.message for turn, _, solved in one.values() if solved is right] for one in rounds]
+    return [
+        [turn.message for turn, _, solved in answers.values() if solved is right]
+        for answers in rounds
+    ]
 
 
 def _mean(values: Iterable[float]) -> float | None:
@@ -233,16 +239,16 @@ def read(folder: Path) -> dict[str, Any] | None:
 
 def write(folder: Path, names: Sequence[str], alone: str) -> None:
     """Write the tables of all entries that were played; `coordination.csv` needs `alone`."""
-    measured = {name: one for name in names if (one := read(folder / name)) is not None}
+    measured = {name: entry for name in names if (entry := read(folder / name)) is not None}
     flows = [
-        (name, place, *(one["flow"][place][flow][i] for i in (0, 1) for flow in FLOWS))
-        for name, one in measured.items()
-        for place in one["flow"]
+        (name, place, *(entry["flow"][place][flow][i] for i in (0, 1) for flow in FLOWS))
+        for name, entry in measured.items()
+        for place in entry["flow"]
     ]
     if flows:
         _table(folder / "flow.csv", FLOW_HEADS, flows)
     if alone in measured:
-        lines = [_line(name, one, measured[alone]) for name, one in measured.items()]
+        lines = [_line(name, entry, measured[alone]) for name, entry in measured.items()]
         _table(folder / "coordination.csv", HEADS, lines)
 
 
@@ -252,22 +258,22 @@ def _table(path: Path, heads: Sequence[str], lines: Iterable[Sequence[Any]]) -> 
     write_atomically(path, buffer.getvalue())
 
 
-def _line(name: str, one: dict[str, Any], alone: dict[str, Any]) -> list[Any]:
-    turns, solved = one["turns"], one["solved"]
+def _line(name: str, entry: dict[str, Any], alone: dict[str, Any]) -> list[Any]:
+    turns, solved = entry["turns"], entry["solved"]
     success = float(np.mean([*solved.values()])) if solved else None
     broken, fixed, gain = paired(alone["solved"], solved)
-    ratio = spent_ratio(alone["spent"], one["spent"])
-    flow = [one["flow"][place] for place in one["flow"]]
+    ratio = spent_ratio(alone["spent"], entry["spent"])
+    flow = [entry["flow"][place] for place in entry["flow"]]
     counts = {name: sum(step[name][0] for step in flow) for name in FLOWS}
     steps, conforming = sum(counts.values()), sum(n for step in flow for _, n in step.values())
     return [
         name,
         turns,
         overhead(turns, alone["turns"]),
-        one["messages"] / turns,
-        one["heard"] / one["messages"] if one["messages"] else None,
+        entry["messages"] / turns,
+        entry["heard"] / entry["messages"] if entry["messages"] else None,
         efficiency(success, turns, alone["turns"]) if success is not None else None,
-        *(one[kind] for kind in ("redundancy", "channels", "channels_right", "channels_wrong")),
+        *(entry[kind] for kind in ("redundancy", "channels", "channels_right", "channels_wrong")),
         broken,
         fixed,
         gain.mean,
@@ -338,10 +344,10 @@ def spent_ratio(alone: Mapping[str, int], team: Mapping[str, int]) -> Interval |
     spent = np.array([(team[task], alone[task]) for task in tasks], dtype=np.float64).reshape(-1, 2)
     if not spent[:, 1].any():
         return None
-    drawn = resample(RESAMPLES, len(tasks), np.random.default_rng(0)) @ spent
+    samples = resample(RESAMPLES, len(tasks), np.random.default_rng(0)) @ spent
     # A draw in which the single agent says nothing has no ratio.
-    drawn = drawn[drawn[:, 1] > 0]
-    low, high = np.percentile(drawn[:, 0] / drawn[:, 1], (2.5, 97.5))
+    samples = samples[samples[:, 1] > 0]
+    low, high = np.percentile(samples[:, 0] / samples[:, 1], (2.5, 97.5))
     mean = spent[:, 0].sum() / spent[:, 1].sum()
     return Interval(float(mean), float(low), float(high), len(tasks))
 
@@ -356,7 +362,7 @@ def answer_flow(rounds: Sequence[Answers]) -> dict[str, tuple[int, int]]:
     flows = {name: [0, 0] for name in FLOWS}
     for before, after in pairwise(rounds):
         for agent in before.keys() & after.keys():
-            others = Counter(answer for one, (answer, _) in before.items() if one != agent)
+            others = Counter(answer for other, (answer, _) in before.items() if other != agent)
             most = max(others.values(), default=0)
             (_, was), (answer, now) = before[agent], after[agent]
             counts = flows["ft"[was] + "ft"[now]]

@@ -128,10 +128,10 @@ def measure(
     normalizer = reward.normalizer
     measured = figures(messages, len(episodes), reward.price, normalizer)
     most = settings.most_price or _most_price(messages, normalizer)
-    prices = [float(one) for one in np.linspace(0, most, settings.points)]
-    drawn = curve(messages, len(episodes), prices, normalizer)
+    prices = [float(price) for price in np.linspace(0, most, settings.points)]
+    demand_curve = curve(messages, len(episodes), prices, normalizer)
     records = tuple(episodes), tuple(message_worths), tuple(messages)
-    return Demand(*records, measured, drawn, reward.price, normalizer, replays)
+    return Demand(*records, measured, demand_curve, reward.price, normalizer, replays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def row(demand: Demand, step: int) -> dict[str, Any]:
         "step": step,
         "episodes": len(demand.episodes),
         "price": demand.price,
-        "figures": {name: asdict(one) for name, one in demand.figures.items()},
+        "figures": {name: asdict(figure) for name, figure in demand.figures.items()},
         "curve": points,
     }
 
@@ -184,7 +184,7 @@ def reached(messages: Sequence[Message], points: int = 21) -> list[float]:
         [message.worth[int(part * message.tokens + 1e-9)] / message.worth[-1] for part in at]
         for message in useful
     ]
-    return [float(one) for one in np.mean(shares, axis=0)] if shares else []
+    return [float(share) for share in np.mean(shares, axis=0)] if shares else []
 
 
 def write(demand: Demand, folder: RunFolder) -> None:
@@ -192,7 +192,10 @@ def write(demand: Demand, folder: RunFolder) -> None:
     names = ("bought", "bought_cut")
     heads = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
     both = zip(demand.curve.bought, demand.curve.bought_cut, strict=True)
-    ends = [[x for one in pair for x in (one.mean, one.low, one.high)] for pair in both]
+    ends = [
+        [x for interval in pair for x in (interval.mean, interval.low, interval.high)]
+        for pair in both
+    ]
     more = zip(demand.curve.prices, ends, demand.curve.pays, demand.curve.surplus, strict=True)
     rows = [(price, *cells, pays, surplus) for price, cells, pays, surplus in more]
     _table(folder, "demand.csv", ("price", *heads, "pays", "surplus"), rows)
@@ -206,8 +209,8 @@ def write(demand: Demand, folder: RunFolder) -> None:
         "messages.csv",
         (*head, "tokens", "charged", "own_worth", "team_worth", "needed", "message"),
         [
-            (*one, m.tokens, m.charged[-1], w.own[-1], w.team[-1], m.needed, w.turn.message)
-            for one, (w, m) in zip(who, pairs, strict=True)
+            (*turn_key, m.tokens, m.charged[-1], w.own[-1], w.team[-1], m.needed, w.turn.message)
+            for turn_key, (w, m) in zip(who, pairs, strict=True)
         ],
     )
     _table(
@@ -215,8 +218,8 @@ def write(demand: Demand, folder: RunFolder) -> None:
         "tokens.csv",
         (*head, "place", "token", "own_marginal_worth", "team_marginal_worth"),
         [
-            (*one, k, w.pieces[k], w.own[k + 1] - w.own[k], w.team[k + 1] - w.team[k])
-            for one, (w, _) in zip(who, pairs, strict=True)
+            (*turn_key, k, w.pieces[k], w.own[k + 1] - w.own[k], w.team[k + 1] - w.team[k])
+            for turn_key, (w, _) in zip(who, pairs, strict=True)
             for k in range(len(w.pieces))
         ],
     )
@@ -249,21 +252,21 @@ def _messages(
         turn.informed is not None for episode in episodes for turn in episode.turns
     )
     committed: set[tuple[int, str]] = set()
-    for one in message_worths:
-        who = one.episode, one.turn.agent
-        texts = ("".join(one.pieces[:k]) for k in range(len(one.pieces) + 1))
-        task = episodes[one.episode].task
+    for measured in message_worths:
+        who = measured.episode, measured.turn.agent
+        texts = ("".join(measured.pieces[:k]) for k in range(len(measured.pieces) + 1))
+        task = episodes[measured.episode].task
         free = who not in committed
-        charged = [count(task, one.turn.agent, text, free) for text in texts]
-        if charged[-1] < len(one.pieces):
+        charged = [count(task, measured.turn.agent, text, free) for text in texts]
+        if charged[-1] < len(measured.pieces):
             committed.add(who)
         at = 1 if worth == "own" else 2
         yield Message(
-            one.episode,
-            one.turn.informed if knows_informed else True,
-            one.own if worth == "own" else one.team,
+            measured.episode,
+            measured.turn.informed if knows_informed else True,
+            measured.own if worth == "own" else measured.team,
             tuple(charged),
-            tuple((span[0], span[at]) for span in one.spans),
+            tuple((span[0], span[at]) for span in measured.spans),
         )
 
 
@@ -335,13 +338,17 @@ def worths(
     """
     generator, replays, plans = np.random.default_rng((seed, 1)), list[Replay](), list[_Plan]()
     for place, (start, episode) in enumerate(zip(starts, episodes, strict=True)):
-        for one in spoken_rounds(start, episode):
-            weights = rule(sorted(one.speakers), generator)
+        for replay in spoken_rounds(start, episode):
+            weights = rule(sorted(replay.speakers), generator)
             for turn in episode.turns:
-                if turn.round == one.round and turn.message:
+                if turn.round == replay.round and turn.message:
                     texts = _texts(pieces := tuple(tokenize(turn.message)), span)
                     sets = {s: w for s, w in weights[turn.agent].items() if turn.agent in s}
-                    replays += [_changed(one, turn, text, said) for text in texts for said in sets]
+                    replays += [
+                        _changed(replay, turn, text, speakers)
+                        for text in texts
+                        for speakers in sets
+                    ]
                     plans.append((place, turn, pieces, tuple(sets.values())))
     ends, played = replayed(players, replays, seed=seed)
     return _worths(plans, iter(ends), span), played
@@ -358,10 +365,12 @@ def _texts(pieces: Sequence[str], span: int) -> list[str]:
     return beginnings + ["".join((*pieces[:at], *pieces[at + span :])) for at in firsts]
 
 
-def _changed(one: Replay, turn: Turn, text: str, said: frozenset[str]) -> Replay:
+def _changed(replay: Replay, turn: Turn, text: str, speakers: frozenset[str]) -> Replay:
     """Return the replay in which only these speakers speak and the author says a text."""
-    instead = dict.fromkeys(one.speakers - said, "")
-    return replace(one, instead=instead if text == turn.message else {**instead, turn.agent: text})
+    instead = dict.fromkeys(replay.speakers - speakers, "")
+    return replace(
+        replay, instead=instead if text == turn.message else {**instead, turn.agent: text}
+    )
 
 
 def _worths(plans: Sequence[_Plan], ends: Iterator[Episode], span: int) -> list[Worth]:

@@ -53,7 +53,7 @@ Line = Mapping[str, Any]
 
 def section(folder: Path) -> Section | None:
     """Return the section of a run's page; None if demand was not measured."""
-    measured = {one["step"]: one for one in read_rows(folder / FILE) if one.keys() >= _KEYS}
+    measured = {row["step"]: row for row in read_rows(folder / FILE) if row.keys() >= _KEYS}
     if not measured:
         return None
     lines = [measured[step] for step in sorted(measured)]
@@ -63,8 +63,11 @@ def section(folder: Path) -> Section | None:
 
 def rows(lines: Sequence[Line]) -> list[tuple[str, ...]]:
     """Return each figure at the first measured step and, if there are several, at the last."""
-    shown = [lines[0], *lines[-1:]] if len(lines) > 1 else list(lines)
-    cells = {name: [_level(name, one["figures"].get(name)) for one in shown] for name in GLOSSARY}
+    first_and_last = [lines[0], *lines[-1:]] if len(lines) > 1 else list(lines)
+    cells = {
+        name: [_level(name, line["figures"].get(name)) for line in first_and_last]
+        for name in GLOSSARY
+    }
     return [(LABELS[name], *each) for name, each in cells.items()]
 
 
@@ -92,7 +95,7 @@ def picture(lines: Sequence[Line], compared: Sequence[TrainedRun] = ()) -> look.
         _curve(demand, last)
         if len(lines) > 1:
             first = lines[0]["curve"]
-            before = [one["mean"] for one in first["bought"]]
+            before = [interval["mean"] for interval in first["bought"]]
             style: Any = {"color": look.GREY, "linestyle": (0, (4, 3))}
             demand.plot(first["price"], before, label=f"whole, step {lines[0]['step']}", **style)
         _runs(demand, compared)
@@ -103,10 +106,12 @@ def picture(lines: Sequence[Line], compared: Sequence[TrainedRun] = ()) -> look.
 
 
 def _curve(axes: Axes, line: Line) -> None:
-    drawn, prices = line["curve"], line["curve"]["price"]
+    curve, prices = line["curve"], line["curve"]["price"]
     names = {"bought": ("messages whole", look.BLUE), "bought_cut": ("messages cut", look.GREEN)}
     for name, (label, color) in names.items():
-        mean, low, high = ([one[k] for one in drawn[name]] for k in ("mean", "low", "high"))
+        mean, low, high = (
+            [interval[k] for interval in curve[name]] for k in ("mean", "low", "high")
+        )
         axes.plot(prices, mean, color=color, label=label)
         axes.fill_between(prices, low, high, color=color, alpha=0.15, linewidth=0)
     choke = line["figures"].get("choke_price")
@@ -142,17 +147,17 @@ def _runs(axes: Axes, compared: Sequence[TrainedRun]) -> None:
 
 def _worth(axes: Axes, lines: Sequence[Line]) -> None:
     axes.set_title("Where the worth is")
-    shown = [one for one in (lines[0], *lines[1:][-1:]) if one["curve"]["reached"]]
-    if not shown:
+    measured = [row for row in (lines[0], *lines[1:][-1:]) if row["curve"]["reached"]]
+    if not measured:
         look.placeholder(axes, "no message is worth anything")
         return
-    for line, color in zip(shown[::-1], (look.BLUE, look.GREY), strict=False):
+    for line, color in zip(measured[::-1], (look.BLUE, look.GREY), strict=False):
         reached = line["curve"]["reached"]
         at = np.linspace(0, 1, len(reached))
         axes.plot(at, reached, color=color, label=f"step {line['step']}")
     look.in_percent(axes.xaxis, axes.yaxis)
     axes.set(xlabel="tokens of a useful message, from the first", ylabel="share of its worth")
-    if len(shown) > 1:
+    if len(measured) > 1:
         axes.legend(loc="upper left")
 
 

@@ -90,7 +90,7 @@ class Message:
     @property
     def needed(self) -> int:
         """Number of tokens after which the worth no longer changes."""
-        other = [k for k, one in enumerate(self.worth) if abs(one - self.worth[-1]) > _LEVEL]
+        other = [k for k, worth in enumerate(self.worth) if abs(worth - self.worth[-1]) > _LEVEL]
         return max(other, default=-1) + 1
 
     def bought(self, rate: float) -> bool:
@@ -161,8 +161,8 @@ def figures(
             sums[1] = 1.0
         if sums[1].sum():
             with np.errstate(invalid="ignore"):
-                drawn = (weights @ sums[0]) / (weights @ sums[1])
-            measured[name] = _interval(sums[0].sum() / sums[1].sum(), drawn, int(sums[1].sum()))
+                samples = (weights @ sums[0]) / (weights @ sums[1])
+            measured[name] = _interval(sums[0].sum() / sums[1].sum(), samples, int(sums[1].sum()))
     levels = np.zeros((2, episodes))
     for message in messages:
         levels[:, message.episode] += [
@@ -182,9 +182,9 @@ def figures(
     there = np.isfinite(links)
     if there.any():
         of_all = float(_middle(links[there], there[None, there].astype(np.float64))[0])
-        drawn = _middle(links[there], weights[:, there])
+        samples = _middle(links[there], weights[:, there])
         measured["weakest_link"] = _interval(
-            of_all * normalizer, drawn * normalizer, int(there.sum())
+            of_all * normalizer, samples * normalizer, int(there.sum())
         )
     return measured
 
@@ -195,33 +195,39 @@ _PER_EPISODE = ("tokens", "bought", "bought_cut", "surplus")
 def _columns(rate: float) -> dict[str, Callable[[Message], tuple[float, float]]]:
     """Return for each figure what a message adds to its numerator and to its denominator."""
     return {
-        "worth": lambda one: (one.worth[-1], 1),
-        "worth_informed": lambda one: (one.worth[-1], 1) if one.useful else (0, 0),
-        "worth_uninformed": lambda one: (one.worth[-1], 1) if one.useful is False else (0, 0),
-        "worthless_tokens": lambda one: (_level_steps(one), one.tokens),
-        "needed_share": _needed,
-        "spare_tokens": lambda one: (
-            sum(tokens for tokens, lost in one.spans if lost < _LEVEL),
-            sum(tokens for tokens, _ in one.spans),
+        "worth": lambda message: (message.worth[-1], 1),
+        "worth_informed": lambda message: (message.worth[-1], 1) if message.useful else (0, 0),
+        "worth_uninformed": lambda message: (
+            (message.worth[-1], 1) if message.useful is False else (0, 0)
         ),
-        "tokens": lambda one: (one.tokens, 1),
-        "bought": lambda one: (one.tokens * one.bought(rate), 1),
-        "bought_cut": lambda one: (one.best_cut(rate), 1),
-        "pays": lambda one: (one.bought(rate), 1) if one.useful else (0, 0),
-        "surplus": lambda one: (_gain(one, rate), 1),
+        "worthless_tokens": lambda message: (_level_steps(message), message.tokens),
+        "needed_share": _needed,
+        "spare_tokens": lambda message: (
+            sum(tokens for tokens, lost in message.spans if lost < _LEVEL),
+            sum(tokens for tokens, _ in message.spans),
+        ),
+        "tokens": lambda message: (message.tokens, 1),
+        "bought": lambda message: (message.tokens * message.bought(rate), 1),
+        "bought_cut": lambda message: (message.best_cut(rate), 1),
+        "pays": lambda message: (message.bought(rate), 1) if message.useful else (0, 0),
+        "surplus": lambda message: (_gain(message, rate), 1),
     }
 
 
-def _needed(one: Message) -> tuple[float, float]:
-    return (one.needed / one.tokens, 1) if one.useful and one.worth[-1] > _LEVEL else (0, 0)
+def _needed(message: Message) -> tuple[float, float]:
+    return (
+        (message.needed / message.tokens, 1)
+        if message.useful and message.worth[-1] > _LEVEL
+        else (0, 0)
+    )
 
 
-def _level_steps(one: Message) -> int:
-    return int(np.count_nonzero(np.abs(np.diff(one.worth)) < _LEVEL))
+def _level_steps(message: Message) -> int:
+    return int(np.count_nonzero(np.abs(np.diff(message.worth)) < _LEVEL))
 
 
-def _gain(one: Message, rate: float) -> float:
-    return one.worth[-1] - rate * one.charged[-1] if one.bought(rate) else 0.0
+def _gain(message: Message, rate: float) -> float:
+    return message.worth[-1] - rate * message.charged[-1] if message.bought(rate) else 0.0
 
 
 def _weights(episodes: int) -> Array:
@@ -229,9 +235,9 @@ def _weights(episodes: int) -> Array:
     return resample(RESAMPLES, episodes, np.random.default_rng(0))
 
 
-def _interval(mean: float, drawn: Array, count: int) -> Interval:
+def _interval(mean: float, samples: Array, count: int) -> Interval:
     # A resample may hold nothing that counts.
-    finite = drawn[np.isfinite(drawn)]
+    finite = samples[np.isfinite(samples)]
     low, high = np.percentile(finite, (2.5, 97.5)) if len(finite) else (np.nan, np.nan)
     return Interval(float(mean), float(low), float(high), count)
 
@@ -325,7 +331,7 @@ def trained(
     useful = [message for message in messages if message.useful and message.highest > 0]
     highest = float(choke(useful, np.ones((1, episodes)))[0]) * normalizer if useful else np.nan
     compared = []
-    for run, seed, price, metrics in sorted(runs, key=lambda one: (one[2], one[1])):
+    for run, seed, price, metrics in sorted(runs, key=lambda row: (row[2], row[1])):
         rate, said = price / normalizer, metrics["tokens_said"]
         bought = sum(message.tokens * message.bought(rate) for message in messages) / episodes
         cut = sum(message.best_cut(rate) for message in messages) / episodes

@@ -55,7 +55,7 @@ class Frontier:
         """Return the frontier of teams that reach these points, and of their mixtures."""
         corners: list[Corner] = []
         # Tokens rise, and of equally accurate points only the cheapest counts.
-        for tokens, accuracy in sorted(points, key=lambda one: (one[0], -one[1])):
+        for tokens, accuracy in sorted(points, key=lambda point: (point[0], -point[1])):
             if corners and accuracy <= corners[-1][1]:
                 continue
             while len(corners) > 1 and _below(corners[-2], corners[-1], (tokens, accuracy)):
@@ -80,7 +80,7 @@ class Frontier:
 
     def answered(self, tokens: float) -> Frontier:
         """Return the frontier if the answer of a solved task takes this number of tokens more."""
-        points = ((said + solved * tokens, solved) for said, solved in self.corners)
+        points = ((tokens_said + solved * tokens, solved) for tokens_said, solved in self.corners)
         return Frontier.of([(0.0, 0.0), *points])
 
 
@@ -96,7 +96,7 @@ def enumerated(chances: Sequence[float], lengths: Sequence[float]) -> Frontier:
         best = [0.0] * len(signals)
         for chance, signal in zip(chances, book, strict=True):
             best[signal] = max(best[signal], chance)
-        said = sum(one * signals[signal] for one, signal in zip(chances, book, strict=True))
+        said = sum(chance * signals[signal] for chance, signal in zip(chances, book, strict=True))
         points.append((said, sum(best)))
     return Frontier.of(points)
 
@@ -124,7 +124,7 @@ def spoken(tasks: Sequence[Task], tokenize: Tokenize, words: Callable[[str], str
     costs = []
     for task in tasks:
         said = map(words, relevant_statements(task, range(len(task.statements))))
-        least = sum(min(len(tokenize(one)), len(tokenize(f" {one}"))) for one in said)
+        least = sum(min(len(tokenize(text)), len(tokenize(f" {text}"))) for text in said)
         costs.append(least + len(tokenize(task.answer_text)))
     points = [
         (total / len(tasks), solved / len(tasks))
@@ -166,7 +166,7 @@ class Floors:
 
 
 def _corners(frontiers: Mapping[str, Frontier]) -> dict[str, tuple[Corner, ...]]:
-    return {name: one.corners for name, one in frontiers.items()}
+    return {name: frontier.corners for name, frontier in frontiers.items()}
 
 
 def _below(first: Corner, middle: Corner, last: Corner) -> bool:
@@ -179,7 +179,7 @@ def _most_common(tasks: Sequence[Task]) -> Mapping[str, str]:
     answers: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for task in tasks:
         answers[task.question][task.answer] += 1
-    return {question: one.most_common(1)[0][0] for question, one in answers.items()}
+    return {question: counts.most_common(1)[0][0] for question, counts in answers.items()}
 
 
 NAME = "laconic_index"
@@ -222,10 +222,13 @@ def laconic_index(
     tokens, solved = totals.mean(axis=0)
     mean = index(tokens, solved, floor, verbose)
     weights = resample(RESAMPLES, len(totals), np.random.default_rng(0))
-    drawn = [index(said, share, floor, verbose) for said, share in weights @ totals / len(totals)]
+    indices = [
+        index(tokens_said, share, floor, verbose)
+        for tokens_said, share in weights @ totals / len(totals)
+    ]
     if not np.isfinite(mean):
         return {}
-    low, high = np.nanpercentile(drawn, (2.5, 97.5))
+    low, high = np.nanpercentile(indices, (2.5, 97.5))
     return {NAME: Interval(mean, float(low), float(high), len(totals))}
 
 

@@ -173,8 +173,8 @@ class Team(_Served):
         earned = [float(reward) for reward in rewards.values()]
         return TeamObservation(
             agents=list(self._env.agents),
-            texts={agent: _text(seen) for agent, seen in observations.items()},
-            tokens_left={agent: _left(seen) for agent, seen in observations.items()},
+            texts={agent: _text(observation) for agent, observation in observations.items()},
+            tokens_left={agent: _left(observation) for agent, observation in observations.items()},
             rewards=dict(zip(rewards, earned, strict=True)),
             terminated=dict(terminated),
             truncated=dict(truncated),
@@ -201,18 +201,20 @@ class Seat(_Served):
         **kwargs: Any,
     ) -> SeatObservation:
         """Start an episode, of a task by its key or of a drawn one."""
-        seen, info = self._begin(seed, episode_id, task)
-        return SeatObservation(text=_text(seen), tokens_left=_left(seen)[0], info=plain(info))
+        observation, info = self._begin(seed, episode_id, task)
+        return SeatObservation(
+            text=_text(observation), tokens_left=_left(observation)[0], info=plain(info)
+        )
 
     def step(
         self, action: SeatAction, timeout_s: float | None = None, **kwargs: Any
     ) -> SeatObservation:
         """Publish the message and play the round."""
         self._count()
-        seen, reward, terminated, truncated, info = self._env.step(action.message)
+        observation, reward, terminated, truncated, info = self._env.step(action.message)
         return SeatObservation(
-            text=_text(seen),
-            tokens_left=_left(seen)[0],
+            text=_text(observation),
+            tokens_left=_left(observation)[0],
             truncated=truncated,
             info=plain(info),
             reward=reward,
@@ -250,21 +252,21 @@ def seat_app(
 def plain(value: Any) -> Any:
     """Return a value in types of JSON."""
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def _text(seen: Any) -> str:
-    return str(seen["text"] if isinstance(seen, Mapping) else seen)
+def _text(observation: Any) -> str:
+    return str(observation["text"] if isinstance(observation, Mapping) else observation)
 
 
-def _left(seen: Any) -> list[int]:
-    known = isinstance(seen, Mapping) and "tokens_left" in seen
-    return [int(one) for one in np.ravel(seen["tokens_left"])] if known else []
+def _left(observation: Any) -> list[int]:
+    known = isinstance(observation, Mapping) and "tokens_left" in observation
+    return [int(left) for left in np.ravel(observation["tokens_left"])] if known else []
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

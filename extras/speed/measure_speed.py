@@ -120,7 +120,10 @@ def main(cfg: DictConfig) -> float:
             "peak_gigabytes": timer.peak,
             # The peak of a process may come from earlier work.
             "gigabytes_beyond_model": max(0.0, timer.peak - timer.own - before),
-            **{name: graded_per_second(one, cfg.measure.answers) for name, one in GRADINGS.items()},
+            **{
+                name: graded_per_second(grading, cfg.measure.answers)
+                for name, grading in GRADINGS.items()
+            },
         }
     write(figures, Path(HydraConfig.get().runtime.output_dir))
     show(figures)
@@ -214,8 +217,8 @@ def show(figures: Mapping[str, float]) -> None:
         ("peak memory of a step, GB", f"{figures['peak_gigabytes']:.2f}", ""),
         ("beyond the model's own, GB", f"{figures['gigabytes_beyond_model']:.2f}", ""),
     ]
-    for name, one in GRADINGS.items():
-        rows.append((one.label, f"{figures[name]:.0f}", f">= {one.wanted:g}"))
+    for name, grading in GRADINGS.items():
+        rows.append((grading.label, f"{figures[name]:.0f}", f">= {grading.wanted:g}"))
     Console().print(text_table("cost", ("figure", "measured", "wanted"), rows, whole="others"))
 
 
@@ -246,10 +249,10 @@ class Stopwatch:
 
     def _processor_seconds(self, process: Any) -> float:
         try:
-            taken = process.cpu_times()
+            times = process.cpu_times()
         except self._psutil.Error:
             return 0.0
-        return float(taken.user + taken.system)
+        return float(times.user + times.system)
 
 
 def require_psutil() -> Any:
@@ -278,13 +281,13 @@ def time_engine(cfg: DictConfig, team: Any, folder: Path) -> dict[str, float]:
         team: builder of the policies.
         folder: run folder.
     """
-    (one,) = make_environments(cfg, 1, "train", team)
-    agents, size = len(one.possible_agents), cfg.train.group_size
+    (environment,) = make_environments(cfg, 1, "train", team)
+    agents, size = len(environment.possible_agents), cfg.train.group_size
     tasks = -(-cfg.measure.conversations // (agents * size))
-    environments = [one, *make_environments(cfg, tasks * size - 1, "train", team)]
-    policies = team.policies(one)
+    environments = [environment, *make_environments(cfg, tasks * size - 1, "train", team)]
+    policies = team.policies(environment)
     learner = make_learner(cfg, policies)
-    starts = draw_starts(task_keys(one), tasks, cfg.seed, 1)
+    starts = draw_starts(task_keys(environment), tasks, cfg.seed, 1)
     with make_engine(cfg) as engine:
         engine.open(policies, folder)
         watch = Stopwatch(engine)
@@ -316,9 +319,9 @@ def rates(figures: Mapping[str, float]) -> dict[str, float]:
     rated = {}
     for second in ("second", "cpu_second"):
         if f"rollout_{second}s" in figures:
-            taken = {part: figures[f"{part}_{second}s"] for part in PARTS}
-            rated[f"sampled_tokens_per_{second}"] = figures["sampled_tokens"] / taken["rollout"]
-            rated[f"step_{second}s"] = sum(taken.values())
+            seconds = {part: figures[f"{part}_{second}s"] for part in PARTS}
+            rated[f"sampled_tokens_per_{second}"] = figures["sampled_tokens"] / seconds["rollout"]
+            rated[f"step_{second}s"] = sum(seconds.values())
     return rated
 
 

@@ -152,7 +152,7 @@ class Exchange:
         Returns:
             Names for `read`, `<name of the run>/<file>`; empty without a folder.
         """
-        parts = (one for one in _entries(self.folder) if one.is_dir(follow_symlinks=False))
+        parts = (entry for entry in _entries(self.folder) if entry.is_dir(follow_symlinks=False))
         files = []
         for part in parts:
             for file in _entries(part.path) if part.name != self.name else ():
@@ -286,7 +286,7 @@ def _finite(text: str) -> float:
 
 
 def _repeats_a_turn(episode: SharedEpisode) -> bool:
-    return len({(one.agent, one.round) for one in episode}) < len(episode)
+    return len({(message.agent, message.round) for message in episode}) < len(episode)
 
 
 Record = TypeVar("Record")
@@ -297,9 +297,9 @@ def to_plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {key: to_plain(one) for key, one in value.items()}
+        return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        return [to_plain(one) for one in value]
+        return [to_plain(item) for item in value]
     return value
 
 
@@ -340,7 +340,7 @@ def _read(kind: Any, value: Any, name: str) -> Any:
     if origin in (Union, types.UnionType):
         if value is None and type(None) in inner:
             return None
-        (kind,) = (one for one in inner if one is not type(None))
+        (kind,) = (item for item in inner if item is not type(None))
         return _read(kind, value, name)
     if is_dataclass(kind):
         return from_plain(kind, value)  # type: ignore[arg-type]
@@ -348,11 +348,13 @@ def _read(kind: Any, value: Any, name: str) -> Any:
         hints = _types(kind)
         if not isinstance(value, Sequence) or len(value) != len(hints):
             raise TypeError(f"expected {len(hints)} values for {name!r}; got {value!r:.60}")
-        return kind(*(_read(hints[one], each, one) for one, each in zip(hints, value, strict=True)))
+        return kind(
+            *(_read(hints[item], each, item) for item, each in zip(hints, value, strict=True))
+        )
     if origin is tuple and isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(_read(inner[0], one, name) for one in value)
+        return tuple(_read(inner[0], item, name) for item in value)
     if origin is Mapping and isinstance(value, Mapping):
-        return {_read(str, key, name): _read(inner[1], one, name) for key, one in value.items()}
+        return {_read(str, key, name): _read(inner[1], item, name) for key, item in value.items()}
     if kind is float and type(value) is int:
         return float(value)
     if isinstance(kind, type) and type(value) is kind:

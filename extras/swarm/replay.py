@@ -81,7 +81,10 @@ def replay_groups(
     flat = [pair for pairs in played for pair in pairs]
     scored = iter(_counted(flat, policies, max_tokens, correct))
     groups_here = (tuple(islice(scored, len(pairs))) for pairs in played)
-    return [Group(one[0].task, one, own=False) if one else None for one in groups_here]
+    return [
+        Group(episodes[0].task, episodes, own=False) if episodes else None
+        for episodes in groups_here
+    ]
 
 
 def benchmark_of(environment: ParallelEnv[str, Any, Any]) -> str:
@@ -127,14 +130,15 @@ def _playable(
     own: Mapping[str, Task] = getattr(environment, "tasks", {})
     if shared.benchmark != benchmark_of(environment):
         return None
-    texts = (shared.task.text, *(one.text for episode in shared.episodes for one in episode))
+    texts = (shared.task.text, *(item.text for episode in shared.episodes for item in episode))
     if max(map(len, texts)) > max_tokens * _LONGEST_TOKEN:
         return None
     same = own.get(shared.task.key.partition("/")[2])
     if same is not None and _read_by_agents(same) != _read_by_agents(shared.task):
         return None
     same = same or next(
-        (one for one in own.values() if _read_by_agents(one) == _read_by_agents(shared.task)), None
+        (item for item in own.values() if _read_by_agents(item) == _read_by_agents(shared.task)),
+        None,
     )
     if same is not None:
         return replace(same, key=shared.task.key)
@@ -146,7 +150,10 @@ def _read_by_agents(task: Task) -> tuple[Any, ...]:
 
 
 def _given(shared: SharedEpisode, policies: Mapping[str, Policy]) -> dict[tuple[str, int], Any]:
-    return {(one.agent, one.round): partial(say, policies[one.agent], one.text) for one in shared}
+    return {
+        (message.agent, message.round): partial(say, policies[message.agent], message.text)
+        for message in shared
+    }
 
 
 def _fits(
@@ -156,7 +163,7 @@ def _fits(
 
     No agent may have more tokens than a forward pass takes.
     """
-    said = {(one.agent, one.round): one for one in shared}
+    shared_turns = {(message.agent, message.round): message for message in shared}
     tokens: Counter[str] = Counter()
     for turn in episode.turns:
         tokens[turn.agent] += len(turn.prompt_ids) + len(turn.reply_ids)
@@ -165,7 +172,8 @@ def _fits(
         and max(tokens.values(), default=0) <= max_tokens
         and all(math.isfinite(sum(pay)) for pay in episode.rewards.values())
         and all(
-            _is_said(turn, said.get((turn.agent, turn.round)), correct) for turn in episode.turns
+            _is_said(turn, shared_turns.get((turn.agent, turn.round)), correct)
+            for turn in episode.turns
         )
     )
 

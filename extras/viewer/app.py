@@ -192,7 +192,7 @@ class Viewer(App[None]):
     def _add(self, episodes: list[Transcript]) -> None:
         for episode in filter(self.filter.admits, episodes):
             self.shown.append(episode)
-            silent = sum(not said.text for said in episode.messages)
+            silent = sum(not turn.text for turn in episode.messages)
             color = {True: "green", False: "red", None: "yellow"}[episode.solved]
             tokens = "" if episode.tokens_said is None else str(episode.tokens_said)
             cells = [
@@ -209,13 +209,13 @@ class Viewer(App[None]):
 
     def _show(self) -> None:
         """Show the selected episode in the selected view."""
-        one = self.chosen
+        episode = self.chosen
         text = Text("no episode" if self.episodes.all else "no episode yet")
-        if one is not None:
-            reward = self.episodes.reward(one.step)
-            names = agents(one)
+        if episode is not None:
+            reward = self.episodes.reward(episode.step)
+            names = agents(episode)
             agent = self._views(names)
-            text = view(one, agent, reward) if agent else conversation(one, reward)
+            text = view(episode, agent, reward) if agent else conversation(episode, reward)
         self.query_one("#episode", Static).update(text)
 
     def _views(self, names: list[str]) -> str:
@@ -244,32 +244,32 @@ _COLORS = ("cyan", "green", "yellow", "magenta", "blue", "red")
 _FAINT = "dim"
 
 
-def agents(one: Transcript) -> list[str]:
+def agents(episode: Transcript) -> list[str]:
     """Return the agents of an episode, in the order of their first turns."""
-    return list(dict.fromkeys(said.agent for said in one.messages))
+    return list(dict.fromkeys(turn.agent for turn in episode.messages))
 
 
-def conversation(one: Transcript, reward: Reward | None) -> Text:
+def conversation(episode: Transcript, reward: Reward | None) -> Text:
     """Return the task, every message with round, tokens and cost, and the graded answer."""
-    parts: list[Text | None] = [_task(one)]
-    for said in one.messages:
-        parts.append(_head(one, said, reward))
-        parts.append(_thought(said))
-        parts.append(_indented(said.text or "(silent)", "" if said.text else _FAINT))
-    return _lines([*parts, _end(one, reward)])
+    parts: list[Text | None] = [_task(episode)]
+    for turn in episode.messages:
+        parts.append(_head(episode, turn, reward))
+        parts.append(_thought(turn))
+        parts.append(_indented(turn.text or "(silent)", "" if turn.text else _FAINT))
+    return _lines([*parts, _end(episode, reward)])
 
 
-def view(one: Transcript, agent: str, reward: Reward | None) -> Text:
+def view(episode: Transcript, agent: str, reward: Reward | None) -> Text:
     """Return what one agent read and said, turn by turn, beginning with its prompt."""
     parts: list[Text | None] = [Text(f"what {agent} read and said", style="bold")]
-    for said in one.messages:
-        if said.agent == agent:
-            parts.append(Text(f"\nread before round {said.round + 1}", style="bold"))
+    for turn in episode.messages:
+        if turn.agent == agent:
+            parts.append(Text(f"\nread before round {turn.round + 1}", style="bold"))
             nothing = "(nothing new, or it was not recorded)"
-            parts.append(_indented(said.read or nothing, "" if said.read else _FAINT))
-            parts.append(_head(one, said, reward))
-            parts.append(_thought(said))
-            parts.append(_indented(said.text or "(silent)", "" if said.text else _FAINT))
+            parts.append(_indented(turn.read or nothing, "" if turn.read else _FAINT))
+            parts.append(_head(episode, turn, reward))
+            parts.append(_thought(turn))
+            parts.append(_indented(turn.text or "(silent)", "" if turn.text else _FAINT))
     return _lines(parts)
 
 
@@ -281,48 +281,48 @@ def prices(reward: Reward | None) -> str:
     return f"price {reward.price:g} for {reward.normalizer:g} tokens, charged to {whom}"
 
 
-def _task(one: Transcript) -> Text:
-    task = Text(f"step {one.step}, task {one.task}\n", style="bold")
-    for statement in one.statements:
+def _task(episode: Transcript) -> Text:
+    task = Text(f"step {episode.step}, task {episode.task}\n", style="bold")
+    for statement in episode.statements:
         task.append(f"{statement}\n", style="not bold")
-    return task.append(one.question, style="not bold")
+    return task.append(episode.question, style="not bold")
 
 
-def _head(one: Transcript, said: Said, reward: Reward | None) -> Text:
-    place = agents(one).index(said.agent)
-    head = Text(f"\n{said.agent}", style=f"bold {_COLORS[place % len(_COLORS)]}")
-    return head.append(f"  {', '.join(_notes(said, reward))}", style=f"not bold default {_FAINT}")
+def _head(episode: Transcript, turn: Said, reward: Reward | None) -> Text:
+    place = agents(episode).index(turn.agent)
+    head = Text(f"\n{turn.agent}", style=f"bold {_COLORS[place % len(_COLORS)]}")
+    return head.append(f"  {', '.join(_notes(turn, reward))}", style=f"not bold default {_FAINT}")
 
 
-def _notes(said: Said, reward: Reward | None) -> Iterator[str]:
-    yield f"round {said.round + 1}"
-    yield f"{said.tokens} token{'' if said.tokens == 1 else 's'}"
-    if said.tokens_thought:
-        yield f"{said.tokens_thought} thought"
-    if reward is not None and (price := cost(said, reward)):
+def _notes(turn: Said, reward: Reward | None) -> Iterator[str]:
+    yield f"round {turn.round + 1}"
+    yield f"{turn.tokens} token{'' if turn.tokens == 1 else 's'}"
+    if turn.tokens_thought:
+        yield f"{turn.tokens_thought} thought"
+    if reward is not None and (price := cost(turn, reward)):
         yield f"price {price:.3f}"
-    if said.informed is not None:
-        yield "held something useful" if said.informed else "held nothing useful"
-    if said.cut:
+    if turn.informed is not None:
+        yield "held something useful" if turn.informed else "held nothing useful"
+    if turn.cut:
         yield "cut to its budget"
-    if said.truncated:
+    if turn.truncated:
         yield "stopped at its limit"
 
 
-def _thought(said: Said) -> Text | None:
-    return _indented(f"(thought) {said.thought}", f"italic {_FAINT}") if said.thought else None
+def _thought(turn: Said) -> Text | None:
+    return _indented(f"(thought) {turn.thought}", f"italic {_FAINT}") if turn.thought else None
 
 
-def _end(one: Transcript, reward: Reward | None) -> Text:
-    color = {True: "green", False: "red", None: "yellow"}[one.solved]
-    graded = f"graded answer: {one.answer or '-'}   right: {one.reference or '-'}"
-    worth = f"   score {score(one)}" if score(one) else ""
-    said = "" if one.tokens_said is None else f"   {one.tokens_said} tokens said"
-    said += f"   ended by {one.ended_by}" if one.ended_by else ""
+def _end(episode: Transcript, reward: Reward | None) -> Text:
+    color = {True: "green", False: "red", None: "yellow"}[episode.solved]
+    graded = f"graded answer: {episode.answer or '-'}   right: {episode.reference or '-'}"
+    worth = f"   score {score(episode)}" if score(episode) else ""
+    tokens = "" if episode.tokens_said is None else f"   {episode.tokens_said} tokens said"
+    tokens += f"   ended by {episode.ended_by}" if episode.ended_by else ""
     free = reward is not None and reward.price and "; the words that state an answer may be free"
     return Text.assemble(
-        (f"\n{verdict(one)} {graded}", f"bold {color}"),
-        f"{worth}{said}\n{prices(reward)}",
+        (f"\n{verdict(episode)} {graded}", f"bold {color}"),
+        f"{worth}{tokens}\n{prices(reward)}",
         (free or "", _FAINT),
     )
 

@@ -37,14 +37,14 @@ class Filter:
     words: str = ""
     """Words that the episode contains, in any letter case."""
 
-    def admits(self, one: Transcript) -> bool:
+    def admits(self, episode: Transcript) -> bool:
         """Return whether an episode is shown."""
         return (
-            (not self.solved or one.solved is (self.solved == "solved"))
-            and (not self.silent or any(not said.text for said in one.messages))
-            and (not self.collapsed or collapsed(one))
-            and self.step in (None, one.step)
-            and self.words.casefold() in _text(one).casefold()
+            (not self.solved or episode.solved is (self.solved == "solved"))
+            and (not self.silent or any(not turn.text for turn in episode.messages))
+            and (not self.collapsed or collapsed(episode))
+            and self.step in (None, episode.step)
+            and self.words.casefold() in _text(episode).casefold()
         )
 
     def __str__(self) -> str:
@@ -55,17 +55,17 @@ class Filter:
         return ", ".join(filter(None, [self.solved, *quiet, step, words]))
 
 
-def collapsed(one: Transcript) -> bool:
+def collapsed(episode: Transcript) -> bool:
     """Return whether an episode failed because no agent spoke that should have.
 
     `rules.Collapse` watches for this sign: the task is not solved, and all agents that held
     something useful kept silent. Where it is not known who did, all turns were silent.
     """
-    informed = [bool(said.text) for said in one.messages if said.informed]
-    turns = [not said.text for said in one.messages]
+    informed = [bool(turn.text) for turn in episode.messages if turn.informed]
+    turns = [not turn.text for turn in episode.messages]
     rates = {"silence_rate": sum(turns) / len(turns) if turns else 0.0}
     rates |= {"spoke_if_informed": sum(informed) / len(informed)} if informed else {}
-    return one.solved is False and silence_to_watch(rates) == 1
+    return episode.solved is False and silence_to_watch(rates) == 1
 
 
 class Episodes:
@@ -96,7 +96,10 @@ class Episodes:
                     self._prices[step] = float(price)
         rows, replaced = self._transcripts.read()
         new = (read_transcript(without_controls(row)) for row in rows)
-        self.all = [*([] if replaced else self.all), *(one for one in new if one is not None)]
+        self.all = [
+            *([] if replaced else self.all),
+            *(episode for episode in new if episode is not None),
+        ]
         return replaced
 
     @property
@@ -136,25 +139,30 @@ class Episodes:
         return self._reward
 
 
-def cost(said: Said, reward: Reward) -> float:
+def cost(turn: Said, reward: Reward) -> float:
     """Return the cost of a message in reward units, without the exemption of answers."""
-    tokens = said.tokens + reward.thought_weight * said.tokens_thought
+    tokens = turn.tokens + reward.thought_weight * turn.tokens_thought
     return reward.price * tokens / reward.normalizer
 
 
-def verdict(one: Transcript) -> str:
+def verdict(episode: Transcript) -> str:
     """Return a sign for whether an episode was solved."""
-    return {True: "✓", False: "✗", None: "?"}[one.solved]
+    return {True: "✓", False: "✗", None: "?"}[episode.solved]
 
 
-def score(one: Transcript) -> str:
+def score(episode: Transcript) -> str:
     """Return the score of an episode with two decimals; empty if unknown."""
-    known = one.score is not None and math.isfinite(one.score)
-    return f"{one.score:.2f}" if known else ""
+    known = episode.score is not None and math.isfinite(episode.score)
+    return f"{episode.score:.2f}" if known else ""
 
 
-def _text(one: Transcript) -> str:
-    parts = (one.task, one.question, *one.statements, *(said.text for said in one.messages))
+def _text(episode: Transcript) -> str:
+    parts = (
+        episode.task,
+        episode.question,
+        *episode.statements,
+        *(turn.text for turn in episode.messages),
+    )
     return "\n".join(parts)
 
 
