@@ -184,6 +184,18 @@ def test_metadata_of_others_says_how_they_pay():
         EpisodeRunner(Silent([PAID], {"max_reward": 0}), Start(0))
 
 
+def test_an_environment_is_checked_once_and_another_one_again():
+    env = Silent([PAID])
+    EpisodeRunner(env, Start(0))
+    # Checked at its first episode; a learner plays many.
+    env.possible_agents = ["a_0", "a_0"]
+    EpisodeRunner(env, Start(1))
+    other = Silent([PAID])
+    other.possible_agents = ["a_0", "a_0"]
+    with pytest.raises(SettingError, match="must name its agents by distinct"):
+        EpisodeRunner(other, Start(0))
+
+
 def test_pay_that_is_no_number_is_refused():
     runner = EpisodeRunner(Silent([{"billed": "much"}]), Start(0))
     with pytest.raises(
