@@ -17,7 +17,7 @@ from laconic.envs.errors import SourceError
 from laconic.envs.families.common.benchmark import ShortAnswers
 from laconic.envs.families.common.sources import Row, field, filled
 from laconic.envs.families.yes_no.answers import answer_in, commitment
-from laconic.envs.families.yes_no.sports.generate import generate
+from laconic.envs.families.yes_no.sports import generate
 from laconic.envs.task import Task
 
 
@@ -26,7 +26,7 @@ class Sports(ShortAnswers):
 
     Sources are JSON Lines, `sports_understanding.json` or `hub:<id>`; none are for training.
     Settings of `generate`: `level`, joins of facts, 1 to 3; `distractors`, statements that do not
-    matter (`envs.families.yes_no.sports.generate`).
+    matter (`envs.families.yes_no.sports`).
     """
 
     name = "sports"

@@ -20,7 +20,7 @@ from laconic.envs.errors import SourceError
 from laconic.envs.families.common.benchmark import ShortAnswers
 from laconic.envs.families.common.sources import Row, field, filled, split_sentences
 from laconic.envs.families.yes_no.answers import answer_in, commitment
-from laconic.envs.families.yes_no.knowledge.generate import generate
+from laconic.envs.families.yes_no.knowledge import generate
 from laconic.envs.task import Task
 
 
@@ -31,7 +31,7 @@ class StrategyQA(ShortAnswers):
     Setting of `load`: `facts`, whether tasks have facts; None leaves it to the row's form, True
     takes the sentences of a BIG-bench explanation, False is an examination without a book.
     Settings of `generate`: `level`, joins of two facts, 1 to 5; `distractors`, statements that do
-    not matter (`envs.families.yes_no.knowledge.generate`).
+    not matter (`envs.families.yes_no.knowledge`).
     """
 
     name = "strategyqa"

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from laconic.envs.dialogue.roster import role_of
 from laconic.envs.families.writing.levels import MAX_REWARD, SOLVED, WORTH, Levels, Plateau, grade
-from laconic.envs.families.writing.measures import source_overlap
-from laconic.envs.families.writing.words import CONNECTIVES
+from laconic.envs.families.writing.measures import CONNECTIVES, source_overlap
 from laconic.envs.task import Benchmark, Score, Task
 
 

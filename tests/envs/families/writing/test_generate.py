@@ -12,7 +12,7 @@ import pytest
 from laconic import envs
 from laconic.envs.errors import SettingError
 from laconic.envs.families.common.generation import split_of
-from laconic.envs.families.writing import posts, story, study
+from laconic.envs.families.writing import posts, study
 from laconic.envs.families.writing.generate import Piece, draw
 from laconic.envs.families.writing.measures import spaced_words, words
 from laconic.envs.task import Task
@@ -83,8 +83,8 @@ def test_a_post_of_a_higher_level_says_more_that_does_not_matter(
     assert all(fewest <= spaced_words(task.question) <= most for task in longer)
     for task in longer:
         said = " ".join(text for texts in task.drafts.values() for text in texts)
-        assert not any(aside in said for aside in story.ASIDES)
-        assert any(aside in task.question for aside in story.ASIDES)
+        assert not any(aside in said for aside in posts.ASIDES)
+        assert any(aside in task.question for aside in posts.ASIDES)
 
 
 def test_summaries_use_the_words_of_the_post() -> None:
@@ -131,7 +131,7 @@ def test_no_story_is_in_both_parts_whatever_is_said_beside_it() -> None:
         kept = set()
         for task in posts.generate(3, 400, split, level):
             text = task.question
-            for aside in story.ASIDES:
+            for aside in posts.ASIDES:
                 text = text.replace(f"{aside} ", "").replace(f" {aside}", "")
             kept.add(text)
         return kept
@@ -153,8 +153,8 @@ def test_a_level_out_of_range_is_refused(level: Any) -> None:
 
 
 def test_the_tables_have_no_word_twice() -> None:
-    tables = (story.PEOPLE, story.TIMES, story.FEELINGS, story.REACTIONS, story.PLANS, story.ASIDES)
-    tables += tuple(column for plot in story.PLOTS for column in plot[1:])
+    tables = (posts.PEOPLE, posts.TIMES, posts.FEELINGS, posts.REACTIONS, posts.PLANS, posts.ASIDES)
+    tables += tuple(column for plot in posts.PLOTS for column in plot[1:])
     tables += (study.TASKS, study.SOURCES, study.USERS, study.WEAKNESSES, study.RIVALS, study.KINDS)
     tables += (study.IDEAS, study.STEPS, study.FIRST_SOUNDS, study.LAST_SOUNDS, study.DATA)
     assert all(len(set(table)) == len(table) > 3 for table in tables)

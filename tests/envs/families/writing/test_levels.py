@@ -17,7 +17,7 @@ from laconic.envs.families.writing.levels import (
     LevelScores,
     grade,
 )
-from laconic.envs.families.writing.words import CONNECTIVES
+from laconic.envs.families.writing.measures import CONNECTIVES
 
 TLDR, ARXIV = tldr.LEVELS, arxiv.LEVELS
 ALL_KINDS = " ".join(texts[0] for texts in CONNECTIVES.values())

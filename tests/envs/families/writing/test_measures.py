@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 
 from laconic.envs.families.writing.measures import (
+    CONNECTIVES,
+    STOP_WORDS,
     connectives,
     overlap,
     ratio,
@@ -11,7 +13,6 @@ from laconic.envs.families.writing.measures import (
     vocabulary,
     words,
 )
-from laconic.envs.families.writing.words import CONNECTIVES, STOP_WORDS
 
 
 def test_length_is_counted_in_pieces_between_white_space() -> None:

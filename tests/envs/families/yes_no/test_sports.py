@@ -8,8 +8,7 @@ import pytest
 
 from laconic.envs.errors import SettingError
 from laconic.envs.families.common.generation import split_of
-from laconic.envs.families.yes_no.sports.generate import generate
-from laconic.envs.families.yes_no.sports.table import (
+from laconic.envs.families.yes_no.sports import (
     CLUBS,
     CUPS,
     FIRST_NAMES,
@@ -17,6 +16,7 @@ from laconic.envs.families.yes_no.sports.table import (
     MOVES,
     SPORTS,
     VERBS,
+    generate,
 )
 from laconic.envs.task import Task
 
@@ -208,7 +208,7 @@ def test_a_space_that_is_used_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         "VERBS": ("took", "won"),
         "MOVES": ("zorch", "vort", "welk"),
     }.items():
-        monkeypatch.setattr(f"laconic.envs.families.yes_no.sports.generate.{table}", few)
+        monkeypatch.setattr(f"laconic.envs.families.yes_no.sports.{table}", few)
     # 4 athletes, 6 actions, 12 sports: 288 plausible sentences, about 72 of them for evaluation.
     with pytest.raises(SettingError, match=r"count must be at most .* level 1; got 1000"):
         generate(0, 1000, "evaluation", 1)

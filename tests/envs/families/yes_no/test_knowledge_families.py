@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from laconic.envs.families.yes_no.knowledge.families import (
+from laconic.envs.families.yes_no.knowledge import (
     FAMILIES,
     LANGUAGE,
     LIFETIME,

@@ -8,15 +8,15 @@ import pytest
 
 from laconic.envs.errors import SettingError
 from laconic.envs.families.common.generation import split_of
-from laconic.envs.families.yes_no.knowledge.families import (
+from laconic.envs.families.yes_no.knowledge import (
     LANGUAGES,
     PEOPLE,
     RELATIONS,
     TEXTS,
     THINGS,
     TOWNS,
+    generate,
 )
-from laconic.envs.families.yes_no.knowledge.generate import generate
 from laconic.envs.task import Task
 
 FACTS = {

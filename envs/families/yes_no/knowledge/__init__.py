@@ -1,1 +1,0 @@
-"""Yes/no questions over a generated knowledge base, in several hops."""

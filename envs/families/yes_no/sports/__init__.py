@@ -1,1 +1,0 @@
-"""Plausible and implausible sentences about invented athletes, from a table of sports."""
