@@ -299,7 +299,7 @@ def vectors(replies: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     """Return token counts of replies as unit vectors, (replies, tokens); empty replies are 0."""
     names = sorted(set().union(*replies))
     counts = [Counter(reply) for reply in replies]
-    rows = np.array([[one[name] for name in names] for one in counts], dtype=np.float64)
+    rows = np.array([[count[name] for name in names] for count in counts], dtype=np.float64)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     units: NDArray[np.float64] = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
     return units

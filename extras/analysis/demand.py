@@ -44,7 +44,7 @@ def main(cfg: DictConfig) -> float:
     folder = RunFolder(HydraConfig.get().runtime.output_dir)
     folder.start(cfg, False)
     folder.write_status("running", 0)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     team = setup.make_team(cfg)
     environments = setup.make_evaluation(cfg, cfg.evaluation.split, team)
     starts = evaluation_starts(environments, cfg.evaluation.tasks)
@@ -53,14 +53,14 @@ def main(cfg: DictConfig) -> float:
         demand = measure(environments, team.policies(environments[0]), starts, settings)
         progress.update(1, {})
     compared = compare(demand, list_runs(cfg.runs))
-    figures = {name: one.mean for name, one in demand.figures.items()}
-    seconds = {"time/evaluation": time.perf_counter() - begun}
+    figures = {name: figure.mean for name, figure in demand.figures.items()}
+    seconds = {"time/evaluation": time.perf_counter() - started}
     folder.append_metrics({"step": 0, **prefixed(figures, "demand/"), **seconds})
     folder.append_row(FILE, row(demand, 0))
     write(demand, folder)
     write_compared(compared, folder.path)
-    drawn = pages.picture([row(demand, 0)], compared)
-    drawn.save(folder.path)
+    picture = pages.picture([row(demand, 0)], compared)
+    picture.save(folder.path)
     folder.write_status("finished", 0)
     show(demand, compared)
     print(f"written to {folder.path}")
@@ -70,10 +70,10 @@ def main(cfg: DictConfig) -> float:
 def compare(demand: Demand, folders: list[Path]) -> list[TrainedRun]:
     """Compare finished runs with what is predicted for their prices."""
     runs = [read_run(folder) for folder in folders]
-    done = [run for run in runs if run.after and "tokens_said" in run.after.intervals]
+    finished = [run for run in runs if run.after and "tokens_said" in run.after.intervals]
     names = ("tokens_said", "accuracy", "spoke_if_informed")
     rows = []
-    for run in done:
+    for run in finished:
         after = run.after.intervals if run.after else {}
         reward = run.group("env").get("reward") or {}
         scale = demand.normalizer / float(reward.get("normalizer", demand.normalizer))

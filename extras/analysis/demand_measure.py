@@ -154,7 +154,9 @@ class FollowDemand:
         def work() -> dict[str, float]:
             demand = measure(evaluation.environments, evaluation.policies, starts, Settings())
             evaluation.folder.append_row(FILE, row(demand, evaluation.step))
-            return prefixed({name: one.mean for name, one in demand.figures.items()}, "demand/")
+            return prefixed(
+                {name: figure.mean for name, figure in demand.figures.items()}, "demand/"
+            )
 
         return Findings(metrics=evaluation.by_main(work))
 

@@ -137,8 +137,8 @@ def curve(
     rates = [price / normalizer for price in prices]
     return Curve(
         tuple(prices),
-        points(lambda one, rate: one.tokens * one.bought(rate)),
-        points(lambda one, rate: one.best_cut(rate)),
+        points(lambda item, rate: item.tokens * item.bought(rate)),
+        points(lambda item, rate: item.best_cut(rate)),
         tuple(
             float(np.mean([float(message.bought(r)) for message in useful] or [np.nan]))
             for r in rates
@@ -155,8 +155,8 @@ def figures(
     measured: dict[str, Interval] = {}
     for name, column in _columns(rate).items():
         sums = np.zeros((2, episodes))
-        for one in messages:
-            sums[:, one.episode] += column(one)
+        for item in messages:
+            sums[:, item.episode] += column(item)
         if name in _PER_EPISODE:
             sums[1] = 1.0
         if sums[1].sum():
@@ -332,12 +332,12 @@ def trained(
     highest = float(choke(useful, np.ones((1, episodes)))[0]) * normalizer if useful else np.nan
     compared = []
     for run, seed, price, metrics in sorted(runs, key=lambda row: (row[2], row[1])):
-        rate, said = price / normalizer, metrics["tokens_said"]
+        rate, tokens_said = price / normalizer, metrics["tokens_said"]
         bought = sum(message.tokens * message.bought(rate) for message in messages) / episodes
         cut = sum(message.best_cut(rate) for message in messages) / episodes
         spoke = metrics.get("spoke_if_informed", np.nan)
-        near = any(abs(said - predicted) <= _NEAR * predicted for predicted in (bought, cut))
-        at = run, seed, price, said, metrics.get("accuracy", np.nan), spoke, bought, cut
+        near = any(abs(tokens_said - predicted) <= _NEAR * predicted for predicted in (bought, cut))
+        at = run, seed, price, tokens_said, metrics.get("accuracy", np.nan), spoke, bought, cut
         silent, below = bool(spoke < _COLLAPSED), bool(price < highest)
         compared.append(TrainedRun(*at, silent, below, near))
     return compared

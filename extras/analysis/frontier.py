@@ -96,8 +96,8 @@ def enumerated(chances: Sequence[float], lengths: Sequence[float]) -> Frontier:
         best = [0.0] * len(signals)
         for chance, signal in zip(chances, book, strict=True):
             best[signal] = max(best[signal], chance)
-        said = sum(chance * signals[signal] for chance, signal in zip(chances, book, strict=True))
-        points.append((said, sum(best)))
+        tokens = sum(chance * signals[signal] for chance, signal in zip(chances, book, strict=True))
+        points.append((tokens, sum(best)))
     return Frontier.of(points)
 
 
@@ -123,8 +123,8 @@ def spoken(tasks: Sequence[Task], tokenize: Tokenize, words: Callable[[str], str
     """
     costs = []
     for task in tasks:
-        said = map(words, relevant_statements(task, range(len(task.statements))))
-        least = sum(min(len(tokenize(text)), len(tokenize(f" {text}"))) for text in said)
+        texts = map(words, relevant_statements(task, range(len(task.statements))))
+        least = sum(min(len(tokenize(text)), len(tokenize(f" {text}"))) for text in texts)
         costs.append(least + len(tokenize(task.answer_text)))
     points = [
         (total / len(tasks), solved / len(tasks))
@@ -217,7 +217,7 @@ def laconic_index(
     except SettingError:
         return {}
     wordy = play(environments, policies, starts[:_SCRIPTED], seed=0)
-    verbose = float(np.mean([_tokens(one) for one in wordy]))
+    verbose = float(np.mean([_tokens(played) for played in wordy]))
     totals = np.array([(_tokens(episode), float(bool(episode.solved))) for episode in episodes])
     tokens, solved = totals.mean(axis=0)
     mean = index(tokens, solved, floor, verbose)

@@ -72,9 +72,11 @@ def write(folder: Path, names: Sequence[str]) -> None:
     buffer = io.StringIO()
     lines = csv.writer(buffer, lineterminator="\n")
     lines.writerow(HEADS)
-    lines.writerows([name, one.mean, one.low, one.high, one.count] for name, one in parts.items())
+    lines.writerows(
+        [name, part.mean, part.low, part.high, part.count] for name, part in parts.items()
+    )
     write_atomically(folder / "second_pass.csv", buffer.getvalue())
-    rows = [(name.replace("_", "-"), level("accuracy", one)) for name, one in parts.items()]
+    rows = [(name.replace("_", "-"), level("accuracy", part)) for name, part in parts.items()]
     Console().print(text_table("a second pass", ("part", "gain"), rows, whole="first"))
 
 
@@ -98,8 +100,8 @@ def split(draft: Solved, revise: Solved, resolve: Solved, scaffold: Solved) -> d
     if not tasks:
         return {}
     a, b, c, d = (
-        np.array([one[key] for key in tasks], dtype=np.int64)
-        for one in (draft, revise, resolve, scaffold)
+        np.array([solved_by_task[key] for key in tasks], dtype=np.int64)
+        for solved_by_task in (draft, revise, resolve, scaffold)
     )
     gains = np.stack([c - a, d - c, b - d, b - a], axis=1)
     ends = np.percentile(draws(gains), (2.5, 97.5), axis=0) / len(tasks)

@@ -85,8 +85,8 @@ def silence_reliance(
         float(bool(one.solved)) - float(bool(other.solved))
         for one, other in zip(episodes, probed, strict=True)
     ]
-    drawn = resample(RESAMPLES, len(drops), np.random.default_rng(0)) @ drops / len(drops)
-    low, high = np.percentile(drawn, (2.5, 97.5))
+    samples = resample(RESAMPLES, len(drops), np.random.default_rng(0)) @ drops / len(drops)
+    low, high = np.percentile(samples, (2.5, 97.5))
     return Interval(float(np.mean(drops)), float(low), float(high), len(drops))
 
 

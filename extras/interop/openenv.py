@@ -114,8 +114,8 @@ class _Served(Environment):  # type: ignore[type-arg]
         self._name = str(team.metadata.get("name", type(team).__name__))
 
     def _begin(self, seed: int | None, episode_id: str | None, task: str | None) -> Any:
-        begun = {"episode_id": episode_id or str(uuid.uuid4()), "step_count": 0}
-        self._state = self._state.model_copy(update=begun)
+        fields = {"episode_id": episode_id or str(uuid.uuid4()), "step_count": 0}
+        self._state = self._state.model_copy(update=fields)
         return self._env.reset(seed=seed, options={} if task is None else {"task": task})
 
     def _count(self) -> None:
@@ -265,8 +265,8 @@ def _text(observation: Any) -> str:
 
 
 def _left(observation: Any) -> list[int]:
-    known = isinstance(observation, Mapping) and "tokens_left" in observation
-    return [int(left) for left in np.ravel(observation["tokens_left"])] if known else []
+    has_budget = isinstance(observation, Mapping) and "tokens_left" in observation
+    return [int(tokens) for tokens in np.ravel(observation["tokens_left"])] if has_budget else []
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -38,9 +38,9 @@ class RemoteTeam(TextEnv):
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, Infos]:
         """Start an episode on the server, of the task in `options` if there is one."""
-        named = {"task": options["task"]} if options and "task" in options else {}
+        task = {"task": options["task"]} if options and "task" in options else {}
         seeded = {} if seed is None else {"seed": int(seed)}
-        observation = self._client.reset(**seeded, **named).observation
+        observation = self._client.reset(**seeded, **task).observation
         return self._read(observation), observation["infos"]
 
     def step(self, actions: Mapping[str, str]) -> StepResult:
@@ -58,8 +58,8 @@ class RemoteTeam(TextEnv):
 
     def _read(self, observation: Mapping[str, Any]) -> Observations:
         self.agents = list(observation["agents"])
-        left = observation["tokens_left"]
+        tokens_left = observation["tokens_left"]
         return {
-            agent: {"text": text, "tokens_left": np.array(left[agent], np.int32)}
+            agent: {"text": text, "tokens_left": np.array(tokens_left[agent], np.int32)}
             for agent, text in observation["texts"].items()
         }

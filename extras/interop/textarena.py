@@ -104,8 +104,8 @@ class TextArena(TextEnv):
         self._take_seats(f"player_{number}" for number in range(players))
         self._generator: np.random.Generator | None = None
         self._random = OwnGenerators()
-        known = {name.removesuffix(_RAW): name for name in sorted(ENV_REGISTRY)}
-        self._name = known[choice("env.game", game.removesuffix(_RAW), known)]
+        games_by_name = {name.removesuffix(_RAW): name for name in sorted(ENV_REGISTRY)}
+        self._name = games_by_name[choice("env.game", game.removesuffix(_RAW), games_by_name)]
         self._settings = dict(settings or {})
         self._try(players)
         self.messages: list[Message] = []
@@ -124,8 +124,8 @@ class TextArena(TextEnv):
         """
         if seed is not None or self._generator is None:
             self._generator, _ = seeding.np_random(seed)
-        drawn = list(self.tasks)[int(self._generator.integers(len(self.tasks)))]
-        self.task = str((options or {}).get("task", drawn))
+        drawn_task = list(self.tasks)[int(self._generator.integers(len(self.tasks)))]
+        self.task = str((options or {}).get("task", drawn_task))
         if self.task not in self.tasks:
             raise UnknownNameError("task", self.task, self.tasks)
         self.agents, self.messages = list(self.possible_agents), []
@@ -213,8 +213,8 @@ class TextArena(TextEnv):
     def _speak(self, agent: str, action: str) -> Message:
         """Return the published message of an action: one line, within the budget."""
         wish = " ".join(well_formed(action).split())
-        left = self.ledger.left(agent)[0]
-        text, tokens = cut(wish, left, self.tokenize)
+        tokens_left = self.ledger.left(agent)[0]
+        text, tokens = cut(wish, tokens_left, self.tokenize)
         self.ledger.charge(agent, tokens)
         return Message(agent, self.round, text, tokens, text != wish)
 
@@ -236,25 +236,27 @@ class TextArena(TextEnv):
 
     def _reason(self) -> str:
         players = getattr(self.game.state, "game_info", None) or {}
-        return str(next((one["reason"] for one in players.values() if "reason" in one), ""))
+        return str(
+            next((player["reason"] for player in players.values() if "reason" in player), "")
+        )
 
     def _observe(self) -> Observations:
         """Return the observations; only the player in turn gets new text."""
-        seen = dict.fromkeys(self.possible_agents, "")
+        texts = dict.fromkeys(self.possible_agents, "")
         if self.agents:
             with self._random():
-                place, shown = self.game.get_observation()
+                place, view = self.game.get_observation()
             agent = self.possible_agents[place]
-            seen[agent] = _shown_text(shown, place)
-            self.ledger.read[agent] += len(self.tokenize(seen[agent]))
+            texts[agent] = _shown_text(view, place)
+            self.ledger.read[agent] += len(self.tokenize(texts[agent]))
         return {
             agent: {"text": text, "tokens_left": np.array(self._left(agent), dtype=np.int32)}
-            for agent, text in seen.items()
+            for agent, text in texts.items()
         }
 
     def _left(self, agent: str) -> tuple[int, ...]:
-        left = self.ledger.left(agent)
-        return left if self.agents and agent == self._turn else (0, *left[1:])
+        tokens_left = self.ledger.left(agent)
+        return tokens_left if self.agents and agent == self._turn else (0, *tokens_left[1:])
 
     def _info(self, agent: str) -> dict[str, Any]:
         latest = self._latest if self._latest and self._latest.agent == agent else None

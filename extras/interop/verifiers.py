@@ -118,7 +118,7 @@ def team(
                     interaction = getattr(agents, role_of(agent)).interaction(own_task)
                     seats[agent] = await stack.enter_async_context(interaction)
                 played = await _play(env, task.data, seats, silence)
-            self._played |= {seats[agent].trace.id: one for agent, one in played.items()}
+            self._played |= {seats[agent].trace.id: turns for agent, turns in played.items()}
 
         async def finalize(self, task: TeamTask, episode: vf.Episode) -> None:
             for trace in episode.traces:
@@ -147,12 +147,12 @@ async def _play(
     played = {agent: _Turns() for agent in env.possible_agents}
     observations, infos = env.reset(seed=data.seed, options={"task": data.key})
     while env.agents:
-        for agent, seen in observations.items():
-            played[agent].unread += [seen["text"]] if seen["text"] else []
-        asked = [agent for agent in env.agents if observations[agent]["tokens_left"][0] > 0]
+        for agent, observation in observations.items():
+            played[agent].unread += [observation["text"]] if observation["text"] else []
+        in_turn = [agent for agent in env.agents if observations[agent]["tokens_left"][0] > 0]
         word = SilenceWord(silence)
-        said = await asyncio.gather(*(_ask(seats[a], played[a], word, a) for a in asked))
-        messages = dict(zip(asked, said, strict=True))
+        replies = await asyncio.gather(*(_ask(seats[a], played[a], word, a) for a in in_turn))
+        messages = dict(zip(in_turn, replies, strict=True))
         # A step may run programs or wait for other processes.
         observations, rewards, *_, infos = await asyncio.to_thread(env.step, messages)
         for agent, reward in rewards.items():

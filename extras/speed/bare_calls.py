@@ -72,9 +72,9 @@ class TimedPolicy:
 
     def reply(self, requests: Sequence[Request], *, seed: int, greedy: bool) -> list[Reply]:
         """Pass the requests on and add their time."""
-        begun = now()
+        started = now()
         replies = self._policy.reply(requests, seed=seed, greedy=greedy)
-        self.seconds += now() - begun
+        self.seconds += now() - started
         return replies
 
     def remembering(self) -> AbstractContextManager[None]:
@@ -126,7 +126,9 @@ class StepTimer:
     def own(self) -> float:
         """Gigabytes of weights, their copy at the start of a step, gradients and two moments."""
         parameters = self._policy.model.parameters()
-        return float(sum((5 if one.requires_grad else 1) * one.nbytes for one in parameters)) / 1e9
+        copies = {True: 5, False: 1}
+        total = sum(copies[each.requires_grad] * each.nbytes for each in parameters)
+        return float(total) / 1e9
 
     def measure(self, repetition: int) -> Sample:
         """Time a step and its bare calls, from the first weights."""
@@ -141,7 +143,7 @@ class StepTimer:
         starts = draw_starts(
             task_keys(self._environments[0]), train.tasks_per_step, seed, repetition
         )
-        begun = now()
+        started = now()
         groups = collect(
             self._environments, self._policies, starts, train.group_size, seed=repetition
         )
@@ -149,11 +151,11 @@ class StepTimer:
         self.metrics = self._learner.update(groups)
         ended = now()
         self.peak = self.peak or peak_gigabytes()
-        rates = tokens_per_second(groups, collected - begun, ended - collected)
+        rates = tokens_per_second(groups, collected - started, ended - collected)
         return groups, Sample(
-            step=ended - begun,
+            step=ended - started,
             bare=math.nan,
-            environment=collected - begun - self._timed.seconds,
+            environment=collected - started - self._timed.seconds,
             sampled=rates.get("time/sampled_tokens_per_second", 0.0),
             trained=rates.get("time/trained_tokens_per_second", 0.0),
         )
@@ -170,11 +172,11 @@ class StepTimer:
         sequences = [sequence for group in groups for sequence in self._learner.sequences(group)]
         bare += [self._bare_step(part) for part in self._learner.split(sequences)]
         torch.manual_seed(repetition)
-        begun = now()
+        started = now()
         with self._policy.computing():
             for call in bare:
                 call()
-        return now() - begun
+        return now() - started
 
     def _bare_generate(self, prompts: Sequence[Sequence[int]]) -> Callable[[], None]:
         ids, mask = pad_left(prompts, self._policy.pad_id, self._policy.device)

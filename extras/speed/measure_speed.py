@@ -155,14 +155,14 @@ def scripted_steps_per_second(cfg: DictConfig) -> float:
         [turn.message for turn in episode.turns]
         for episode in play([environment], policies, starts[:100], seed=cfg.seed)
     ]
-    begun, steps = time.perf_counter(), 0
+    started, steps = time.perf_counter(), 0
     for number, start in enumerate(starts):
         environment.reset(seed=start.seed)
         words = messages[number % len(messages)]
         while environment.agents:
             environment.step(dict(zip(environment.agents, words, strict=False)))
             steps += 1
-    return steps / (time.perf_counter() - begun)
+    return steps / (time.perf_counter() - started)
 
 
 def graded_per_second(grading: Grading, count: int) -> float:
@@ -178,9 +178,9 @@ def graded_per_second(grading: Grading, count: int) -> float:
 
     with ThreadPoolExecutor(cores if graded.slow else 1) as threads:
         list(threads.map(solved, tasks[count:]))
-        begun = time.perf_counter()
+        started = time.perf_counter()
         right = sum(threads.map(solved, tasks[:count]))
-        return right / (time.perf_counter() - begun)
+        return right / (time.perf_counter() - started)
 
 
 def summarize(samples: Sequence[Sample]) -> dict[str, float]:

@@ -264,7 +264,7 @@ def _refuse_excess(author: str, shared: SharedGroup) -> None:
     Raises:
         ValueError: names the fault.
     """
-    messages = [one for episode in shared.episodes for one in episode]
+    messages = [message for episode in shared.episodes for message in episode]
     faults = {
         "the name of a run that none can have": not _NAME.fullmatch(author),
         "a key that cannot be shown": not shared.task.key.isprintable(),
@@ -312,12 +312,12 @@ def from_plain(kind: type[Record], plain: Any) -> Record:
     """
     if not isinstance(plain, Mapping):
         raise TypeError(f"expected the fields of {kind.__name__}; got {plain!r:.60}")
-    known = fields(kind)  # type: ignore[arg-type]
-    if strange := set(plain) - {record_field.name for record_field in known}:
+    record_fields = fields(kind)  # type: ignore[arg-type]
+    if strange := set(plain) - {record_field.name for record_field in record_fields}:
         raise ValueError(f"{kind.__name__} has no field {sorted(strange)[0]!r:.60}")
     hints = _types(kind)  # type: ignore[arg-type]
     values = {}
-    for record_field in known:
+    for record_field in record_fields:
         if record_field.name in plain:
             values[record_field.name] = _read(
                 hints[record_field.name], plain[record_field.name], record_field.name

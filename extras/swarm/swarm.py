@@ -124,8 +124,8 @@ class Swarm(Collector):
         self.metrics = dict.fromkeys(
             ("damaged_files", "unfit_groups", "level_groups", "published_groups"), 0.0
         )
-        wanted = len(starts) * self.foreign // (self.own + self.foreign)
-        foreign = self._take(environments, policies, wanted, np.random.default_rng((seed, 2)))
+        count = len(starts) * self.foreign // (self.own + self.foreign)
+        foreign = self._take(environments, policies, count, np.random.default_rng((seed, 2)))
         starts = starts[: len(starts) - len(foreign)]
         own = collect(environments, policies, starts, group_size, seed=seed)
         for index, (start, group) in enumerate(zip(starts, own, strict=True)):
@@ -149,15 +149,15 @@ class Swarm(Collector):
         self,
         environments: Sequence[ParallelEnv[str, Any, Any]],
         policies: Mapping[str, Policy],
-        wanted: int,
+        limit: int,
         generator: np.random.Generator,
     ) -> list[Group]:
         """Draw groups of other nodes that have contrast here, uniformly, up to a number."""
-        taken: list[Group] = []
+        groups: list[Group] = []
         offered = [name for name in self._exchange.offered(self.newest) if name not in self._seen]
-        names = [offered[index] for index in generator.permutation(len(offered))] if wanted else []
-        while names and len(taken) < wanted:
-            count = wanted - len(taken)
+        names = [offered[index] for index in generator.permutation(len(offered))] if limit else []
+        while names and len(groups) < limit:
+            count = limit - len(groups)
             shared, names = self._read(names[:count]), names[count:]
             replayed = replay_groups(
                 environments,
@@ -175,8 +175,8 @@ class Swarm(Collector):
             ]
             self.metrics["unfit_groups"] += len(replayed) - len(fitting)
             self.metrics["level_groups"] += len(fitting) - len(contrasting)
-            taken += contrasting
-        return taken
+            groups += contrasting
+        return groups
 
     def _read(self, names: Sequence[str]) -> list[SharedGroup]:
         """Read the groups of some files; a damaged file is skipped and may be complete later."""

@@ -122,9 +122,9 @@ class Episodes:
         place = bisect_right(steps, step)
         if steps:
             settings = {**settings, "price": self._prices[steps[max(place - 1, 0)]]}
-        known = {key: settings[key] for key in _PRICING if key in settings}
+        pricing = {key: settings[key] for key in _PRICING if key in settings}
         try:
-            return Reward(**known) if "price" in known else None
+            return Reward(**pricing) if "price" in pricing else None
         except ValueError:
             return None
 
@@ -152,8 +152,8 @@ def verdict(episode: Transcript) -> str:
 
 def score(episode: Transcript) -> str:
     """Return the score of an episode with two decimals; empty if unknown."""
-    known = episode.score is not None and math.isfinite(episode.score)
-    return f"{episode.score:.2f}" if known else ""
+    is_known = episode.score is not None and math.isfinite(episode.score)
+    return f"{episode.score:.2f}" if is_known else ""
 
 
 def _text(episode: Transcript) -> str:

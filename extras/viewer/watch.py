@@ -46,7 +46,7 @@ def _problem(folder: Path) -> str:
         return NEEDED
     if not folder.is_dir():
         return f"expected a run folder, as `laconic train` names it; got {str(folder)!r}"
-    runs = sorted(one.parent.name for one in folder.glob("*/config.yaml"))
+    runs = sorted(config.parent.name for config in folder.glob("*/config.yaml"))
     if runs and not (folder / "config.yaml").exists():
         return f"expected a run folder; {str(folder)!r} holds several, e.g. {folder / runs[0]}"
     if not sys.stdout.isatty():
