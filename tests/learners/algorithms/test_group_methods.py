@@ -64,7 +64,7 @@ def method(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def policies(method: str, make_policy: Callable[..., HFPolicy]) -> Policies:
     """One policy for both agents, or one each where the method asks for it."""
-    separate = composed(method).agent.sharing == "separate"
+    separate = composed(method).learner.get("sharing") == "separate"
     first = make_policy(max_reply_tokens=6)
     other = make_policy(max_reply_tokens=6, model={"seed": 1}) if separate else first
     return {"helper_0": first, "solver_0": other}

@@ -100,7 +100,7 @@ def update(make_policies):
 
     def call(method: str, count: int, change=lambda groups: groups, sharded=False, **settings):
         cfg = composed(method)
-        teams = [make_policies(cfg.agent.sharing == "separate") for _ in range(count)]
+        teams = [make_policies(cfg.learner.get("sharing") == "separate") for _ in range(count)]
         groups = change(
             [
                 Group(name, tuple(episode(teams[0], name, p, 10 * i) for i, p in enumerate(pays)))
