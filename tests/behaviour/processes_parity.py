@@ -16,8 +16,8 @@ import json
 from typing import Any
 
 import torch
-from hydra import compose, initialize_config_module
 
+from laconic.experiments.running.session import compose
 from laconic.experiments.running.setup import (
     draw_starts,
     make_environments,
@@ -41,7 +41,6 @@ SETTINGS = (
     "learner.microbatch_tokens=1500",
     "optimizer._target_=torch.optim.SGD",
     "~optimizer.betas",
-    "~optimizer.eps",
     "optimizer.lr=0.01",
 )
 TASKS, GROUP = 3, 4
@@ -51,8 +50,9 @@ UPDATES = 2
 
 def row(method: str, processes: Processes) -> dict[str, float]:
     """The differences of one learner; the same on all processes."""
-    with initialize_config_module("laconic.conf", version_base="1.3"):
-        cfg = compose("train", overrides=[f"learner={method}", *SETTINGS])
+    cfg = compose(f"learner={method}", *SETTINGS)
+    if cfg.learner.get("sharing") == "separate":
+        cfg.agent.sharing = "separate"
     environments = make_environments(cfg, TASKS * GROUP, "train", make_team(cfg))
     starts = draw_starts(task_keys(environments[0]), TASKS, 0, 1)
     metrics, gradients, weights = [], [], []
