@@ -58,7 +58,9 @@ def method() -> Callable[[str], Method]:
         parts = {
             part: instantiate(cfg[part], _convert_="all") for part in ("advantages", "objective")
         }
-        return Method(name, **parts, credit=cfg.credit, unit=cfg.unit, whiten=cfg.whiten)
+        return Method(
+            name, **parts, credit=cfg.credit, unit=cfg.unit, whiten=cfg.get("whiten", False)
+        )
 
     return build
 
