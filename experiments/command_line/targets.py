@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pkgutil import resolve_name
+from types import MappingProxyType
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
@@ -28,18 +29,43 @@ REQUIRED = ("agent", "env", "learner", "optimizer")
 KEPT = ("env.max_rounds",)
 """Keys that the rollout reads, whatever the class takes."""
 
-HIDDEN = (
-    *(f"env.{name}" for name in ("holdout", "holdout_seed", "reader", "max_rounds")),
-    *(f"env.{name}" for name in ("agree_at", "channel", "tokens_left")),
-    *("env.reward.thought_weight", "env.reward.multiply_by"),
-    *("agent.lora", "agent.frozen", "agent.optimizer"),
-    *("learner.whiten", "learner.decay", "learner.seed", "learner.correction"),
-    *("learner.correction_low", "learner.correction_high"),
-    *("learner.objective.normalizer", "learner.advantages.leave_out_pivot"),
-    *("optimizer.eps", "train.shapes", "evaluation.demand", "report"),
+HIDDEN: Mapping[str, Any] = MappingProxyType(
+    {
+        "env.holdout": None,
+        "env.holdout_seed": 0,
+        "env.reader": None,
+        "env.max_rounds": 1000,
+        "env.agree_at": None,
+        "env.channel.lose": 0.0,
+        "env.channel.mark": False,
+        "env.channel.per": "listener",
+        "env.channel.probe": False,
+        "env.tokens_left": "all",
+        "env.reward.thought_weight": 1.0,
+        "env.reward.multiply_by": None,
+        "agent.lora.rank": 16,
+        "agent.lora.alpha": 32.0,
+        "agent.lora.target_modules": "all-linear",
+        "agent.lora.base": None,
+        "agent.frozen": False,
+        "agent.optimizer": None,
+        "learner.whiten": False,
+        "learner.decay": "linear",
+        "learner.seed": 0,
+        "learner.correction": "auto",
+        "learner.correction_low": None,
+        "learner.correction_high": None,
+        "learner.objective.normalizer": 1.0,
+        "learner.advantages.leave_out_pivot": False,
+        "optimizer.eps": 1e-8,
+        "train.shapes": None,
+        "evaluation.demand": None,
+        "report": True,
+    }
 )
-"""Keys that constructors and programs take, and that the composed configuration does not show."""
+"""Settings that the composed configuration does not show, with their defaults."""
 
+_HIDDEN_NODES = ("env.channel", "agent.lora")
 _TARGET = "._target_"
 _PLAIN_OVERRIDE = re.compile(r"(?P<key>[a-z_][\w.]*)=")
 _MEMBER = re.compile(r"^agent\.members\.\w+")
@@ -75,7 +101,9 @@ def accept_hidden(arguments: Iterable[str]) -> list[str]:
     for argument in arguments:
         match = _PLAIN_OVERRIDE.match(argument)
         key = _MEMBER.sub("agent", match["key"]) if match else ""
-        hidden = any(key == name or key.startswith(f"{name}.") for name in HIDDEN)
+        hidden = key in _HIDDEN_NODES or any(
+            key == name or key.startswith(f"{name}.") for name in HIDDEN
+        )
         accepted.append(f"++{argument}" if hidden else argument)
     return accepted
 

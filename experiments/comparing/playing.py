@@ -186,7 +186,7 @@ def _adapt(environments: Environments, entry: Entry, team: Mapping[str, int]) ->
         return []
     notes = []
     if entry.say:
-        notes.append("its policy reads no instructions (agent.instructions=brief) and no words")
+        notes.append("its policy reads no instructions (env.instructions=brief) and no words")
     if entry.shape != "team":
         notes.append("its policy was made for the environment as configured, not for this shape")
     return notes

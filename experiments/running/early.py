@@ -26,7 +26,7 @@ from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import split_words
 from laconic.envs.errors import SettingError, SourceError
 from laconic.experiments.command_line import programs
-from laconic.experiments.command_line.targets import chosen_options, typed_values
+from laconic.experiments.command_line.targets import HIDDEN, chosen_options, typed_values
 from laconic.experiments.running import checks
 from laconic.experiments.running.played_run import take_run
 from laconic.experiments.running.splits import of_source, own_source
@@ -170,6 +170,7 @@ def check_types(program: str, cfg: DictConfig, overrides: Sequence[str]) -> None
     default = _defaults(program, overrides)
     for key in checked:
         before, value = OmegaConf.select(default, key), OmegaConf.select(cfg, key)
+        before = HIDDEN.get(key) if before is None else before
         number = isinstance(before, int | float) and not isinstance(before, bool)
         if number and not isinstance(value, int | float | None):
             raise SettingError(f"{key} must be a number, such as {before!r}; got {value!r}")

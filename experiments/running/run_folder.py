@@ -54,9 +54,6 @@ MAY_DIFFER = (
     "learner.*microbatch_tokens",
     "agent.*generate_tokens",
     "agent.*gradient_checkpointing",
-    # Collectors read `learner.collect`, which follows it.
-    "agent.*teaching",
-    "entry.*teaching",
     # Another server of the same kind.
     *(f"engine.{name}" for name in ("url", "start", "start_seconds", "program", "arguments")),
     *(f"engine.{name}" for name in ("environment", "folder", "concurrency")),

@@ -185,7 +185,7 @@ def make_learner(
     instantiate(cfg.optimizer, [torch.zeros(1)], _partial_=False, _convert_="all")
     optimizer = instantiate(cfg.optimizer, _partial_=True, _convert_="all")
     # The order in which sequences enter the minibatches follows the seed of the run.
-    seeded = {} if "seed" in cfg.learner else _accepted(cfg.learner, {"seed": cfg.seed})
+    seeded = {} if "seed" in cfg.learner else _accepted(cfg.learner, {"seed": cfg.get("seed", 0)})
     if processes.count == 1:
         alone = instantiate(
             cfg.learner, policies, optimizer, _partial_=False, _convert_="all", **seeded

@@ -22,6 +22,7 @@ from places import configs
 from laconic.experiments.command_line import programs
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.own_environments import offer_environments
+from laconic.experiments.command_line.targets import accept_hidden
 from laconic.experiments.running.checks import check_train
 
 _MODULES = "laconic.experiments."
@@ -116,7 +117,7 @@ def _check(command: Command, folder: Path) -> None:
         return
     searched = parsed.config_dir and f"hydra.searchpath=[file://{folder / parsed.config_dir}]"
     with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
-        for overrides in _variants(parsed.overrides):
+        for overrides in _variants(accept_hidden(parsed.overrides)):
             offer_environments(overrides, CONF)
             cfg = compose(
                 program.config, [*program.settings, *overrides, *([searched] if searched else [])]

@@ -9,6 +9,8 @@ from typing import Any
 from omegaconf import OmegaConf
 from places import configs
 
+from laconic.experiments.command_line.targets import HIDDEN
+
 NAMES = {path: name for name, path in configs().items()}
 FILES = sorted(NAMES)
 
@@ -28,8 +30,8 @@ def keys_of_file(path: Path) -> set[str]:
 
 @cache
 def all_keys() -> frozenset[str]:
-    """Return the dotted keys of the leaves of all yamls."""
-    return frozenset().union(*map(keys_of_file, FILES))
+    """Return the dotted keys of the leaves of all yamls, and those that no yaml shows."""
+    return frozenset(HIDDEN).union(*map(keys_of_file, FILES))
 
 
 def _leaves(node: Any, prefix: str) -> set[str]:

@@ -92,7 +92,7 @@ def test_a_policy_may_use_the_whole_message_unless_the_entry_says_otherwise(comp
 def test_an_agent_with_a_target_replaces_the_comparisons_and_is_read_in_its_own_form(composed):
     cfg = composed()
     assert arrange(cfg, Entry("one")).env.instructions == "brief"
-    agent = {"_target_": "laconic.learners.agents.hf.HFTeam", "model": "m", "instructions": "full"}
+    agent = {"_target_": "laconic.learners.agents.hf.HFTeam", "model": "m"}
     found = arrange(cfg, Entry("one", agent=agent))
     assert OmegaConf.to_container(found.agent) == agent
     assert found.env.instructions == "full"
@@ -107,7 +107,7 @@ def test_words_are_not_said_to_a_policy_that_reads_none(composed):
     entry = Entry("cot", shape="alone", say="Think.")
     with pytest.raises(Unfit, match="reads no instructions"):
         arrange(composed(), entry)
-    assert arrange(composed("agent=scripted"), entry).entry.say == "Think."
+    assert arrange(composed("agent=scripted", "env.instructions=full"), entry).entry.say == "Think."
 
 
 def test_a_mixed_team_keeps_the_members_that_a_shape_has_roles_for(composed):

@@ -10,6 +10,7 @@ from hydra import compose, initialize_config_module
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.envs.wrappers.mixture import Mixture
+from laconic.experiments.command_line.targets import accept_hidden
 from laconic.experiments.running.setup import draw_starts, task_keys
 from laconic.experiments.running.shapes import in_shape, make_training
 from laconic.learners.agents.scripted import ScriptedTeam, Teacher, taught
@@ -20,7 +21,7 @@ from laconic.learners.rollout.play import collect
 def made():
     def make(*overrides, count=2):
         with initialize_config_module("laconic.conf", version_base="1.3"):
-            cfg = compose("train", overrides=["env.tasks=20", *overrides])
+            cfg = compose("train", overrides=["env.tasks=20", *accept_hidden(overrides)])
         return make_training(cfg, count, ScriptedTeam("oracle"))
 
     return make

@@ -217,7 +217,7 @@ def test_the_settings_of_the_own_choices_are_taken():
         ({"_args_": ["x"]}, "would build None"),
         ({"_target_": ["os", "system"]}, "any code"),
         ({"members": {"a": {"_target_": "subprocess.run"}}}, "agent.members.a would build"),
-        ({"teaching": [0, {"_target_": "os.system"}]}, "would build 'os.system'"),
+        ({"optimizer": [0, {"_target_": "os.system"}]}, "would build 'os.system'"),
         ({**TEAM, "_args_": ["x"]}, "what it does not take: ['_args_']"),
         ({**TEAM, "trust_remote_code": True}, "does not take: ['trust_remote_code']"),
         ({**TEAM, "device": "${oc.env:SECRET}"}, "agent.device holds the reference"),
