@@ -33,7 +33,7 @@ GLOSSARY: Mapping[str, str] = {
     "score": "Task reward of an episode, before any price is taken off.",
     "reward": (
         "Earnings of the team in an episode: task reward less the bills of all agents, without"
-        " bills where only solved episodes pay and it was not solved. (Mean return over agents"
+        " bills where only solved episodes pay and this one is unsolved. (Mean return over agents"
         " where the environment reports no bills.)"
     ),
     "task_reward": "Task reward of the team in an episode.",

@@ -40,11 +40,6 @@ SERVED = f"{AGENTS}api."
 """Beginning of the agents that load torch with their class."""
 PARTS = ("laconic.learners.prices.", "laconic.learners.advantages.")
 """Beginnings of the parts of a learner that are built without torch."""
-BOOLEANS = (
-    *("agent.frozen", "env.channel.mark", "env.channel.probe", "report"),
-    *("learner.whiten", "learner.advantages.leave_out_pivot"),
-)
-"""Keys that are true or false and that the composed configuration does not show."""
 SCRIPTED = f"{AGENTS}scripted.ScriptedTeam"
 
 
@@ -174,7 +169,7 @@ def check_types(program: str, cfg: DictConfig, overrides: Sequence[str]) -> None
         number = isinstance(before, int | float) and not isinstance(before, bool)
         if number and not isinstance(value, int | float | None):
             raise SettingError(f"{key} must be a number, such as {before!r}; got {value!r}")
-        if (isinstance(before, bool) or key in BOOLEANS) and not isinstance(value, bool | None):
+        if isinstance(before, bool) and not isinstance(value, bool | None):
             raise SettingError(f"{key} must be true or false; got {value!r}")
 
 
