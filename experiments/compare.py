@@ -23,6 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 from laconic.envs.checks import choice
 from laconic.envs.errors import SettingError, UnknownNameError
 from laconic.experiments.command_line.cli import program
+from laconic.experiments.command_line.interrupt import Interrupt
 from laconic.experiments.command_line.mistakes import describe
 from laconic.experiments.command_line.say import say
 from laconic.experiments.comparing import columns, table
@@ -31,17 +32,16 @@ from laconic.experiments.comparing.entries import Entry, entries_of_runs, read_e
 from laconic.experiments.comparing.picture import picture
 from laconic.experiments.comparing.playing import play_entry
 from laconic.experiments.comparing.rows import Row, read_row
-from laconic.experiments.comparing.shapes import PASS, Unfit
-from laconic.experiments.running.checks import check_compare
-from laconic.experiments.running.evaluation import AfterEvaluation, make_hooks
-from laconic.experiments.running.interrupt import Interrupt
-from laconic.experiments.running.run_folder import RunFolder, main_process_folder, write_atomically
-from laconic.experiments.running.setup import (
+from laconic.experiments.run_folder.folder import RunFolder, main_process_folder, write_atomically
+from laconic.experiments.session.checks import check_compare
+from laconic.experiments.session.evaluation import AfterEvaluation, make_hooks
+from laconic.experiments.session.setup import (
     make_environments,
     make_team,
     set_up_process,
     tell_conditions,
 )
+from laconic.experiments.session.team_layouts import PASS, Unfit
 from laconic.learners.distributed.launched import launched
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 

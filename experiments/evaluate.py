@@ -3,9 +3,9 @@
     laconic evaluate env=gsm8k env.source=<folder> agent=hf agent.model=<folder>
     laconic evaluate run=<folder of a training> step=40
 
-Runs any agent, scripted ones too. Writes the figures with their intervals, and some transcripts, to
-the run folder and prints them. With `resume=true` and the same run folder it goes on with what an
-evaluation has left that ended early, however that came about (`experiments.running.journal`). With
+Runs any agent, scripted ones too. Writes the metrics with their intervals, and some transcripts, to
+the run folder and prints them. `resume=true` with the same run folder continues an evaluation that
+ended early for any reason (`experiments.run_folder.journal`). With
 `evaluation.samples=n evaluation.greedy=false` it plays every task n times and estimates pass@k.
 """
 
@@ -26,12 +26,15 @@ from rich.console import Console
 from laconic.envs.dialogue.messages import printable
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import program
+from laconic.experiments.command_line.interrupt import Interrupt
 from laconic.experiments.command_line.resuming import command
 from laconic.experiments.command_line.say import say
 from laconic.experiments.reporting.words import text_table
-from laconic.experiments.running import setup
-from laconic.experiments.running.checks import check_evaluate
-from laconic.experiments.running.evaluation import (
+from laconic.experiments.run_folder.folder import RunFolder, main_process_folder
+from laconic.experiments.run_folder.journal import Journal, Keeper
+from laconic.experiments.session import setup
+from laconic.experiments.session.checks import check_evaluate
+from laconic.experiments.session.evaluation import (
     EvaluationRun,
     Findings,
     evaluation_starts,
@@ -39,14 +42,11 @@ from laconic.experiments.running.evaluation import (
     record,
     run_hooks,
 )
-from laconic.experiments.running.header import unseen
-from laconic.experiments.running.interrupt import Interrupt
-from laconic.experiments.running.journal import Journal, Keeper
-from laconic.experiments.running.limits import tell_start
-from laconic.experiments.running.played_run import take_run
-from laconic.experiments.running.progress import Progress
-from laconic.experiments.running.run_folder import RunFolder, main_process_folder
-from laconic.experiments.running.training_price import set_training_price
+from laconic.experiments.session.header import unseen
+from laconic.experiments.session.limits import tell_start
+from laconic.experiments.session.played_run import take_run
+from laconic.experiments.session.progress import Progress
+from laconic.experiments.session.training_price import set_training_price
 from laconic.experiments.statistics.pass_at_k import over_tasks
 from laconic.learners.agents.policy import HFPolicy
 from laconic.learners.distributed.launched import launched

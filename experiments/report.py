@@ -20,13 +20,13 @@ from rich.text import Text
 
 from laconic.envs.dialogue.messages import printable
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.lock import refuse_links
 from laconic.experiments.reporting import frontier, single, standing, sweep
 from laconic.experiments.reporting.facts import facts, facts_of_all, title
 from laconic.experiments.reporting.look import LEFT_OUT, Picture, can_draw
 from laconic.experiments.reporting.records import Run
 from laconic.experiments.reporting.runs import read_run
 from laconic.experiments.reporting.words import text_table
-from laconic.experiments.running.lock import refuse_links
 
 PAGE = "report.html"
 PICTURES = "report"

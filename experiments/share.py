@@ -26,7 +26,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.say import complain, say
 from laconic.experiments.reporting.card import ADAPTER, LOCAL, base_model, model_card
 from laconic.experiments.reporting.runs import read_run
-from laconic.experiments.running.run_folder import TEAM, write_atomically
+from laconic.experiments.run_folder.folder import TEAM, write_atomically
 from laconic.learners.untrusted_files import find_strange, read_json
 
 

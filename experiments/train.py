@@ -20,20 +20,20 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from laconic.experiments.command_line.cli import program
+from laconic.experiments.command_line.interrupt import Interrupt
 from laconic.experiments.command_line.say import say
-from laconic.experiments.running import run_state, setup, sweep_result
-from laconic.experiments.running.checks import check_train
-from laconic.experiments.running.costs import peak_gigabytes, tokens_per_second
-from laconic.experiments.running.evaluation import EvaluationRun, evaluate
-from laconic.experiments.running.group_log import log_group
-from laconic.experiments.running.header import header, unseen
-from laconic.experiments.running.interrupt import Interrupt
-from laconic.experiments.running.limits import tell_start
-from laconic.experiments.running.own_accuracy import OwnAccuracy, of_policy
-from laconic.experiments.running.preparation import common_folder, context_of, prepare
-from laconic.experiments.running.progress import Progress
-from laconic.experiments.running.rules import price_sentence
-from laconic.experiments.running.run_folder import RunFolder, read_rows
+from laconic.experiments.run_folder.folder import RunFolder, read_rows
+from laconic.experiments.run_folder.group_log import log_group
+from laconic.experiments.session import run_state, setup, sweep_result
+from laconic.experiments.session.checks import check_train
+from laconic.experiments.session.costs import peak_gigabytes, tokens_per_second
+from laconic.experiments.session.evaluation import EvaluationRun, evaluate
+from laconic.experiments.session.header import header, unseen
+from laconic.experiments.session.limits import tell_start
+from laconic.experiments.session.own_accuracy import OwnAccuracy, of_policy
+from laconic.experiments.session.preparation import common_folder, context_of, prepare
+from laconic.experiments.session.progress import Progress
+from laconic.experiments.session.rules import price_sentence
 from laconic.experiments.tracking.loggers import Several, open_loggers
 from laconic.learners.advantages.credit import pass_rate
 from laconic.learners.distributed.launched import launched

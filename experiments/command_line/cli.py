@@ -32,7 +32,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.command_line import sweeping
+from laconic.experiments.command_line import lock, new_folder, sweeping
+from laconic.experiments.command_line.interrupt import received
 from laconic.experiments.command_line.mistakes import (
     compose_keys,
     describe,
@@ -44,8 +45,6 @@ from laconic.experiments.command_line.resuming import spell_out
 from laconic.experiments.command_line.say import complain
 from laconic.experiments.command_line.surroundings import find_problem
 from laconic.experiments.command_line.targets import accept_hidden, settle
-from laconic.experiments.running import lock, new_folder
-from laconic.experiments.running.interrupt import received
 from laconic.learners.distributed import launcher
 
 CONF = Path(__file__).resolve().parents[2] / "conf"

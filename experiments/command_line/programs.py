@@ -44,28 +44,30 @@ class Program:
     """`module:function` that returns a `reporting.records.Section` of a run folder, or None."""
 
 
-_RUNNING = "laconic.experiments.running"
+_SESSION = "laconic.experiments.session"
+SETTINGS_CHECK = f"{_SESSION}.early:check_config"
+"""Function that checks the composed configuration of any program, before torch is imported."""
 PROGRAMS = {
     "train": Program(
         "train a team on groups of episodes",
         "laconic.experiments.train",
         "train",
         several=True,
-        check=f"{_RUNNING}.checks:check_train",
+        check=f"{_SESSION}.checks:check_train",
     ),
     "evaluate": Program(
         "play every evaluation task once and say how well, in how many words",
         "laconic.experiments.evaluate",
         "evaluate",
         several=True,
-        check=f"{_RUNNING}.checks:check_evaluate",
+        check=f"{_SESSION}.checks:check_evaluate",
     ),
     "compare": Program(
         "put a team beside single agents, votes, debates and scripts",
         "laconic.experiments.compare",
         "compare",
         several=True,
-        check=f"{_RUNNING}.checks:check_compare",
+        check=f"{_SESSION}.checks:check_compare",
     ),
     "explain": Program(
         "show how the advantages of a training group came about",
@@ -81,7 +83,7 @@ PROGRAMS = {
         "train",
         settings=("experiment=warm_start",),
         several=True,
-        check=f"{_RUNNING}.checks:check_train",
+        check=f"{_SESSION}.checks:check_train",
     ),
     "share": Program(
         "send a trained team to a hub, or write its folder", "laconic.experiments.share"

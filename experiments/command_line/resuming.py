@@ -1,8 +1,8 @@
 """Replace `resume=<run folder>` by the overrides that the run was started with, and its folder.
 
 The folder may come from a stranger, and overrides can name code, files and servers. The user has to
-type those that `experiments.running.trust` does not take from a folder. Settings of Hydra itself
-are dropped, because they only describe how the run was launched.
+type those that `experiments.command_line.trust` does not take from a folder. Settings of Hydra
+itself are dropped, because they only describe how the run was launched.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.running.trust import is_override_taken
+from laconic.experiments.command_line.trust import is_override_taken
 from laconic.learners import commands
 from laconic.learners.commands import quoted
 from laconic.learners.untrusted_files import read_yaml

@@ -15,14 +15,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, open_dict, read_write
 
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line import lock, new_folder
+from laconic.experiments.command_line.programs import SETTINGS_CHECK
 from laconic.experiments.command_line.say import complain
-from laconic.experiments.running import lock, new_folder
 from laconic.learners.distributed import launcher
 from laconic.learners.untrusted_files import read_text, read_yaml
 
@@ -135,7 +137,8 @@ def check(config: DictConfig, program: str, overrides: Sequence[str]) -> None:
     """
     # Imported here because only a command that runs a program needs them.
     from laconic.experiments.command_line.targets import settle
-    from laconic.experiments.running.early import check_config
+
+    check_config = resolve_name(SETTINGS_CHECK)
 
     cfg = copy.deepcopy(config)
     with read_write(cfg), open_dict(cfg):

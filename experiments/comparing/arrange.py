@@ -18,7 +18,7 @@ from laconic.envs.dialogue.budget import Budget
 from laconic.envs.dialogue.roster import agent_names, role_of
 from laconic.experiments.command_line.defaults import team_defaults
 from laconic.experiments.comparing.entries import Entry
-from laconic.experiments.comparing.shapes import (
+from laconic.experiments.session.team_layouts import (
     BUDGET,
     DRAFTER,
     SHAPES,

@@ -17,7 +17,7 @@ from pettingzoo import ParallelEnv
 
 from laconic.envs.dialogue.budget import Tokenize
 from laconic.experiments.comparing.entries import Entry
-from laconic.experiments.running.evaluation import AfterEvaluation, EvaluationRun
+from laconic.experiments.session.evaluation import AfterEvaluation, EvaluationRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

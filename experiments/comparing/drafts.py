@@ -13,8 +13,8 @@ from pathlib import Path
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Tokenize, cut
 from laconic.envs.errors import SettingError
-from laconic.experiments.comparing.shapes import DRAFTER
-from laconic.experiments.running.run_folder import write_atomically
+from laconic.experiments.run_folder.folder import write_atomically
+from laconic.experiments.session.team_layouts import DRAFTER
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.episode import Episode
 from laconic.learners.interfaces import Policy

@@ -17,9 +17,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.checks import check_names, choice, flag, whole
 from laconic.envs.errors import SettingError
-from laconic.experiments.comparing.shapes import REVISE, SHAPES
-from laconic.experiments.running.foreign import read_config
-from laconic.experiments.running.trust import check_settings
+from laconic.experiments.command_line.trust import check_settings
+from laconic.experiments.run_folder.foreign import read_config
+from laconic.experiments.session.team_layouts import REVISE, SHAPES
 from laconic.learners.agents.scripted import NAMES
 from laconic.learners.untrusted_files import find_strange
 
@@ -41,7 +41,7 @@ class Entry:
     name: str
     """The row's name, also that of its folder."""
     shape: str = "team"
-    """How the environment is rearranged, one of `experiments.comparing.shapes.SHAPES`."""
+    """How the environment is rearranged, one of `experiments.session.team_layouts.SHAPES`."""
     agents: int | None = None
     """How many agents debate or work. None: 3."""
     script: str | None = None

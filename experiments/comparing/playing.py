@@ -14,30 +14,30 @@ from omegaconf import DictConfig, OmegaConf
 
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.interrupt import Interrupt
 from laconic.experiments.comparing import drafts
-from laconic.experiments.comparing.alone import WRITER, let_write_all, tell
 from laconic.experiments.comparing.arrange import caps_of
 from laconic.experiments.comparing.columns import PlayedEntry
 from laconic.experiments.comparing.entries import MATCHED, Entry
 from laconic.experiments.comparing.rows import Row, figures_of
-from laconic.experiments.comparing.shapes import PASS, Unfit
 from laconic.experiments.comparing.vote import vote, votes_for
-from laconic.experiments.running.evaluation import (
+from laconic.experiments.run_folder.folder import RunFolder
+from laconic.experiments.session.alone import WRITER, let_write_all, tell
+from laconic.experiments.session.evaluation import (
     AfterEvaluation,
     evaluation_starts,
     record,
     run_hooks,
 )
-from laconic.experiments.running.interrupt import Interrupt
-from laconic.experiments.running.progress import Progress
-from laconic.experiments.running.run_folder import RunFolder
-from laconic.experiments.running.setup import (
+from laconic.experiments.session.progress import Progress
+from laconic.experiments.session.setup import (
     Environments,
     make_evaluation,
     make_team,
     playing_with,
     rank_seed,
 )
+from laconic.experiments.session.team_layouts import PASS, Unfit
 from laconic.learners.agents.scripted import ScriptedPolicy
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 from laconic.learners.episode import Episode

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from laconic.experiments.reporting.runs import read_interval
-from laconic.experiments.running.run_folder import write_atomically
+from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.statistics.intervals import student
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import Interval, intervals

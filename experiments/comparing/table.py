@@ -16,7 +16,7 @@ from laconic.envs.dialogue.messages import printable
 from laconic.experiments.comparing.rows import FIGURES, SECONDS, Row, as_json, further
 from laconic.experiments.reporting.records import graded
 from laconic.experiments.reporting.words import NOTHING, level, text_table
-from laconic.experiments.running.run_folder import write_atomically
+from laconic.experiments.run_folder.folder import write_atomically
 
 NAME = "comparison"
 """File name of the table and the picture, without the ending."""

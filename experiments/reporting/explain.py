@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from laconic.experiments.command_line.say import complain, say
-from laconic.experiments.running.group_log import nearest
+from laconic.experiments.run_folder.group_log import nearest
 
 COLUMNS = ("episode", "solved", "tokens", "T", "C", "w", "X", "center", "scale", "A")
 

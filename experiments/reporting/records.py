@@ -168,7 +168,7 @@ class Run:
     problems: tuple[str, ...]
     """What is missing or broken in the folder."""
     written_by: Mapping[str, Any] = field(default_factory=dict)
-    """The last process that worked on it (`experiments.running.provenance`); empty if unknown."""
+    """Last process that worked on it (`experiments.run_folder.provenance`); empty if unknown."""
 
     @property
     def finished(self) -> bool:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from laconic.experiments.command_line.sweeping import ERROR, reason
 from laconic.experiments.reporting.records import Evaluation, Run, Said, Transcript
-from laconic.experiments.running import provenance
-from laconic.experiments.running.foreign import read_status, without_controls
+from laconic.experiments.run_folder import provenance
+from laconic.experiments.run_folder.foreign import read_status, without_controls
 from laconic.learners.metrics import Interval
 from laconic.learners.untrusted_files import (
     MAX_ROWS,

@@ -24,7 +24,7 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.running.run_folder import flatten, read_rows, write_atomically
+from laconic.experiments.run_folder.folder import flatten, read_rows, write_atomically
 from laconic.learners.untrusted_files import read_json
 
 

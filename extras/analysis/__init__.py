@@ -24,7 +24,7 @@ DEMAND = Program(
 def check(cfg: Any) -> None:
     """Check the settings of a measurement of demand, and that its runs exist."""
     from laconic.envs.checks import choice
-    from laconic.experiments.running.checks import SPLITS, check_counts
+    from laconic.experiments.session.checks import SPLITS, check_counts
 
     counts = {"seed": 0, "threads": 1, "evaluation.tasks": 1, "evaluation.batch": 1}
     check_counts(cfg, counts, ("threads", "evaluation.tasks"))

@@ -33,7 +33,7 @@ from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.dialogue.messages import Message, heard
 from laconic.envs.errors import SettingError
 from laconic.experiments.comparing.columns import PlayedEntry
-from laconic.experiments.running.run_folder import write_atomically
+from laconic.experiments.run_folder.folder import write_atomically
 from laconic.experiments.statistics.intervals import exact
 from laconic.learners.episode import Episode, Turn
 from laconic.learners.metrics import RESAMPLES, Interval, resample

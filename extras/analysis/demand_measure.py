@@ -28,10 +28,10 @@ from laconic.envs.checks import choice, number, whole
 from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.reward import Reward, free_tokens
 from laconic.envs.errors import SettingError
-from laconic.experiments.running.evaluation import EvaluationRun, Findings
-from laconic.experiments.running.run_folder import RunFolder
-from laconic.experiments.running.setup import Environments, set_price
-from laconic.experiments.running.splits import tasks_of
+from laconic.experiments.run_folder.folder import RunFolder
+from laconic.experiments.session.evaluation import EvaluationRun, Findings
+from laconic.experiments.session.setup import Environments, set_price
+from laconic.experiments.session.splits import tasks_of
 from laconic.extras.analysis.demand_statistics import FILE, Curve, Message, curve, figures
 from laconic.learners.advantages.credit import team_parts
 from laconic.learners.episode import Episode, Turn

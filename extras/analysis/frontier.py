@@ -32,8 +32,8 @@ from laconic.envs.dialogue import DialogueEnv
 from laconic.envs.dialogue.budget import Tokenize
 from laconic.envs.errors import SettingError
 from laconic.envs.task import Task, relevant_statements
-from laconic.experiments.running.evaluation import EvaluationRun, Findings
-from laconic.experiments.running.setup import Environments
+from laconic.experiments.session.evaluation import EvaluationRun, Findings
+from laconic.experiments.session.setup import Environments
 from laconic.learners.agents.scripted import ScriptedTeam, telegrams
 from laconic.learners.episode import Episode
 from laconic.learners.metrics import RESAMPLES, Interval, resample

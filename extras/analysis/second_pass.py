@@ -27,8 +27,8 @@ from rich.console import Console
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.reporting.words import level, text_table
-from laconic.experiments.running.evaluation import EvaluationRun
-from laconic.experiments.running.run_folder import write_atomically
+from laconic.experiments.run_folder.folder import write_atomically
+from laconic.experiments.session.evaluation import EvaluationRun
 from laconic.extras.analysis.coordination import read
 from laconic.learners.metrics import RESAMPLES, Interval, resample
 

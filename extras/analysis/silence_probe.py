@@ -15,8 +15,8 @@ import numpy as np
 from laconic.envs.checks import flag
 from laconic.envs.dialogue.channel import Channel
 from laconic.envs.errors import SettingError
-from laconic.experiments.running.evaluation import EvaluationRun, Findings
-from laconic.experiments.running.setup import Environments
+from laconic.experiments.session.evaluation import EvaluationRun, Findings
+from laconic.experiments.session.setup import Environments
 from laconic.learners.episode import Episode
 from laconic.learners.interfaces import Policy
 from laconic.learners.metrics import RESAMPLES, Interval, resample

@@ -17,7 +17,7 @@ MEASURE_SPEED = Program(
 
 def check(cfg: Any) -> None:
     """Check the settings of the program."""
-    from laconic.experiments.running.checks import check_counts
+    from laconic.experiments.session.checks import check_counts
 
     counts = {"seed": 0, "threads": 1, "train.tasks_per_step": 1, "train.group_size": 1}
     counts |= {"measure.conversations": 1, "measure.repetitions": 1}

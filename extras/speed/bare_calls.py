@@ -23,8 +23,8 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from laconic.envs.errors import SettingError
-from laconic.experiments.running.costs import now, peak_gigabytes, tokens_per_second
-from laconic.experiments.running.setup import (
+from laconic.experiments.session.costs import now, peak_gigabytes, tokens_per_second
+from laconic.experiments.session.setup import (
     Environments,
     draw_starts,
     make_learner,

@@ -42,9 +42,9 @@ from laconic.envs.errors import SettingError
 from laconic.envs.task import Task
 from laconic.experiments.command_line.cli import program
 from laconic.experiments.reporting.words import text_table
-from laconic.experiments.running.costs import now, peak_gigabytes
-from laconic.experiments.running.progress import Progress
-from laconic.experiments.running.setup import (
+from laconic.experiments.session.costs import now, peak_gigabytes
+from laconic.experiments.session.progress import Progress
+from laconic.experiments.session.setup import (
     draw_starts,
     make_engine,
     make_environments,

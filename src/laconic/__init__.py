@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from laconic.experiments.running.session import Run, compose, train
+    from laconic.experiments.session.session import Run, compose, train
 
 __all__ = ["Run", "compose", "train"]
 
@@ -23,7 +23,7 @@ __all__ = ["Run", "compose", "train"]
 def __getattr__(name: str) -> Any:
     """Load what trains when it is asked for, so that environments alone need no torch."""
     if name in __all__:
-        from laconic.experiments.running import session
+        from laconic.experiments.session import session
 
         return getattr(session, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 
-from laconic.experiments.running.session import compose
-from laconic.experiments.running.setup import (
+from laconic.experiments.session.session import compose
+from laconic.experiments.session.setup import (
     draw_starts,
     make_environments,
     make_learner,

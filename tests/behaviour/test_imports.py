@@ -26,12 +26,7 @@ Edge = tuple[str, str]
 """The file or folder that imports, and the one that is imported."""
 FILE_CIRCLES: set[Edge] = set()
 """Imports that close a circle of files. The list may only become shorter."""
-FOLDER_CIRCLES: set[Edge] = {
-    ("experiments/command_line", "experiments/running"),
-    ("experiments/running", "experiments/comparing"),
-    ("experiments/running", "experiments/reporting"),
-    ("experiments/running", "experiments/tracking"),
-}
+FOLDER_CIRCLES: set[Edge] = set()
 """Imports that close a circle of folders. The list may only become shorter."""
 
 

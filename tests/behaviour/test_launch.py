@@ -18,9 +18,9 @@ from places import ROOT
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import CONF
-from laconic.experiments.running.checks import check_train as check
-from laconic.experiments.running.preparation import common_folder
-from laconic.experiments.running.setup import make_learner, sampling_seed
+from laconic.experiments.session.checks import check_train as check
+from laconic.experiments.session.preparation import common_folder
+from laconic.experiments.session.setup import make_learner, sampling_seed
 from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
 
 CPUOffloadPolicy = type("CPUOffloadPolicy", (), {})

@@ -11,8 +11,8 @@ import pytest
 from omegaconf import OmegaConf
 from places import configs
 
-from laconic.experiments.running import lock
-from laconic.experiments.running.foreign import read_status
+from laconic.experiments.command_line import lock
+from laconic.experiments.run_folder.foreign import read_status
 
 IN_THE_FIRST_STEP = ("laconic.learners.agents.hf.HFPolicy.reply", 3, "before")
 

@@ -27,15 +27,15 @@ from laconic.learners import checkpoint
 DURING_THE_ROLLOUT = ("laconic.learners.agents.hf.HFPolicy.reply", 9, "before")
 BETWEEN_MINIBATCHES = ("laconic.learners.training.trainer.Trainer._step", 6, "after")
 IN_THE_FIRST_EVALUATION = ("laconic.learners.agents.hf.HFPolicy.reply", 2, "before")
-IN_A_ROW = ("laconic.experiments.running.run_folder._append", 10, "torn")
-IN_AN_EVALUATION_ROW = ("laconic.experiments.running.run_folder._append", 5, "torn")
+IN_A_ROW = ("laconic.experiments.run_folder.folder._append", 10, "torn")
+IN_AN_EVALUATION_ROW = ("laconic.experiments.run_folder.folder._append", 5, "torn")
 BETWEEN_EVALUATION_AND_TRANSCRIPTS = (
-    "laconic.experiments.running.run_folder.RunFolder.append_transcripts",
+    "laconic.experiments.run_folder.folder.RunFolder.append_transcripts",
     3,
     "before",
 )
 BETWEEN_TRANSCRIPTS_AND_METRICS = (
-    "laconic.experiments.running.run_folder.RunFolder.append_metrics",
+    "laconic.experiments.run_folder.folder.RunFolder.append_metrics",
     3,
     "before",
 )
@@ -44,12 +44,12 @@ BEFORE_ITS_MANIFEST = ("laconic.learners.checkpoint._sha256", 2, "before")
 BEFORE_IT_IS_IN_PLACE = ("laconic.learners.checkpoint._put_in_place", 1, "before")
 ONCE_IT_IS_IN_PLACE = ("laconic.learners.checkpoint._put_in_place", 2, "after")
 BEFORE_THE_FIRST_CHECKPOINT = (
-    "laconic.experiments.running.run_folder.RunFolder.append_metrics",
+    "laconic.experiments.run_folder.folder.RunFolder.append_metrics",
     2,
     "after",
 )
 WHILE_THE_POLICY_IS_SAVED = ("laconic.learners.agents.hf.HFPolicy.save", 1, "before")
-BEFORE_THE_REPORT = ("laconic.experiments.running.run_state.write_report", 1, "before")
+BEFORE_THE_REPORT = ("laconic.experiments.session.run_state.write_report", 1, "before")
 
 # In the second, rows of two steps are there that no checkpoint has.
 QUICK = [DURING_THE_ROLLOUT, BEFORE_ITS_MANIFEST]

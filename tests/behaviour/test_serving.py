@@ -160,7 +160,7 @@ def test_killed_twice_and_refused_once_it_asks_for_nothing_twice(
 ):
     command = ["evaluate", *proxied, f"hydra.run.dir={tmp_path}/run", "resume=true"]
     for row in (7, 9):
-        die = ("laconic.experiments.running.run_folder._append", row, "torn")
+        die = ("laconic.experiments.run_folder.folder._append", row, "torn")
         assert processes.run(*command, die=die).code == -9
     fault_server.faults.extend(["", "", "403"])
     refused = processes.run(*command)

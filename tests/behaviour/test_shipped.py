@@ -9,8 +9,8 @@ from hydra import compose, initialize_config_dir
 from safetensors import safe_open
 
 from laconic.experiments.command_line.cli import CONF
-from laconic.experiments.running.evaluation import evaluation_starts
-from laconic.experiments.running.setup import make_environments, make_team
+from laconic.experiments.session.evaluation import evaluation_starts
+from laconic.experiments.session.setup import make_environments, make_team
 from laconic.learners.agents.scripted import SCRIPTS, ScriptedPolicy
 from laconic.learners.agents.tiny import PATH
 from laconic.learners.metrics import summarize

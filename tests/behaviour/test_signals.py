@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from laconic.experiments.running import lock
+from laconic.experiments.command_line import lock
 from laconic.learners import checkpoint
 
 SOON = 30.0

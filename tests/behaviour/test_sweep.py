@@ -44,7 +44,7 @@ def test_a_sweep_is_resumed_job_by_job(processes, small, tmp_path, timeless):
     swept = [*small, "train.steps=2", "seed=0,1", "logger=none"]
     command = ["train", "-m", *swept, f"hydra.sweep.dir={folder}"]
     # The fourth evaluation is the last one of the second job.
-    moment = ("laconic.experiments.running.run_folder.RunFolder.append_evaluation", 4, "before")
+    moment = ("laconic.experiments.run_folder.folder.RunFolder.append_evaluation", 4, "before")
     assert processes.run(*command, die=moment).code == -9
     before = (folder / "0" / "metrics.jsonl").read_bytes()
     assert processes.run(*command, "resume=true").code == 0

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hydra import compose, initialize_config_module
 
-from laconic.experiments.running.setup import make_environments, make_learner, make_team
+from laconic.experiments.session.setup import make_environments, make_learner, make_team
 from laconic.learners.episode import Episode, Group, Turn
 
 METHODS = ("gspo", "agent_gspo", "magrpo", "at_grpo", "dr_mas", "ippo", "mappo")

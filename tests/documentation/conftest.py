@@ -23,7 +23,7 @@ from laconic.experiments.command_line import programs
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.own_environments import offer_environments
 from laconic.experiments.command_line.targets import accept_hidden
-from laconic.experiments.running.checks import check_train
+from laconic.experiments.session.checks import check_train
 
 _MODULES = "laconic.experiments."
 _PLACEHOLDER = re.compile(r"<[\w /.]+>")

@@ -21,14 +21,14 @@ _TYPED = re.compile(rf"laconic ({'|'.join(programs.names())}) [\w./]+=")
 CALLS = {
     ("experiments/command_line/resuming.py", "evaluate"): [{"run": "<folder>"}],
     ("experiments/command_line/resuming.py", "program"): [{"resume": "<folder>"}],
-    ("experiments/running/early.py", "evaluate"): [{"agent": "scripted"}],
-    ("experiments/running/header.py", "train"): [
+    ("experiments/session/early.py", "evaluate"): [{"agent": "scripted"}],
+    ("experiments/session/header.py", "train"): [
         {"env": name, "agent.model": "<folder>"} for name in names()
     ],
-    ("experiments/running/header.py", "warm-start"): [
+    ("experiments/session/header.py", "warm-start"): [
         {"env": name, "threads": 1, "hydra.run.dir": "<folder>"} for name in names()
     ],
-    ("experiments/running/setup.py", "evaluate"): [{"agent": "scripted"}],
+    ("experiments/session/setup.py", "evaluate"): [{"agent": "scripted"}],
     ("learners/rollout/collectors/demonstrations.py", "evaluate"): [
         {"evaluation.split": "train", "evaluation.tasks": 1000}
     ],

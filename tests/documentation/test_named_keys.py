@@ -16,7 +16,7 @@ from omegaconf import OmegaConf
 from places import ROOT
 
 from laconic.experiments.evaluate import MAY_DIFFER as EVALUATION_MAY_DIFFER
-from laconic.experiments.running.run_folder import MAY_DIFFER
+from laconic.experiments.run_folder.folder import MAY_DIFFER
 
 ENDINGS = ("csv", "html", "json", "jsonl", "md", "png", "yaml")
 """A name that ends so is that of a file."""

@@ -100,7 +100,7 @@ def test_killed_anywhere_it_asks_again_for_nothing_that_came(
     processes, api, fault_server, whole, tmp_path, row, when, lost
 ):
     folder = f"hydra.run.dir={tmp_path}/cut"
-    die = ("laconic.experiments.running.run_folder._append", row, when)
+    die = ("laconic.experiments.run_folder.folder._append", row, when)
     assert processes.run("evaluate", *api, folder, die=die).code == -9
     outcome = processes.run("evaluate", *api, folder, "resume=true")
     assert outcome.code == 0, outcome.err
@@ -133,7 +133,7 @@ def test_an_interrupt_stops_at_the_next_reply_and_keeps_it(
     processes, api, fault_server, rows, whole, tmp_path
 ):
     folder = tmp_path / "cut"
-    die = ("laconic.experiments.running.run_folder._append", 24, "after")
+    die = ("laconic.experiments.run_folder.folder._append", 24, "after")
     ended = processes.run(
         "evaluate", *api, f"hydra.run.dir={folder}", die=die, number=signal.SIGINT
     )
@@ -149,7 +149,7 @@ def test_an_interrupt_stops_at_the_next_reply_and_keeps_it(
 
 def test_an_interrupt_before_the_first_episode_ends_is_one_as_well(processes, api, tmp_path):
     folder = tmp_path / "cut"
-    die = ("laconic.experiments.running.run_folder._append", 2, "after")
+    die = ("laconic.experiments.run_folder.folder._append", 2, "after")
     ended = processes.run(
         "evaluate", *api, f"hydra.run.dir={folder}", die=die, number=signal.SIGINT
     )

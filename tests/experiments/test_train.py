@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM
 
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.command_line.targets import accept_hidden
-from laconic.experiments.running.setup import draw_starts
+from laconic.experiments.session.setup import draw_starts
 from laconic.experiments.train import main
 
 

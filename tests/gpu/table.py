@@ -22,9 +22,9 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen3Config
 
-from laconic.experiments.running import provenance
-from laconic.experiments.running.session import compose
-from laconic.experiments.running.setup import make_environments, make_team
+from laconic.experiments.run_folder import provenance
+from laconic.experiments.session.session import compose
+from laconic.experiments.session.setup import make_environments, make_team
 from laconic.extras.speed.bare_calls import StepTimer
 
 ROOT = Path(__file__).resolve().parents[2]

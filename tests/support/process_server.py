@@ -75,7 +75,7 @@ def die_at(number: int, name: str, call: int, when: str) -> None:
 
 
 def tear(path: Any, rows: Any) -> None:
-    """Write half of what `experiments.running.run_folder._append` was to write."""
+    """Write half of what `experiments.run_folder.folder._append` was to write."""
     text = "".join(json.dumps(row) + "\n" for row in rows)
     with open(path, "a") as file:
         file.write(text[: len(text) // 2])
@@ -94,7 +94,7 @@ def run(request: dict[str, Any]) -> None:
         if request.get("limit"):
             resource.setrlimit(resource.RLIMIT_FSIZE, (request["limit"], request["limit"]))
         if "patience" in request:
-            sys.modules["laconic.experiments.running.interrupt"].PATIENCE_SECONDS = request[
+            sys.modules["laconic.experiments.command_line.interrupt"].PATIENCE_SECONDS = request[
                 "patience"
             ]
         if request.get("die"):

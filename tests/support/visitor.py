@@ -67,7 +67,7 @@ def laconic(name: str, *overrides: str) -> dict[str, list[float]]:
 
     from laconic import envs
     from laconic.experiments.command_line.cli import CONF
-    from laconic.experiments.running.setup import make_team
+    from laconic.experiments.session.setup import make_team
 
     with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
         cfg = compose("evaluate", [*overrides, f"agent.model={name}"])

@@ -12,7 +12,7 @@ from places import ROOT
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import CONF, flags_last, program
-from laconic.experiments.running.interrupt import Interrupt
+from laconic.experiments.command_line.interrupt import Interrupt
 
 FILES = {
     "main.yaml": """
@@ -280,7 +280,7 @@ def test_the_first_signal_is_a_flag_the_second_ends_and_the_old_handler_returns(
 SCRIPT = """
 import sys, time
 from laconic.experiments.command_line.cli import program
-from laconic.experiments.running.interrupt import Interrupt
+from laconic.experiments.command_line.interrupt import Interrupt
 
 @program("main", sys.argv.pop(1))
 def main(cfg):

@@ -10,7 +10,7 @@ from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import CONF
 from laconic.experiments.comparing.arrange import arrange, budget_of, thoughts_of
 from laconic.experiments.comparing.entries import Entry
-from laconic.experiments.comparing.shapes import Unfit
+from laconic.experiments.session.team_layouts import Unfit
 
 
 @pytest.fixture

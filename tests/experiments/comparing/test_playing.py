@@ -7,14 +7,14 @@ from hydra import compose, initialize_config_dir
 
 from laconic.envs.errors import SettingError
 from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.command_line.interrupt import Interrupt
 from laconic.experiments.comparing.arrange import arrange
 from laconic.experiments.comparing.entries import Entry
 from laconic.experiments.comparing.playing import play_entry
 from laconic.experiments.comparing.rows import Row
-from laconic.experiments.comparing.shapes import Unfit
-from laconic.experiments.running.interrupt import Interrupt
-from laconic.experiments.running.run_folder import RunFolder
-from laconic.experiments.running.setup import make_team
+from laconic.experiments.run_folder.folder import RunFolder
+from laconic.experiments.session.setup import make_team
+from laconic.experiments.session.team_layouts import Unfit
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.metrics import Interval
 

@@ -8,8 +8,8 @@ import pytest
 from logged_groups import CONTRAST, learner
 
 from laconic.experiments.reporting import explain
-from laconic.experiments.running.group_log import log_group
-from laconic.experiments.running.run_folder import RunFolder
+from laconic.experiments.run_folder.folder import RunFolder
+from laconic.experiments.run_folder.group_log import log_group
 
 
 def test_the_table_has_every_number_of_the_sum(tmp_path, capsys) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.experiments.running.run_folder import RunFolder
+from laconic.experiments.run_folder.folder import RunFolder
 from laconic.extras.analysis.demand_measure import Demand, Settings, measure, reached, row, write
 from laconic.learners.agents.scripted import ScriptedTeam
 from laconic.learners.rollout.play import Start

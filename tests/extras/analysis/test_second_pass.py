@@ -10,7 +10,7 @@ import pytest
 from laconic import envs
 from laconic.envs.errors import SettingError
 from laconic.experiments.comparing import drafts
-from laconic.experiments.comparing.shapes import SHAPES, TeamSettings, Unfit
+from laconic.experiments.session.team_layouts import SHAPES, TeamSettings, Unfit
 from laconic.extras.analysis import coordination
 from laconic.extras.analysis.second_pass import SecondPass, write
 from laconic.learners.agents.scripted import ScriptedPolicy

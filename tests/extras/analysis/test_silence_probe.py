@@ -6,7 +6,7 @@ import pytest
 
 from laconic import envs
 from laconic.envs.errors import SettingError
-from laconic.experiments.running.evaluation import EvaluationRun, Findings
+from laconic.experiments.session.evaluation import EvaluationRun, Findings
 from laconic.extras.analysis.silence_probe import SilenceProbe, silence_reliance
 from laconic.learners.interfaces import Reply
 from laconic.learners.rollout.play import Start, play

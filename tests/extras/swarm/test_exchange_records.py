@@ -12,7 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import pytest
 
 from laconic.envs.task import Score, Task
-from laconic.experiments.running.journal import as_plain, episode_from
+from laconic.experiments.run_folder.journal import as_plain, episode_from
 from laconic.extras.swarm.exchange import Exchange, SharedGroup, SharedMessage, from_plain, to_plain
 from laconic.learners.episode import Episode, Group, Turn
 from laconic.learners.interfaces import Reply, Usage

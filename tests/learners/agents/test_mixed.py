@@ -7,7 +7,7 @@ import torch
 
 from laconic.envs.dialogue.roster import by_agent
 from laconic.envs.errors import SettingError, UnknownNameError
-from laconic.experiments.running.run_state import save_policies
+from laconic.experiments.session.run_state import save_policies
 from laconic.learners.agents.chat import tokenize_with
 from laconic.learners.agents.hf import HFPolicy, HFTeam
 from laconic.learners.agents.lora import Lora

@@ -1,6 +1,6 @@
 """What a user measures after an evaluation, and of the entries of a comparison."""
 
-from laconic.experiments.running.evaluation import Findings
+from laconic.experiments.session.evaluation import Findings
 from laconic.learners.metrics import Interval
 
 

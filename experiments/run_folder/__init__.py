@@ -1,0 +1,1 @@
+"""Read and write the folder that a run leaves."""

@@ -1,0 +1,62 @@
+"""Read run folders of other processes: killed ones, and those of a stranger."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from unicodedata import category
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line import lock
+from laconic.experiments.run_folder import provenance
+from laconic.learners.untrusted_files import read_json, read_yaml
+
+
+def read_status(path: Path) -> dict[str, Any]:
+    """Return `status.json` of a run folder, corrected and fit for a terminal; {} without one.
+
+    The state of a running run without a lock becomes "killed". Control characters are removed,
+    because the folder may come from a stranger.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no JSON object.
+    """
+    if not os.path.lexists(path / "status.json"):
+        return {}
+    status = without_controls(read_json(path / "status.json"))
+    if not isinstance(status, dict):
+        raise ValueError("status.json holds no object")
+    if status.get("state") == "running" and provenance.read(path) and not lock.is_held(path):
+        status["state"] = "killed"
+    return status
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return `config.yaml` of a run folder, with references unresolved.
+
+    Raises:
+        SettingError: the folder has another format, or the file does not hold settings.
+    """
+    provenance.check_format(folder)
+    config = read_yaml(folder / "config.yaml")
+    if not isinstance(config, dict):
+        raise SettingError(f"{str(folder / 'config.yaml')!r} holds no settings")
+    for group in ("env", "agent", "evaluation"):
+        if not isinstance(config.get(group) or {}, dict):
+            raise SettingError(f"{str(folder / 'config.yaml')!r} holds no settings of {group}")
+    return config
+
+
+def without_controls(value: Any) -> Any:
+    """Return a value of JSON without control characters other than line ends and tabs."""
+    if isinstance(value, str):
+        return "".join(x for x in value if x in "\n\t" or category(x) not in ("Cc", "Cf"))
+    if isinstance(value, list):
+        return [without_controls(item) for item in value]
+    return (
+        {without_controls(k): without_controls(v) for k, v in value.items()}
+        if isinstance(value, dict)
+        else value
+    )

@@ -1,0 +1,126 @@
+"""Training groups on disk: `groups.jsonl`, from which every advantage can be worked out by hand.
+
+Every `EVERY` updates one group is written: its turns with token ids and log-probabilities, and its
+sequences with task reward T, cost C, charge factor w, center, scale and advantage. The file has at
+most `MOST_BYTES`: when it is full, every second group is dropped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from laconic.experiments.run_folder.folder import RunFolder, read_rows, write_atomically
+from laconic.learners.algorithms.base import Learner
+from laconic.learners.algorithms.group import GroupLearner
+from laconic.learners.episode import Episode, Group, Turn
+from laconic.learners.training.sequences import TokenSequence
+
+EVERY = 10
+"""Updates from one group to the next; the first update is always written."""
+MOST_BYTES = 2_000_000
+"""Largest size of the file, bytes."""
+_DIGITS = 6
+
+
+def log_group(folder: RunFolder, learner: Learner, groups: Sequence[Group], step: int) -> None:
+    """Write one group of an update to the run folder, if it is its turn.
+
+    It is the first group of this run in which some advantage is not 0, or else the first. Learners
+    that compare no groups have none to write.
+
+    Args:
+        folder: where `groups.jsonl` lies.
+        learner: it has just learned from the groups.
+        groups: of the update.
+        step: number of the update, from 1.
+    """
+    if not isinstance(learner, GroupLearner) or (step != 1 and step % EVERY):
+        return
+    compared = [
+        (group, [sequence for by_group in learner.compared for sequence in by_group[index]])
+        for index, group in enumerate(groups)
+        if group.own
+    ]
+    if not compared:
+        return
+    contrast = (pair for pair in compared if any(each.advantage for each in pair[1]))
+    row = _row(step, *next(contrast, compared[0]))
+    _make_room(folder.groups, len(json.dumps(row)))
+    folder.append_group(row)
+
+
+def nearest(path: Path, step: int | None) -> dict[str, Any] | None:
+    """Return the row of a `groups.jsonl` whose step is nearest; the last for None.
+
+    Of two that are equally near it is the earlier one; None where there is no row.
+    """
+    rows = read_rows(path)
+    if not rows:
+        return None
+    if step is None:
+        return rows[-1]
+    return min(rows, key=lambda row: (abs(row["step"] - step), row["step"]))
+
+
+def _make_room(path: Path, coming: int) -> None:
+    """Drop every second group while the file would become too large."""
+    while path.exists() and path.stat().st_size + coming > MOST_BYTES:
+        lines = path.read_text("utf-8").splitlines(keepends=True)
+        every_second = lines[::2] if len(lines) > 1 else []
+        write_atomically(path, "".join(every_second))
+
+
+def _row(step: int, group: Group, sequences: Sequence[TokenSequence]) -> dict[str, Any]:
+    return {
+        "step": step,
+        "task": group.task,
+        "episodes": [_episode(episode) for episode in group.episodes],
+        "sequences": [_sequence(sequence) for sequence in sequences],
+    }
+
+
+def _episode(episode: Episode) -> dict[str, Any]:
+    return {
+        "solved": episode.solved,
+        "score": episode.score,
+        "answer": episode.answer,
+        "task_rewards": {agent: list(each) for agent, each in episode.task_rewards.items()},
+        "bills": {agent: list(each) for agent, each in episode.bills.items()},
+        "turns": [_turn(turn) for turn in episode.turns],
+    }
+
+
+def _turn(turn: Turn) -> dict[str, Any]:
+    return {
+        "agent": turn.agent,
+        "round": turn.round,
+        "message": turn.message,
+        "tokens_said": turn.tokens_said,
+        "informed": turn.informed,
+        "cut": turn.cut,
+        "truncated": turn.truncated,
+        "trained": turn.trained,
+        "prompt_ids": list(turn.prompt_ids),
+        "reply_ids": list(turn.reply_ids),
+        "logprobs": [round(value, _DIGITS) for value in turn.behavior_logprobs],
+    }
+
+
+def _sequence(sequence: TokenSequence) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "agent": sequence.agent,
+        "episode": sequence.episode,
+        "round": sequence.round,
+        "tokens": sum(sequence.generated),
+        "value": sequence.return_to_go,
+        "advantage": sequence.advantage,
+    }
+    if (parts := sequence.breakdown) is not None:
+        row |= {"task": parts.task, "cost": parts.cost, "factor": parts.factor}
+        row |= {"task_advantage": parts.task_advantage}
+        if parts.comparison is not None:
+            row |= {"center": parts.comparison.center, "scale": parts.comparison.scale}
+    return row

@@ -1,1 +1,0 @@
-"""What programs share while they run: set-up, run folders, evaluation, progress."""

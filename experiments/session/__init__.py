@@ -1,0 +1,1 @@
+"""Build and run a session of a program: settings, environments, learner, evaluation, rules."""

@@ -1,0 +1,113 @@
+"""Checks of a program's own settings, which need neither torch nor anything that it builds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from omegaconf import DictConfig, ListConfig, OmegaConf
+
+from laconic.envs.checks import choice, flag, whole
+from laconic.envs.errors import SettingError
+from laconic.experiments.session.sweep_result import names_of
+
+SPLITS = ("evaluation", "train")
+"""Parts of a task source."""
+CAP = "env.max_rounds"
+"""Key of the rounds after which an episode that does not end is an error."""
+
+COUNTS = {
+    "seed": 0,
+    "threads": 1,
+    "evaluation.tasks": 1,
+    "evaluation.batch": 1,
+    "evaluation.transcripts": 0,
+}
+"""Counts that programs which evaluate have in common, and the least that each may be."""
+
+
+def check_counts(cfg: DictConfig, least: Mapping[str, int], optional: Collection[str] = ()) -> None:
+    """Check settings that are whole numbers.
+
+    Args:
+        cfg: the composed configuration.
+        least: dotted key -> smallest number that it may be.
+        optional: keys that may be null.
+
+    Raises:
+        SettingError: names the key and its value.
+    """
+    for key, bound in least.items():
+        whole(key, OmegaConf.select(cfg, key), bound, optional=key in optional)
+
+
+def check_train(cfg: DictConfig, processes: int = 1) -> None:
+    """Check the counts of a training by this number of processes.
+
+    Raises:
+        SettingError: names the key and its value.
+    """
+    names = ("tasks_per_step", "group_size", "checkpoint_every", "evaluate_every")
+    least = {"train.steps": 0} | {f"train.{name}": 1 for name in names}
+    check_counts(
+        cfg,
+        COUNTS | least,
+        ("threads", "train.evaluate_every", "evaluation.tasks"),
+    )
+    names_of(cfg.sweep_metric)
+    power = OmegaConf.select(cfg, "learner.charge_power", default=0)
+    if power and OmegaConf.select(cfg, "env.reward.when") == "solved":
+        raise SettingError(
+            "env.reward.when=solved and learner.charge_power above 0 charge twice for failing; got"
+            f" learner.charge_power={power}: set learner.charge_power=0, or env.reward.when=always"
+        )
+    if cfg.train.tasks_per_step < processes:
+        raise SettingError(
+            f"train.tasks_per_step must be at least the {processes} processes, because each plays"
+            f" whole groups; got {cfg.train.tasks_per_step}: raise it, or start fewer processes"
+        )
+
+
+def check_play(
+    cfg: DictConfig, least: Mapping[str, int], flags: Sequence[str], optional: Sequence[str] = ()
+) -> None:
+    """Check settings that all programs have which play tasks, and further counts and flags.
+
+    Raises:
+        SettingError: names the key and its value.
+        UnknownNameError: there is no such split.
+    """
+    check_counts(cfg, {**COUNTS, **least}, ("threads", "evaluation.tasks", *optional))
+    choice("evaluation.split", cfg.evaluation.split, SPLITS)
+    for name in ("evaluation.greedy", *flags):
+        flag(name, OmegaConf.select(cfg, name))
+
+
+def check_evaluate(cfg: DictConfig) -> None:
+    """Check the settings of an evaluation."""
+    check_play(cfg, {"evaluation.samples": 1}, ("resume",))
+    check_samples(cfg.evaluation.samples, cfg.evaluation.pass_at, cfg.evaluation.greedy)
+
+
+def check_compare(cfg: DictConfig) -> None:
+    """Check the settings of a comparison."""
+    least = {"compare.budget": 1, "compare.most_votes": 1}
+    check_play(cfg, least, ("compare.equal",), optional=("compare.budget",))
+
+
+def check_samples(samples: int, chosen: object, greedy: bool) -> None:
+    """Check that samples differ, and that there are enough of them for each estimate.
+
+    Raises:
+        SettingError: greedy play is to be repeated, or a k is not a number from 1 to `samples`.
+    """
+    if samples > 1 and greedy:
+        raise SettingError(
+            f"evaluation.samples={samples} plays every task so often, and greedy play is the same"
+            " every time; set evaluation.greedy=false"
+        )
+    numbers = list(chosen) if isinstance(chosen, (list, tuple, ListConfig)) else [None]
+    if any(type(k) is not int or not 1 <= k <= samples for k in numbers):
+        raise SettingError(
+            "evaluation.pass_at must be a list of whole numbers from 1 to evaluation.samples"
+            f" ({samples}); got {chosen!r}"
+        )

@@ -1,0 +1,234 @@
+"""Checks what a configuration says, before torch is imported and before a run folder is made.
+
+Settings are built as the program will build them, as far as that needs no torch: the environment
+with one task, the team, and the settings of a learner's parts. What only torch can judge comes
+last: the device and the optimizer. Classes of a user's own are left to the program, which builds
+them once.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from inspect import isclass
+from pkgutil import resolve_name
+from typing import Any
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import InstantiationException
+from hydra.types import RunMode
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.dialogue.budget import split_words
+from laconic.envs.errors import SettingError, SourceError
+from laconic.experiments.command_line import programs
+from laconic.experiments.command_line.targets import HIDDEN, chosen_options, typed_values
+from laconic.experiments.session import checks
+from laconic.experiments.session.played_run import take_run
+from laconic.experiments.session.splits import of_source, own_source
+from laconic.learners.advantages.credit import credit
+from laconic.learners.advantages.group import Estimator
+from laconic.learners.commands import command
+from laconic.learners.training.settings import CorrectionSettings, ObjectiveSettings, StepSettings
+
+AGENTS = "laconic.learners.agents."
+SERVED = f"{AGENTS}api."
+"""Beginning of the agents that load torch with their class."""
+PARTS = ("laconic.learners.prices.", "laconic.learners.advantages.")
+"""Beginnings of the parts of a learner that are built without torch."""
+SCRIPTED = f"{AGENTS}scripted.ScriptedTeam"
+
+
+def check_config(program: str, cfg: DictConfig, overrides: Sequence[str]) -> None:
+    """Check a composed configuration of a program.
+
+    Args:
+        program: its name, that of its yaml in `conf/`.
+        cfg: the configuration without Hydra's own part, after `targets.settle`; it may change.
+        overrides: what the user typed.
+
+    Raises:
+        SettingError: a setting is out of range, or contradicts another.
+        HydraException: a part cannot be built of its settings.
+    """
+    registered = programs.find(program.replace("_", "-"))
+    if registered is None or registered.check is None:
+        return
+    resolve_name(registered.check)(cfg)
+    if "run" in cfg:
+        take_run(cfg, overrides)
+    agents = check_environment(program, cfg)
+    check_team(cfg, trained=program == "train")
+    if "learner" in cfg:
+        check_learner(cfg, agents)
+    check_types(program, cfg, overrides)
+    check_hooks(cfg)
+    check_with_torch(cfg)
+
+
+def check_environment(program: str, cfg: DictConfig) -> tuple[str, ...]:
+    """Build the environment with one task of each split; return its agents.
+
+    A class of a user's own is not built, and has no agents here.
+    """
+    if cfg.env.get("_target_") != "laconic.envs.make":
+        return ()
+    checks.check_counts(cfg, {"env.tasks": 1}, optional=("env.tasks",))
+    small = copy.deepcopy(cfg)
+    with open_dict(small):
+        small.env.tasks = 1
+    splits: dict[str, dict[str, Any]] = {"train": {}} if program in ("train",) else {}
+    if "evaluation" in cfg:
+        splits[cfg.evaluation.get("split", "evaluation")] = own_source(cfg)
+    agents: tuple[str, ...] = ()
+    for split, settings in splits.items():
+        try:
+            environment = instantiate(
+                small.env, _convert_="all", split=split, tokenize=split_words, **settings
+            )
+        except InstantiationException as error:
+            if isinstance(error.__cause__, SourceError):
+                raise SourceError(of_source(error.__cause__)) from error.__cause__
+            raise
+        agents = tuple(environment.possible_agents)
+        if isinstance(environment, DialogueEnv):
+            environment.check_order()
+    return agents
+
+
+def check_team(cfg: DictConfig, trained: bool) -> None:
+    """Build the team, which loads no model yet.
+
+    Raises:
+        SettingError: a setting is wrong, or scripts are to be trained.
+    """
+    if trained and cfg.agent.get("_target_") == SCRIPTED:
+        raise SettingError(
+            "agent=scripted follows a script and has no weights to train; choose agent=tiny or"
+            f" agent=hf; {command('evaluate', agent='scripted')} plays scripted agents"
+        )
+    targets = [str(node["_target_"]) for node in _nodes(cfg.agent)]
+    if all(one.startswith(AGENTS) and not one.startswith(SERVED) for one in targets):
+        instantiate(cfg.agent, _convert_="all")
+
+
+def check_learner(cfg: DictConfig, agents: Sequence[str]) -> None:
+    """Build the settings of a learner of this package, and its parts that need no torch.
+
+    Raises:
+        SettingError: a setting is out of range, or groups are too small to be compared.
+    """
+    node = cfg.learner
+    if not _target(node).startswith("laconic.learners.algorithms."):
+        return
+    parts = {key: instantiate(node[key]) for key in node if _target(node[key]).startswith(PARTS)}
+    with suppress(KeyError):
+        instantiate(node["collect"]["teacher"]) if node.get("collect") else None
+    objective = _record(ObjectiveSettings, node.get("objective") or {})
+    correction = {"kind": node.get("correction"), "low": node.get("correction_low")}
+    correction |= {"high": node.get("correction_high")}
+    settings = _record(StepSettings, node, skip=("objective", "correction"))
+    StepSettings(
+        **settings,
+        objective=ObjectiveSettings(**objective),
+        correction=CorrectionSettings(**{k: v for k, v in correction.items() if v is not None}),
+    )
+    if "credit" in node:
+        credit(node.credit)
+    advantages = parts.get("advantages")
+    if isinstance(advantages, Estimator) and agents and not node.get("collect"):
+        # At the most all agents share one policy.
+        advantages.check(cfg.train.group_size, len(agents))
+
+
+def check_types(program: str, cfg: DictConfig, overrides: Sequence[str]) -> None:
+    """Check that typed values are numbers, or true or false, where the default is.
+
+    Raises:
+        SettingError: one is something else.
+    """
+    typed = {
+        key: value
+        for key, value in typed_values(overrides).items()
+        if isinstance(value, bool | str | list | dict)
+        and "." in key
+        and not key.startswith("hydra")
+    }
+    own = [key.removesuffix("._target_") for key in typed if key.endswith("._target_")]
+    checked = [key for key in typed if not any(key.startswith(f"{node}.") for node in own)]
+    if not checked:
+        return
+    default = _defaults(program, overrides)
+    for key in checked:
+        before, value = OmegaConf.select(default, key), OmegaConf.select(cfg, key)
+        before = HIDDEN.get(key) if before is None else before
+        number = isinstance(before, int | float) and not isinstance(before, bool)
+        if number and not isinstance(value, int | float | None):
+            raise SettingError(f"{key} must be a number, such as {before!r}; got {value!r}")
+        if isinstance(before, bool) and not isinstance(value, bool | None):
+            raise SettingError(f"{key} must be true or false; got {value!r}")
+
+
+def check_hooks(cfg: DictConfig) -> None:
+    """Build what of this package runs after an evaluation, and beside the entries of a comparison.
+
+    Raises:
+        SettingError: a setting is out of range.
+    """
+    nodes = [OmegaConf.select(cfg, key) or {} for key in ("evaluation.after", "compare.columns")]
+    for node in (one for group in nodes for one in group.values()):
+        if _target(node).startswith("laconic.") and isclass(resolve_name(node._target_)):
+            instantiate(node, _convert_="all")
+
+
+def check_with_torch(cfg: DictConfig) -> None:
+    """Check what needs torch: a GPU that is asked for, and the settings of the optimizer.
+
+    Raises:
+        SettingError: there is no GPU.
+        InstantiationException: the optimizer refuses its settings.
+    """
+    devices = {str(node["device"]) for node in _nodes(cfg.get("agent")) if node.get("device")}
+    for asked in sorted(one for one in devices if one.startswith("cuda")):
+        import torch
+
+        number, there = asked.partition(":")[2], torch.cuda.device_count()
+        if (int(number) if number.isdigit() else 0) >= there:
+            raise SettingError(
+                f"agent.device={asked} is not here: torch finds {there} GPUs; set agent.device=auto"
+                " or agent.device=cpu"
+            )
+    if _target(cfg.get("optimizer")).startswith(("torch.optim.", "laconic.learners.training.")):
+        import torch
+
+        instantiate(cfg.optimizer, [torch.zeros(1)], _partial_=False, _convert_="all")
+
+
+def _defaults(program: str, overrides: Sequence[str]) -> DictConfig:
+    """Compose a program of the chosen options alone."""
+    loader = GlobalHydra.instance().config_loader()
+    return loader.load_configuration(program, chosen_options(overrides), run_mode=RunMode.RUN)
+
+
+def _record(record: type, node: Mapping[str, Any], skip: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the settings of a node that a record has."""
+    names = [one.name for one in fields(record) if one.name not in skip]
+    return {name: node[name] for name in names if name in node}
+
+
+def _nodes(node: Any) -> Iterator[DictConfig]:
+    """Yield the nodes of a configuration that name a class, outermost first."""
+    if isinstance(node, DictConfig):
+        if "_target_" in node:
+            yield node
+        for key in node:
+            if not OmegaConf.is_missing(node, key):
+                yield from _nodes(node[key])
+
+
+def _target(node: Any) -> str:
+    return str(node.get("_target_")) if isinstance(node, DictConfig) else ""

@@ -1,0 +1,194 @@
+"""Evaluate greedily: play every task once, and record figures and some transcripts.
+
+`evaluation.after` names further measurements: nodes whose `_target_` is a function, or a class
+whose objects are callable. Every process calls each with an `EvaluationRun`; it returns `Findings`
+or None.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeVar
+
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+
+from laconic.envs.task import Task
+from laconic.experiments.reporting.records import Said, Transcript
+from laconic.experiments.run_folder.folder import RunFolder
+from laconic.experiments.session.setup import Environments, task_keys
+from laconic.experiments.session.splits import tasks_of
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
+from laconic.learners.episode import Episode
+from laconic.learners.interfaces import Policy
+from laconic.learners.metrics import Interval, intervals, prefixed, summarize
+from laconic.learners.rollout.play import Start, play
+
+T = TypeVar("T")
+_DRAWN_EPISODES = 256
+"""Episodes of an evaluation where neither the environment nor the configuration says how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRun:
+    """Evaluation with everything that plays it."""
+
+    cfg: DictConfig
+    """Configuration of the program."""
+    environments: Environments
+    """Environments in which it is played."""
+    policies: Mapping[str, Policy]
+    """Policy of each agent."""
+    starts: Sequence[Start]
+    """Starts of its episodes."""
+    folder: RunFolder
+    """Run folder to which it is written."""
+    episodes: Sequence[Episode] = ()
+    """Episodes, one per start in their order; fewer if the evaluation was interrupted."""
+    step: int = 0
+    """Number of learner updates before it."""
+    processes: Processes = SINGLE_PROCESS
+    """Processes that play it together."""
+    unshard: bool = True
+    """Whether sharded weights are gathered before a process plays alone."""
+
+    def by_main(self, function: Callable[[], T]) -> T:
+        """Call a function on the main process, with whole weights; all processes get its result."""
+        with self.processes.unshard() if self.unshard else nullcontext():
+            return self.processes.main(function)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Results of a measurement after an evaluation."""
+
+    figures: Mapping[str, Interval] = field(default_factory=dict)
+    """Figures of the evaluation, by their names without prefix."""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """Further metrics of the step, by their full names."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Further entries of the row in `evaluations.jsonl`."""
+
+    def __or__(self, other: Findings) -> Findings:
+        """Join two; the second wins for equal names."""
+        return Findings(
+            {**self.figures, **other.figures},
+            {**self.metrics, **other.metrics},
+            {**self.facts, **other.facts},
+        )
+
+
+_NOTHING = Findings()
+AfterEvaluation = Callable[[EvaluationRun], Findings | None]
+"""Callable that runs after an evaluation."""
+
+
+def make_hooks(nodes: DictConfig | None) -> list[AfterEvaluation]:
+    """Build the callables of `evaluation.after`, in the order of the configuration.
+
+    A class is instantiated with its settings. A function is called with them after the evaluation.
+    """
+    hooks: list[AfterEvaluation] = []
+    for node in (nodes or {}).values():
+        made = instantiate(node, _partial_=True, _convert_="all")
+        hooks.append(made() if inspect.isclass(made.func) else made)
+    return hooks
+
+
+def run_hooks(hooks: Sequence[AfterEvaluation], evaluation: EvaluationRun) -> Findings:
+    """Call all hooks and join their findings."""
+    findings = Findings()
+    for hook in hooks:
+        findings |= hook(evaluation) or Findings()
+    return findings
+
+
+def evaluation_starts(environments: Environments, most: int | None = None) -> list[Start]:
+    """The first `most` tasks (None: all) once, each with the same seed whenever it is played.
+
+    An environment whose tasks have no names begins so often, or 256 times for None.
+    """
+    keys = task_keys(environments[0])
+    if not keys:
+        return [Start(seed) for seed in range(_DRAWN_EPISODES if most is None else most)]
+    return [Start(seed, key) for seed, key in enumerate(keys[:most])]
+
+
+def evaluate(
+    evaluation: EvaluationRun, transcripts: int, hooks: Sequence[AfterEvaluation] = ()
+) -> dict[str, float]:
+    """Play all evaluation tasks greedily; record the outcome and some transcripts in the folder.
+
+    Every process plays a part of the tasks; the main one writes.
+
+    Returns:
+        The metrics by their whole names (`eval/accuracy`).
+    """
+    processes = evaluation.processes
+    episodes = processes.map_sharded(
+        evaluation.starts,
+        lambda own: play(
+            evaluation.environments, evaluation.policies, own, seed=processes.rank, greedy=True
+        ),
+        unshard=evaluation.unshard,
+    )
+    evaluation = replace(evaluation, episodes=episodes)
+    findings = run_hooks(hooks, evaluation)
+    processes.main(lambda: record(evaluation, transcripts, findings))
+    means = {name: one.mean for name, one in findings.figures.items()}
+    return {**prefixed({**summarize(episodes), **means}, "eval/"), **findings.metrics}
+
+
+def record(evaluation: EvaluationRun, transcripts: int, findings: Findings = _NOTHING) -> None:
+    """Write the intervals, the findings and the first transcripts of an evaluation."""
+    episodes, step = evaluation.episodes, evaluation.step
+    figures = {**intervals(episodes), **findings.figures}
+    row: dict[str, Any] = {
+        "step": step,
+        "episodes": len(episodes),
+        "intervals": {name: asdict(one) for name, one in figures.items()},
+        **findings.facts,
+    }
+    evaluation.folder.append_evaluation(row)
+    tasks = tasks_of(evaluation.environments[0])
+    kept = [transcript(one, tasks.get(one.task), step) for one in episodes[:transcripts]]
+    evaluation.folder.append_transcripts([one.row() for one in kept])
+
+
+def transcript(episode: Episode, task: Task | None, step: int) -> Transcript:
+    """One episode as `transcripts.jsonl` keeps it; some environments have no `Task`."""
+    return Transcript(
+        step=step,
+        task=episode.task,
+        question=task.question if task else "",
+        statements=tuple(task.statements) if task else (),
+        reference=task.answer if task else "",
+        messages=tuple(
+            Said(
+                one.agent,
+                one.round,
+                one.message,
+                one.tokens_said,
+                one.cut,
+                one.informed,
+                one.truncated,
+                one.read,
+                one.thought,
+                one.tokens_thought,
+                one.act,
+            )
+            for one in episode.turns
+        ),
+        solved=episode.solved,
+        score=episode.score,
+        answer=episode.answer,
+        tokens_said=sum(episode.tokens_said.values()) if episode.tokens_said else None,
+        tokens_thought=sum(episode.tokens_thought.values()) or None,
+        rewards=episode.rewards,
+        task_rewards=episode.task_rewards,
+        bills=episode.bills,
+        ended_by=episode.ended_by,
+    )

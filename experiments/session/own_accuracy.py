@@ -1,0 +1,74 @@
+"""Measures the policy's own accuracy in a training by imitation, every few steps on a few tasks.
+
+The episodes of such a training are a teacher's, and their accuracy is the teacher's too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from laconic.experiments.session.run_state import TrainingRun
+from laconic.learners.rollout.play import play
+
+EVERY = 25
+"""Steps between two measurements."""
+TASKS = 32
+"""Evaluation tasks of one measurement, played greedily."""
+MAX_SHARE = 0.05
+"""Most of a training's time that goes into it; a measurement that would take more waits."""
+NAME = "train/own_accuracy"
+"""Metric of the policy's own accuracy."""
+
+
+class OwnAccuracy:
+    """Measures the accuracy of a policy that imitates a teacher."""
+
+    def __init__(self) -> None:
+        """Start without measurements."""
+        self._steps = 0.0
+        self._spent = 0.0
+        self._cost: float | None = None
+
+    def observe(self, row: Mapping[str, float], episodes: int) -> None:
+        """Add the time of a step, and note that of an evaluation.
+
+        Args:
+            row: metrics of the step.
+            episodes: number of episodes of its evaluation; 0 without one.
+        """
+        self._steps += row.get("time/rollout", 0.0) + row.get("time/update", 0.0)
+        if "time/evaluation" in row and episodes:
+            self._cost = row["time/evaluation"] * min(TASKS / episodes, 1.0)
+
+    def is_due(self, step: int) -> bool:
+        """Return whether to measure after a step."""
+        if not step or step % EVERY:
+            return False
+        if self._cost is None:
+            # The first measurement shows what one costs.
+            return True
+        return self._spent + self._cost <= MAX_SHARE * self._steps
+
+    def measure(self, run: TrainingRun) -> dict[str, float]:
+        """Play the tasks greedily and return the metric by its name."""
+        begun = time.perf_counter()
+        with run.cuttable():
+            episodes = run.processes.map_sharded(
+                run.starts[:TASKS],
+                lambda own: play(
+                    run.evaluation, run.policies, own, seed=run.processes.rank, greedy=True
+                ),
+                unshard=not run.engine.keeps_copies,
+            )
+        self._cost = time.perf_counter() - begun
+        self._spent += self._cost
+        return {NAME: sum(bool(one.solved) for one in episodes) / len(episodes)}
+
+
+def of_policy(row: Mapping[str, float]) -> dict[str, float]:
+    """Return what the progress line of an imitation shows: its loss and the policy's accuracy."""
+    shown = {name: row[name] for name in ("learner/loss", NAME) if name in row}
+    if "eval/accuracy" in row:
+        shown[NAME] = row["eval/accuracy"]
+    return shown

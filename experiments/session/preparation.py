@@ -1,0 +1,119 @@
+"""Builds a training run from a composed configuration, and refuses what could not be trained."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.run_folder.folder import RunFolder
+from laconic.experiments.session import setup
+from laconic.experiments.session.evaluation import evaluation_starts, make_hooks
+from laconic.experiments.session.rules import Context, Rules
+from laconic.experiments.session.run_state import TrainingRun
+from laconic.experiments.session.splits import leave_out_shared
+from laconic.experiments.session.training_layouts import make_training
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
+from laconic.learners.prices.schedule import Fixed
+from laconic.learners.rollout.collectors.base import Independent
+from laconic.learners.rollout.play import collect
+
+
+def context_of(cfg: DictConfig) -> Context:
+    """Return what the rules have to know of a run's configuration."""
+    ratio = OmegaConf.select(cfg, "learner.objective.ratio", default="none")
+    return Context(ratio != "none", OmegaConf.select(cfg, "learner.charge_power"))
+
+
+def common_folder(own: str, processes: Processes) -> str:
+    """The run folder of the main process; time stamps in its name differ between processes."""
+    folder = processes.first(own)
+    if own != folder:
+        with suppress(OSError):
+            # Hydra has made it; nothing is in it.
+            Path(own).rmdir()
+    return folder
+
+
+def prepare(
+    cfg: DictConfig, folder: RunFolder, team: Any, processes: Processes = SINGLE_PROCESS
+) -> TrainingRun:
+    """Build environments, policies and learner."""
+    engine = setup.make_engine(cfg)
+    tasks = -(-cfg.train.tasks_per_step // processes.count)
+    environments = make_training(cfg, tasks * cfg.train.group_size, team)
+    evaluation = setup.make_evaluation(cfg, "evaluation", team)
+    told = leave_out_shared(environments, evaluation)
+    # Drawn in vain, so that a source with too few tasks is refused before the first evaluation.
+    setup.draw_starts(setup.task_keys(environments[0]), cfg.train.tasks_per_step, cfg.seed, 1)
+    policies = team.policies(environments[0])
+    learner = setup.make_learner(cfg, policies, processes)
+    # A collector may draw more episodes of a group; all of a step are played in one pass.
+    members = learner.collector.members(cfg.train.group_size)
+    if tasks * members > len(environments):
+        more = tasks * members - len(environments)
+        environments += make_training(cfg, more, team)
+    if engine.max_staleness:
+        # Each play under way has environments of its own.
+        more = engine.max_staleness * len(environments)
+        environments += make_training(cfg, more, team)
+    setup.show_scripts(policies, evaluation[0])
+    run = TrainingRun(
+        cfg=cfg,
+        environments=environments,
+        evaluation=evaluation,
+        starts=evaluation_starts(evaluation, cfg.evaluation.tasks),
+        policies=policies,
+        learner=learner,
+        rules=Rules(context_of(cfg)),
+        folder=folder,
+        processes=processes,
+        engine=engine,
+        after_evaluation=make_hooks(cfg.evaluation.get("after")),
+        price=setup.price_of(environments[0]),
+    )
+    run.warnings += told
+    check_price(run)
+    run.learner.check(cfg.train.group_size)
+    check_ahead(run)
+    if not run.learner.resumable:
+        run.warnings.append(
+            f"{run.learner.name} has no state_dict and load_state_dict: the run writes no"
+            " checkpoints and cannot be resumed"
+        )
+    return run
+
+
+def check_ahead(run: TrainingRun) -> None:
+    """Refuse to play ahead by a collector that has to see one step before the next.
+
+    Raises:
+        SettingError: it is another than the plain one.
+    """
+    collector = run.learner.collector
+    plain = isinstance(collector, Independent) and collector.play is collect
+    if run.engine.max_staleness and not plain:
+        raise SettingError(
+            f"engine.max_staleness={run.engine.max_staleness} plays groups while an update runs,"
+            f" and learner.collect ({collector.kind}) plays episodes again or remembers them; set"
+            " engine.max_staleness=0, or take a learner that plays independent episodes"
+        )
+
+
+def check_price(run: TrainingRun) -> None:
+    """Refuse a schedule of prices that would change nothing.
+
+    Raises:
+        SettingError: the learner has one, and the environment no price.
+    """
+    schedule = run.learner.price
+    if run.price is None and not isinstance(schedule, Fixed):
+        kind = type(run.environments[0]).__name__
+        raise SettingError(
+            f"learner.price ({type(schedule).__name__}) sets the price of an environment's reward,"
+            f" and {kind} has none: give it `reward`, a frozen dataclass with `price`"
+            " (docs/bring_your_own.md), or choose learner/price=fixed"
+        )

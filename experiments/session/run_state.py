@@ -1,0 +1,263 @@
+"""The state of a training run, and how it is saved, restored and left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.resuming import command
+from laconic.experiments.command_line.say import say
+from laconic.experiments.report import print_run, write_report
+from laconic.experiments.reporting.card import places, write_card
+from laconic.experiments.reporting.look import LEFT_OUT, can_draw
+from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.run_folder.folder import RunFolder
+from laconic.experiments.run_folder.foreign import without_controls
+from laconic.experiments.session.evaluation import AfterEvaluation
+from laconic.experiments.session.rules import Rules
+from laconic.experiments.session.setup import Environments
+from laconic.experiments.tracking.loggers import Several
+from laconic.learners import checkpoint
+from laconic.learners.agents.policy import HFPolicy
+from laconic.learners.algorithms.base import Learner
+from laconic.learners.distributed.processes import SINGLE_PROCESS, Processes
+from laconic.learners.engines.async_rollouts import AsyncRollouts
+from laconic.learners.engines.base import Engine
+from laconic.learners.episode import Group
+from laconic.learners.errors import CheckpointError
+from laconic.learners.interfaces import Policy
+from laconic.learners.rollout.collectors.base import Independent, PlaysGroups
+from laconic.learners.rollout.play import Start
+
+SKIPPED = "learner/skipped_steps"
+"""Optimizer steps that were not taken, because they were not finite."""
+LOST = 3
+"""Updates without a finite optimizer step after which a run is stopped."""
+
+
+@dataclass
+class TrainingRun:
+    """State of a training run, used by every step."""
+
+    cfg: DictConfig
+    """Composed configuration."""
+    environments: Environments
+    """Training environments, one per episode of a step."""
+    evaluation: Environments
+    """Evaluation environments."""
+    starts: Sequence[Start]
+    """Starts of an evaluation's episodes."""
+    policies: Mapping[str, Policy]
+    """Policy of each agent."""
+    learner: Learner
+    """Learner that is updated with the groups of each step."""
+    rules: Rules
+    """Rules that judge the metrics of every step."""
+    folder: RunFolder
+    """Run folder; only the main process writes to it."""
+    processes: Processes = SINGLE_PROCESS
+    """Processes that train together."""
+    engine: Engine = field(default_factory=Engine)
+    """Engine that samples the replies."""
+    cuttable: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Context that a signal may cut off. Several processes end together after a step instead."""
+    ahead: AsyncRollouts[tuple[float | None, list[Group]]] | None = None
+    """Rollouts of coming steps, played during updates. None: no step is played ahead."""
+    after_evaluation: Sequence[AfterEvaluation] = ()
+    """Callables that run after every evaluation."""
+    price: float | None = None
+    """Price that the environment was made with; None if it has no price."""
+    warnings: list[str] = field(default_factory=list)
+    """Warnings so far, oldest first."""
+    step: int = -1
+    """Number of learner updates done; -1 before the first evaluation."""
+    lost: int = 0
+    """Number of updates in a row without a finite optimizer step."""
+    doing: tuple[str, float] = ("", 0.0)
+    """Present part of a step, and the time when it began (`time.monotonic`, seconds)."""
+
+    def __post_init__(self) -> None:
+        """Look up once how the groups of a step are played."""
+        collector = self.learner.collector
+        plain = isinstance(collector, Independent)
+        self.collect: PlaysGroups = (
+            collector.play if isinstance(collector, Independent) else collector
+        )
+        self.collector_has_state = not plain or hasattr(self.collect, "state_dict")
+
+    @property
+    def total(self) -> int:
+        """Number of learner updates of the whole run."""
+        return int(self.cfg.train.steps)
+
+
+def save(run: TrainingRun) -> None:
+    """Write a checkpoint that `restore` goes on from; a learner without a state has none."""
+    run.processes.main(run.folder.sync)
+    if run.learner.resumable:
+        checkpoint.save(run.folder.checkpoints, run.step, _state(run), processes=run.processes)
+    run.processes.main(partial(write_status, run, "running"))
+
+
+def _state(run: TrainingRun) -> dict[str, Any]:
+    return {
+        "step": run.step,
+        "learner": run.learner.state_dict(),
+        "rules": run.rules.state_dict(),
+        "warnings": list(run.warnings),
+    }
+
+
+def _want_of_space(run: TrainingRun) -> str | None:
+    """What to warn of after the first update, which has made the optimizer's state."""
+    # Shards are written by each process; what one of them holds says nothing of all.
+    if run.step != 1 or not run.learner.resumable or run.processes.sharded:
+        return None
+    coming = -(-run.total // run.cfg.train.checkpoint_every)
+    return checkpoint.want_of_space(run.folder.checkpoints, _state(run), coming)
+
+
+def restore(run: TrainingRun) -> None:
+    """Go on from the newest whole checkpoint.
+
+    Raises:
+        SettingError: the learner has no state to go on from, or the run is past its last step.
+        CheckpointError: the checkpoint has another form, such as that of another version, or none
+            is whole.
+    """
+    if not run.learner.resumable:
+        raise SettingError(
+            f"the run in {str(run.folder.path)!r} cannot be resumed: its learner"
+            f" {run.learner.name} has no state_dict and load_state_dict; start a new one"
+            " with hydra.run.dir=<folder>"
+        )
+    found = run.processes.main(partial(_newest, run.folder.checkpoints))
+    if found is None:
+        return
+    state: dict[str, Any] = checkpoint.load(found, run.processes)
+    with checkpoint.restoring(found):
+        step = state["step"]
+        if type(step) is not int or found.name.partition(".")[0] != f"step_{step:08d}":
+            raise ValueError(f"it says that it is of step {step!r}")
+        if step > run.total:
+            raise SettingError(
+                f"train.steps must be at least the {step} steps that the run in"
+                f" {str(run.folder.path)!r} has done; got {run.total}"
+            )
+        run.learner.load_state_dict(state["learner"])
+        run.rules.load_state_dict(state["rules"])
+        run.warnings = [str(without_controls(one)) for one in state["warnings"]]
+        run.step = step
+
+
+def _newest(folder: Path) -> Path | None:
+    """The newest whole checkpoint; None where none was written yet.
+
+    Raises:
+        CheckpointError: there are some, and none is whole. To begin anew would drop all rows.
+    """
+    found = checkpoint.latest(folder)
+    if found is None and any(folder.glob("step_*")):
+        raise CheckpointError(
+            f"no checkpoint in {str(folder)!r} is whole, so the run cannot go on, and nothing was"
+            " changed; restore one, or start a new run with hydra.run.dir=<folder>"
+        )
+    return found
+
+
+def watch(run: TrainingRun, row: Mapping[str, float]) -> list[str]:
+    """Return what there is to warn of after a step: what the rules say, and a disk too full."""
+    space = _want_of_space(run)
+    return [*([space] if space else []), *run.rules.observe(run.step, row)]
+
+
+def refuse_divergence(run: TrainingRun, row: Mapping[str, float]) -> None:
+    """Stop a run whose weights no longer change, because no loss or gradient is finite.
+
+    A learner that does not report `learner/steps` may have changed its weights, so it goes on.
+
+    Raises:
+        SettingError: each of the last `LOST` updates, or the last update of the run, skipped all
+            its optimizer steps.
+    """
+    no_step = row.get("learner/steps") == 0
+    run.lost = run.lost + 1 if row.get(SKIPPED, 0.0) and no_step else 0
+    if run.lost >= LOST or (run.lost and run.step == run.total):
+        rate = OmegaConf.select(run.cfg, "optimizer.lr")
+        raise SettingError(
+            f"training diverged: at step {run.step} no optimizer step of the last"
+            f" {run.lost} updates had a finite loss and gradient, so the weights no longer change;"
+            f" start again with a lower optimizer.lr (it is {rate})"
+        )
+
+
+def report_step(run: TrainingRun, row: Mapping[str, float], loggers: Several) -> list[str]:
+    """Write one step to the run folder and to the loggers; returns what these warn of."""
+    step = run.step + 1
+    run.folder.append_metrics({"step": step, **row})
+    return loggers.log(step, row)
+
+
+def write_status(run: TrainingRun, state: str) -> None:
+    """Replace `status.json`; other processes than the main one write nothing."""
+    if run.processes.is_main:
+        run.folder.write_status(state, run.step, run.warnings, run.processes.count)
+
+
+def finish(run: TrainingRun) -> None:
+    """Leave the policies, the status and the report."""
+    done = run.step == run.total
+    save_policies(run.policies, run.folder.path / "policy", run.processes)
+
+    def write() -> None:
+        write_status(run, "finished" if done else "interrupted")
+        read = read_run(run.folder.path)
+        print_run(read, Console())
+        if run.cfg.get("report", True):
+            say(f"report: {write_report(run.folder.path)}")
+            if not can_draw():
+                say(f"pictures: {LEFT_OUT}")
+        try:
+            write_card(read, run.policies)
+        except Exception as error:  # Settings are a user's own; the run is done, its weights saved.
+            say(f"there is no model card: {type(error).__name__}: {error}")
+        if not done:
+            tell_how_to_go_on(run)
+
+    run.processes.main(write)
+
+
+def tell_how_to_go_on(run: TrainingRun) -> None:
+    """Say how to resume a run that ends early; nothing where it cannot be."""
+    if run.learner.resumable and run.processes.is_main:
+        say(f"go on with: {command('train', run.folder.path, HydraConfig.get().overrides.task)}")
+
+
+def save_policies(
+    policies: Mapping[str, Policy], folder: Path, processes: Processes = SINGLE_PROCESS
+) -> None:
+    """Write the trained weights so that `agent.model=<folder>` and stock libraries load them.
+
+    The policy of a whole team lies in the folder itself. Of several policies, each lies in a folder
+    named after the first of its agents (`learners.agents.folders.folder_name`). Frozen policies are
+    left out, because they are where they came from.
+    """
+    owners = {place: policies[agent] for agent, place in places(policies).items()}
+    for name, policy in owners.items():
+        place = folder / name
+        if not hasattr(policy, "save") or getattr(policy, "frozen", False):
+            continue
+        if processes.sharded and isinstance(policy, HFPolicy):
+            weights = processes.full_state(policy.model.state_dict(keep_vars=True))
+            processes.main(partial(policy.save, place, weights))
+        else:
+            processes.main(partial(policy.save, place))

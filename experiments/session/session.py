@@ -1,0 +1,290 @@
+"""Trainings from Python: `laconic.train(...)`, `laconic.compose(...)`, and what a run has left.
+
+The same configuration, checks and run folder as those of the command line, without Hydra's: what
+`laconic train env=math train.steps=20` starts, `laconic.train(env="math", steps=20)` starts too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hydra import compose as hydra_compose
+from hydra import initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf, open_dict
+from rich.console import Console
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line import lock, new_folder
+from laconic.experiments.command_line.cli import CONF
+from laconic.experiments.command_line.mistakes import compose_keys, describe
+from laconic.experiments.command_line.own_environments import offer_environments
+from laconic.experiments.command_line.surroundings import find_problem
+from laconic.experiments.command_line.sweeping import check
+from laconic.experiments.command_line.targets import accept_hidden, settle
+from laconic.experiments.command_line.trust import GROUPS, check_settings
+from laconic.experiments.report import print_run, write_report
+from laconic.experiments.reporting.records import Transcript
+from laconic.experiments.reporting.runs import read_run
+from laconic.experiments.reporting.sweep import is_run
+from laconic.experiments.run_folder.folder import read_rows
+from laconic.experiments.run_folder.foreign import read_config
+from laconic.experiments.session import setup
+from laconic.experiments.session.evaluation import evaluation_starts, transcript
+from laconic.experiments.session.splits import tasks_of
+from laconic.learners.commands import quoted
+from laconic.learners.rollout.play import Start
+from laconic.learners.rollout.play import play as play_episodes
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+_SHELL = (
+    (r"a new key is added with '(\+[^']+)'", r'a new key is given as text: "\1"'),
+    (r"(?<![\w\"'])(\+[\w.@/]+=<value>)", r'"\1"'),
+    (r"hydra\.run\.dir=<folder>( \(hydra\.sweep\.dir for a sweep\))?", "folder=<folder>"),
+    (r"\bresume=true\b", "resume=True"),
+    (r" \(LACONIC_TRACEBACK=1 shows where\)", ""),
+)
+"""What only a shell understands in messages, and what stands for it in Python."""
+
+
+def train(*overrides: str, folder: str | Path | None = None, **settings: Any) -> Run:
+    """Train a team, as `laconic train` does.
+
+    Args:
+        *overrides: settings as they are typed on the command line (`"env.reward.price=0.25"`).
+        folder: run folder; None makes one below `outputs/`. One with a run in it needs
+            `resume=True`.
+        **settings: groups (`env="math"`), keys (`seed=1`; those of `train` without that name:
+            `steps=20`), mappings (`env={"rounds": 3}`), and classes of your own (`learner=Mine`).
+
+    Returns:
+        What the run has left, also where it was interrupted.
+
+    Raises:
+        SettingError: a setting does not exist or is out of its range.
+    """
+    if problem := find_problem():
+        raise SettingError(problem)
+    from laconic.experiments.train import main
+
+    given = accept_hidden([*overrides, *spelled(settings)])
+    path = Path(folder or f"outputs/{time.strftime('%Y-%m-%d/%H-%M-%S')}-{time.time_ns() % 10**6}")
+    with _in_words(), _as_hydra_would("train", given, path.absolute()) as cfg:
+        try:
+            main(cfg)
+        except KeyboardInterrupt:
+            print("interrupted")
+    return Run(path.absolute(), trusted=True)
+
+
+def compose(*overrides: str, program: str = "train", **settings: Any) -> DictConfig:
+    """The configuration that a program would have; settings are given as to `train`.
+
+    Raises:
+        SettingError: a setting does not exist.
+    """
+    return _composed(program, accept_hidden([*overrides, *spelled(settings)]), whole=False)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training as its folder tells it; `Run(path)` opens any run folder."""
+
+    folder: Path
+    """Where everything lies."""
+    trusted: bool = False
+    """Whether classes that are not this package's may be built as the folder says, to play it."""
+
+    def __post_init__(self) -> None:
+        """Check that there is a run.
+
+        Raises:
+            SettingError: there is none.
+        """
+        if not is_run(Path(self.folder).expanduser()):
+            raise SettingError(
+                f"Run({str(self.folder)!r}): there is no run; expected the folder of a training,"
+                " with config.yaml in it"
+            )
+
+    @property
+    def state(self) -> str:
+        """`finished`, or words for how far it came."""
+        return read_run(Path(self.folder)).state
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The metrics of each step, as `metrics.jsonl` has them."""
+        return read_rows(Path(self.folder) / "metrics.jsonl")
+
+    def metrics(self) -> DataFrame:
+        """The metrics as a table with a row for each step.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise ImportError(
+                "metrics() needs pandas: pip install pandas; or take .rows"
+            ) from error
+        return DataFrame(self.rows).set_index("step")
+
+    @property
+    def transcripts(self) -> list[Transcript]:
+        """Episodes of its evaluations, steps rising."""
+        return list(read_run(Path(self.folder)).transcripts)
+
+    def report(self) -> Path:
+        """Write the page of the run, print its figures before and after, and say where it is."""
+        print_run(read_run(Path(self.folder)), Console())
+        return write_report(Path(self.folder))
+
+    def play(
+        self, task: str | None = None, *, seed: int = 0, split: str = "evaluation", **env: Any
+    ) -> Transcript:
+        """Play one episode greedily with the trained team; `print` shows it.
+
+        Args:
+            task: key of a task; None takes the first.
+            seed: of what the environment draws.
+            split: part of the source, `evaluation` or `train`.
+            **env: settings of the environment that are to be others.
+
+        Raises:
+            SettingError: the folder would build what is not of this package, and is not `trusted`.
+        """
+        plain = read_config(Path(self.folder))
+        settings = {group: dict(plain.get(group) or {}) for group in GROUPS}
+        settings["env"] = {name: one for name, one in settings["env"].items() if name not in env}
+        for group in () if self.trusted else GROUPS:
+            say = "Run(folder, trusted=True) allows it"
+            check_settings(settings[group], group, str(self.folder), say=say)
+        cfg = OmegaConf.create(settings)
+        cfg.agent.model = str(self.folder)
+        cfg.env.update(env)
+        with _in_words():
+            team = setup.make_team(cfg)
+            environments = setup.make_environments(cfg, 1, split, team)
+        start = Start(seed, task) if task else evaluation_starts(environments, 1)[0]
+        policies = team.policies(environments[0])
+        (episode,) = play_episodes(environments, policies, [start], seed=seed, greedy=True)
+        last = int(self.rows[-1]["step"]) if self.rows else 0
+        return transcript(episode, tasks_of(environments[0]).get(episode.task), last)
+
+
+def spelled(settings: Mapping[str, Any]) -> list[str]:
+    """Settings of Python as overrides of the command line.
+
+    Raises:
+        SettingError: a value is of a kind that the command line does not have.
+    """
+    found = []
+    for name, value in settings.items():
+        key = f"train.{name}" if name in _train_keys() else name
+        if isinstance(value, Mapping):
+            found += spelled({f"{key}.{inner}": one for inner, one in value.items()})
+        elif callable(value):
+            found.append(f"{key}._target_={value.__module__}.{value.__qualname__}")
+        else:
+            found.append(f"{key}={_text(key, value)}")
+    return found
+
+
+def _train_keys() -> frozenset[str]:
+    return frozenset(map(str, OmegaConf.load(CONF / "train.yaml").train))
+
+
+def _text(key: str, value: Any) -> str:
+    """A value as Hydra's command line has it."""
+    if value is None or isinstance(value, bool | int | float):
+        return json.dumps(value)
+    if isinstance(value, str | Path):
+        return quoted(value)
+    if isinstance(value, list | tuple):
+        return f"[{','.join(_text(key, one) for one in value)}]"
+    raise SettingError(f"{key} must be text, a number, a list, a mapping or a class; got {value!r}")
+
+
+def _composed(program: str, overrides: list[str], *, whole: bool) -> DictConfig:
+    """A configuration, with Hydra's own part where it is to be `whole`."""
+    GlobalHydra.instance().clear()
+    offer_environments(overrides, CONF)
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        try:
+            return hydra_compose(program, overrides=overrides, return_hydra_config=whole)
+        except HydraException as error:
+            message = describe(error, lambda: compose_keys(program, str(CONF), overrides))
+            raise SettingError(in_python(message or str(error))) from error
+
+
+def in_python(message: str) -> str:
+    """Return a message of the command line in words for Python.
+
+    A new key is a text among the arguments, the run folder is `folder`, and true is `True`.
+    """
+    for pattern, words in _SHELL:
+        message = re.sub(pattern, words, message)
+    return message
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Raise what the command line would say, in words for Python, in place of Hydra's errors."""
+    try:
+        yield
+    except HydraException as error:
+        raise SettingError(in_python(describe(error) or str(error))) from error
+    except SettingError as error:
+        if (message := in_python(str(error))) == str(error):
+            raise
+        raise SettingError(message) from error
+
+
+@contextmanager
+def _as_hydra_would(program: str, overrides: list[str], folder: Path) -> Iterator[DictConfig]:
+    """Compose, take and mark the run folder, and let Hydra know of the job while it runs."""
+    cfg = _composed(program, [*overrides, f"hydra.run.dir={quoted(folder)}"], whole=True)
+    with open_dict(cfg):
+        cfg.hydra.job.name, cfg.hydra.runtime.output_dir = program, str(folder)
+        cfg.hydra.runtime.cwd = str(Path.cwd())
+    before = HydraConfig.instance().cfg
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        check(cfg, program, overrides)
+    new_folder.expect(folder)
+    lock.hold(folder)
+    try:
+        HydraConfig.instance().set_config(cfg)
+        _note(folder / ".hydra", cfg, overrides)
+        with open_dict(cfg):
+            del cfg["hydra"]
+        for note in settle(cfg, overrides):
+            print(note)
+        yield cfg
+    except (SettingError, HydraException):
+        lock.release(folder)
+        new_folder.remove(folder)
+        raise
+    finally:
+        HydraConfig.instance().cfg = before
+        lock.release(folder)
+
+
+def _note(folder: Path, cfg: DictConfig, overrides: list[str]) -> None:
+    """What Hydra leaves in a run folder, by which a run is reported on and gone on with."""
+    folder.mkdir(exist_ok=True)
+    OmegaConf.save(OmegaConf.create(overrides), folder / "overrides.yaml")
+    OmegaConf.save(OmegaConf.create({"hydra": cfg.hydra}), folder / "hydra.yaml")

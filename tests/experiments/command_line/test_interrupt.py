@@ -1,0 +1,73 @@
+"""Signals as a flag, as the end of what lasts too long, and as the end at once."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+
+from laconic.experiments.command_line import interrupt as module
+from laconic.experiments.command_line.interrupt import Interrupt
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(module, "_AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr(module, "received", [])
+
+
+def test_what_outlasts_the_patience_is_cut_off_wherever_it_waits():
+    begun = time.monotonic()
+    with Interrupt() as interrupt, pytest.raises(KeyboardInterrupt), interrupt.cuttable():
+        signal.raise_signal(signal.SIGTERM)
+        # The flag is there at once, the end comes later.
+        assert interrupt.is_set()
+        time.sleep(60)
+    assert time.monotonic() - begun < 30
+    assert module.received == [signal.SIGTERM]
+
+
+def test_what_catches_all_is_cut_off_again():
+    times = 0
+    with Interrupt() as interrupt, pytest.raises(KeyboardInterrupt), interrupt.cuttable():
+        signal.raise_signal(signal.SIGINT)
+        while times < 3:
+            try:
+                time.sleep(60)
+            except BaseException:
+                times += 1
+                if times == 3:
+                    raise
+    assert times == 3
+
+
+def test_what_may_not_be_cut_off_goes_on_to_its_end():
+    done = []
+    with Interrupt() as interrupt:
+        signal.raise_signal(signal.SIGINT)
+        until = time.monotonic() + 0.3
+        while time.monotonic() < until:
+            done.append(1)
+        # It was too long by now, so that what could be cut off does not begin.
+        with pytest.raises(KeyboardInterrupt), interrupt.cuttable():
+            done.append(2)
+    assert set(done) == {1}
+
+
+def test_what_ends_in_time_is_left_alone_and_signals_are_given_back():
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGALRM)]
+    with Interrupt() as interrupt:
+        with interrupt.cuttable():
+            signal.raise_signal(signal.SIGTERM)
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0.0
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGALRM)] == before
+    time.sleep(0.1)
+
+
+def test_the_second_signal_ends_at_once_even_what_may_not_be_cut_off():
+    with Interrupt(), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)

@@ -1,0 +1,292 @@
+"""The settings of a run folder are taken where they name no code, no file and no server."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import shutil
+from fnmatch import fnmatchcase
+from pkgutil import resolve_name
+
+import pytest
+from conf_keys import FILES, NAMES, all_keys, keys_of_file
+from omegaconf import OmegaConf
+from places import CONF, ROOT
+
+from laconic.envs.errors import SettingError
+from laconic.experiments.command_line.trust import (
+    TAKEN,
+    TYPED,
+    check_settings,
+    is_override_taken,
+    is_taken,
+    known_targets,
+)
+
+TEAM = {"_target_": "laconic.learners.agents.hf.HFTeam", "frozen": True}
+MIXED = "laconic.learners.agents.mixed.MixedTeam"
+
+
+ALL = sorted(all_keys())
+
+
+def _listed(key, patterns):
+    """The patterns that match a key."""
+    return [one for one in patterns if fnmatchcase(key, one)]
+
+
+def test_every_key_of_every_yaml_is_on_one_list_or_the_other():
+    assert len(FILES) > 80 and len(ALL) > 300
+    # An agent or an environment inside another is judged as one by itself.
+    inner = ("agent.members.solver.", "entries.")
+    plain = [key for key in ALL if not key.startswith(inner)]
+    neither = [key for key in plain if not _listed(key, TAKEN) and not _listed(key, TYPED)]
+    assert neither == [], "put each on TAKEN or on TYPED of experiments/command_line/trust.py"
+    both = [key for key in plain if _listed(key, TAKEN) and _listed(key, TYPED)]
+    assert [key for key in both if "._" not in key and key[0] != "_"] == []
+    taken = [key for key in ALL if is_taken(key, 7)]
+    typed = [key for key in ALL if not is_taken(key, 7)]
+    assert len(taken) > 200 and len(typed) > 60
+    apart = ("hydra", "evaluation.after", "compare.columns")
+    named = [key for key in typed if "._" not in key and not key.startswith(apart)]
+    assert {key.rpartition(".")[2] for key in named} == {
+        *("api_key_env", "attn_implementation", "base_url", "extra_body"),
+        *("tokenizer", "embed", "runs", "trust", "arguments", "environment"),
+        *("folder", "program", "start", "url", "source", "reader", "facts", "run"),
+        *("experiment", "group", "name", "uri", "project", "space_id", "entity", "mode"),
+    }
+
+
+def test_every_pattern_of_the_lists_matches_a_key():
+    # Names of agents and of entries are the user's; so are the settings of their optimizers.
+    keys = [*ALL, "agent.optimizer.solver.lr", "env.split", "entries.mine.votes"]
+    idle = [one for one in (*TAKEN, *TYPED) if not any(_listed(key, [one]) for key in keys)]
+    assert idle == []
+
+
+def test_every_setting_of_a_class_that_a_folder_may_name_is_on_a_list():
+    checked = []
+    for path in FILES:
+        group = NAMES[path].partition("/")[0]
+        targets = [key for key in keys_of_file(path) if key.endswith("._target_")]
+        for target in targets if group in ("agent", "env") else ():
+            name = OmegaConf.select(OmegaConf.load(path), target.removeprefix(f"{group}."))
+            for setting in inspect.signature(resolve_name(name)).parameters:
+                key = target.replace("_target_", setting)
+                # What is in a mapping is on the lists itself; `settings` is `**settings`.
+                mapping = setting == "settings" or any(one.startswith(f"{key}.") for one in ALL)
+                checked += [] if mapping else [key]
+    assert len(checked) > 80
+    lacking = {key for key in checked if not _listed(key, TAKEN) and not _listed(key, TYPED)}
+    assert lacking == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("env=gsm8k", "agent=tiny", "agent=hf", "learner=gspo", "experiment=settings"),
+        *("learner/price=ramp", "+learner/collect=teacher", "learner/collect=null", "~logger"),
+        *("entry=[team,single]", "agent@agent.members.solver=hf", "logger=tensorboard"),
+        *("seed=3", "env.rounds=3", "++env.budget.message=8", "env.team={solver: 1, helper: 2}"),
+        *("train.shapes=[team,alone]", "env.reward={price: 1, normalizer: 10}", "resume=true"),
+        *(
+            "env.source=generated",
+            "agent.model=null",
+            "agent.model=some/model",
+            "optimizer.betas=[0.9,0.99]",
+            "sweep_metric=x",
+        ),
+        *("entries.mine.env.rounds=2", "+entries.mine.shape=team", "engine.start=false"),
+        *("agent.members.helper.speech.temperature=0.5", "agent.optimizer={solver: {lr: 1e-5}}"),
+        "entries.mine.say='two words'",
+    ],
+)
+def test_an_override_that_names_nothing_outside_is_taken(text):
+    assert is_override_taken(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Flags, and what does not parse.
+        *("--config-dir=/x", "--config-dir", "/x", "-cn=x", "-m", "env", "env[_target_]=os.system"),
+        *(
+            "--config-path=../../x",
+            "",
+            "=",
+            "[" * 5000,
+            "seed=" + "1" * 20_000,
+            "env={a: {a: {a: 1}}",
+            "seed=1,2",
+        ),
+        *("seed=range(1,9)", "seed=choice(1)", "env=glob(*)", "seed=\x1b[2J"),
+        # Choices that are not this package's own.
+        *(
+            "env=../../x",
+            "agent=../x",
+            "engine=/x",
+            "env=base/../../x",
+            "env=mine",
+            "env=[gsm8k,x]",
+        ),
+        *("learner/price=../x", "+hydra/launcher=joblib", "entry=[../x]", "env=sub/../gsm8k"),
+        *("env@hydra.sweeper=gsm8k", "env@_global_=gsm8k", "agent@env=hf", "agent@agent.a.b=hf"),
+        # Classes and code.
+        *("env._target_=os.system", "+env.x._target_=os.system", "env={_target_: os.system}"),
+        *("env.team={_target_: os.system}", "train.shapes=[{_target_: os.system}]"),
+        *("+optimizer._args_=[x]", "+entries.mine.agent._target_=os.system", "~env._target_"),
+        *("agent.attn_implementation=them/kernel", "+agent.trust_remote_code=true", "trust=[a]"),
+        "compare.trust=['']",
+        # Programs and servers.
+        *("engine=vllm", "engine.program=/x", "engine.start=true"),
+        *("engine.url=http://x", "engine.arguments=[x]", "+engine.environment.LD_PRELOAD=x"),
+        *("agent=api", "agent.base_url=http://x", "agent.api_key_env=HOME", "logger=wandb"),
+        *("+agent.members.helper.base_url=http://x", "logger.mlflow.uri=http://x"),
+        *("logger.trackio.space_id=them/space", "agent.speech.extra_body={a: 1}"),
+        # Files, folders and models.
+        *("env.source=/x", "env.source=hub:them/data", "evaluation.source=/x", "run=/x"),
+        *("learner.collect.folder=/x", "engine.folder=/x", "compare.runs=[/x]", "runs=/x"),
+        *("compare.embed=/x", "agent.tokenizer=/x", "agent.model={a: 1}", "env.reader={facts: /x}"),
+        # References, templates, and what there is none of.
+        *("seed=${oc.env:HOME}", "env.team={solver: '${oc.env:HOME}'}", "hydra.searchpath=[/x]"),
+        *("+agent.speech.template.chat_template=x", "env.instructions={general: x, own: x}"),
+        *("+env.x=1", "+mine=1", "hydra.run.dir=/x"),
+    ],
+)
+def test_an_override_that_names_code_a_file_or_a_server_has_to_be_typed(text):
+    assert not is_override_taken(text)
+
+
+def _hostile(folder, program, *task):
+    """A run folder of somebody else that records these overrides."""
+    (folder / ".hydra").mkdir(parents=True)
+    overrides = {"task": list(task), "hydra": []}
+    noted = {"hydra": {"job": {"name": program}, "overrides": overrides}}
+    OmegaConf.save(OmegaConf.create(noted), folder / ".hydra" / "hydra.yaml")
+    (folder / "config.yaml").write_text("seed: 0\n")
+    return folder
+
+
+@pytest.mark.parametrize("program", ["train", "evaluate", "compare"])
+def test_going_on_with_a_strangers_folder_runs_nothing_of_it(run, tmp_path, program):
+    mark = tmp_path / "mark"
+    (tmp_path / "start.sh").write_text(f"#!/bin/sh\ntouch {mark}\n")
+    (tmp_path / "start.sh").chmod(0o755)
+    (tmp_path / "env").mkdir()
+    for path in (tmp_path / "theirs.yaml", tmp_path / "env" / "theirs.yaml"):
+        path.write_text(f"_target_: os.mkdir\npath: {mark}\n")
+    outside = {
+        group: os.path.relpath(tmp_path / "theirs", CONF / group)
+        for group in ("env", "agent", "engine")
+    }
+    attacks = [
+        ["engine=vllm", "engine.start=true", f"engine.program={tmp_path / 'start.sh'}"],
+        *([f"{group}={path}"] for group, path in outside.items()),
+        [f"--config-dir={tmp_path}", "env=theirs"],
+        ["env._target_=os.mkdir", f"+env.path={mark}"],
+        [f"hydra.searchpath=[{tmp_path}]", "env=theirs"],
+    ]
+    for number, attack in enumerate(attacks):
+        folder = _hostile(tmp_path / str(number), program, *attack)
+        outcome = run(program, f"resume={folder}", "evaluation.tasks=2")
+        assert outcome.code == 1, attack
+        assert "settings that are not taken from a run folder" in outcome.message, attack
+        assert attack[-1] in outcome.message.replace("'", "")
+    assert number == 6 and not mark.exists()
+
+
+def test_the_settings_of_the_own_choices_are_taken():
+    speech = {"_target_": "laconic.learners.agents.hf.SamplingSettings", "temperature": 1.0}
+    members = {"solver": TEAM, "helper": {**TEAM, "speech": speech}}
+    for settings in (TEAM, {"_target_": MIXED, "members": members}, {}):
+        check_settings(settings, "agent", "run")
+    check_settings({"topology": "star", "rounds": 2, "team": {"solver": 1}}, "env", "run")
+    assert "laconic.envs.make" in known_targets()
+    # Programs, loggers and learners have no place in what a folder says of a team.
+    assert not [one for one in known_targets() if one.startswith("laconic.experiments")]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"_target_": "os.system", "command": "true"}, "would build 'os.system'"),
+        ({"_target_": "laconic.learners.agents.load.torch.load"}, "which may run any code"),
+        ({"_target_": "laconic.experiments.command_line.console.import_module"}, "any code"),
+        ({"_target_": None, "_args_": []}, "would build None"),
+        ({"_args_": ["x"]}, "would build None"),
+        ({"_target_": ["os", "system"]}, "any code"),
+        ({"members": {"a": {"_target_": "subprocess.run"}}}, "agent.members.a would build"),
+        ({"optimizer": [0, {"_target_": "os.system"}]}, "would build 'os.system'"),
+        ({**TEAM, "_args_": ["x"]}, "what it does not take: ['_args_']"),
+        ({**TEAM, "trust_remote_code": True}, "does not take: ['trust_remote_code']"),
+        ({**TEAM, "device": "${oc.env:SECRET}"}, "agent.device holds the reference"),
+        ({**TEAM, "base_url": "http://elsewhere"}, "what it does not take"),
+        ({**TEAM, "attn_implementation": "them/kernel"}, "agent.attn_implementation='them/kernel'"),
+        ({**TEAM, "speech": {"template": {"chat_template": "x"}}}, "template.chat_template='x' is"),
+        (
+            {"_target_": MIXED, "members": {"a": {**TEAM, "attn_implementation": "x"}}},
+            "members.a.attn",
+        ),
+        ({"_target_": "laconic.learners.agents.api.ApiTeam", "base_url": "http://x"}, "a server"),
+    ],
+)
+def test_what_could_run_code_or_send_a_key_is_refused_with_its_place(settings, words):
+    with pytest.raises(SettingError) as refused:
+        check_settings(settings, "agent", "run", say="pass compare.trust=[{}]")
+    assert words in str(refused.value)
+
+
+def test_settings_that_are_nested_without_end_are_refused():
+    deep = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    with pytest.raises(SettingError, match="nested too deeply"):
+        check_settings(deep, "agent", "run")
+
+
+def test_a_class_is_taken_once_it_is_allowed_and_what_is_in_it_is_not():
+    mine = {"_target_": "my_package.Team", "speed": 1}
+    with pytest.raises(SettingError, match=r"pass compare\.trust=\[my_package\.Team\]"):
+        check_settings(mine, "agent", "run", say="pass compare.trust=[{}]")
+    check_settings(mine, "agent", "run", ["my_package."])
+    with pytest.raises(SettingError, match="agent.inner would build 'os.system'"):
+        inner = {**mine, "inner": {"_target_": "os.system"}}
+        check_settings(inner, "agent", "run", ["my_package."])
+
+
+def _foreign_run(folder, mark, **agent):
+    (folder / "policy").mkdir(parents=True)
+    config = {"env": {"name": "gsm8k"}, "agent": agent}
+    OmegaConf.save(OmegaConf.create(config), folder / "config.yaml")
+    return [f"compare.runs=[{folder}]", "entry=[]", "evaluation.tasks=2", "agent=scripted"]
+
+
+def test_a_comparison_runs_no_code_of_a_folder_that_it_is_given(run, tmp_path):
+    mark = tmp_path / "mark"
+    code = {"_target_": "pathlib.Path.touch", "self": {"_target_": "pathlib.Path"}}
+    given = _foreign_run(tmp_path / "theirs", mark, _target_="os.mkdir", path=str(mark))
+    outcome = run("compare", *given, f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code == 1 and not mark.exists()
+    assert "would build 'os.mkdir'" in outcome.message
+    assert "pass compare.trust=[os.mkdir] to allow it" in outcome.message
+    (tmp_path / "theirs" / "policy").rmdir()
+    given = _foreign_run(tmp_path / "theirs", mark, **code)
+    outcome = run("compare", *given, f"hydra.run.dir={tmp_path}/run")
+    assert outcome.code == 1 and "would build 'pathlib.Path.touch'" in outcome.message
+
+
+def test_the_code_of_a_model_is_not_run_and_nobody_is_asked(processes, tmp_path):
+    model = tmp_path / "model"
+    model.mkdir()
+    code = {"AutoConfig": "theirs.Config", "AutoModelForCausalLM": "theirs.Model"}
+    (model / "config.json").write_text(json.dumps({"model_type": "theirs", "auto_map": code}))
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(ROOT / "learners" / "agents" / "tiny" / name, model / name)
+    (model / "theirs.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w')\n")
+    outcome = processes.run(
+        "evaluate", f"agent.model={model}", "env.tasks=2", f"hydra.run.dir={tmp_path}/run"
+    )
+    assert outcome.code == 1 and not (tmp_path / "mark").exists()
+    assert f"agent.model='{model}' could not be loaded" in outcome.message
+    assert "[y/N]" not in outcome.out + outcome.err

@@ -1,0 +1,68 @@
+"""Training groups on disk: which are written, and how many."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from logged_groups import CONTRAST, FLAT, learner
+
+from laconic.experiments.run_folder import group_log
+from laconic.experiments.run_folder.folder import RunFolder, read_rows
+from laconic.experiments.run_folder.group_log import log_group, nearest
+from laconic.learners.episode import Group
+
+
+def test_a_group_with_contrast_is_written_in_the_first_update_and_every_tenth(tmp_path) -> None:
+    folder, groups = RunFolder(tmp_path), (FLAT, CONTRAST)
+    for step in range(1, 32):
+        log_group(folder, learner(*groups), groups, step)
+    rows = read_rows(folder.groups)
+    assert [row["step"] for row in rows] == [1, 10, 20, 30]
+    # X = 1 - 0.5 x 0.4 and 0 - 0.5 x 1.2, around 0.1.
+    first, second = rows[0]["sequences"]
+    assert [first[key] for key in ("task", "cost", "factor", "value")] == [1.0, 0.4, 0.5, 0.8]
+    assert (first["center"], first["scale"], first["advantage"]) == pytest.approx((0.1, 1.0, 0.7))
+    assert second["advantage"] == pytest.approx(-0.7)
+    turn = rows[0]["episodes"][0]["turns"][0]
+    assert (turn["reply_ids"], turn["logprobs"]) == ([2] * 10, [-0.123457] * 10)
+
+
+def test_a_group_of_another_run_is_not_written_and_a_flat_one_only_alone(tmp_path) -> None:
+    folder = RunFolder(tmp_path)
+    foreign = Group("t", CONTRAST.episodes, own=False)
+    log_group(folder, learner(foreign, FLAT), (foreign, FLAT), 1)
+    (row,) = read_rows(folder.groups)
+    assert [each["advantage"] for each in row["sequences"]] == [0.0, 0.0]
+    log_group(folder, learner(foreign), (foreign,), 10)
+    log_group(folder, SimpleNamespace(), (CONTRAST,), 20)
+    assert len(read_rows(folder.groups)) == 1
+
+
+def test_a_full_file_loses_every_second_group(tmp_path, monkeypatch) -> None:
+    folder = RunFolder(tmp_path)
+    log_group(folder, learner(CONTRAST), (CONTRAST,), 1)
+    size = folder.groups.stat().st_size
+    monkeypatch.setattr(group_log, "MOST_BYTES", 4 * size + 200)
+    for step in range(10, 60, 10):
+        log_group(folder, learner(CONTRAST), (CONTRAST,), step)
+        assert folder.groups.stat().st_size <= group_log.MOST_BYTES
+    # 1 10 20 30 fit; with 40 every second goes, and 50 fits again.
+    assert [row["step"] for row in read_rows(folder.groups)] == [1, 20, 40, 50]
+
+
+def test_a_resumed_run_drops_groups_after_its_checkpoint(tmp_path) -> None:
+    folder = RunFolder(tmp_path)
+    for step in (1, 10, 20):
+        log_group(folder, learner(CONTRAST), (CONTRAST,), step)
+    folder.rewind(12)
+    assert [row["step"] for row in read_rows(folder.groups)] == [1, 10]
+
+
+@pytest.mark.parametrize(("step", "found"), [(None, 20), (4, 1), (6, 10), (15, 10), (999, 20)])
+def test_the_nearest_group_is_taken(tmp_path, step, found) -> None:
+    folder = RunFolder(tmp_path)
+    for each in (1, 10, 20):
+        log_group(folder, learner(CONTRAST), (CONTRAST,), each)
+    row = nearest(folder.groups, step)
+    assert row is not None and row["step"] == found

@@ -1,0 +1,49 @@
+"""A run folder says what wrote it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import torch
+from places import ROOT
+
+from laconic.experiments.run_folder import provenance
+
+
+def test_an_entry_names_version_commit_command_start_and_device(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/somewhere/train.py", "seed=1", "agent.model=a b"])
+    entry = provenance.describe_process()
+    assert entry["command"] == "train.py seed=1 'agent.model=a b'"
+    assert entry["version"] == provenance.package_version() != ""
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}$", entry["started"])
+    assert entry["torch"] == torch.__version__ and entry["seconds"] == 0.0
+    assert torch.cuda.is_available() or entry["device"].startswith("cpu (")
+
+
+def test_the_commit_is_that_of_the_clone_and_of_no_other_repository(monkeypatch, tmp_path):
+    provenance.commit.cache_clear()
+    found = provenance.commit()
+    if (ROOT / ".git").exists():
+        command = ["git", "rev-parse", "HEAD"]
+        head = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+        assert found.removesuffix("-dirty") == head
+    inside = tmp_path / "site-packages"
+    inside.mkdir()
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    monkeypatch.setattr(provenance, "_ROOT", inside)
+    provenance.commit.cache_clear()
+    assert provenance.commit() is None
+    provenance.commit.cache_clear()
+
+
+def test_the_last_writer_of_a_folder_is_named(tmp_path):
+    assert provenance.writer(tmp_path) == "an unknown version"
+    path = tmp_path / provenance.NAME
+    path.write_text(json.dumps([{"version": "1.0"}, {"version": "1.1", "commit": "abc"}]))
+    assert provenance.writer(tmp_path) == "laconic 1.1 (commit abc)"
+    for text in ("{", "{}", '"no"', "[1]"):
+        path.write_text(text)
+        assert provenance.read(tmp_path) == []

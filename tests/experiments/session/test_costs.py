@@ -1,0 +1,58 @@
+"""Tokens by the second, and memory that only grows."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import torch
+
+from laconic.experiments.session.costs import now, peak_gigabytes, tokens_per_second
+from laconic.learners.episode import Episode, Group, Turn
+
+
+def group(replies: int) -> Group:
+    spoken = Turn("a_0", 0, "hm", (1, 2, 3), (4, 5), (-0.1, -0.2))
+    return Group("t", (Episode("t", (spoken,) * replies, {}), Episode("t", (), {})))
+
+
+def test_replies_are_sampled_and_whole_conversations_trained():
+    # Four replies of two tokens after three that were read, in 2 and in 4 seconds.
+    assert tokens_per_second([group(3), group(1)], 2.0, 4.0) == {
+        "time/sampled_tokens_per_second": 8 / 2.0,
+        "time/trained_tokens_per_second": 20 / 4.0,
+    }
+
+
+def test_who_speaks_without_tokens_has_no_speed():
+    assert tokens_per_second([group(0)], 1.0, 1.0) == {}
+
+
+def test_the_peak_of_memory_is_told_in_gigabytes_and_never_falls():
+    # A process with torch in it holds more than a hundredth of one, and less than any machine has.
+    before = peak_gigabytes()
+    assert 0.01 < before < 500
+    held = b"x" * 30_000_000
+    assert peak_gigabytes() >= before and len(held) == 30_000_000
+
+
+def test_the_clock_is_read_when_the_gpu_is_done(monkeypatch):
+    done = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: done.append("gpu"))
+    monkeypatch.setattr(time, "perf_counter", lambda: done.append("clock") or 7.5)
+    assert now() == 7.5 and done == ["gpu", "clock"]
+
+
+@pytest.mark.gpu
+def test_work_that_is_still_under_way_on_a_gpu_is_waited_for_and_its_memory_counted():
+    square = torch.rand(8192, 8192, device="cuda")
+    torch.cuda.reset_peak_memory_stats()
+    for _ in range(20):
+        square = square @ square
+    ended = torch.cuda.Event()
+    ended.record()
+    now()
+    assert ended.query()
+    # Two squares of 8192 x 8192 float32 at a time.
+    assert peak_gigabytes() >= 2 * 8192**2 * 4 / 1e9

@@ -1,0 +1,269 @@
+"""The warnings of rules about rows of metrics, row by row."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from laconic.experiments.session.rules import (
+    Collapse,
+    Context,
+    Extinction,
+    Rules,
+    Streak,
+    judge,
+    price_sentence,
+    silence_to_watch,
+)
+
+GOOD, DEAD = (0.2, 0.8), (1.0, 0.1)
+
+
+def row(silence: float, accuracy: float, prefix: str = "train/") -> dict[str, float]:
+    return {f"{prefix}silence_rate": silence, f"{prefix}accuracy": accuracy}
+
+
+def feed(rule, *observations: tuple[float, float], start: int = 0) -> list[int]:
+    """Return the places of the observations (silence rate, accuracy) with a warning."""
+    return [
+        place
+        for place, observation in enumerate(observations)
+        if rule.observe(start + place, row(*observation))
+    ]
+
+
+# Silence collapse
+
+
+def test_nothing_is_said_before_the_window_is_full() -> None:
+    assert feed(Collapse(window=3), GOOD, DEAD) == []
+
+
+def test_silence_without_a_fall_of_accuracy_is_no_collapse() -> None:
+    assert feed(Collapse(window=2), GOOD, GOOD, *[(1.0, 0.8)] * 9) == []
+
+
+def test_a_fall_of_accuracy_without_silence_is_no_collapse() -> None:
+    assert feed(Collapse(window=2), GOOD, GOOD, *[(0.5, 0.1)] * 9) == []
+
+
+def test_a_team_that_was_never_better_has_not_fallen() -> None:
+    assert feed(Collapse(window=2), *[DEAD] * 9) == []
+
+
+def test_a_collapse_warns_once_when_the_window_shows_it() -> None:
+    # Window means of silence: 0.2, 0.6, 1.0; the third is the first of at least 0.9.
+    assert feed(Collapse(window=2), GOOD, GOOD, DEAD, DEAD, DEAD, DEAD) == [3]
+
+
+def test_a_drop_of_exactly_the_threshold_counts() -> None:
+    # 0.8 - 0.7 is a little less than 0.1 in floating point.
+    assert feed(Collapse(window=1), (0.9, 0.8), (0.9, 0.7)) == [1]
+
+
+def test_a_weak_team_has_fallen_when_half_of_its_best_is_gone() -> None:
+    assert feed(Collapse(window=1), (0.2, 0.12), (1.0, 0.07), (1.0, 0.06)) == [2]
+    # One that never solved anything has nothing to lose.
+    assert feed(Collapse(window=1), (0.2, 0.0), (1.0, 0.0)) == []
+
+
+def test_it_warns_again_after_a_recovery() -> None:
+    rows = (GOOD, GOOD, DEAD, DEAD, GOOD, GOOD, GOOD, DEAD, DEAD)
+    assert feed(Collapse(window=2), *rows) == [3, 8]
+
+
+def test_a_rate_that_wavers_is_one_collapse() -> None:
+    # Window means of silence from there: 0.6, 1.0, 0.925, 0.91, 0.885, 0.9; one calm, never two.
+    wavering = [(1.0, 0.1), (1.0, 0.1), (0.85, 0.1), (0.97, 0.1), (0.8, 0.1), (1.0, 0.1)]
+    assert feed(Collapse(window=2), GOOD, GOOD, *wavering) == [3]
+
+
+def test_agents_with_something_to_say_may_be_silent_less_often() -> None:
+    rule, rows = Collapse(window=2), [(0.9, 0.8), (0.9, 0.8), (0.6, 0.6), (0.5, 0.5), (0.5, 0.5)]
+    warnings = [
+        rule.observe(step, {"train/spoke_if_informed": spoke, "train/accuracy": accuracy})
+        for step, (spoke, accuracy) in enumerate(rows)
+    ]
+    # Window means of their silence: 0.1, 0.25, 0.45, 0.5; of all turns that would be no warning.
+    assert [bool(warning) for warning in warnings] == [False] * 4 + [True]
+    assert "silent in 50% of the turns in which it had something useful to say" in str(warnings[-1])
+
+
+def test_the_warning_says_what_happened_with_numbers_and_what_to_try() -> None:
+    rule = Collapse(window=1)
+    rule.observe(6, row(0.2, 0.81))
+    words = rule.observe(7, row(0.95, 0.34))
+    assert words is not None
+    for part in ("step 7", "95%", "34%", "81%", "around step 6"):
+        assert part in words
+    for key in ("env.reward.price", "learner.charge_power", "learner/price", "learner.credit"):
+        assert key in words
+
+
+def test_evaluations_are_watched_by_their_own_names() -> None:
+    rule = Collapse("eval/", window=1)
+    assert rule.observe(0, row(0.2, 0.8)) is None
+    assert rule.observe(0, row(0.2, 0.58, "eval/")) is None
+    warning = rule.observe(9, {"eval/accuracy": 0.25, "eval/spoke_if_informed": 0.26})
+    assert warning and "over the last evaluation" in warning
+
+
+def test_the_silence_of_informed_agents_is_watched_where_it_is_known() -> None:
+    assert silence_to_watch({"silence_rate": 0.75, "spoke_if_informed": 0.125}) == 0.875
+    assert silence_to_watch({"silence_rate": 0.75}) == 0.75
+    assert silence_to_watch({}) == 0.0
+
+
+# Silence extinction
+
+
+def uninformed(silence: float, price: float = 2.0) -> dict[str, float]:
+    return {"train/silent_if_uninformed": silence, "train/price": price}
+
+
+def test_silence_that_dies_out_is_warned_of_once_and_again_after_it_came_back() -> None:
+    rule = Extinction()
+    # The window is five rows: it is full at place 4, has recovered above 10 % at place 7 (three of
+    # five at .2), and is at or below 5 % again at place 13 (one of five at .2: mean .04).
+    rates = [0.0] * 5 + [0.2] * 5 + [0.0] * 5
+    places = [place for place, rate in enumerate(rates) if rule.observe(place, uninformed(rate))]
+    assert places == [4, 13]
+
+
+@pytest.mark.parametrize("unsaid", [{}, uninformed(0.0, price=0.0)])
+def test_free_tokens_and_unknown_holders_are_not_watched(unsaid) -> None:
+    rule = Extinction()
+    assert [rule.observe(step, unsaid) for step in range(9)] == [None] * 9
+
+
+# Streaks
+
+
+def test_a_streak_warns_once_and_again_after_as_many_rows_without() -> None:
+    rule = Streak(2, lambda row: row.get("bad"), "step {step}, {rows} rows")
+    bad = [1, 1, 1, 0, 1, 1, 0, 0, 1, 1]
+    warned = [rule.observe(step, {"bad": value}) for step, value in enumerate(bad)]
+    assert [step for step, words in enumerate(warned) if words] == [1, 9]
+    assert warned[1] == "step 1, 2 rows"
+    assert rule.observe(10, {}) is None
+
+
+PRICED = {"train/reward": 0.1, "train/billed": 0.2, "train/task_reward": 0.5, "train/price": 2.0}
+HEALTHY = {
+    **PRICED,
+    "train/accuracy": 0.5,
+    "learner/steps": 4.0,
+    "learner/groups_without_contrast": 0.2,
+    "learner/skipped_steps": 0.0,
+    "learner/charge_factor": 0.25,
+    "learner/moved_fraction": 0.7,
+    "learner/clip_fraction/1-2": 0.1,
+    "learner/clip_fraction/9-32": 0.1,
+}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rows", "words"),
+    [
+        ({"learner/steps": 0.0}, 3, "no reply had a token to learn from"),
+        ({"learner/groups_without_contrast": 1.0}, 5, "nothing to compare"),
+        ({"train/accuracy": 0.05}, 10, "too few to learn from"),
+        ({"learner/skipped_steps": 1.0}, 1, "optimizer steps were skipped"),
+        ({"learner/changed_weights": 0.4}, 1, "less than half of the weights"),
+        ({"learner/moved_fraction": 0.0}, 3, "every importance ratio"),
+        ({"learner/clip_fraction/9-32": 0.0}, 10, "only replies of one or two tokens"),
+        ({"learner/charge_factor": 0.001}, 10, "less than 1% of the price"),
+    ],
+)
+def test_every_streak_has_its_rule(wrong, rows, words) -> None:
+    rules = Rules(Context(ratio=True, charge_power=2.0))
+    for step in range(20):
+        assert rules.observe(step, HEALTHY) == []
+    warnings = [rules.observe(step, {**HEALTHY, **wrong}) for step in range(20, 20 + rows)]
+    assert [len(each) for each in warnings] == [0] * (rows - 1) + [1]
+    assert words in warnings[-1][0] and f"step {19 + rows}" in warnings[-1][0]
+
+
+def test_an_environment_without_bills_is_named_once() -> None:
+    rules = Rules(Context(charge_power=2.0))
+    (warning,) = rules.observe(1, {"train/reward": 1.0})
+    assert "reports no bills" in warning
+    assert rules.observe(2, {"train/reward": 1.0}) == []
+    assert Rules(Context(charge_power=0.0)).observe(1, {"train/reward": 1.0}) == []
+
+
+def test_a_price_above_what_is_earned_is_said_where_it_is_always_charged() -> None:
+    dear = {**HEALTHY, "train/billed": 0.6}
+    always, by_rate = Rules(Context(charge_power=0.0)), Rules(Context(charge_power=2.0))
+    warnings = [always.observe(step, dear) for step in range(5)]
+    assert [len(each) for each in warnings] == [0, 0, 0, 0, 1]
+    assert "cost more than it earned" in warnings[-1][0]
+    assert all(by_rate.observe(step, dear) == [] for step in range(5))
+
+
+def test_without_a_ratio_it_is_not_watched() -> None:
+    rules = Rules(Context(ratio=False))
+    ones = {"learner/moved_fraction": 0.0}
+    assert all(rules.observe(step, ones) == [] for step in range(9))
+
+
+@pytest.mark.parametrize("cut", range(1, 19, 3))
+def test_a_resumed_run_warns_like_one_that_never_stopped(cut) -> None:
+    rows = [
+        {**HEALTHY, **row(*observed), **uninformed(0.0), "learner/steps": float(place % 4 > 1)}
+        for place, observed in enumerate([GOOD] * 6 + [DEAD] * 6 + [GOOD] * 7)
+    ]
+    whole, first, second = (Rules(Context(charge_power=2.0)) for _ in range(3))
+    expected = [whole.observe(step, each) for step, each in enumerate(rows)]
+    warnings = [first.observe(step, each) for step, each in enumerate(rows[:cut])]
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    warnings += [second.observe(cut + step, each) for step, each in enumerate(rows[cut:])]
+    assert warnings == expected
+    assert sum(map(len, expected)) >= 2
+
+
+def test_a_finished_run_is_judged_by_all_of_its_rows() -> None:
+    rows = [{"step": step, **HEALTHY, "learner/steps": 0.0, "note": "x"} for step in range(4)]
+    (warning,) = judge(rows, Context(charge_power=2.0))
+    assert warning.startswith("step 2:")
+
+
+# The price in words
+
+
+def test_the_sentence_says_what_an_episode_costs_is_charged_and_earns() -> None:
+    # 73 tokens at 2 per 50 are 2.92; 2.92 x 0.4 x 0.4 = 0.4672, which is more than the 0.4 earned;
+    # 73 x 0.4 / 0.4672 = 62.5.
+    figures = {"tokens_said": 73.0, "billed": 2.92, "task_reward": 0.4, "accuracy": 0.4}
+    assert price_sentence(figures, Context(charge_power=2.0), 1.0) == (
+        "An episode says 73 tokens, which cost 2.92 of a solved task. It is charged 0.47 at the"
+        " present pass rate of 40%, and earns 0.40. Saying nothing would earn more, until 62 tokens"
+        " are enough (env.reward.price, learner.charge_power)."
+    )
+
+
+def test_a_price_that_is_always_charged_is_said_so() -> None:
+    figures = {"tokens_said": 20.0, "billed": 0.2, "task_reward": 1.0, "accuracy": 1.0}
+    assert price_sentence(figures, Context(charge_power=0.0), 1.0) == (
+        "An episode says 20 tokens, which cost 0.20 of a solved task, all of it charged, and earns"
+        " 1.00."
+    )
+
+
+def test_a_graded_task_is_measured_in_its_most_reward() -> None:
+    # Of at most 4: 2 are half of a solved task, and 0.4 a tenth; charged 0.1 x 0.5 = 0.05.
+    figures = {"tokens_said": 10.0, "billed": 0.4, "task_reward": 2.0, "accuracy": 0.0}
+    line = price_sentence(figures, Context(charge_power=1.0), 4.0)
+    assert "cost 0.10 of a solved task. It is charged 0.05 at the present pass rate of 50%" in line
+
+
+def test_a_team_that_solves_little_is_told() -> None:
+    figures = {"tokens_said": 10.0, "billed": 0.4, "task_reward": 0.05, "accuracy": 0.05}
+    line = price_sentence(figures, Context(charge_power=2.0), 1.0)
+    assert line.endswith("too few solved episodes to learn from.")
+
+
+@pytest.mark.parametrize("figures", [{}, {"billed": 0.0, "task_reward": 1.0, "accuracy": 1.0}])
+def test_free_or_unknown_words_need_no_sentence(figures) -> None:
+    assert price_sentence(figures, Context(charge_power=2.0), 1.0) == ""

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from huggingface_hub.utils import are_progress_bars_disabled
+from omegaconf import OmegaConf
+from transformers.utils import logging as transformers_logging
+
+from laconic import envs
+from laconic.envs.dialogue.budget import Budget
+from laconic.envs.dialogue.reward import Reward
+from laconic.envs.errors import SettingError, SourceError
+from laconic.envs.task import Task
+from laconic.experiments.session.setup import (
+    check_counts,
+    draw_starts,
+    make_environments,
+    make_evaluation,
+    make_learner,
+    price_of,
+    refuse_scripts,
+    set_price,
+    set_up_process,
+    task_keys,
+    tell_conditions,
+)
+from laconic.experiments.session.splits import tasks_of
+from laconic.learners.agents.scripted import ScriptedTeam
+
+ENV = {"_target_": "laconic.envs.make", "name": "gsm8k", "tasks": 8, "information": "split"}
+
+
+@pytest.fixture
+def cfg():
+    return OmegaConf.create({"env": ENV, "evaluation": {"tasks": 6, "batch": 4}})
+
+
+@pytest.fixture
+def team():
+    return ScriptedTeam("silent")
+
+
+def test_counts_in_range_pass_and_null_passes_where_it_may():
+    cfg = OmegaConf.create({"a": {"b": 1}, "c": None})
+    check_counts(cfg, {"a.b": 1, "c": 1}, optional=("c",))
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.0, True, "1", None, [1]])
+def test_anything_but_a_whole_number_in_range_is_refused_with_its_key(value):
+    cfg = OmegaConf.create({"a": {"b": value}})
+    with pytest.raises(SettingError, match=r"^a\.b must be a whole number of at least 1; got "):
+        check_counts(cfg, {"a.b": 1})
+
+
+def test_a_count_that_is_not_there_is_refused_like_null():
+    with pytest.raises(SettingError, match=r"^seed must be .*; got None$"):
+        check_counts(OmegaConf.create({}), {"seed": 0})
+
+
+def test_torch_gets_its_threads_and_the_bars_of_loading_are_off_but_not_those_of_downloads():
+    before = torch.get_num_threads()
+    transformers_logging.enable_progress_bar()
+    downloads_are_hidden = are_progress_bars_disabled()
+    try:
+        set_up_process(1)
+        assert torch.get_num_threads() == 1
+        set_up_process(None)
+        assert torch.get_num_threads() == 1
+        assert not transformers_logging.is_progress_bar_enabled()
+        assert are_progress_bars_disabled() is downloads_are_hidden
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_environments_are_equal_but_not_the_same(cfg, team):
+    first, second = make_environments(cfg, 2, "train", team)
+    assert first is not second
+    assert first.tasks == second.tasks and len(first.tasks) == 8
+    assert first.tokenize is team.tokenize
+
+
+def test_settings_of_the_call_come_before_those_of_the_configuration(cfg, team):
+    (environment,) = make_environments(cfg, 1, "train", team, tasks=3, information="full")
+    assert len(environment.tasks) == 3 and environment.information == "full"
+
+
+def test_an_evaluation_has_no_more_environments_than_a_batch_or_than_tasks(cfg, team):
+    assert len(make_evaluation(cfg, "evaluation", team)) == 4
+    cfg.evaluation.batch = 100
+    environments = make_evaluation(cfg, "evaluation", team)
+    assert len(environments) == 6 and len(environments[0].tasks) == 6
+    cfg.evaluation.tasks = None
+    assert len(make_evaluation(cfg, "evaluation", team)) == 8
+
+
+def test_a_source_that_cannot_be_read_is_said_of_its_key(cfg, team):
+    cfg.env.source = "/nowhere"
+    with pytest.raises(SourceError, match=r"^env\.source: /nowhere: no such file"):
+        make_environments(cfg, 1, "train", team)
+
+
+def test_an_environment_gets_only_the_settings_that_it_has(outside, team):
+    cfg = OmegaConf.create(
+        {"env": {"_target_": "my_parts.Echo"}, "evaluation": {"tasks": 3, "batch": 9}}
+    )
+    (environment,) = make_environments(cfg, 1, "train", team, tasks=2)
+    assert environment.word == "a"
+    assert task_keys(environment) == () and tasks_of(environment) == {}
+    assert len(make_evaluation(cfg, "evaluation", team)) == 3
+    cfg.evaluation.tasks = None
+    assert len(make_evaluation(cfg, "evaluation", team)) == 9
+
+
+def test_tasks_of_another_kind_are_drawn_but_never_shown():
+    class Odd:
+        tasks = {"one": "what?", "two": Task("two", "?", (), "2")}
+
+    assert task_keys(Odd()) == ("one", "two")
+    assert list(tasks_of(Odd())) == ["two"]
+    Odd.tasks = 5
+    assert task_keys(Odd()) == () and tasks_of(Odd()) == {}
+
+
+def test_the_price_is_set_where_there_is_one_and_the_rest_of_the_reward_stays():
+    @dataclass
+    class Own:
+        price: float = 0.25
+        other: str = "kept"
+
+    class Odd:
+        reward = Own()
+
+    class Unpriced:
+        reward = 1.0
+
+    environment = envs.make("gsm8k", tasks=2, reward=Reward(price=0.5, normalizer=10))
+    assert price_of(environment) == 0.5
+    assert price_of(Odd()) == 0.25
+    assert price_of(Unpriced()) is None and price_of(object()) is None
+    odd, unpriced = Odd(), Unpriced()
+    set_price([environment, odd, unpriced], 0.125)
+    assert environment.reward == Reward(price=0.125, normalizer=10)
+    assert odd.reward == Own(0.125, "kept")
+    assert unpriced.reward == 1.0
+
+
+def test_equal_rewards_are_replaced_once_and_a_price_that_stays_replaces_none():
+    first, second, other = (
+        envs.make("gsm8k", tasks=2, reward=Reward(price=0.5, normalizer=normalizer))
+        for normalizer in (10, 10, 20)
+    )
+    set_price([first, second, other], 0.25)
+    assert first.reward is second.reward
+    assert (first.reward, other.reward) == (Reward(0.25, 10), Reward(0.25, 20))
+    before = first.reward
+    set_price([first], 0.25)
+    assert first.reward is before
+
+
+def test_a_script_is_refused_and_a_model_is_not(team):
+    with pytest.raises(SettingError, match="agent=scripted follows a script"):
+        refuse_scripts(team)
+    refuse_scripts(object())
+
+
+def test_more_starts_than_tasks_are_refused():
+    with pytest.raises(SettingError, match=r"train\.tasks_per_step=3 is more than the 2 tasks"):
+        draw_starts(("a", "b"), 3, seed=0, step=1)
+
+
+class Recorder:
+    def __init__(self, policies, optimizer, scale=1.0):
+        self.policies, self.optimizer, self.scale = policies, optimizer, scale
+
+    def update(self, groups):
+        return {}
+
+
+@pytest.mark.parametrize("partial", [{}, {"_partial_": True}])
+def test_a_learner_is_called_with_policies_and_optimizer_with_or_without_partial(
+    partial,
+):
+    cfg = OmegaConf.create(
+        {
+            "learner": {"_target_": f"{__name__}.Recorder", "scale": 2.0, **partial},
+            "optimizer": {"_target_": "torch.optim.SGD", "lr": 0.5, **partial},
+        }
+    )
+    policies = {"solver_0": object()}
+    learner = make_learner(cfg, policies)
+    assert learner.learner.policies == policies and learner.learner.scale == 2.0
+    weights = [torch.zeros(2, requires_grad=True)]
+    assert learner.learner.optimizer(weights).param_groups[0]["lr"] == 0.5
+
+
+def test_budgets_and_rewards_reach_the_environment_as_records(cfg, team):
+    cfg.env.budget = {"_target_": "laconic.envs.Budget", "message": 7}
+    cfg.env.reward = {"_target_": "laconic.envs.Reward", "price": 0.5}
+    (environment,) = make_environments(cfg, 1, "train", team)
+    assert environment.budget == Budget(message=7) and environment.reward.price == 0.5
+
+
+def test_conditions_are_told_once_where_there_are_any(cfg, team, capsys):
+    (environment,) = make_environments(cfg, 1, "train", team)
+    tell_conditions(environment)
+    tell_conditions(object())
+    assert capsys.readouterr().out == ""
+
+    class Confined(type(environment.benchmark)):
+        def conditions(self):
+            return {"sandbox": "process, no network", "clock": "ten seconds"}
+
+    environment.benchmark = Confined()
+    tell_conditions(environment)
+    told = "conditions: sandbox=process, no network, clock=ten seconds\n"
+    assert capsys.readouterr().out == told
+
+
+@pytest.mark.parametrize("program", ["train", "evaluate"])
+def test_programs_print_the_conditions_at_start(run, small, tmp_path, monkeypatch, program):
+    monkeypatch.setattr(
+        type(envs.benchmark("gsm8k")), "conditions", lambda self: {"sandbox": "none"}
+    )
+    settings = small if program == "train" else [*small[:2], "evaluation.tasks=2", "threads=1"]
+    outcome = run(program, *settings, f"hydra.run.dir={tmp_path}")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count("conditions: sandbox=none\n") == 1

@@ -1,0 +1,138 @@
+"""What each shape makes of an environment by role, by majority and with joint work."""
+
+from __future__ import annotations
+
+import pytest
+
+from laconic import envs
+from laconic.envs.dialogue.roster import agent_names, hearing_by_round
+from laconic.experiments.session.team_layouts import SHAPES, TeamSettings, Unfit
+from laconic.learners.agents.scripted import ScriptedTeam
+from laconic.learners.rollout.play import Start, play
+
+BY_ROLE = {
+    "team": {"solver": 1, "helper": 3},
+    "answer": "solver",
+    "rounds": 2,
+    "topology": "star",
+    "schedule": ["helper", "solver"],
+}
+JOINT = {"team": {"auxiliary": 1, "main": 1}, "answer": "joint", "rounds": 1, "topology": "none"}
+MAJORITY = {"team": {"solver": 3}, "answer": "majority"}
+
+
+def shaped(shape, env, agents=None):
+    return SHAPES[shape](TeamSettings.of(env), agents)
+
+
+def turns(shape, env, agents=None):
+    return TeamSettings.of({**env, **shaped(shape, env, agents)}).turns
+
+
+def test_messages_of_an_episode_are_counted_from_schedule_and_rounds():
+    # Three helpers, then the solver.
+    assert TeamSettings.of(BY_ROLE).turns == 4
+    assert TeamSettings.of({**BY_ROLE, "rounds": 3}).turns == 7
+    assert TeamSettings.of(JOINT).turns == 2
+    # The constructor's own rounds are two.
+    assert TeamSettings.of(MAJORITY).turns == 6
+
+
+def test_the_team_is_left_as_it_is():
+    assert shaped("team", BY_ROLE) == {}
+
+
+@pytest.mark.parametrize(
+    ("env", "role", "answer"),
+    [(BY_ROLE, "solver", "solver"), (MAJORITY, "solver", "solver"), (JOINT, "writer", "joint")],
+)
+def test_alone_is_one_agent_that_reads_everything_and_speaks_once(env, role, answer):
+    found = shaped("alone", env)
+    assert (found["team"], found["answer"]) == ({role: 1}, answer)
+    assert found["information"] == "full"
+    assert turns("alone", env) == 1
+
+
+def test_a_debate_has_full_exchange_one_revision_and_a_majority():
+    found = shaped("debate", BY_ROLE)
+    assert found["team"] == {"solver": 3}
+    assert (found["topology"], found["rounds"], found["answer"]) == ("complete", 2, "majority")
+    assert shaped("debate", BY_ROLE, 5)["team"] == {"solver": 5}
+    assert turns("debate", BY_ROLE) == 6
+
+
+def test_in_a_discussion_those_who_answer_have_heard_everybody_twice():
+    found = shaped("discussion", BY_ROLE)
+    assert found["schedule"] == [["helper"], ["helper"], ["solver"]]
+    assert turns("discussion", BY_ROLE) == 7
+    assert shaped("discussion", JOINT)["rounds"] == 2
+    assert turns("discussion", JOINT) == 4
+
+
+def test_a_pipeline_goes_role_by_role_with_the_answer_last():
+    assert shaped("sequential", BY_ROLE)["schedule"] == [["helper"], ["solver"]]
+    assert shaped("sequential", JOINT)["schedule"] == [["auxiliary"], ["main"]]
+    assert turns("sequential", JOINT) == 2
+
+
+def test_parts_are_concatenated_without_anybody_hearing_anybody():
+    assert shaped("concatenation", JOINT) == {"rounds": 1, "topology": "none", "schedule": "all"}
+
+
+@pytest.mark.parametrize(
+    ("shape", "env", "words"),
+    [
+        ("concatenation", BY_ROLE, "no parts to put together"),
+        ("debate", JOINT, "none over joint work"),
+        ("sequential", MAJORITY, "a pipeline needs two roles"),
+        ("discussion", {**BY_ROLE, "team": {"solver": 2}}, "nobody is there to discuss with"),
+    ],
+)
+def test_a_shape_without_sense_for_an_environment_says_why(shape, env, words):
+    with pytest.raises(Unfit, match=words):
+        shaped(shape, env)
+
+
+@pytest.mark.parametrize("shape", sorted(SHAPES))
+def test_every_shape_of_the_shipped_game_is_a_dialogue(shape):
+    if shape == "concatenation":
+        pytest.skip("this game has no parts to concatenate")
+    settings = {**BY_ROLE, **shaped(shape, BY_ROLE)}
+    environment = envs.make("gsm8k", tasks=2, **settings)
+    observations, _ = environment.reset(seed=0)
+    assert set(observations) == set(environment.possible_agents)
+
+
+def test_independent_agents_answer_by_themselves_and_decentralized_ones_debate_for_three_rounds():
+    found = shaped("independent", BY_ROLE)
+    assert (found["rounds"], found["topology"], found["answer"]) == (1, "none", "majority")
+    assert turns("independent", BY_ROLE) == 3 and turns("decentralized", BY_ROLE) == 9
+    assert shaped("decentralized", BY_ROLE)["topology"] == "complete"
+
+
+def test_a_hub_asks_workers_who_answer_to_it_alone():
+    found = shaped("centralized", BY_ROLE)
+    assert found["team"] == {"solver": 1, "helper": 3} and found["answer"] == "solver"
+    # The hub in rounds 0, 2 and 4; three workers in 1 and 3.
+    assert turns("centralized", BY_ROLE) == 9
+    for env in (MAJORITY, JOINT):
+        with pytest.raises(Unfit, match="a hub needs"):
+            shaped("centralized", env)
+
+
+def test_in_a_hybrid_workers_tell_their_neighbours_before_they_tell_the_hub():
+    found = shaped("hybrid", BY_ROLE, 4)
+    # Hub, workers, workers; twice, and the hub at last.
+    assert turns("hybrid", BY_ROLE, 4) == 3 + 4 * 4
+    _, ring, _ = hearing_by_round(found["topology"], agent_names(found["team"]))
+    assert ring["solver_0"] == () and ring["helper_0"] == ("helper_1", "helper_3")
+    two = hearing_by_round(shaped("hybrid", BY_ROLE, 2)["topology"], ["h_0", "w_0", "w_1"])[1]
+    assert two == {"h_0": (), "w_0": ("w_1",), "w_1": ("w_0",)}
+
+
+@pytest.mark.parametrize("shape", ["independent", "centralized", "decentralized", "hybrid"])
+def test_these_shapes_make_environments_that_are_played_to_the_end(shape):
+    env = envs.make("gsm8k", tasks=3, **shaped(shape, BY_ROLE))
+    starts = [Start(seed) for seed in range(3)]
+    episodes = play([env], ScriptedTeam("oracle").policies(env), starts, seed=0)
+    assert all(one.solved for one in episodes)

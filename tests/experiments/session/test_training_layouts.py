@@ -1,0 +1,78 @@
+"""A training plays the shapes it is told to, and a teacher speaks in each of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hydra import compose, initialize_config_module
+
+from laconic.envs.dialogue import DialogueEnv
+from laconic.envs.errors import SettingError, UnknownNameError
+from laconic.envs.wrappers.mixture import Mixture
+from laconic.experiments.command_line.targets import accept_hidden
+from laconic.experiments.session.setup import draw_starts, task_keys
+from laconic.experiments.session.training_layouts import in_shape, make_training
+from laconic.learners.agents.scripted import ScriptedTeam, Teacher, taught
+from laconic.learners.rollout.play import collect
+
+
+@pytest.fixture
+def made():
+    def make(*overrides, count=2):
+        with initialize_config_module("laconic.conf", version_base="1.3"):
+            cfg = compose("train", overrides=["env.tasks=20", *accept_hidden(overrides)])
+        return make_training(cfg, count, ScriptedTeam("oracle"))
+
+    return make
+
+
+def test_by_default_they_are_what_is_configured(made):
+    environments = made()
+    assert len(environments) == 2 and all(isinstance(one, DialogueEnv) for one in environments)
+
+
+def test_shapes_that_make_no_sense_are_left_out(made):
+    (mixture,) = made("train.shapes=[team,concatenation,alone]", count=1)
+    assert isinstance(mixture, Mixture) and [*mixture.parts] == ["team", "alone"]
+    with pytest.raises(UnknownNameError, match="debate"):
+        made("train.shapes=[debat]")
+
+
+@pytest.mark.parametrize("shapes", ["concatenation", "alone,debate"])
+def test_the_team_that_is_evaluated_has_to_be_among_them(made, shapes):
+    with pytest.raises(SettingError, match="leaves out the team"):
+        made(f"train.shapes=[{shapes}]")
+
+
+def test_worlds_have_one_shape(made):
+    (one,) = made("env=commons", "train.shapes=[team,team,discussion]", count=1)
+    assert not isinstance(one, Mixture) and "commons" in type(one.world).__module__
+    with pytest.raises(SettingError, match="leaves out the team"):
+        made("env=commons", "train.shapes=[discussion]")
+
+
+def test_all_may_say_as_much_together_in_any_shape(made):
+    (mixture,) = made("train.shapes=[team,alone,debate]", "env.budget.episode=192", count=1)
+    caps = {name: (one.budget.message, one.budget.episode) for name, one in mixture.parts.items()}
+    assert caps == {"team": (48, 192), "alone": (192, 192), "debate": (32, 192)}
+    thinking = {"budget": {"message": 10, "thought": 6}, "team": {"solver": 1, "helper": 1}}
+    assert (
+        in_shape({**thinking, "answer": "solver", "rounds": 1}, "alone")["budget"]["thought"] == 12
+    )
+
+
+@pytest.mark.parametrize("env", ["gsm8k", "coop_humaneval"])
+def test_a_teacher_is_right_in_every_shape(made, env):
+    shapes = "train.shapes=[team,alone,debate]"
+    environments = made(f"env={env}", shapes, "env.budget.message=null", "env.budget.episode=null")
+    mixture = environments[0]
+    teacher = Teacher(terse=1.0, silent_informed=0.0, silent_uninformed=1.0, best=1.0)
+    policies = dict.fromkeys(mixture.possible_agents, taught(teacher, mixture))
+    starts = draw_starts(task_keys(mixture), 12, 0, 1)
+    groups = collect(environments, policies, starts, 2, seed=0)
+    teams = Counter(frozenset(one.episodes[0].rewards) for one in groups)
+    assert len(teams) == len(mixture.parts)
+    assert all(episode.solved for group in groups for episode in group.episodes)
+    # The members of a group are of one shape.
+    assert all(len({frozenset(e.rewards) for e in one.episodes}) == 1 for one in groups)
