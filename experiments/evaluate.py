@@ -63,8 +63,6 @@ MAY_DIFFER = (
     "threads",
     "env.max_rounds",
     "evaluation.transcripts",
-    # Only learners follow them.
-    "agent.*teaching",
     *(
         f"agent.{where}{name}"
         for where in ("", "members.*.")

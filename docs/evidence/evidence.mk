@@ -12,9 +12,9 @@ have-%:
 GSM8K := $(EVIDENCE)/gsm8k
 # The start is taught in parts: by a wordy teacher that is hardly ever silent, then by one that is silent more often
 # where it has nothing useful, and less often where it has; agent=smollm2 asks for one like the last, START does not.
+SILENCES := learner.collect.teacher.silent_informed=0.05 learner.collect.teacher.silent_uninformed=0.25 learner.collect.others=0.2
 START := $(BIN)/laconic warm-start agent=smollm2 env.instructions=brief threads=1 train.tasks_per_step=8 \
-  train.group_size=2 evaluation.tasks=64 evaluation.batch=64 resume=true \
-  learner.collect.teacher.silent_informed=0.05 learner.collect.teacher.silent_uninformed=0.25 learner.collect.others=0.2
+  train.group_size=2 evaluation.tasks=64 evaluation.batch=64 resume=true $(SILENCES)
 evidence-gsm8k-first: .venv/installed smollm2
 	$(START) env=gsm8k train.steps=60 seed=0 hydra.run.dir=$(GSM8K)/first
 evidence-gsm8k-start: evidence-gsm8k-first
@@ -113,7 +113,7 @@ evidence-balance: evidence-math-start  ## silence on balance and without, from t
 
 evidence-own-best: evidence-math-start  ## its own best episodes imitated, from the start of evidence-math (docs/evidence.md)
 	for seed in $(SEEDS); do for rate in 1e-4 2e-5; do \
-	  $(START) $(TWO) env.tasks=20000 $(NARROW) learner/collect=own_best train.tasks_per_step=4 train.group_size=8 train.steps=36 \
+	  $(subst $(SILENCES),,$(START)) $(TWO) env.tasks=20000 $(NARROW) learner/collect=own_best train.tasks_per_step=4 train.group_size=8 train.steps=36 \
 	    learner.microbatch_tokens=2048 optimizer.lr=$$rate agent.model=$(MATH)/start/policy seed=$$seed hydra.run.dir=$(EVIDENCE)/own_best/$$rate/$$seed || exit 1; \
 	done; done
 

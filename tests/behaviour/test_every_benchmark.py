@@ -41,7 +41,7 @@ def settings(benchmark: Benchmark) -> Any:
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("train", overrides=[f"env={benchmark.name}"])
     found = OmegaConf.to_container(cfg.env, resolve=True)
-    for node in (found, found["budget"], found["reward"], found["channel"]):
+    for node in (found, found["budget"], found["reward"]):
         node.pop("_target_")
     return found
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hydra import compose, initialize_config_module
 
+from laconic.experiments.command_line.targets import settle
 from laconic.experiments.session.setup import make_environments, make_learner, make_team
 from laconic.learners.episode import Episode, Group, Turn
 
@@ -19,7 +20,9 @@ METHODS = ("gspo", "agent_gspo", "magrpo", "at_grpo", "dr_mas", "ippo", "mappo")
 @cache
 def team_of(method: str) -> tuple[Any, dict[str, Any]]:
     with initialize_config_module("laconic.conf", version_base="1.3"):
-        cfg = compose("train", overrides=["agent=tiny", f"learner={method}", "env.tasks=4"])
+        overrides = ["agent=tiny", f"learner={method}", "env.tasks=4"]
+        cfg = compose("train", overrides=overrides)
+        settle(cfg, overrides)
     team = make_team(cfg)
     return cfg, team.policies(make_environments(cfg, 1, "train", team)[0])
 
